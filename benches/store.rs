@@ -11,8 +11,8 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use parlor::app::Session;
 use parlor::app::restore;
 use parlor::model::{
-    Note, Patch, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate, SessionWorkspace,
-    StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
+    Note, Patch, PromptQuery, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate,
+    SessionWorkspace, StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
 };
 use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
 
@@ -152,9 +152,42 @@ fn searching(c: &mut Criterion) {
     });
 }
 
+fn searching_prompts(c: &mut Criterion) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let words =
+        ["fix", "the", "parser", "in", "module", "for", "empty", "lines", "and", "add", "tests", "please"];
+    for session in 0..1000 {
+        let prompts = (0..100).map(|n| {
+            let number = session * 100 + n;
+            let count = if n == 0 { 400 } else { 8 + number % 30 };
+            let text: Vec<&str> = (0..count).map(|at| words[(number * 7 + at * at) % words.len()]).collect();
+            let text = format!("{} number {number}", text.join(" "));
+            let record = Record::Prompt { text, is_again: false, blocks: Vec::new(), pasted: Vec::new() };
+            RecordedEvent { at_ms: i64::try_from(number).unwrap(), turn: u32::try_from(n).unwrap(), record }
+        });
+        store.import(&row(&format!("s{session}")), &prompts.collect::<Vec<_>>()).unwrap();
+    }
+    let search = |words: &str, is_new| {
+        let query = PromptQuery { serial: 1, words: words.to_owned(), folder: None, is_new };
+        store.search_prompts(&query).unwrap()
+    };
+    c.bench_function("store/read 100,000 prompts", |b| b.iter(|| assert_eq!(search("", true).1, 100_000)));
+    for (name, words) in [
+        ("a letter", "f"),
+        ("a word", "parser"),
+        ("three words", "parser tests 42"),
+        ("a rare word", "99998"),
+        ("letters", "fxprsr"),
+    ] {
+        let name = format!("store/search {name} in 100,000 prompts");
+        c.bench_function(&name, |b| b.iter(|| black_box(search(words, false))));
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(10);
-    targets = opening, appending, searching
+    targets = opening, appending, searching, searching_prompts
 }
 criterion_main!(benches);

@@ -60,6 +60,8 @@ pub enum Event {
     Argument(Range<usize>, String),
     /// The user has copied this text in the prompt.
     Copy(String),
+    /// A command in the prompt needs the text of the clipboard.
+    ReadClipboard,
     /// A text was pasted of which the draft contains only the label.
     Pasted(Attachment),
     /// Files were dropped on the terminal, which pasted their paths.
@@ -77,11 +79,14 @@ pub enum Event {
     RunCommand(String),
     /// The user types into a terminal.
     TypeIn(TerminalInput),
-    /// A key that was pressed to bind it: its name in the configuration, its label, and what it is bound to.
+    /// A key of the sequence that is being pressed to bind it, as in the configuration.
+    Capturing(String),
+    /// The keys that were pressed to bind them: as in the configuration, and as a label.
     Captured {
-        key: String,
+        keys: String,
         label: String,
-        taken: Option<String>,
+        /// The keys that have another meaning, and that meaning.
+        taken: Option<(String, String)>,
     },
     /// The configuration was read again.
     Config(Box<ConfigNews>),
@@ -256,12 +261,14 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
             let what = "the yanked text".to_owned();
             fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
+        Event::ReadClipboard => fx.push(Effect::ReadClipboard { session: state.active, before: None }),
         Event::Pasted(attachment) => fx.push(Effect::SaveAttachment(attachment)),
         Event::Dropped { text, at, readings } => dialogs::on_dropped(state, text, at, readings, fx),
         Event::Cursor(at) => state.user.cursor = at,
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
-        Event::Captured { key, label, taken } => {
-            dialogs::settings::on_captured(state, key, &label, taken, fx);
+        Event::Capturing(key) => dialogs::settings::on_capturing(state, key),
+        Event::Captured { keys, label, taken } => {
+            dialogs::settings::on_captured(state, keys, &label, taken, fx);
         }
         Event::Config(news) => dialogs::settings::on_news(state, *news, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
@@ -451,6 +458,11 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(state, &job, read, fx),
         ServiceEvent::ImagePasted { session, before, label } => {
             dialogs::on_image(state, session, &before, label, fx);
+        }
+        ServiceEvent::ClipboardRead { text, .. } => {
+            if let Err(why) = text {
+                lifecycle::call::flash(state, why, fx);
+            }
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),

@@ -482,6 +482,14 @@ impl Loop {
         if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
             self.tty.send(sequence);
         }
+        if let ServiceEvent::ClipboardRead { session, is_register, text } = &event
+            && *session == self.state.active
+        {
+            let text = text.as_deref().ok();
+            for event in ui::insert_clipboard(text, *is_register, &self.state, &mut self.view, now) {
+                self.apply(event, now);
+            }
+        }
         self.clock.note_arrival(now);
         self.apply(Event::Service(event), now);
     }

@@ -37,7 +37,7 @@ mod which_key;
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
-pub use input::route;
+pub use input::{insert_clipboard, route};
 pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
 
@@ -316,6 +316,7 @@ fn draw_chrome(
         mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&ctx.state.active),
         has_plan_count,
+        has_usage: panes.side.is_none(),
     };
     composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
     status::draw(ctx, panes.status, buf, &mut view.hits);

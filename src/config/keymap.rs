@@ -511,17 +511,23 @@ impl Keymap {
         rows
     }
 
-    /// The action that a key runs in a context, or the start of sequences; `None` if it is free.
-    pub fn taken_by(&self, context: Context, chord: Chord) -> Option<String> {
+    /// The keys among these that already have a meaning in a context, and that meaning; `None` if they are free.
+    pub fn taken_by(&self, context: Context, keys: &Sequence) -> Option<(String, String)> {
         // Keys of the prompt take precedence over these.
         let is_behind = matches!(context, Context::Global | Context::Composer);
-        match self.resolve(if is_behind { Context::Main } else { context }, &[chord]) {
-            Lookup::Action(action) => {
-                Some(info(action).map_or("another action", |info| info.text).to_owned())
-            }
-            Lookup::Prefix => Some(format!("sequences that start with {}", chord.label())),
-            Lookup::Unbound => None,
-        }
+        let context = if is_behind { Context::Main } else { context };
+        let chords = keys.chords();
+        (1..=chords.len()).find_map(|count| {
+            let keys = chords.get(..count)?;
+            let meaning = match self.resolve(context, keys) {
+                Lookup::Action(action) => info(action).map_or("another action", |info| info.text).to_owned(),
+                Lookup::Prefix if count == chords.len() => {
+                    format!("sequences that start with {}", sequence::label(keys))
+                }
+                Lookup::Prefix | Lookup::Unbound => return None,
+            };
+            Some((sequence::label(keys), meaning))
+        })
     }
 
     /// All bindings for the configuration: context, key, action (or `none`), origin.

@@ -177,6 +177,10 @@ fn set_keys(
     }
     let table = section(document, &format!("keys.{context}"))?;
     // Removes everything that the file has about these keys and this action.
+    let is_start = |keys: &Sequence| wanted.iter().any(|new| new.continues(keys.chords()));
+    let clashes = |keys: &Sequence| {
+        is_start(keys) || wanted.iter().any(|new| new == keys || keys.continues(new.chords()))
+    };
     let defaults = Keymap::of_preset(config.keymap.preset());
     let mut stale = Vec::new();
     for (key, item) in table.iter_mut() {
@@ -187,12 +191,13 @@ fn set_keys(
             } else {
                 list.retain(|key| {
                     let keys = key.as_str().and_then(|key| Sequence::parse(key).ok());
-                    !keys.is_some_and(|keys| wanted.contains(&keys))
+                    !keys.is_some_and(|keys| clashes(&keys))
                 });
             }
         } else if let (Some(value), Ok(keys)) = (item.as_str(), Sequence::parse(&name)) {
             let is_default = || defaults.resolve(location, keys.chords()) == Lookup::Action(bound);
-            if value == action || wanted.contains(&keys) || value == "none" && is_default() {
+            let is_free_start = value == "none" && is_start(&keys);
+            if value == action || clashes(&keys) && !is_free_start || value == "none" && is_default() {
                 stale.push(name);
             }
         }
@@ -204,10 +209,16 @@ fn set_keys(
         return Ok(());
     }
     for keys in &wanted {
-        // An unbound key can be bound in a list.
-        if !matches!(config.keymap.resolve(location, keys.chords()), Lookup::Action(other) if other == bound)
-        {
-            table.insert(&keys.syntax(), Item::Value(Value::from("none")));
+        // An unbound key can be bound in a list, and start a sequence.
+        for count in 1..=keys.chords().len() {
+            let start = Sequence::of(keys.chords().get(..count).unwrap_or_default());
+            let is_taken = match config.keymap.resolve(location, start.chords()) {
+                Lookup::Action(other) => other != bound || start != *keys,
+                Lookup::Prefix | Lookup::Unbound => start == *keys,
+            };
+            if is_taken {
+                table.insert(&start.syntax(), Item::Value(Value::from("none")));
+            }
         }
     }
     let keys: Array = wanted.iter().map(Sequence::syntax).collect();
@@ -316,6 +327,23 @@ mod tests {
         assert_eq!(keys_of(&text, "main", "open-palette"), ["ctrl+p"]);
         let text = bind(&text, "main", "open-palette", Some(&[]));
         assert_eq!(keys_of(&text, "main", "open-palette"), Vec::<String>::new());
+        // A sequence that starts with a bound key, and with an unbound one.
+        let text = bind("", "main", "open-models", Some(&["f9 g"]));
+        assert_eq!(keys_of(&text, "main", "open-models"), ["f9 g"]);
+        assert!(!keys_of(&text, "main", "open-themes").contains(&"f9".to_owned()), "{text}");
+        let text = bind(&text, "main", "open-modes", Some(&["f9 h"]));
+        assert_eq!(keys_of(&text, "main", "open-models"), ["f9 g"]);
+        assert_eq!(keys_of(&text, "main", "open-modes"), ["f9 h"]);
+        let text = bind(&text, "main", "open-themes", Some(&["f9"]));
+        assert_eq!(keys_of(&text, "main", "open-themes"), ["f9"]);
+        assert_eq!(keys_of(&text, "main", "open-modes"), Vec::<String>::new());
+        let text = bind(
+            "[keys.main]\nopen-models = [\"f9 g\"]\n\"f9\" = \"open-log\"\n",
+            "main",
+            "open-modes",
+            Some(&["f9 x"]),
+        );
+        assert_eq!(keys_of(&text, "main", "open-modes"), ["f9 x"]);
         // An action and a key with the same name.
         let text =
             bind("[keys.browse]\n\"up\" = \"select-previous\"\n", "browse", "toggle-fold", Some(&["z a"]));

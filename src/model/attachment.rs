@@ -17,7 +17,7 @@ const ID_CHARS: usize = 10;
 const SIZE_MAX_BYTES: usize = 40;
 
 /// A pasted text above this size becomes an attachment, whatever its number of lines.
-const INLINE_MAX_BYTES: usize = 2_000;
+const INLINE_MAX_CHARS: usize = 2_000;
 
 /// The kinds of attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Attachment {
 
     /// An attachment of a pasted text that has more lines than this or is very long. 0 disables that.
     pub fn of_long_text(text: &str, max_lines: usize) -> Option<Self> {
-        let is_long = text.len() > INLINE_MAX_BYTES || text.lines().count() > max_lines;
+        let is_long = text.chars().nth(INLINE_MAX_CHARS).is_some() || text.lines().count() > max_lines;
         (max_lines > 0 && is_long).then(|| Self::of_text(text))
     }
 
@@ -228,7 +228,8 @@ mod tests {
         let lines = |count: usize| "x\n".repeat(count);
         let is_attached = |text: &str, max_lines| Attachment::of_long_text(text, max_lines).is_some();
         assert!(!is_attached(&lines(10), 10) && is_attached(&lines(11), 10));
-        assert!(is_attached(&"x".repeat(INLINE_MAX_BYTES + 1), 10));
+        assert!(is_attached(&"é".repeat(INLINE_MAX_CHARS + 1), 10));
+        assert!(!is_attached(&"é".repeat(INLINE_MAX_CHARS), 10), "characters, not bytes");
         assert!(!is_attached(&lines(5000), 0));
         let one_line = Attachment::of_long_text(&"é".repeat(2500), 10).unwrap();
         assert!(one_line.label().ends_with(": 2500 characters]"), "{}", one_line.label());

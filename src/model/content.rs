@@ -56,6 +56,21 @@ impl ContentBlock {
             _ => false,
         }
     }
+
+    /// The text, or a note such as `[image, image/png]`.
+    pub fn description(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Image { mime_type, uri, .. } => {
+                let uri = uri.as_ref().map(|uri| format!(", {uri}")).unwrap_or_default();
+                format!("[image, {mime_type}{uri}]")
+            }
+            Self::Audio { mime_type, .. } => format!("[audio, {mime_type}]"),
+            Self::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
+            Self::Resource { uri, .. } => format!("[{uri}]"),
+            Self::Unknown(raw) => raw.0.to_string(),
+        }
+    }
 }
 
 /// The contents of an embedded resource.

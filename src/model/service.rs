@@ -176,6 +176,13 @@ pub enum ServiceEvent {
         before: String,
         label: Result<String, String>,
     },
+    /// The text in the clipboard, or why it cannot be read.
+    ClipboardRead {
+        session: SessionKey,
+        /// Whether a command in the prompt needs it.
+        is_register: bool,
+        text: Result<String, String>,
+    },
     /// Recently used folders that exist, latest first.
     Folders(Vec<PathBuf>),
     /// The resolved path of a folder that the user entered, or an error for display.

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::services::attachments::Attachments;
 use crate::services::browser;
-use crate::services::clipboard::{self, Surroundings};
+use crate::services::clipboard::{self, Contents, Surroundings};
 use crate::services::editor;
 use crate::services::file_finder::FileFinder;
 use crate::services::folder;
@@ -173,13 +173,20 @@ impl EffectRunner {
                 });
             }
             Effect::SaveAttachment(attachment) => self.save_attachment(attachment),
-            Effect::ReadClipboardImage { session, before } => {
+            Effect::ReadClipboard { session, before } => {
                 let (around, attachments) = (self.clipboard, self.attachments.clone());
                 self.work(move || {
-                    let image = clipboard::read_image(around);
-                    let label =
-                        image.and_then(|(size, pixels)| prompt::attach_pixels(size, pixels, &attachments));
-                    Some(ServiceEvent::ImagePasted { session, before, label })
+                    let is_register = before.is_none();
+                    let text = match (clipboard::read(around, !is_register), before) {
+                        (Ok(Contents::Image(size, pixels)), Some(before)) => {
+                            let label = prompt::attach_pixels(size, pixels, &attachments);
+                            return Some(ServiceEvent::ImagePasted { session, before, label });
+                        }
+                        (Ok(Contents::Text(text)), _) => Ok(text),
+                        (Ok(Contents::Image(..)), None) => return None,
+                        (Err(why), _) => Err(why),
+                    };
+                    Some(ServiceEvent::ClipboardRead { session, is_register, text })
                 });
             }
             Effect::ReadDropped(job) => {

@@ -386,7 +386,7 @@ impl Replay {
                 | Effect::OpenFile { .. }
                 | Effect::EditDraft { .. }
                 | Effect::SaveAttachment(_)
-                | Effect::ReadClipboardImage { .. }
+                | Effect::ReadClipboard { .. }
                 | Effect::ReadDropped(_)
                 | Effect::OpenAttachment { .. }
                 | Effect::RunLogin { .. }

@@ -1,4 +1,4 @@
-//! Copies text to the clipboard of the system or, over a remote connection, of the terminal; reads images from it.
+//! Copies text to the clipboard of the system or, over a remote connection, of the terminal; reads texts and images from it.
 //!
 //! Text is passed to the first available program, or encoded for the terminal (OSC 52), also through tmux and GNU
 //! screen. `runtime` writes the sequence.
@@ -19,6 +19,12 @@ use super::process;
 /// Maximum size of text in an OSC 52 sequence, in bytes: 100,000 characters of base64, which is the limit of several
 /// terminals.
 const TERMINAL_MAX_BYTES: usize = 74_994;
+
+/// Maximum size of a text that is read.
+const TEXT_MAX_BYTES: usize = 16 << 20;
+
+const REMOTE: &str = "The clipboard of your computer cannot be read over SSH. Paste text with the terminal's own key. Copy \
+                      an image to this machine, and mention the file with @.";
 
 /// Bytes of a sequence in one GNU screen escape; its limit is 768.
 const SCREEN_CHUNK_BYTES: usize = 480;
@@ -81,24 +87,47 @@ pub fn copy(text: &str, around: Surroundings) -> CopyOutcome {
     })
 }
 
-/// The image in the clipboard: its width and height, and four bytes per pixel. Blocks for up to some seconds.
-pub fn read_image(around: Surroundings) -> Result<((u32, u32), Vec<u8>), String> {
+/// What the clipboard contains.
+#[derive(Debug)]
+pub enum Contents {
+    /// Width and height, and four bytes per pixel.
+    Image((u32, u32), Vec<u8>),
+    Text(String),
+}
+
+/// Reads the text in the clipboard or, if `takes_images`, preferably an image. Blocks for up to some seconds.
+pub fn read(around: Surroundings, takes_images: bool) -> Result<Contents, String> {
     if around.is_remote {
-        return Err(
-            "The clipboard of your computer cannot be read over SSH. Copy the image to this machine, and mention \
-             the file with @."
-                .to_owned(),
-        );
+        return Err(REMOTE.to_owned());
     }
     let mut clipboard =
         arboard::Clipboard::new().map_err(|error| format!("Could not open the clipboard: {error}."))?;
-    let image = clipboard.get_image().map_err(|error| match error {
-        arboard::Error::ContentNotAvailable => "The clipboard contains no image.".to_owned(),
-        error => format!("Could not read the clipboard: {error}."),
-    })?;
-    let size = u32::try_from(image.width).ok().zip(u32::try_from(image.height).ok());
-    let size = size.ok_or("The image in the clipboard is too large.")?;
-    Ok((size, image.bytes.into_owned()))
+    let mut why = None;
+    if takes_images {
+        match clipboard.get_image() {
+            Ok(image) => {
+                let size = u32::try_from(image.width).ok().zip(u32::try_from(image.height).ok());
+                let size = size.ok_or("The image in the clipboard is too large.")?;
+                return Ok(Contents::Image(size, image.bytes.into_owned()));
+            }
+            // Some programs offer a text in place of an image.
+            Err(error) => why = Some(error),
+        }
+    }
+    let text = clipboard.get_text();
+    match text.map_err(|error| why.filter(|why| !is_empty(why)).unwrap_or(error)) {
+        Ok(text) if text.len() > TEXT_MAX_BYTES => {
+            Err(format!("The text in the clipboard is larger than {} MiB.", TEXT_MAX_BYTES >> 20))
+        }
+        Ok(text) if !text.is_empty() => Ok(Contents::Text(text)),
+        Err(error) if !is_empty(&error) => Err(format!("Could not read the clipboard: {error}.")),
+        _ if takes_images => Err("The clipboard contains no image and no text.".to_owned()),
+        _ => Err("The clipboard contains no text.".to_owned()),
+    }
+}
+
+fn is_empty(error: &arboard::Error) -> bool {
+    matches!(error, arboard::Error::ContentNotAvailable)
 }
 
 fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Result<()>) -> CopyOutcome {
@@ -174,6 +203,14 @@ mod tests {
         let remote = [("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10"), ("TMUX", "x")];
         assert_eq!(programs(judged(&remote)), ["tmux"]);
         assert_eq!(programs(judged(&[("TMUX", "")])), [""; 0]);
+    }
+
+    #[test]
+    fn the_clipboard_is_not_read_over_ssh() {
+        for takes_images in [true, false] {
+            let read = read(judged(&[("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10")]), takes_images);
+            assert_eq!(read.unwrap_err(), REMOTE);
+        }
     }
 
     #[test]

@@ -235,7 +235,8 @@ impl Store {
         }
     }
 
-    fn root(&self) -> &Path {
+    /// The data folder.
+    pub fn root(&self) -> &Path {
         &self.inner.root
     }
 

@@ -20,7 +20,7 @@ mod vim_keys;
 pub use vim_keys::CursorShape;
 pub(super) use vim_keys::VimKey;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use change::Histories;
 use kills::Kills;
@@ -51,8 +51,8 @@ use chips::Side;
 /// Maximum number of text rows.
 pub(super) const MOST_ROWS: u16 = 8;
 
-/// Maximum number of completions shown.
-const MOST_COMPLETIONS: usize = 6;
+/// Number of completions shown: a third of the rows above, within these bounds.
+const COMPLETIONS: RangeInclusive<usize> = 6..=12;
 
 #[derive(Debug, Clone)]
 pub(super) struct Composer {
@@ -409,7 +409,8 @@ fn placeholder(ctx: &FrameContext) -> String {
 /// Draws the completions above the composer, over the transcript.
 pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let offered = completions(ctx.state);
-    let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
+    let rows = usize::from(above.height);
+    let most = (rows / 3).clamp(*COMPLETIONS.start(), *COMPLETIONS.end()).min(rows.saturating_sub(1));
     if most == 0 {
         return;
     }

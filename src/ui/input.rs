@@ -19,10 +19,12 @@ use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyMo
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
 use crate::config::keymap::chord::Chord;
-use crate::config::keymap::sequence::label;
+use crate::config::keymap::sequence::{MOST_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
 use crate::escape;
-use crate::model::{Action, Attachment, FieldKind, LineEdit, TerminalInput, dropped_paths};
+use crate::model::{
+    Action, Attachment, FieldKind, LineEdit, TerminalInput, attachment_labels, dropped_paths,
+};
 
 use super::composer::{VimKey, clean, types_letter};
 use super::modals;
@@ -172,6 +174,7 @@ fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec
         VimKey::History { is_up: true } => vec![Event::Act(Action::HistoryPrevious)],
         VimKey::History { is_up: false } => vec![Event::Act(Action::HistoryNext)],
         VimKey::Copy(text) => vec![edited, Event::Copy(text)],
+        VimKey::ReadClipboard => vec![edited, Event::ReadClipboard],
         // Escape closes the completions, too. Nothing else must be closed by it.
         VimKey::Escape if dialogs::focus(state) == Focus::Main && !dialogs::completions(state).is_empty() => {
             vec![edited, Event::Act(Action::Escape)]
@@ -180,7 +183,7 @@ fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec
     })
 }
 
-/// A key that is pressed to bind it to an action. Esc cancels.
+/// A key that is pressed to bind it to an action. Enter ends a sequence, Esc cancels.
 fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Option<Vec<Event>> {
     let Some(Modal::Capture(capture)) = state.modals.last().filter(|_| focus == Focus::Capture) else {
         return None;
@@ -189,9 +192,20 @@ fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Opti
     if chord.cancels_sequence() {
         return Some(vec![Event::Act(Action::Escape)]);
     }
+    let is_end = chord.syntax() == "enter" && !capture.pressed.is_empty();
+    if !is_end {
+        let is_possible = capture.pressed.len() < MOST_KEYS;
+        return Some(is_possible.then(|| Event::Capturing(chord.syntax())).into_iter().collect());
+    }
     let context = Context::named(capture.binding.context)?;
-    let taken = keymap.taken_by(context, chord);
-    Some(vec![Event::Captured { key: chord.syntax(), label: chord.label(), taken }])
+    Some(vec![match Sequence::parse(&capture.pressed.join(" ")) {
+        Ok(keys) => Event::Captured {
+            keys: keys.syntax(),
+            label: keys.label(),
+            taken: keymap.taken_by(context, &keys),
+        },
+        Err(why) => Event::Message(why),
+    }])
 }
 
 enum Pressed {
@@ -299,8 +313,10 @@ fn on_main_key(
     match action {
         Action::Submit if view.composer.break_at_backslash() => vec![draft(view)],
         Action::Submit if view.composer.is_command() => {
+            // Before the change of the mode, which discards the drawn text.
+            let event = command(view);
             view.composer.start_typing();
-            vec![command(view)]
+            vec![event]
         }
         Action::Submit => {
             view.composer.start_typing();
@@ -343,6 +359,8 @@ fn command(view: &ViewState) -> Event {
     let text = view.composer.text();
     let why = if view.composer.hidden().is_none_or(|hidden| hidden != (0, 0)) {
         "Not run: not all of the command was visible. Send it again, shorten it, or run it from a file."
+    } else if !attachment_labels(&text).is_empty() {
+        "Not run: a label is not the text that it stands for. Paste the text again to insert it, or delete the label."
     } else if text.contains(|letter| escape::is_format(letter) || escape::is_blank(letter)) {
         "Not run: the command contains invisible characters."
     } else {
@@ -445,8 +463,38 @@ fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
         view.composer.replace_range(at..at + label.len(), &text);
         return vec![draft(view)];
     }
+    // A command runs only what is shown.
+    if view.composer.is_command() {
+        view.composer.insert(&text);
+        return vec![draft(view)];
+    }
     view.composer.insert(&label);
     vec![Event::Pasted(attachment), draft(view)]
+}
+
+/// Inserts the text of the clipboard that was asked for: by a vim command (`is_register`) or like a paste. `None`: it
+/// could not be read.
+pub fn insert_clipboard(
+    text: Option<&str>,
+    is_register: bool,
+    state: &State,
+    view: &mut ViewState,
+    now: Instant,
+) -> Vec<Event> {
+    if !is_register {
+        return text.map(|text| on_paste(text, state, view, now)).unwrap_or_default();
+    }
+    let text = text.map(clean);
+    let is_label = !view.composer.is_command();
+    let long = text
+        .as_deref()
+        .and_then(|text| Attachment::of_long_text(text, view.paste_lines))
+        .filter(|_| is_label);
+    let label = long.as_ref().map(Attachment::label);
+    if !view.composer.put_clipboard(label.as_deref().or(text.as_deref())) {
+        return Vec::new();
+    }
+    long.map(Event::Pasted).into_iter().chain([draft(view)]).collect()
 }
 
 fn draft(view: &ViewState) -> Event {

@@ -165,7 +165,7 @@ fn heading(modal: &Modal) -> String {
     match modal {
         Modal::Picker(picker) => text::one_line(&picker.title),
         Modal::Choice(choice) => text::one_line(&choice.title),
-        Modal::Capture(_) => "Press a key".to_owned(),
+        Modal::Capture(_) => small::CAPTURE_TITLE.to_owned(),
         Modal::Line(line) => text::one_line(&line.title),
         Modal::Sessions(_) => "Sessions".to_owned(),
         Modal::Queue { .. } => "Queued prompts".to_owned(),

@@ -1,8 +1,8 @@
-//! The status line: the agent's activity or a notice on the left, then the keys that matter most where the focus is; context,
-//! cost, warnings and the help key on the right.
+//! The status line: the agent's activity or a notice on the left, then the keys that matter most where the focus is;
+//! warnings and the help key on the right.
 //!
-//! On narrow screens, these keys are removed from the right, then the cost is removed first, then context and warnings; during a turn, the help key before them. A
-//! long notice has several rows.
+//! On narrow screens, the names of keys are shortened, and then keys removed from the right; then the warnings are removed;
+//! during a turn, the help key before them. A long notice has several rows.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
@@ -28,6 +28,9 @@ const METER_CELLS: u64 = 8;
 
 /// Minimum width for the context meter.
 const METER_COLS: u16 = 96;
+
+/// Minimum width for the numbers of the context.
+const PERCENT_COLS: u16 = 60;
 
 /// Minimum width for the reason why nothing can be saved.
 const WHY_COLS: u16 = 72;
@@ -123,7 +126,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
 fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     use Action::{
         Browse, CopyItem, EditDraft, NewLine, NextMode, OpenHistory, OpenOutline, OpenPalette, OpenQueue,
-        OpenSearch, Submit, ToggleFold,
+        OpenSearch, OpenSessions, Submit, ToggleFold,
     };
     let session = ctx.session;
     let is_running = session.turn.is_running();
@@ -138,7 +141,8 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             let mode = ctx.mode().filter(|_| !is_running).map(|_| (NextMode, "mode"));
             let history = (!is_running && !session.history.is_empty()).then_some((OpenHistory, "history"));
             let transcript = (!session.transcript.items().is_empty()).then_some((Browse, "browse"));
-            let all = [queue, Some((OpenPalette, "commands")), transcript, mode, history];
+            let (commands, sessions) = (Some((OpenPalette, "commands")), Some((OpenSessions, "sessions")));
+            let all = [queue, commands, transcript, mode, history, sessions];
             (Context::EmptyPrompt, all.into_iter().flatten().collect())
         }
         Focus::Browse => {
@@ -154,6 +158,13 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     };
     let hint = |(action, does): &(Action, &str)| ctx.hint(context, *action, does);
     let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MOST_KEYS).collect();
+    let line = ctx.hints(&hints, usize::MAX);
+    if line_width(&line) <= cols {
+        return line;
+    }
+    for (key, _) in &mut hints {
+        *key = key.split(' ').map(short_key).collect::<Vec<_>>().join(" ");
+    }
     loop {
         let line = ctx.hints(&hints, usize::MAX);
         if hints.is_empty() || line_width(&line) <= cols {
@@ -161,6 +172,12 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
         }
         hints.pop();
     }
+}
+
+/// `^P` for `Ctrl+P`.
+fn short_key(key: &str) -> String {
+    let letter = key.strip_prefix("Ctrl+").filter(|letter| letter.chars().count() == 1);
+    letter.map_or_else(|| key.to_owned(), |letter| format!("^{letter}"))
 }
 
 /// Number of rows of the status line: more than one for a long notice.
@@ -380,17 +397,9 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
     if let Some(piece) = behind(ctx) {
         pieces.push(piece);
     }
-    if let Some(usage) = &session.usage {
-        let line = context(ctx, usage.used_tokens, usage.size_tokens, width);
-        pieces.push(StatusSegment { line, action: None, rank: 2 });
-        if let Some(cost) = &usage.cost {
-            let line = ctx.span(Role::Status, cost_text(cost));
-            pieces.push(StatusSegment { line: line.into(), action: None, rank: 1 });
-        }
-    }
     if let Some(key) = ctx.key(Context::Main, Action::OpenHelp) {
         let line = Line::from(vec![ctx.span(Role::KeyHint, key), ctx.span(Role::TextDim, " help")]);
-        // During a turn, cost and context are more useful than the help key.
+        // During a turn, warnings are more useful than the help key.
         let rank = if session.turn.is_running() { 0 } else { 5 };
         pieces.push(StatusSegment { line, action: Some(Action::OpenHelp), rank });
     }
@@ -423,7 +432,7 @@ fn behind(ctx: &FrameContext) -> Option<StatusSegment> {
     Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
-/// Formats `ctx ■■□□□□□□ 34k of 200k`; without a known size, only the used part.
+/// Formats `ctx ■■□□□□□□ 34k of 200k`, or `ctx 17%` on narrow screens; without a known size, only the used part.
 pub(super) fn context(ctx: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(ctx.span(Role::Status, "ctx "));
     if size == 0 {
@@ -432,6 +441,10 @@ pub(super) fn context(ctx: &FrameContext, used: u64, size: u64, width: u16) -> L
     }
     let is_nearly_full = used.saturating_mul(10) >= size.saturating_mul(9);
     let role = if is_nearly_full { Role::Warning } else { Role::Status };
+    if width < PERCENT_COLS {
+        line.push_span(ctx.span(role, format!("{}%", used.saturating_mul(100).div_ceil(size))));
+        return line;
+    }
     if width >= METER_COLS {
         let full = used.saturating_mul(METER_CELLS).div_ceil(size).min(METER_CELLS);
         let cells = |mark: &str, count: u64| mark.repeat(usize::try_from(count).unwrap_or(0));

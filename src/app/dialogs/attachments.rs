@@ -22,8 +22,8 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     let Some(session) = state.active_session() else { return true };
     let draft = session.draft.clone();
     if action == Action::PasteImage {
-        let before = draft.get(..cursor).unwrap_or(&draft).to_owned();
-        fx.push(Effect::ReadClipboardImage { session: session.key, before });
+        let before = Some(draft.get(..cursor).unwrap_or(&draft).to_owned());
+        fx.push(Effect::ReadClipboard { session: session.key, before });
         return true;
     }
     let mut labels = attachment_labels(&draft);

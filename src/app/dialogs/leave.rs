@@ -206,7 +206,6 @@ pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
     if !stop_browsing(state) {
         state.user.is_browsing = true;
         super::items::mark_something(state, fx);
-        say(state, "Browsing the transcript: letters are commands.", fx);
     }
 }
 

@@ -49,7 +49,6 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(info.is_some_and(|info| !info.auth_methods.is_empty()), "The agent has no sign-in method.")
         }
         Action::SignOut => unless(can.can_log_out, "The agent does not support signing out."),
-        Action::PasteImage => unless(info.is_none() || can.prompt_image, "The agent does not accept images."),
         Action::OpenAttachment => {
             unless(!attachment_labels(&session.draft).is_empty(), "No attachments in the prompt.")
         }

@@ -205,9 +205,9 @@ pub fn pick_binding(state: &mut State, id: &str) {
         ..PickerRow::new(PickerValue::Id(way.to_owned()), label)
     };
     let mut ways = vec![
-        row("replace", "Press a new key", "replaces the others"),
-        row("add", "Press another key", "adds it to the others"),
-        row("edit", "Enter keys as text", "for sequences such as ctrl+x g"),
+        row("replace", "Press new keys", "replaces the others"),
+        row("add", "Press other keys", "adds them to the others"),
+        row("edit", "Enter keys as text", "such as ctrl+x g"),
     ];
     if !binding.keys.is_empty() {
         ways.push(row("unbind", "Remove all keys", ""));
@@ -229,6 +229,7 @@ pub fn pick_way(state: &mut State, id: &str, way: &str, fx: &mut Vec<Effect>) {
         "replace" | "add" => state.modals.push(Modal::Capture(KeyCapture {
             keeps: if way == "add" { binding.keys.clone() } else { Vec::new() },
             binding,
+            pressed: Vec::new(),
         })),
         "edit" => {
             let help = "Keys, separated by commas, such as: alt+m, ctrl+x g, f2".to_owned();
@@ -253,23 +254,36 @@ pub fn accept_keys(context: &'static str, action: &'static str, text: &str, fx: 
     fx.push(Effect::Configure(ConfigJob::Change(change)));
 }
 
-/// Handles a captured key. `taken`: the action that it runs now.
-pub fn on_captured(state: &mut State, key: String, label: &str, taken: Option<String>, fx: &mut Vec<Effect>) {
+/// Handles a key of the sequence that is being captured.
+pub fn on_capturing(state: &mut State, key: String) {
+    if let Some(Modal::Capture(capture)) = state.modals.last_mut() {
+        capture.pressed.push(key);
+    }
+}
+
+/// Handles captured keys. `taken`: the keys among them that have another meaning, and that meaning.
+pub fn on_captured(
+    state: &mut State,
+    keys: String,
+    label: &str,
+    taken: Option<(String, String)>,
+    fx: &mut Vec<Effect>,
+) {
     let Some(Modal::Capture(_)) = state.modals.last() else { return };
-    let Some(Modal::Capture(KeyCapture { binding, mut keeps })) = state.modals.pop() else { return };
-    if keeps.contains(&key) {
+    let Some(Modal::Capture(KeyCapture { binding, mut keeps, .. })) = state.modals.pop() else { return };
+    if keeps.contains(&keys) {
         say(state, format!("{label} is already bound to it."), fx);
         return;
     }
-    keeps.push(key);
+    keeps.push(keys);
     let Effect::Configure(job) = change_keys(&binding, Some(keeps)) else { return };
-    let Some(taken) = taken.filter(|taken| taken != binding.text) else {
+    let Some((old, taken)) = taken.filter(|(_, taken)| taken != binding.text) else {
         fx.push(Effect::Configure(job));
         return;
     };
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: "Rebind key?".to_owned(),
-        body: vec![format!("{label} is bound to: {taken}. It will be bound to: {}.", binding.text)],
+        body: vec![format!("{old} is bound to: {taken}. {label} will be bound to: {}.", binding.text)],
         choices: vec![
             Choice { label: "Rebind".to_owned(), outcome: ChoiceOutcome::Configure(job) },
             Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },

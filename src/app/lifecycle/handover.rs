@@ -321,8 +321,9 @@ fn call_line(tool: &ToolCall) -> String {
 
 fn message_text(message: &Message) -> String {
     let texts = message.parts.iter().map(|part| match part {
-        MessagePart::Text(text) => text.as_str(),
-        MessagePart::Block(_) => "[non-text content]",
+        MessagePart::Text(text) => text.clone(),
+        MessagePart::Block(ContentBlock::Unknown(_)) => "[unknown content]".to_owned(),
+        MessagePart::Block(block) => block.description(),
     });
     texts.collect::<Vec<_>>().join("\n\n")
 }

@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentEvent, Bounded, Capacity, ConnId, Record, Role, SessionId, SessionKey, SessionUpdate, Severity,
-    SubagentPatch,
+    AgentEvent, Bounded, Capacity, ConnId, ItemId, Record, Role, SessionId, SessionKey, SessionUpdate,
+    Severity, SubagentPatch,
 };
 
 use super::{call, late, turn};
@@ -146,6 +146,7 @@ pub(in crate::app) fn apply(
         }
         other => apply::apply_here(session, other, now, fx),
     }
+    count_calls(state, key, next);
     // After the update, because a message of a replayed history starts the turn it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
         if session.transcript.next_id() > next {
@@ -247,6 +248,24 @@ fn on_subagent(
     }
     replay_early(state, conn, child, &id, now, fx);
     true
+}
+
+/// Updates the number of tool calls of a child session in its parent's transcript, if there is an item since `next`.
+fn count_calls(state: &mut State, child: SessionKey, next: ItemId) {
+    let Some(session) = state.sessions.get(&child).filter(|it| it.transcript.next_id() > next) else {
+        return;
+    };
+    let Some((parent, id)) = session.parent.zip(session.id.clone()) else { return };
+    let count =
+        session.transcript.items().iter().filter(|item| matches!(item.body, ItemBody::Tool(_))).count();
+    let Some(session) = state.sessions.get_mut(&parent) else { return };
+    let Some(item) = session.index.subagent(&id) else { return };
+    session.transcript.edit(item, |item| {
+        if let ItemBody::Subagent { calls, .. } = &mut item.body {
+            // A part of a long transcript may be unloaded.
+            *calls = count.max(*calls);
+        }
+    });
 }
 
 /// The child's session: the one from before a restart, or a new one.

@@ -165,6 +165,7 @@ pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, n
             title: String::new(),
             description: None,
             state: None,
+            calls: 0,
         };
         let position = session.transcript.push(session.turn_count, body);
         session.index.add_subagent(patch.session.clone(), position);

@@ -45,11 +45,21 @@ pub(in crate::app) fn upsert(
             session.index.move_terminal(terminal.clone(), id);
         }
     }
+    let mut parent = patch.parent.clone();
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
+            parent.take_if(|_| call.parent.is_some());
             merge(call, patch, origin, now);
         }
     });
+    if let Some(parent) = parent.and_then(|parent| session.index.current_tool(&parent)).filter(|it| *it != id)
+    {
+        session.transcript.edit(parent, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.calls += 1;
+            }
+        });
+    }
     for piece in news {
         terminals::on_news(session, id, piece, now);
     }

@@ -50,11 +50,12 @@ pub enum Effect {
     PreparePrompt(PromptJob),
     /// Saves a pasted text.
     SaveAttachment(Attachment),
-    /// Saves the image of the clipboard as an attachment; reported as `ServiceEvent::ImagePasted`.
-    ReadClipboardImage {
+    /// Saves the image of the clipboard as an attachment; reported as `ServiceEvent::ImagePasted`. A text is reported as
+    /// `ServiceEvent::ClipboardRead`.
+    ReadClipboard {
         session: SessionKey,
-        /// The draft before the cursor.
-        before: String,
+        /// The draft before the cursor; `None`: a command needs the text.
+        before: Option<String>,
     },
     /// Reads dropped files; reported as `ServiceEvent::DropRead` if they exist.
     ReadDropped(DropJob),

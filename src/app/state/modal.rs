@@ -60,12 +60,14 @@ impl Modal {
     }
 }
 
-/// A dialog that waits for a key to bind.
+/// A dialog that waits for the keys to bind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyCapture {
     pub binding: BindingRow,
     /// The keys that stay bound.
     pub keeps: Vec<String>,
+    /// The keys pressed so far, as in the configuration.
+    pub pressed: Vec<String>,
 }
 
 /// The selection in the inbox.

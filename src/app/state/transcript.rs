@@ -71,6 +71,8 @@ pub enum ItemBody {
         description: Option<String>,
         /// `running`, `idle`, …, as reported by the agent.
         state: Option<String>,
+        /// Number of its tool calls that parlor knows.
+        calls: usize,
     },
     /// An answered question of the agent.
     Answered {
@@ -194,6 +196,8 @@ pub struct ToolCall {
     pub exit_code: Option<i32>,
     /// The call that contains this one.
     pub parent: Option<ToolCallId>,
+    /// Number of calls that it contains.
+    pub calls: usize,
     /// `_meta` and unknown keys.
     pub extra: Option<Raw>,
     /// The decision about its permission request.
@@ -300,6 +304,7 @@ impl ToolCall {
             output_text: None,
             exit_code: None,
             parent: None,
+            calls: 0,
             extra: None,
             decision: None,
             from_ask_only: false,

@@ -130,7 +130,7 @@ fn the_image_of_the_clipboard_is_inserted_at_the_cursor() {
     app.handshake(AgentCapabilities { prompt_image: true, ..all_capabilities() }).open(ID);
     app.play(Event::Draft("see this".into())).fx.clear();
     app.play(Event::Cursor(3)).play(Event::Act(Action::PasteImage));
-    assert_eq!(app.fx, [Effect::ReadClipboardImage { session: KEY, before: "see".into() }]);
+    assert_eq!(app.fx, [Effect::ReadClipboard { session: KEY, before: Some("see".into()) }]);
     let read =
         |before: &str| ServiceEvent::ImagePasted { session: KEY, before: before.into(), label: Ok(image()) };
     app.service(read("see"));
@@ -145,13 +145,27 @@ fn the_image_of_the_clipboard_is_inserted_at_the_cursor() {
 }
 
 #[test]
+fn a_text_in_the_clipboard_is_read_for_a_command() {
+    let mut app = TestApp::ready();
+    app.fx.clear();
+    app.play(Event::ReadClipboard);
+    assert_eq!(app.fx, [Effect::ReadClipboard { session: KEY, before: None }]);
+    let read = |text| ServiceEvent::ClipboardRead { session: KEY, is_register: true, text };
+    app.service(read(Ok("one".into())));
+    assert_eq!(flash(&app), "", "the view inserts it");
+    app.service(read(Err("The clipboard contains no text.".into())));
+    assert_eq!(flash(&app), "The clipboard contains no text.");
+}
+
+#[test]
 fn an_agent_without_images_is_known_before_sending() {
     let mut app = TestApp::started();
     app.handshake(AgentCapabilities { prompt_image: false, ..all_capabilities() }).open(ID);
     app.fx.clear();
     app.play(Event::Act(Action::PasteImage));
+    assert!(matches!(app.fx[..], [Effect::ReadClipboard { .. }]), "the clipboard may contain a text");
+    app.service(ServiceEvent::ImagePasted { session: KEY, before: String::new(), label: Ok(image()) });
     assert_eq!(flash(&app), "The agent does not accept images.");
-    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::ReadClipboardImage { .. })));
     app.state.flash = None;
     app.play(Event::Draft("/a/b.rs".into()))
         .service(ServiceEvent::DropRead(Box::new(drop_job(0)), Ok(image())));

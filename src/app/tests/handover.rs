@@ -80,6 +80,28 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
 }
 
 #[test]
+fn pasted_texts_and_notes_of_images_are_handed_over() {
+    let mut app = TestApp::ready();
+    let pasted = Attachment::of_text("first pasted line\nlast pasted line");
+    let image = "[Image #0123456789: 8×4, 1 KiB]";
+    app.submit(&format!("see {} and {image}", pasted.label()));
+    let block = ContentBlock::Image { data: "iVBORw0KGgo=".into(), mime_type: "image/png".into(), uri: None };
+    let prepared = PreparedPrompt {
+        text: format!("see first pasted line\nlast pasted line and {image}"),
+        pasted: std::iter::once(4..38).collect(),
+        blocks: vec![block],
+        ..PreparedPrompt::default()
+    };
+    app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared)));
+    app.update(says("A picture.")).end_turn(StopReason::EndTurn);
+    let told = handover::document(&app.state, KEY, None).unwrap();
+    let prompt =
+        format!("## User\n\nsee first pasted line\nlast pasted line and {image}\n\n[image, image/png]\n");
+    assert!(told.contains(&prompt), "{told}");
+    assert!(!told.contains("iVBORw0KGgo=") && !told.contains(&pasted.label()), "{told}");
+}
+
+#[test]
 fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let (mut app, key) = handed_over(AgentCapabilities::default());
     app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));

@@ -227,7 +227,7 @@ fn check(app: &mut TestApp, is_remote: bool) {
             | Effect::OpenFile { .. }
             | Effect::EditDraft { .. }
             | Effect::SaveAttachment(_)
-            | Effect::ReadClipboardImage { .. }
+            | Effect::ReadClipboard { .. }
             | Effect::ReadDropped(_)
             | Effect::OpenAttachment { .. }
             | Effect::SaveGrant(_)

@@ -310,6 +310,17 @@ fn a_call_of_a_subagent_names_its_parent() {
     assert_eq!(tool(&app, 2).parent.as_ref().map(ToolCallId::as_str), Some("t"));
 }
 
+#[test]
+fn the_calls_of_a_subagent_are_counted_once() {
+    let mut app = TestApp::running();
+    app.update(call("t", InProgress));
+    let of = |id: &str, parent: &str| patch(id, |patch| patch.parent = Some(parent.into()));
+    app.updates(vec![of("a", "t"), of("b", "t"), of("a", "t"), patch("c", |_| {}), of("c", "t")]);
+    assert_eq!(tool(&app, 1).calls, 3);
+    app.updates(vec![of("d", "a"), of("e", "missing"), of("f", "f")]);
+    assert_eq!([1, 2, 3].map(|item| tool(&app, item).calls), [3, 1, 0]);
+}
+
 fn tool(app: &TestApp, item: usize) -> ToolCall {
     match &app.session().transcript.items()[item].body {
         ItemBody::Tool(tool) => (**tool).clone(),

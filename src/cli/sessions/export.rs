@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::page::{self, Call, Picture, Section};
 use super::{Format, World, html, time};
 use crate::escape;
-use crate::model::{ExportForm, Record};
+use crate::model::{AttachmentKind, ExportForm, Record, attachment_labels};
 use crate::private;
+use crate::services::attachments::Attachments;
 use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
 use crate::ui::text::sanitize;
 
@@ -190,8 +191,8 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
             has_own_title: row.has_own_title,
             is_subagent: row.is_child,
             came_from: row.came_from.clone(),
-            draft: row.draft.clone(),
-            queue: row.queue.clone(),
+            draft: with_pasted_texts(store, &row.draft),
+            queue: row.queue.iter().map(|prompt| with_pasted_texts(store, prompt)).collect(),
             unreadable_count,
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,
@@ -202,6 +203,20 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
             .collect(),
     };
     Ok(pretty(&document))
+}
+
+/// A prompt that was not sent, with its pasted texts in place of their labels, which mean nothing elsewhere.
+fn with_pasted_texts(store: &Store, prompt: &str) -> String {
+    let attachments = Attachments::new(Some(store.root()));
+    let mut text = prompt.to_owned();
+    for label in
+        attachment_labels(prompt).into_iter().rev().filter(|label| label.kind == AttachmentKind::Text)
+    {
+        if let Some(pasted) = attachments.find(&label).and_then(|bytes| String::from_utf8(bytes).ok()) {
+            text.replace_range(label.range, &pasted);
+        }
+    }
+    text
 }
 
 /// Formats a value as escaped JSON.

@@ -127,7 +127,7 @@ fn message_pieces(message: &Message) -> Vec<Section> {
                     pieces.extend((!texts.is_empty()).then(|| section(&mut texts)));
                     pieces.push(Section::Picture(picture));
                 }
-                None => texts.push(block_text(block)),
+                None => texts.push(block.description()),
             },
         }
     }
@@ -137,20 +137,7 @@ fn message_pieces(message: &Message) -> Vec<Section> {
 
 fn picture(block: &ContentBlock) -> Option<Picture> {
     let ContentBlock::Image { data, mime_type, .. } = block else { return None };
-    Some(Picture { mime_type: mime_type.clone(), data: Arc::clone(data), alt: block_text(block) })
-}
-
-fn block_text(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text(text) => text.clone(),
-        ContentBlock::Image { mime_type, uri, .. } => {
-            format!("[image, {mime_type}{}]", uri.as_ref().map(|uri| format!(", {uri}")).unwrap_or_default())
-        }
-        ContentBlock::Audio { mime_type, .. } => format!("[audio, {mime_type}]"),
-        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
-        ContentBlock::Resource { uri, .. } => format!("[{uri}]"),
-        ContentBlock::Unknown(raw) => raw.0.to_string(),
-    }
+    Some(Picture { mime_type: mime_type.clone(), data: Arc::clone(data), alt: block.description() })
 }
 
 fn call(session: &Session, tool: &ToolCall) -> Call {
@@ -159,7 +146,7 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
     for piece in &tool.content {
         match piece {
             ToolContent::Block(block @ ContentBlock::Image { .. }) => pictures.extend(picture(block)),
-            ToolContent::Block(block) => output.push(block_text(block)),
+            ToolContent::Block(block) => output.push(block.description()),
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {
                     output

@@ -91,7 +91,7 @@ actions! {
     EditDraft, "edit-draft", PROMPT, "Edit prompt in editor", "external vim emacs visual compose";
     StashDraft, "stash-draft", PROMPT, "Stash or restore prompt", "park set aside save draft later pop";
     FullComposer, "full-composer", PROMPT, "Toggle full-screen prompt", "zoom maximize large compose";
-    PasteImage, "paste-image", PROMPT, "Paste image from clipboard", "attach picture screenshot";
+    PasteImage, "paste-image", PROMPT, "Paste from clipboard", "attach picture screenshot";
     OpenAttachment, "open-attachment", PROMPT, "Open attachment", "pasted text image chip expand view";
     HistoryPrevious, "history-previous", HIDDEN, "Line up, then previous prompt", "";
     HistoryNext, "history-next", HIDDEN, "Line down, then next prompt", "";

@@ -2,7 +2,8 @@
 
 use super::chord::Chord;
 
-const MOST_KEYS: usize = 4;
+/// Maximum number of keys.
+pub const MOST_KEYS: usize = 4;
 
 /// One or more keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,6 +26,11 @@ impl Sequence {
             return Err("esc cancels a sequence and cannot be part of one; use another key".to_owned());
         }
         Ok(Self(chords))
+    }
+
+    /// A sequence of these keys.
+    pub fn of(keys: &[Chord]) -> Self {
+        Self(keys.to_vec())
     }
 
     /// The keys.

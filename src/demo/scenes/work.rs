@@ -324,7 +324,8 @@ pub(super) fn team(turn: &Turn) -> Step {
         "sessionUpdate": "subagent_update", "sessionId": child, "title": "Typo check",
         "description": "Checks the files for typos", "state": {"state": "running"},
     }))?;
-    for piece in ["Reading the first file. ", "Reading the second file. ", "No typos found."] {
+    let pieces = ["Reading the first file. ", "Reading the second file. ", "No typos found."];
+    for (number, piece) in (1..).zip(pieces) {
         turn.pause(500)?;
         peer.update(
             &child,
@@ -333,6 +334,15 @@ pub(super) fn team(turn: &Turn) -> Step {
                 "content": {"type": "text", "text": piece},
             }),
         );
+        if number < pieces.len() {
+            peer.update(
+                &child,
+                &json!({
+                    "sessionUpdate": "tool_call", "toolCallId": format!("{child}-{number}"),
+                    "title": format!("File {number}"), "kind": "read", "status": "completed",
+                }),
+            );
+        }
     }
     turn.send_update(&json!({
         "sessionUpdate": "subagent_update", "sessionId": child, "state": {"state": "idle"},

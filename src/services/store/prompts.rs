@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use memchr::memmem::Finder;
+use nucleo_matcher::chars::{normalize, to_lower_case};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use rusqlite::{Connection, params};
 
@@ -19,20 +20,35 @@ use crate::services::when;
 const MAX_FOUND: usize = 200;
 const MAX_FOUND_BYTES: usize = 8 << 20;
 /// Maximum size of all texts in memory; the oldest prompts are left out.
-const MAX_BYTES: usize = 64 << 20;
-/// Maximum number of characters of a prompt that are matched.
+const MAX_BYTES: usize = 32 << 20;
+/// Maximum number of characters of a prompt that are searched.
 const MAX_CHARS: usize = 2_000;
+/// Maximum number of texts, the latest, and of characters of each, in which letters are searched: that is much slower than
+/// to search words.
+const MAX_SIMILAR: usize = 20_000;
+const MAX_SIMILAR_CHARS: usize = 200;
 
 /// The prompts of all folders, latest first; each once per folder.
 #[derive(Debug)]
 pub(super) struct PromptIndex {
     prompts: Vec<Prompt>,
+    /// The texts, each once.
+    texts: Vec<PromptText>,
     sessions: HashMap<i64, SessionName>,
 }
 
 #[derive(Debug)]
-struct Prompt {
+struct PromptText {
     text: Arc<str>,
+    /// Its start without case and accents.
+    folded: Box<str>,
+    letters: u64,
+}
+
+#[derive(Debug)]
+struct Prompt {
+    /// Number of its text.
+    text: usize,
     folder: Arc<str>,
     at_ms: i64,
     /// Number of the session's row, and of the event.
@@ -45,6 +61,13 @@ struct SessionName {
     agent: String,
     name: String,
     folder: Arc<str>,
+}
+
+/// The numbers of texts and prompts while they are read.
+#[derive(Default)]
+struct Known {
+    texts: HashMap<Arc<str>, usize>,
+    prompts: HashMap<(Arc<str>, usize), usize>,
 }
 
 impl Store {
@@ -70,8 +93,8 @@ impl PromptIndex {
         let mut shared =
             |folder: String| Arc::clone(folders.entry(folder).or_insert_with_key(|it| it.as_str().into()));
         let sessions = sessions(conn, &mut shared)?;
-        let mut all = Self { prompts: Vec::new(), sessions };
-        let mut known: HashMap<(Arc<str>, Arc<str>), usize> = HashMap::new();
+        let mut all = Self { prompts: Vec::new(), texts: Vec::new(), sessions };
+        let mut known = Known::default();
         let mut bytes = 0;
         let mut query = conn.prepare_cached(
             "SELECT text, at, session, seq FROM docs
@@ -105,13 +128,19 @@ impl PromptIndex {
     /// Adds a prompt, or the later time of a known one.
     fn add(
         &mut self,
-        known: &mut HashMap<(Arc<str>, Arc<str>), usize>,
+        known: &mut Known,
         text: Arc<str>,
         folder: Arc<str>,
         at_ms: i64,
         source: Option<(i64, i64)>,
     ) {
-        let position = *known.entry((Arc::clone(&folder), Arc::clone(&text))).or_insert(self.prompts.len());
+        let position = *known.texts.entry(Arc::clone(&text)).or_insert(self.texts.len());
+        if position == self.texts.len() {
+            let folded = folded(&text);
+            self.texts.push(PromptText { text, letters: letters(&folded), folded });
+        }
+        let text = position;
+        let position = *known.prompts.entry((Arc::clone(&folder), text)).or_insert(self.prompts.len());
         match self.prompts.get_mut(position) {
             Some(prompt) => prompt.at_ms = prompt.at_ms.max(at_ms),
             None => self.prompts.push(Prompt { text, folder, at_ms, source }),
@@ -121,54 +150,54 @@ impl PromptIndex {
     fn find(&self, query: &PromptQuery) -> (Vec<FoundPrompt>, usize) {
         let folder = query.folder.as_ref().map(|folder| folder.to_string_lossy());
         let is_wanted = |prompt: &&Prompt| folder.as_ref().is_none_or(|folder| **folder == *prompt.folder);
-        let mut matcher = Matcher::new(Config::DEFAULT);
-        let mut positions = Vec::new();
-        let mut found: Vec<(u32, &Prompt)> = Vec::new();
-        for kind in [AtomKind::Substring, AtomKind::Fuzzy] {
-            let pattern = Pattern::new(&query.text, CaseMatching::Ignore, Normalization::Smart, kind);
-            found = self
-                .prompts
-                .iter()
-                .filter(is_wanted)
-                .filter_map(|prompt| {
-                    let text = Utf32Str::new(head(&prompt.text), &mut positions);
-                    Some((pattern.score(text, &mut matcher)?, prompt))
-                })
-                .collect();
-            if kind == AtomKind::Fuzzy {
-                found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-            }
-            if !found.is_empty() {
-                break;
-            }
+        // A text is listed once, at its latest time.
+        let mut seen = vec![false; self.texts.len()];
+        let mut is_new =
+            |text: usize| seen.get_mut(text).is_some_and(|is_seen| !std::mem::replace(is_seen, true));
+        let wanted = self.prompts.iter().filter(is_wanted).filter(|prompt| is_new(prompt.text));
+        let all: Vec<(&Prompt, &PromptText)> =
+            wanted.filter_map(|prompt| Some((prompt, self.texts.get(prompt.text)?))).collect();
+        let folded = folded(&query.text);
+        let words: Vec<Finder<'_>> = folded.split_whitespace().map(Finder::new).collect();
+        let has_words =
+            |text: &PromptText| words.iter().all(|word| word.find(text.folded.as_bytes()).is_some());
+        let mut found: Vec<_> = all.iter().copied().filter(|(_, text)| has_words(text)).collect();
+        if found.is_empty() {
+            found = similar(&all, &folded);
         }
-        // A text is listed once, with the latest session that it was sent in.
-        let mut sent: HashMap<&str, &Prompt> = HashMap::new();
-        for (_, prompt) in found.iter().filter(|(_, prompt)| prompt.source.is_some()) {
-            sent.entry(&prompt.text).or_insert(prompt);
-        }
-        let mut seen = std::collections::HashSet::new();
-        found.retain(|(_, prompt)| seen.insert(&prompt.text));
         let (now_ms, mut bytes) = (unix_ms(), 0);
-        let shown = found.iter().take(MAX_FOUND).take_while(|(_, prompt)| {
-            bytes += prompt.text.len();
-            bytes <= MAX_FOUND_BYTES || bytes == prompt.text.len()
-        });
-        let origin = |prompt: &Prompt| sent.get(&*prompt.text).copied();
-        let shown =
-            shown.map(|(_, prompt)| self.found(prompt, origin(prompt).unwrap_or(prompt), now_ms)).collect();
-        (shown, found.len())
+        let shown: Vec<_> = found
+            .iter()
+            .take(MAX_FOUND)
+            .take_while(|(_, text)| {
+                bytes += text.text.len();
+                bytes <= MAX_FOUND_BYTES || bytes == text.text.len()
+            })
+            .collect();
+        // The latest session that a text was sent in.
+        let mut origins: HashMap<usize, Option<&Prompt>> =
+            shown.iter().map(|(prompt, _)| (prompt.text, None)).collect();
+        for prompt in self.prompts.iter().filter(is_wanted).filter(|prompt| prompt.source.is_some()) {
+            if let Some(origin) = origins.get_mut(&prompt.text) {
+                origin.get_or_insert(prompt);
+            }
+        }
+        let origin = |prompt: &Prompt| origins.get(&prompt.text).copied().flatten();
+        let shown = shown
+            .iter()
+            .map(|(prompt, text)| self.found(prompt, text, origin(prompt).unwrap_or(prompt), now_ms));
+        (shown.collect(), found.len())
     }
 
     /// A prompt with its time, and the folder and session of the same text.
-    fn found(&self, prompt: &Prompt, origin: &Prompt, now_ms: i64) -> FoundPrompt {
+    fn found(&self, prompt: &Prompt, text: &PromptText, origin: &Prompt, now_ms: i64) -> FoundPrompt {
         let source = origin.source.and_then(|(session, seq)| {
             let of = self.sessions.get(&session)?;
             let (uid, agent, name) = (of.uid.clone(), of.agent.clone(), of.name.clone());
             Some(PromptSource { uid, agent, name, seq })
         });
         FoundPrompt {
-            text: prompt.text.to_string(),
+            text: text.text.to_string(),
             folder: PathBuf::from(&*origin.folder),
             when: when::ago(prompt.at_ms, now_ms),
             source,
@@ -212,7 +241,38 @@ fn whole_text(conn: &Connection, text: String, session: i64, seq: i64) -> rusqli
     })
 }
 
-/// The start of a text.
-fn head(text: &str) -> &str {
-    text.char_indices().nth(MAX_CHARS).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+/// The latest texts that start with the letters of each word in order, best first.
+fn similar<'a>(all: &[(&'a Prompt, &'a PromptText)], words: &str) -> Vec<(&'a Prompt, &'a PromptText)> {
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let (mut text_chars, mut word_chars) = (Vec::new(), Vec::new());
+    let wanted = letters(words);
+    let mut score = |text: &PromptText| {
+        let end = text.folded.char_indices().nth(MAX_SIMILAR_CHARS).map(|(end, _)| end);
+        let head = text.folded.get(..end.unwrap_or(text.folded.len())).unwrap_or_default();
+        let head = Utf32Str::new(head, &mut text_chars);
+        words.split_whitespace().try_fold(0, |sum, word| {
+            Some(sum + u32::from(matcher.fuzzy_match_greedy(head, Utf32Str::new(word, &mut word_chars))?))
+        })
+    };
+    let mut found: Vec<_> = all
+        .iter()
+        .take(MAX_SIMILAR)
+        .filter(|(_, text)| text.letters & wanted == wanted)
+        .filter_map(|found| Some((score(found.1)?, *found)))
+        .collect();
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// The start of a text without case and accents.
+fn folded(text: &str) -> Box<str> {
+    let fold = |letter: char| {
+        if letter.is_ascii() { letter.to_ascii_lowercase() } else { to_lower_case(normalize(letter)) }
+    };
+    text.chars().take(MAX_CHARS).map(fold).collect::<String>().into()
+}
+
+/// A set of bits that contains one for each byte of the words in a text, to exclude most texts at once.
+fn letters(text: &str) -> u64 {
+    text.split_whitespace().flat_map(str::bytes).fold(0, |letters, byte| letters | 1 << (byte & 63))
 }

@@ -4,6 +4,7 @@ use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
+use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::text::copy_hint::Mark;
@@ -147,7 +148,7 @@ fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             "failed" => of(glyphs.cross, Role::Error, "Context compaction failed"),
             other => of(glyphs.dot, Role::TextDim, &format!("Context compaction: {}", one_line(other))),
         },
-        ItemBody::Subagent { title, state, .. } => {
+        ItemBody::Subagent { title, state, calls, .. } => {
             let state = state.as_deref().map(one_line).unwrap_or_default();
             let (mark, mark_role) = match state.as_str() {
                 "running" => (look.spinner(), Role::Running),
@@ -158,7 +159,10 @@ fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             };
             // The mark has this meaning already.
             let is_done = matches!(state.as_str(), "" | "idle" | "completed");
-            let tail = if is_done { String::new() } else { format!(" {} {state}", glyphs.dot) };
+            let state = Some(state).filter(|_| !is_done);
+            let calls = (*calls > 0).then(|| counted(*calls, "tool call", "tool calls"));
+            let facts = state.into_iter().chain(calls).map(|fact| format!(" {} {fact}", glyphs.dot));
+            let tail: String = facts.collect();
             let title = one_line(head_of(title));
             let title = if title.is_empty() { "untitled" } else { &title };
             let text = format!("subagent  {title}{tail}");

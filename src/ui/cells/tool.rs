@@ -16,6 +16,7 @@ use crate::model::{
 };
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{self, Key, Shown};
+use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::terminal;
@@ -156,6 +157,10 @@ pub(super) fn head(
     if let Some(code) = tool.exit_code.or_else(|| exit_code(tool, context.session)).filter(|code| *code != 0)
     {
         facts.push(Span::styled(format!("  exit {code}"), style(Role::Error)));
+    }
+    if tool.calls > 0 {
+        let calls = counted(tool.calls, "tool call", "tool calls");
+        facts.push(Span::styled(format!("  {calls}"), style(Role::TextDim)));
     }
     let word = match (&tool.decision, tool.status) {
         _ if is_asked(context.session, id) => Some(("answer required", Role::Warning)),

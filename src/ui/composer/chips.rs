@@ -228,6 +228,24 @@ mod tests {
     }
 
     #[test]
+    fn edits_of_words_leave_labels_unchanged() {
+        use Action::{CapitalizeWord, LowercaseWord, Transpose, UppercaseWord};
+        for (text, action, expected) in [
+            ("|one [P]", UppercaseWord, "ONE| [P]"),
+            ("one| [P] two", UppercaseWord, "one [P] TWO|"),
+            ("|[P]TWO", LowercaseWord, "[P]two|"),
+            ("one[I]|two", CapitalizeWord, "one[I]Two|"),
+            ("on|e[I]two", UppercaseWord, "onE|[I]two"),
+            ("one [P]|", UppercaseWord, "one [P]|"),
+            ("a|[P]b", Transpose, "[P]a|b"),
+            ("a[P]|", Transpose, "[P]a|"),
+            ("[P]|[I]", Transpose, "[I][P]|"),
+        ] {
+            assert_eq!(after(text, &[action]), expected, "{text} {action:?}");
+        }
+    }
+
+    #[test]
     fn selections_and_cut_text_contain_whole_labels() {
         let mut composer = at(&format!("a {CHIP}|"));
         composer.act(Action::CursorLeft, true);

@@ -1,7 +1,7 @@
 //! The edges of the composer: the line above it, and on tall screens the row below its text.
 //!
-//! They show the session's mode and model, the focus if it is elsewhere, and the number of hidden lines. If there is not
-//! enough space, the least important labels are omitted.
+//! They show the session's mode and model, context and cost, the focus if it is elsewhere, and the number of hidden
+//! lines. If there is not enough space, the least important labels are omitted.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -13,7 +13,8 @@ use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::plan;
 use crate::ui::render_context::with_commas;
-use crate::ui::text::{self, Line};
+use crate::ui::status;
+use crate::ui::text::{self, Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript::TranscriptView;
 use crate::ui::view_state::{Hit, HitMap};
@@ -39,6 +40,8 @@ pub(in crate::ui) struct EdgeFacts<'a> {
     pub transcript: Option<&'a TranscriptView>,
     /// Whether the plan's count has no other place.
     pub has_plan_count: bool,
+    /// Whether context and cost have no other place.
+    pub has_usage: bool,
 }
 
 /// Text on an edge, with a blank on each side.
@@ -80,17 +83,19 @@ pub(in crate::ui) fn draw(
         left.push(Label::new(ctx, role, &text::truncate(mode, MOST_NAME), None, 8));
     }
     let settings = settings(ctx, bottom.is_empty() && !left.is_empty(), top.width);
+    let usage = if facts.has_usage { usage(ctx, top.width) } else { Vec::new() };
+    let mut right = Vec::new();
     if bottom.is_empty() {
         left.extend(settings);
+        right.extend(usage);
     } else {
-        place(settings, Vec::new(), bottom, buf, hits);
+        place(settings, usage, bottom, buf, hits);
     }
     if let Some(count) = plan::count(ctx.session).filter(|_| facts.has_plan_count) {
         let text = format!("plan {count}");
         left.push(Label::new(ctx, Role::TextDim, &text, Some(Action::TogglePlan), 4));
     }
     left.extend(ctx.session.only.map(|only| filter(ctx, only.label(), top.width)));
-    let mut right = Vec::new();
     if let Some(text) = hidden_rows(facts.hidden_rows) {
         right.push(Label::new(ctx, Role::Accent, &text, None, 7));
     }
@@ -195,6 +200,18 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
     attached.take(MOST_OUTPUTS).chain(folder).collect()
 }
 
+/// The labels of the context and of the cost.
+fn usage(ctx: &FrameContext, width: u16) -> Vec<Label> {
+    let Some(usage) = &ctx.session.usage else { return Vec::new() };
+    let mut context = status::context(ctx, usage.used_tokens, usage.size_tokens, width);
+    context.spans.insert(0, Span::raw(" "));
+    context.push_span(Span::raw(" "));
+    let cost =
+        usage.cost.as_ref().map(|cost| Label::new(ctx, Role::Status, &status::cost_text(cost), None, 1));
+    [Label { line: context, action: None, rank: 2 }].into_iter().chain(cost).collect()
+}
+
+/// The labels of mode and model.
 fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let is_narrow = width < FULL_COLS;
     let label = |what: &str, name: &str, role: Role, action: Action, rank: u8| {

@@ -43,12 +43,6 @@ impl Composer {
             Action::DeleteToLineEnd => self.area.delete_line_by_end(),
             Action::Yank => self.yank(),
             Action::YankPop => self.yank_pop(),
-            // They would change a label.
-            Action::Transpose | Action::UppercaseWord | Action::LowercaseWord | Action::CapitalizeWord
-                if self.has_chips() =>
-            {
-                false
-            }
             Action::Transpose => self.transpose(),
             Action::UppercaseWord | Action::LowercaseWord | Action::CapitalizeWord => {
                 self.change_case(action)

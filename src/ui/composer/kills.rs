@@ -87,9 +87,10 @@ impl Composer {
         true
     }
 
-    /// Changes the case of the rest of the word, or of the next one, and moves the cursor after it.
+    /// Changes the case of the rest of the word, or of the next one, and moves the cursor after it. Labels are not words.
     pub(super) fn change_case(&mut self, action: Action) -> bool {
-        let text = Text { text: self.text(), at: self.offset() };
+        let all = Text { text: self.text(), at: self.offset() };
+        let text = all.without_labels();
         let rest = text.slice(text.at..text.text.len());
         let Some(start) = rest.find(char::is_alphanumeric).map(|start| text.at + start) else { return false };
         let word = text.slice(start..text.text.len());
@@ -105,8 +106,9 @@ impl Composer {
             }
         };
         let (end, is_change) = (start + changed.len(), changed != word);
-        let mut all = text.text.clone();
-        all.replace_range(start..start + word.len(), &changed);
+        let range = start..start + word.len();
+        let mut all = all.text;
+        all.replace_range(range, &changed);
         self.show(&all, end);
         is_change
     }

@@ -55,6 +55,8 @@ pub enum Reply {
     },
     /// A text for the clipboard.
     Copy(String),
+    /// The command needs the text of the clipboard: see [`Vim::put_clipboard`].
+    ReadClipboard,
 }
 
 /// The state of vim keys besides the text.
@@ -70,6 +72,8 @@ pub struct Vim {
     /// The change that `.` repeats.
     change: Option<Change>,
     insert: Option<Inserting>,
+    /// The command that needs the text of the clipboard.
+    waiting: Option<Command>,
     last_insert: usize,
     /// The last selection: whether by lines, and its ends.
     last_visual: Option<(bool, usize, usize)>,
@@ -147,6 +151,7 @@ impl Vim {
             mode: Mode::Insert,
             pending: String::new(),
             insert: None,
+            waiting: None,
             overwritten: Vec::new(),
             ..std::mem::take(self)
         };
@@ -156,6 +161,7 @@ impl Vim {
     pub fn key(&mut self, key: char, text: &mut Text) -> Reply {
         text.at = text.floor(text.at.min(text.text.len()));
         self.anchor = text.floor(self.anchor.min(text.text.len()));
+        self.waiting = None;
         match self.mode {
             Mode::Insert | Mode::Replace if key == ESCAPE => {
                 self.leave_insert(text);
@@ -199,6 +205,19 @@ impl Vim {
         }
     }
 
+    /// Runs the command that waits for the text of the clipboard. `None`: it cannot be read, so the text copied last is
+    /// used. Returns whether there was one.
+    pub fn put_clipboard(&mut self, contents: Option<&str>, text: &mut Text) -> bool {
+        let Some(command) = self.waiting.take() else { return false };
+        if let Some(contents) = contents {
+            self.registers.set_clipboard(contents);
+        }
+        self.undo_at = text.at;
+        self.edit(command, text);
+        text.at = text.on_char(text.at);
+        true
+    }
+
     fn run(&mut self, command: Command, text: &mut Text) -> Reply {
         let count = command.count;
         match command.verb {
@@ -226,6 +245,10 @@ impl Vim {
             Verb::Overwrite => {
                 self.enter_insert(command, None, text);
                 self.mode = Mode::Replace;
+            }
+            Verb::Put(_) if matches!(command.register, Some('+' | '*')) => {
+                self.waiting = Some(command);
+                return Reply::ReadClipboard;
             }
             Verb::ReplaceWith(_) | Verb::ToggleCase | Verb::Join(_) | Verb::Put(_) => {
                 return self.edit(command, text);

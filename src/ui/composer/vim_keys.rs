@@ -36,6 +36,8 @@ pub(in crate::ui) enum VimKey {
         is_up: bool,
     },
     Copy(String),
+    /// The text of the clipboard is inserted when it is known.
+    ReadClipboard,
 }
 
 impl Composer {
@@ -108,9 +110,24 @@ impl Composer {
         Some(match reply {
             Reply::Edge { is_up } => VimKey::History { is_up },
             Reply::Copy(text) => VimKey::Copy(text),
+            Reply::ReadClipboard => VimKey::ReadClipboard,
             _ if key == ESCAPE => VimKey::Escape,
             _ => VimKey::Done,
         })
+    }
+
+    /// Runs the command that waits for the text of the clipboard; `None`: it cannot be read. Returns whether there was one.
+    pub(in crate::ui) fn put_clipboard(&mut self, contents: Option<&str>) -> bool {
+        let mut text = Text { text: self.text(), at: self.offset() };
+        let Some(vim) = &mut self.vim else { return false };
+        if !vim.put_clipboard(contents, &mut text) {
+            return false;
+        }
+        let from = vim.undo_at();
+        self.histories.current.place(from);
+        self.show(&text.text, text.at);
+        self.forget();
+        true
     }
 
     /// Moves the cursor after the character that it is on: a paste in normal mode is appended.

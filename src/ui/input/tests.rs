@@ -552,21 +552,33 @@ fn selection_follows_its_text_when_output_arrives() {
 }
 
 #[test]
-fn a_key_is_captured_with_what_it_is_bound_to() {
+fn keys_are_captured_with_what_they_are_bound_to() {
     let mut rig = Rig::new(fixture::ready());
     let binding = rig.keymap.binding_rows().into_iter().find(|row| row.action == "open-log").unwrap();
-    let capture = crate::app::KeyCapture { binding, keeps: Vec::new() };
-    rig.stage.state.modals.push(Modal::Capture(capture));
-    let captured = |key: &str, label: &str, taken: Option<&str>| {
-        vec![Event::Captured { key: key.into(), label: label.into(), taken: taken.map(str::to_owned) }]
+    let capture = |pressed: &[&str]| crate::app::KeyCapture {
+        binding: binding.clone(),
+        keeps: Vec::new(),
+        pressed: pressed.iter().map(|key| (*key).to_owned()).collect(),
     };
-    assert_eq!(rig.key(KeyCode::F(10)), captured("f10", "F10", None));
-    assert_eq!(rig.key(KeyCode::F(9)), captured("f9", "F9", Some("Select theme")));
-    let found = rig.key_with(KeyCode::Char('x'), KeyModifiers::CONTROL);
-    assert_eq!(found, captured("ctrl+x", "Ctrl+X", Some("sequences that start with Ctrl+X")));
-    assert_eq!(
-        rig.key(KeyCode::Enter),
-        captured("enter", "Enter", Some("Send (queues while a turn is running)"))
-    );
+    let captured = |keys: &str, label: &str, taken: Option<(&str, &str)>| {
+        let taken = taken.map(|(keys, meaning)| (keys.to_owned(), meaning.to_owned()));
+        vec![Event::Captured { keys: keys.into(), label: label.into(), taken }]
+    };
+    for (pressed, expected) in [
+        (&["f10"][..], captured("f10", "F10", None)),
+        (&["f9"], captured("f9", "F9", Some(("F9", "Select theme")))),
+        (&["f9", "g"], captured("f9 g", "F9 g", Some(("F9", "Select theme")))),
+        (&["ctrl+x"], captured("ctrl+x", "Ctrl+X", Some(("Ctrl+X", "sequences that start with Ctrl+X")))),
+        (&["ctrl+x", "f10"], captured("ctrl+x f10", "Ctrl+X F10", None)),
+        (&["enter"], captured("enter", "Enter", Some(("Enter", "Send (queues while a turn is running)")))),
+    ] {
+        rig.stage.state.modals = vec![Modal::Capture(capture(pressed))];
+        assert_eq!(rig.key(KeyCode::Enter), expected, "{pressed:?}");
+    }
+    assert_eq!(rig.key(KeyCode::F(10)), [Event::Capturing("f10".into())]);
     assert_eq!(rig.key(KeyCode::Esc), act(Action::Escape));
+    rig.stage.state.modals = vec![Modal::Capture(capture(&[]))];
+    assert_eq!(rig.key(KeyCode::Enter), [Event::Capturing("enter".into())]);
+    rig.stage.state.modals = vec![Modal::Capture(capture(&["g"; 4]))];
+    assert_eq!(rig.key(KeyCode::F(10)), [], "the limit");
 }

@@ -3,12 +3,16 @@
 use super::dialog_frame::{DialogFrame, Row, choice, input, spread, wrapped};
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
+use crate::config::keymap::sequence::{MOST_KEYS, Sequence};
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::text;
 use crate::ui::text::Line;
 use crate::ui::theme::Role;
 use crate::ui::view_state::Hit;
+
+/// The title of the dialog that waits for keys.
+pub(super) const CAPTURE_TITLE: &str = "Press keys";
 
 /// A question.
 pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
@@ -32,9 +36,9 @@ pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16)
     sheet
 }
 
-/// The dialog that waits for a key to bind.
+/// The dialog that waits for the keys to bind.
 pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: "Press a key".to_owned(), ..DialogFrame::default() };
+    let mut sheet = DialogFrame { title: CAPTURE_TITLE.to_owned(), ..DialogFrame::default() };
     let binding = &capture.binding;
     sheet.body = wrapped(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
     if !binding.labels.is_empty() {
@@ -42,7 +46,22 @@ pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16)
         let fate = if capture.keeps.is_empty() { "Replaces" } else { "In addition to" };
         sheet.body.extend(wrapped(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
     }
-    sheet.hints = ctx.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
+    let cancel = ctx.hint(Context::Choice, Action::Escape, "cancel");
+    sheet.hints = cancel.into_iter().collect();
+    if let Ok(keys) = Sequence::parse(&capture.pressed.join(" ")) {
+        sheet.body.push(Line::default().into());
+        let pressed = [ctx.span(Role::Modal, "Pressed: "), ctx.span(Role::KeyHint, keys.label())];
+        sheet.body.push(Line::from(pressed.to_vec()).into());
+        let taken = Context::named(binding.context).and_then(|context| ctx.keymap.taken_by(context, &keys));
+        if let Some((old, meaning)) = taken.filter(|(_, meaning)| meaning != binding.text) {
+            sheet.body.extend(wrapped(ctx, Role::Warning, &format!("{old} is bound to: {meaning}"), cols));
+        }
+        // These keys are fixed, because all others can be bound.
+        sheet.hints.insert(0, (ctx.key_name("enter"), "bind".to_owned()));
+        if keys.chords().len() < MOST_KEYS {
+            sheet.body.extend(wrapped(ctx, Role::TextDim, "Press another key for a sequence.", cols));
+        }
+    }
     sheet
 }
 

@@ -1,3 +1,4 @@
+use crate::model::{Cost, Usage};
 use crate::ui::tests::fixture::{Stage, ready, streaming, text, theme};
 
 fn shown(stage: &Stage, size: (u16, u16)) -> String {
@@ -61,13 +62,15 @@ fn footer(stage: &Stage, cols: u16) -> String {
 fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     let mut stage = ready();
     stage.session(|session| session.usage = None);
-    let all = "ready | Ctrl+P commands · Shift+Tab mode";
+    let all = "ready | Ctrl+P commands · Shift+Tab mode · F6 sessions";
     assert_eq!(footer(&stage, 100), all);
-    assert_eq!(footer(&stage, 56), all);
-    assert_eq!(footer(&stage, 50), "ready | Ctrl+P commands");
+    assert_eq!(footer(&stage, 70), all);
+    assert_eq!(footer(&stage, 65), "ready | ^P commands · Shift+Tab mode · F6 sessions");
+    assert_eq!(footer(&stage, 50), "ready | ^P commands · Shift+Tab mode");
+    assert_eq!(footer(&stage, 40), "ready | ^P commands");
     assert_eq!(footer(&stage, 30).split(" | ").next(), Some("ready"));
     stage.session(|session| session.history = vec!["earlier".into()]);
-    assert_eq!(footer(&stage, 100), format!("{all} · Ctrl+R history"));
+    assert!(footer(&stage, 100).contains("Shift+Tab mode · Ctrl+R history · F6 sessions"));
     stage.session(|session| session.draft = "fix it".into());
     assert_eq!(footer(&stage, 120), "ready | enter send · Ctrl+J newline · Ctrl+G editor · Ctrl+P commands");
     stage.session(|session| session.draft.clear());
@@ -79,7 +82,11 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
         session.draft.clear();
         session.queue.clear();
     });
-    assert!(footer(&stage, 120).ends_with("| Ctrl+P commands · tab browse"), "{}", footer(&stage, 120));
+    assert!(
+        footer(&stage, 120).ends_with("| Ctrl+P commands · tab browse · F6 sessions"),
+        "{}",
+        footer(&stage, 120)
+    );
     stage.session(|session| session.queue.push_back("more".into()));
     assert!(footer(&stage, 120).contains("F7 edit queue · Ctrl+P commands"), "{}", footer(&stage, 120));
     stage.session(|session| session.draft = "and more".into());
@@ -90,6 +97,40 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.state.flash = None;
     stage.state.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
     assert!(!footer(&stage, 120).contains("commands"));
+}
+
+#[test]
+fn five_keys_are_shown_beside_context_and_cost() {
+    let check = |stage: &mut Stage, keys: [&str; 5]| {
+        stage.session(|session| {
+            let cost = Some(Cost { amount: 0.21, currency: "USD".into() });
+            session.usage = Some(Usage { used_tokens: 34_000, size_tokens: 200_000, cost });
+        });
+        let rows = shown(stage, (80, 24));
+        let status = rows.lines().last().unwrap_or_default();
+        assert!(keys.iter().all(|key| status.contains(key)), "{keys:?} in {status}");
+        assert!(rows.contains("ctx 34k of 200k") && rows.contains("$0.21"), "{rows}");
+    };
+    let mut stage = ready();
+    let says = crate::app::ItemBody::Answered { question: "a".into(), answer: "b".into() };
+    stage.session(|session| {
+        session.history = vec!["earlier".into()];
+        session.transcript.push(1, says);
+    });
+    check(&mut stage, ["^P commands", "tab browse", "Shift+Tab mode", "^R history", "F1 help"]);
+    stage.session(|session| session.draft = "fix it".into());
+    check(&mut stage, ["enter send", "newline", "editor", "commands", "F1 help"]);
+    stage.session(|session| session.draft.clear());
+    stage.state.user.is_browsing = true;
+    check(&mut stage, ["enter expand", "/ search", "Alt+Y copy", "l outline", "F1 help"]);
+    let mut stage = streaming();
+    stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
+    stage.session(|session| session.draft.clear());
+    check(&mut stage, ["esc stop", "commands", "tab browse", "F7 edit queue", "F1 help"]);
+    stage.session(|session| session.queue.clear());
+    check(&mut stage, ["esc stop", "commands", "tab browse", "F6 sessions", "F1 help"]);
+    stage.session(|session| session.draft = "more".into());
+    check(&mut stage, ["esc stop", "enter queue", "newline", "editor", "F1 help"]);
 }
 
 #[test]

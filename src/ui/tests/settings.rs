@@ -51,9 +51,11 @@ fn key_bindings_are_listed_and_captured() {
     send(&mut stage, &[Event::Act(Action::Down), Event::Act(Action::Accept)]);
     check("bindings", &stage);
     let binding = stage.state.setup.bindings.iter().find(|row| row.action == "open-palette").unwrap();
-    let capture = KeyCapture { binding: binding.clone(), keeps: Vec::new() };
+    let capture = KeyCapture { binding: binding.clone(), keeps: Vec::new(), pressed: Vec::new() };
     stage.state.modals = vec![Modal::Capture(capture)];
     check("capture", &stage);
+    send(&mut stage, &[Event::Capturing("ctrl+t".into()), Event::Capturing("g".into())]);
+    check("capture-sequence", &stage);
 }
 
 /// A terminal that draws ambiguous characters in two cells shows each row of the canvas in its columns.

@@ -518,6 +518,7 @@ fn a_subagents_item_shows_its_session_and_escape_goes_back() {
         title: "Searcher".to_owned(),
         description: None,
         state: None,
+        calls: 0,
     };
     let item = rig.session().transcript.push(1, body);
     rig.act(Action::ToggleItem(item));

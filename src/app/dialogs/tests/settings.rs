@@ -166,9 +166,9 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     assert_eq!(rig.shown().len(), 4, "nothing to restore");
     rig.act(Action::Accept);
     assert_eq!(focus(&rig.state), Focus::Capture);
-    let press = |rig: &mut Rig, key: &str, taken: Option<&str>| {
-        let taken = taken.map(str::to_owned);
-        let event = Event::Captured { key: key.to_owned(), label: key.to_uppercase(), taken };
+    let press = |rig: &mut Rig, keys: &str, taken: Option<(&str, &str)>| {
+        let taken = taken.map(|(keys, meaning)| (keys.to_owned(), meaning.to_owned()));
+        let event = Event::Captured { keys: keys.to_owned(), label: keys.to_uppercase(), taken };
         let mut fx = update(&mut rig.state, event, rig.now);
         fx.retain(|effect| matches!(effect, Effect::Configure(_)));
         fx
@@ -178,11 +178,11 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     rig.act(Action::Accept);
     rig.act(Action::Down);
     rig.act(Action::Accept);
-    assert_eq!(press(&mut rig, "f9", Some("Select theme")), []);
+    assert_eq!(press(&mut rig, "f9 g", Some(("F9", "Select theme"))), []);
     let Some(Modal::Choice(choice)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
-    assert_eq!(choice.body, ["F9 is bound to: Select theme. It will be bound to: Show all commands."]);
+    assert_eq!(choice.body, ["F9 is bound to: Select theme. F9 G will be bound to: Show all commands."]);
     assert_eq!(choice.choices[1].outcome, ChoiceOutcome::Close);
-    assert_eq!(rig.act(Action::Yes), [keys("main", "open-palette", Some(&["ctrl+p", "f9"]))]);
+    assert_eq!(rig.act(Action::Yes), [keys("main", "open-palette", Some(&["ctrl+p", "f9 g"]))]);
     // As text, and back to the defaults.
     rig.act(Action::Accept);
     rig.type_line("as text");

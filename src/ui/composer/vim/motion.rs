@@ -134,7 +134,7 @@ pub fn target(
             let find = memory.find?;
             find_char(text, Find { is_back: find.is_back != *is_other, ..find }, times, true)
         }
-        Motion::Match => matching(text).and_then(inclusive),
+        Motion::Match => matching(&text.without_labels()).and_then(inclusive),
         Motion::Search { pattern, is_back } => {
             let pattern = match memory.search.take() {
                 Some(last) if pattern.is_empty() => last.pattern,
@@ -411,6 +411,7 @@ fn word_at(text: &Text) -> Option<std::ops::Range<usize>> {
 
 /// The next match of a search; it wraps at the ends of the text.
 fn find_text(text: &Text, search: &Search, from: usize, times: usize) -> Option<usize> {
+    let text = text.without_labels();
     let is_letter = |letter: char| letter == '_' || letter.is_alphanumeric();
     let is_match = |at: &usize| {
         let before = text.slice(0..*at).chars().next_back();

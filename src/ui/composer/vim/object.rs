@@ -19,8 +19,10 @@ pub fn find(text: &Text, object: Object, count: usize, selected: Option<&Range<u
     match object.kind {
         ObjectKind::Word(is_big) => chars(word(text, count, is_big, is_around, selected)?),
         ObjectKind::Paragraph => paragraph(text, count, is_around, selected),
-        ObjectKind::Quote(quote) => chars(quoted(text, quote, is_around)?),
-        ObjectKind::Pair(open, close) => chars(pair(text, count, open, close, is_around, selected)?),
+        ObjectKind::Quote(quote) => chars(quoted(&text.without_labels(), quote, is_around)?),
+        ObjectKind::Pair(open, close) => {
+            chars(pair(&text.without_labels(), count, open, close, is_around, selected)?)
+        }
     }
 }
 

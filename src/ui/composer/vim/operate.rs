@@ -1,5 +1,6 @@
 //! Operators, and commands that change the text at the cursor.
 
+use std::iter::successors;
 use std::ops::Range;
 
 use super::motion::{Kind, target, word_end};
@@ -8,6 +9,7 @@ use super::parse::{Command, Motion, Operator, Span, Verb};
 use super::register::Contents;
 use super::text::{BLANK, Text};
 use super::{Change, Extent, MOST_REPEATED_BYTES, Mode, Reply, Vim};
+use crate::model::chips;
 
 /// Indentation of `>`.
 const INDENT: usize = 4;
@@ -83,8 +85,9 @@ impl Vim {
         let range = self.selection(text)?;
         let lines = count_lines(text.slice(range.clone()), self.mode == Mode::VisualLine);
         let last = text.line_start(text.before(range.end).max(range.start)).max(range.start);
-        let chars = unicode_segmentation::UnicodeSegmentation::graphemes(text.slice(last..range.end), true);
-        Some(Extent { is_lines: self.mode == Mode::VisualLine, lines, chars: chars.count() })
+        let chars =
+            successors(Some(last), |at| Some(text.after(*at))).take_while(|at| *at < range.end).count();
+        Some(Extent { is_lines: self.mode == Mode::VisualLine, lines, chars })
     }
 
     fn region(
@@ -180,10 +183,11 @@ impl Vim {
         let times = command.count.unwrap_or(1);
         let is_done = match (&command.verb, selection) {
             (Verb::ReplaceWith(letter), Some(range)) => {
-                let replaced: String =
-                    unicode_segmentation::UnicodeSegmentation::graphemes(text.slice(range.clone()), true)
-                        .map(|old| if old == "\n" { '\n' } else { *letter })
-                        .collect();
+                let starts = successors(Some(range.start), |at| Some(text.after(*at)));
+                let replaced: String = starts
+                    .take_while(|at| *at < range.end)
+                    .map(|at| if text.is_line_end(at) { '\n' } else { *letter })
+                    .collect();
                 text.at = range.start;
                 text.replace(range, &replaced);
                 true
@@ -299,12 +303,21 @@ fn shift(text: &mut Text, range: &Range<usize>, is_deeper: bool, levels: usize) 
     text.replace(range.clone(), &shifted.join("\n"));
 }
 
+/// The text in another case; labels are unchanged.
 fn in_case(text: &str, operator: Operator) -> String {
-    match operator {
-        Operator::Lower => text.to_lowercase(),
-        Operator::Upper => text.to_uppercase(),
-        _ => text.chars().map(in_other_case).collect(),
+    let change = |part: &str| match operator {
+        Operator::Lower => part.to_lowercase(),
+        Operator::Upper => part.to_uppercase(),
+        _ => part.chars().map(in_other_case).collect(),
+    };
+    let slice = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let (mut changed, mut at) = (String::new(), 0);
+    for chip in chips(text) {
+        changed += &change(slice(at..chip.start));
+        changed += slice(chip.clone());
+        at = chip.end;
     }
+    changed + &change(slice(at..text.len()))
 }
 
 /// A character whose other case has several characters is unchanged.

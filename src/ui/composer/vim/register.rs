@@ -41,6 +41,13 @@ impl Registers {
         self.by_name.get(&name)
     }
 
+    /// Stores the text of the clipboard; a line break at its end means lines.
+    pub fn set_clipboard(&mut self, text: &str) {
+        let lines = text.strip_suffix('\n');
+        let contents = Contents { text: lines.unwrap_or(text).to_owned(), is_lines: lines.is_some() };
+        self.by_name.insert('+', contents);
+    }
+
     /// Stores yanked text.
     pub fn yank(&mut self, name: Option<char>, contents: Contents) {
         self.write(name.unwrap_or('0'), contents);

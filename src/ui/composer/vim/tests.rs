@@ -1,12 +1,17 @@
 use super::super::history::History;
 use super::*;
 
+/// A label, which the table has as `§`.
+const LABEL: &str = "[Pasted text #7dd3e5fd25: 2 lines]";
+
 /// A text, the state of vim keys, and undo.
 struct Rig {
     vim: Vim,
     text: Text,
     history: History,
     copied: Vec<String>,
+    /// The text of the system's clipboard; `None`: it cannot be read.
+    clipboard: Option<String>,
 }
 
 impl Rig {
@@ -15,7 +20,7 @@ impl Rig {
         let at = text.find('|').expect("a cursor");
         let text = Text { text: text.replacen('|', "", 1), at };
         let history = History::new(&text.text);
-        let mut rig = Self { vim: Vim::default(), text, history, copied: Vec::new() };
+        let mut rig = Self { vim: Vim::default(), text, history, copied: Vec::new(), clipboard: None };
         rig.vim.key(ESCAPE, &mut rig.text);
         rig.text.at = rig.text.on_char(at);
         rig
@@ -55,6 +60,7 @@ impl Rig {
                 }
             }),
             Reply::Copy(text) => self.copied.push(text),
+            Reply::ReadClipboard => _ = self.vim.put_clipboard(self.clipboard.as_deref(), &mut self.text),
             _ => {}
         }
         if !was_inserting {
@@ -77,10 +83,14 @@ fn keys_have_the_results_of_vim() {
     let mut count = 0;
     for row in include_str!("table.txt").lines().filter(|row| !row.starts_with('#') && !row.is_empty()) {
         let [start, keys, expected] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
-        let shown = Rig::new(&start.replace("\\n", "\n")).keys(keys).shown().replace('\n', "\\n");
-        count += 1;
-        if shown != expected {
-            failures.push(format!("{start}  {keys}\n    expected {expected}\n    found    {shown}"));
+        let labels: &[&str] = if row.contains('§') { &["§", LABEL] } else { &["§"] };
+        for label in labels {
+            let start = start.replace("\\n", "\n").replace('§', label);
+            let shown = Rig::new(&start).keys(keys).shown().replace(label, "§").replace('\n', "\\n");
+            count += 1;
+            if shown != expected {
+                failures.push(format!("{start}  {keys}\n    expected {expected}\n    found    {shown}"));
+            }
         }
     }
     assert!(count >= 150, "{count}");
@@ -102,6 +112,30 @@ fn the_clipboard_register_copies() {
     let rig = Rig::new("|one two\nthree").keys("\"+yw\"+yy\"+dw\"+P");
     assert_eq!(rig.copied, ["one ", "one two\n", "one "]);
     assert_eq!(rig.text.text, "one two\nthree");
+}
+
+#[test]
+fn the_text_of_the_clipboard_is_inserted() {
+    let rig = |start: &str, clipboard: &str| Rig { clipboard: Some(clipboard.into()), ..Rig::new(start) };
+    for (start, keys, clipboard, expected) in [
+        ("|one", "\"+p", "x", "o|xne"),
+        ("|one", "2\"*P", "x", "x|xone"),
+        ("|one\ntwo", "\"+p", "new\n", "one\n|new\ntwo"),
+        ("|one two", "ve\"+p", "x\ny", "|x\ny two"),
+        ("|one", "\"+p.", "xy", "oxyx|yne"),
+        ("|one", "\"+pu", "xy", "|one"),
+        ("|one two", "yw\"+pp", "x", "oxone| ne two"),
+    ] {
+        let shown = rig(start, clipboard).keys(keys).shown();
+        assert_eq!(shown, expected, "{start} {keys}");
+    }
+    assert_eq!(Rig::new("|one").keys("\"+p").shown(), "|one");
+    let mut other = Rig::new("|one two");
+    other.vim.key('"', &mut other.text);
+    other.vim.key('+', &mut other.text);
+    assert_eq!(other.vim.key('p', &mut other.text), Reply::ReadClipboard);
+    other.vim.key('w', &mut other.text);
+    assert!(!other.vim.put_clipboard(Some("x"), &mut other.text), "another key cancels it");
 }
 
 #[test]
@@ -155,6 +189,18 @@ mod any_keys {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_label_is_one_character(text in "[ab (\"A.§\n]{0,20}", keys in "([a-eg-hlm-wxyzA-EG-HL-WXYZ0$%^(){};~<>\".*#_iw]|f[a§]){0,20}") {
+            let keys = keys.replace("f§", "w");
+            let mut plain = Rig::new(&format!("|{text}"));
+            let mut labelled = Rig::new(&format!("|{}", text.replace('§', LABEL)));
+            for key in keys.chars() {
+                plain.key(key);
+                labelled.key(key);
+                prop_assert_eq!(labelled.shown().replace(LABEL, "§"), plain.shown(), "{}", key);
+            }
+        }
 
         #[test]
         fn the_cursor_is_on_a_character(text in "[ab (){}\"é日👍\n\t.]{0,30}", keys in "[a-zA-Z0-9 $%^{}(),;.~<>\"/?*#+_|]{0,40}") {

@@ -40,14 +40,30 @@ impl Text {
         self.text.get(range).unwrap_or_default()
     }
 
+    /// The same text without the characters of labels, in which nothing can be found.
+    pub fn without_labels(&self) -> Self {
+        let mut text = self.clone();
+        for chip in chips(&self.text) {
+            text.text.replace_range(chip.clone(), &"\u{1}".repeat(chip.len()));
+        }
+        text
+    }
+
     /// The character that starts at a position.
     pub fn char_at(&self, at: usize) -> Option<char> {
         self.text.get(at..).and_then(|rest| rest.chars().next())
     }
 
-    /// The nearest grapheme boundary at or before a position.
+    /// The nearest grapheme boundary at or before a position; the start of the label that it is in.
     pub fn floor(&self, at: usize) -> usize {
         let at = boundary_before(&self.text, at);
+        let start = self.line_start(at);
+        let column = at - start;
+        if let Some(chip) =
+            chips(self.line(at)).into_iter().find(|chip| (chip.start + 1..chip.end).contains(&column))
+        {
+            return start + chip.start;
+        }
         let mut cursor = GraphemeCursor::new(at, self.text.len(), true);
         match cursor.is_boundary(&self.text, 0) {
             Ok(false) => self.before(at),

@@ -28,6 +28,31 @@ fn a_long_paste_becomes_a_label_and_a_second_one_expands_it() {
 }
 
 #[test]
+fn a_command_contains_pasted_text_and_no_labels() {
+    let mut rig = Rig::new(fixture::ready());
+    rig.view.apply(crate::app::ViewCommand::SetDraft("!cat ".into()));
+    assert_eq!(paste(&mut rig, &lines(12)), [Event::Draft(format!("!cat {}", lines(12)))]);
+    let label = Attachment::of_text(&lines(12)).label();
+    rig.view.apply(crate::app::ViewCommand::SetDraft(format!("!cat {label}")));
+    rig.stage.draw(&mut rig.view, &fixture::theme("dark"), (60, 24));
+    let events = rig.key(KeyCode::Enter);
+    let [Event::Message(why)] = events.as_slice() else { panic!("{events:?}") };
+    assert!(why.starts_with("Not run: a label is not the text"), "{why}");
+    assert_eq!(paste(&mut rig, &lines(12)), [Event::Draft(format!("!cat {}", lines(12)))], "it is inserted");
+}
+
+#[test]
+fn the_text_of_the_clipboard_is_a_paste() {
+    let mut rig = Rig::new(fixture::ready());
+    let mut insert = |text, is_register| {
+        super::super::insert_clipboard(text, is_register, &rig.stage.state, &mut rig.view, rig.stage.now)
+    };
+    assert_eq!(insert(Some("one\r\ntwo"), false), [Event::Draft("one\ntwo".into())]);
+    assert_eq!(insert(None, false), []);
+    assert_eq!(insert(Some("one"), true), [], "no command waits for it");
+}
+
+#[test]
 fn the_length_of_a_paste_that_becomes_a_label_is_configured() {
     let mut rig = Rig::new(fixture::ready());
     assert_eq!(paste(&mut rig, &lines(10)), [Event::Draft(lines(10))]);

@@ -97,6 +97,36 @@ fn the_clipboard_register_is_copied() {
 }
 
 #[test]
+fn enter_runs_a_command_that_was_shown() {
+    let mut rig = Rig::new(fixture::ready());
+    rig.view.set_vim(true);
+    rig.view.apply(ViewCommand::SetDraft("!ls -l".into()));
+    rig.stage.draw(&mut rig.view, &fixture::theme("dark"), (60, 24));
+    assert_eq!(rig.key(KeyCode::Enter), [Event::RunCommand("!ls -l".into())]);
+}
+
+#[test]
+fn the_clipboard_register_is_read() {
+    let mut rig = normal_mode("one two");
+    assert_eq!(typed(&mut rig, "\"+p"), [Event::Draft("one two".into()), Event::ReadClipboard]);
+    let mut insert = |text: &str| {
+        super::super::insert_clipboard(Some(text), true, &rig.stage.state, &mut rig.view, rig.stage.now)
+    };
+    assert_eq!(insert("\u{1b}x"), [Event::Draft("one twox".into())]);
+    let long = Attachment::of_text(&"line\n".repeat(20));
+    assert_eq!(insert("late"), [], "nothing waits");
+    typed(&mut rig, "\"+P");
+    let events = super::super::insert_clipboard(
+        Some(&"line\n".repeat(20)),
+        true,
+        &rig.stage.state,
+        &mut rig.view,
+        rig.stage.now,
+    );
+    assert_eq!(events, [Event::Pasted(long.clone()), Event::Draft(format!("one two{}x", long.label()))]);
+}
+
+#[test]
 fn a_letter_typed_beside_a_request_starts_a_prompt() {
     let mut rig = Rig::new(fixture::permission());
     rig.view.set_vim(true);

@@ -123,6 +123,7 @@ fn items(text: &str) -> Vec<ItemBody> {
         title: own(),
         description: Some(own()),
         state: Some(own()),
+        calls: usize::MAX,
     });
     out.push(ItemBody::Answered { question: own(), answer: own() });
     out.push(ItemBody::Raw { name: own(), raw: raw() });

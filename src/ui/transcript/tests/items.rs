@@ -275,6 +275,7 @@ fn other_calls() {
     push_tool(&mut session, tool(ToolKind::SwitchMode, ToolStatus::Completed, "Plan first"));
     let mut task = tool(ToolKind::Other, ToolStatus::InProgress, "Find all callers");
     task.id = "task".into();
+    task.calls = 3;
     push_tool(&mut session, task);
     for (name, status) in
         [("a", ToolStatus::Completed), ("b", ToolStatus::Completed), ("c", ToolStatus::Failed)]
@@ -403,6 +404,7 @@ fn everything_else() {
             title: "Look for callers".into(),
             description: Some("Find all callers of refresh.".into()),
             state: Some("running".into()),
+            calls: 3,
         },
     );
     push(
