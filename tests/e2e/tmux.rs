@@ -156,16 +156,17 @@ fn escape_stops_a_turn_and_ctrl_c_quits_through_tmux() {
 fn the_wheel_and_pages_scroll_in_tmux() {
     let Some(mut tmux) = Tmux::start(&[]) else { return };
     let screen = &mut tmux.client;
+    screen.resize(12, 80);
     screen.send("show me a tour\r");
     screen.wait_for("Step 1 of 5");
     screen.wait_for("ready");
     screen.wait_gone("▌ show me a tour");
     for _ in 0..40 {
-        screen.send("\u{1b}[<64;10;8M");
+        screen.send("\u{1b}[<64;10;4M");
     }
     screen.wait_for("▌ show me a tour");
     for _ in 0..40 {
-        screen.send("\u{1b}[<65;10;8M");
+        screen.send("\u{1b}[<65;10;4M");
     }
     screen.wait_gone("▌ show me a tour");
     for _ in 0..9 {

@@ -279,12 +279,16 @@ impl State {
         if left_out == 0 {
             return bytes;
         }
-        let mut output = format!("\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
+        let mut output =
+            format!("\x1b[?47l\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
         // The rest may begin in the middle of a line, a character or a sequence.
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
-        output.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));
-        // The switch to this screen may be among the omitted output.
-        output.push_str(if self.modes.is_alternate { "\x1b[?47h" } else { "\x1b[?47l" });
+        let rest = bytes.get(start..).unwrap_or_default();
+        // The switch to the screen of a full-screen program may be among the omitted output.
+        if self.modes.is_alternate && memchr::memmem::find(rest, b"\x1b[?1049").is_none() {
+            output.push_str("\x1b[?47h");
+        }
+        output.push_str(&String::from_utf8_lossy(rest));
         output.into_bytes()
     }
 }

@@ -467,7 +467,8 @@ impl<'a> Body<'a, '_> {
         let has_screen = view.modes.is_alternate;
         if has_screen {
             let words = " A full-screen program is running. Type into the terminal to see it.";
-            self.push(vec![more_line(words, look)]);
+            let words = truncate(words, usize::from(self.cols).saturating_sub(1));
+            self.push(vec![more_line(&words, look)]);
         }
         let screen = self.context.screens.entry(id.clone()).or_default();
         if self.fold != Fold::Open {
