@@ -294,7 +294,10 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
         Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Theme(name) => dialogs::on_theme(state, name, fx),
-        Event::Screen(screen) => state.screen = Some(screen),
+        Event::Screen(screen) => {
+            state.screen = Some(screen);
+            lifecycle::shell::fit(state, fx);
+        }
         Event::Terminate => lifecycle::conn::quit(state, now, fx),
     }
 }
@@ -424,7 +427,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             }
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
-            lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes);
+            lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes, fx);
         }
         ServiceEvent::TerminalEnded { terminal, exit } => {
             lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);

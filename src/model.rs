@@ -36,6 +36,7 @@ pub mod spec;
 pub mod ssh;
 pub mod target;
 pub mod template;
+pub mod terminal_modes;
 pub mod tool;
 pub mod update;
 
@@ -69,6 +70,7 @@ pub use spec::*;
 pub use ssh::*;
 pub use target::*;
 pub use template::*;
+pub use terminal_modes::*;
 pub use tool::*;
 pub use update::*;
 

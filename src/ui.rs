@@ -26,6 +26,7 @@ mod side;
 mod status;
 mod tabs;
 pub mod terminal;
+mod terminal_panel;
 pub mod text;
 pub mod theme;
 mod title;
@@ -137,7 +138,8 @@ fn ground(
         || !dialogs::completions(state).is_empty()
         || dialogs::argument_hint(state).is_some()
         || session.transcript.items().is_empty()
-        || panes.side.is_some();
+        || panes.side.is_some()
+        || terminal_panel::shown(state).is_some();
     let mut hasher = std::hash::DefaultHasher::new();
     (session.key, &look.theme.name, look.glyphs.arrow).hash(&mut hasher);
     (!is_covered).then(|| hasher.finish())
@@ -216,8 +218,10 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         buf.note_chrome(key, ctx.until.get(), cursor);
     }
     let mut cursor = buf.chrome_cursor();
-    if matches!(dialogs::base_focus(state), Focus::Browse | Focus::Terminal) {
-        cursor = None;
+    match dialogs::base_focus(state) {
+        Focus::Browse => cursor = None,
+        Focus::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
+        _ => {}
     }
     let is_free = modals::takes_keys(state, view.now);
     if !is_free {
@@ -276,6 +280,7 @@ fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
     Screen {
         diffs,
         output_cols,
+        terminal: terminal_panel::size(panes),
         fits_plan,
         shows_steps: has_side_plan || panes.plan.is_some_and(|plan| plan.height > 1),
     }

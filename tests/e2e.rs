@@ -35,6 +35,7 @@ mod e2e {
     mod tabs;
     mod templates;
     mod terminal;
+    mod tmux;
     mod tty;
     mod typing;
     mod vim;

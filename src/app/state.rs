@@ -37,7 +37,7 @@ use crate::model::{
     Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
     McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, RequestId, SessionId, SessionInfo,
     SessionKey, SessionUpdate, SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalId,
-    UnreviewedTemplate, UserRoot,
+    TerminalSize, UnreviewedTemplate, UserRoot,
 };
 
 use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
@@ -486,6 +486,8 @@ pub struct Screen {
     pub diffs: DiffRoom,
     /// Columns for the output of a command.
     pub output_cols: u16,
+    /// The size of the panel for a terminal.
+    pub terminal: TerminalSize,
     /// Whether the plan fits, at least as one line.
     pub fits_plan: bool,
     /// Whether the steps of the plan are shown.

@@ -54,6 +54,7 @@ pub enum TerminalJob {
         within: Option<Vec<PathBuf>>,
         /// Whether the user can type into it; without it, the command has no input.
         has_input: bool,
+        size: TerminalSize,
     },
     /// Run a command line that the user typed, in the user's shell; returns [`ServiceEvent::ShellStarted`]. Its final
     /// folder and environment are those of the session's next command.
@@ -64,9 +65,10 @@ pub enum TerminalJob {
         line: String,
         /// The folder of the session's first command, on this machine.
         folder: PathBuf,
-        /// Columns of the terminal.
-        cols: u16,
+        size: TerminalSize,
     },
+    /// Change the size of a terminal.
+    Resize(TerminalId, TerminalSize),
     /// Type into a terminal.
     Input(TerminalId, TerminalInput),
     /// Kill the commands that the user typed in a session, and drop the environment.
@@ -79,6 +81,13 @@ pub enum TerminalJob {
     Release(TerminalId),
     /// Kill and remove all terminals of a connection.
     ReleaseAll(ConnId),
+}
+
+/// Rows and columns of a terminal; neither is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    pub rows: u16,
+    pub cols: u16,
 }
 
 /// Input of the user for a terminal.

@@ -1,7 +1,7 @@
 //! Converts a canvas to bytes for the terminal: only what differs from the screen.
 //!
 //! The painter tracks what the terminal shows. It writes the bytes that bring a canvas onto the screen: one
-//! synchronized update, or nothing if nothing changed. Rows that the canvas reused are skipped. Moved text is scrolled
+//! synchronized update if the terminal supports it, or nothing if nothing changed. Rows that the canvas reused are skipped. Moved text is scrolled
 //! by the terminal (a scroll region), so that a new line of a stream costs a line and not a screen.
 //! Invariant: whatever was shown before, the terminal shows the canvas afterwards.
 
@@ -62,9 +62,9 @@ impl Painter {
         self.is_void = true;
     }
 
-    /// Whether frames are synchronized updates; the default until the terminal reports that it does not support them.
+    /// Sets whether frames are synchronized updates; not until the terminal has confirmed that it supports them.
     pub fn synchronize(&mut self, does: bool) {
-        self.writer.is_torn = !does;
+        self.writer.synchronizes = does;
     }
 
     /// The canvas of the next frame.

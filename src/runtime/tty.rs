@@ -31,6 +31,9 @@ static PROGRESS_END: Mutex<String> = Mutex::new(String::new());
 /// Whether the shape of the cursor was changed.
 static IS_SHAPED: AtomicBool = AtomicBool::new(false);
 
+/// Whether frames use synchronized updates, so that an unfinished one must be ended.
+static IS_SYNCHRONIZED: AtomicBool = AtomicBool::new(false);
+
 /// The terminal while parlor has it. After it was closed, output is discarded; the owner checks [`Tty::is_gone`].
 pub struct Tty {
     painter: Painter,
@@ -58,6 +61,11 @@ const NO_SCHEME_REPORTS: &str = "\x1b[?2031l";
 /// Maximum size of the screen: an invalid size must not allocate gigabytes.
 const COLS_MAX: u16 = 2048;
 const ROWS_MAX: u16 = 1024;
+
+/// Enables and disables reports of modified keys without a sequence of their own, such as Shift+Enter, in terminals that do
+/// not have the kitty protocol (XTMODKEYS). Some terminals take this for a text style, which is reset.
+const REPORT_MODIFIED_KEYS: &str = "\x1b[>4;1m\x1b[m";
+const NO_MODIFIED_KEYS: &str = "\x1b[>4m\x1b[m";
 
 /// Saves and restores the window title on the terminal's stack (XTWINOPS).
 const KEEP_TITLE: &str = "\x1b[22;2t";
@@ -99,7 +107,7 @@ impl Tty {
         Some(self.painter.canvas())
     }
 
-    /// Shows the canvas in a synchronized update with a single write, so that no partial frame is visible. `cursor`: the
+    /// Shows the canvas with a single write, in a synchronized update if supported, so that no partial frame is visible. `cursor`: the
     /// position of the visible cursor.
     pub fn finish(&mut self, cursor: Option<Position>) {
         let frame = self.painter.finish(cursor);
@@ -121,6 +129,7 @@ impl Tty {
 
     /// Sets whether frames use synchronized updates.
     pub fn synchronize(&mut self, does: bool) {
+        IS_SYNCHRONIZED.store(does, Ordering::SeqCst);
         self.painter.synchronize(does);
     }
 
@@ -238,6 +247,7 @@ fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Re
         EnableBracketedPaste,
         EnableFocusChange,
         Print(KEEP_TITLE),
+        Print(REPORT_MODIFIED_KEYS),
         // Terminals without the kitty protocol ignore this. Others distinguish Shift+Enter, and report the character
         // that a key types with Shift, which depends on the layout of the keyboard.
         PushKeyboardEnhancementFlags(
@@ -267,11 +277,14 @@ pub fn restore() -> io::Result<()> {
     if IS_SHAPED.swap(false, Ordering::SeqCst) {
         let _ = queue!(out, SetCursorStyle::DefaultUserShape);
     }
+    if IS_SYNCHRONIZED.load(Ordering::SeqCst) {
+        let _ = queue!(out, EndSynchronizedUpdate);
+    }
     let written = queue!(
         out,
-        EndSynchronizedUpdate,
         Print(progress_end),
         Print(NO_SCHEME_REPORTS),
+        Print(NO_MODIFIED_KEYS),
         PopKeyboardEnhancementFlags,
         DisableMouseCapture,
         DisableFocusChange,

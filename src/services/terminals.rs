@@ -19,6 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::model::{
     ConnId, Raw, RequestId, RpcError, ServiceEvent, SessionKey, TerminalCommand, TerminalId, TerminalJob,
+    TerminalSize,
 };
 
 mod backlog;
@@ -108,7 +109,7 @@ impl Terminals {
     /// Executes a job. Never blocks: slow work is done on other threads.
     pub fn run(&self, job: TerminalJob) {
         match job {
-            TerminalJob::Create { conn, request_id, session, mut command, within, has_input } => {
+            TerminalJob::Create { conn, request_id, session, mut command, within, has_input, size } => {
                 let inner = Arc::clone(&self.inner);
                 let line = start::line_for_people(&command);
                 let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -128,7 +129,8 @@ impl Terminals {
                             return;
                         }
                     }
-                    let created = create(&inner, Asked { conn, request_id, session }, &command, has_input);
+                    let created =
+                        create(&inner, Asked { conn, request_id, session }, &command, has_input, size);
                     // The thread of a running command must not keep `Inner` alive, because dropping it kills the
                     // command.
                     drop(inner);
@@ -149,8 +151,13 @@ impl Terminals {
                     self.inner.report(event);
                 }
             }
-            TerminalJob::Shell { session, number, line, folder, cols } => {
-                self.run_shell(session, number, line, folder, cols);
+            TerminalJob::Shell { session, number, line, folder, size } => {
+                self.run_shell(session, number, line, folder, size);
+            }
+            TerminalJob::Resize(terminal, size) => {
+                if let Some(live) = self.inner.table().known.get(&terminal) {
+                    live.resize(size);
+                }
             }
             TerminalJob::Input(terminal, input) => {
                 let known = self.inner.table().known.get(&terminal).cloned();
@@ -212,7 +219,7 @@ impl Terminals {
     }
 
     /// Runs a command line of the user.
-    fn run_shell(&self, session: SessionKey, number: u32, line: String, first: PathBuf, cols: u16) {
+    fn run_shell(&self, session: SessionKey, number: u32, line: String, first: PathBuf, size: TerminalSize) {
         let inner = Arc::clone(&self.inner);
         let failed = (line.clone(), first.clone());
         let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -235,7 +242,7 @@ impl Terminals {
                 move |report: Option<Report>| keep_left(&inner, session, report, &folder)
             };
             let start = || {
-                let (running, report) = shell::start(&inner.shell, &line, &folder, cols, &changes)?;
+                let (running, report) = shell::start(&inner.shell, &line, &folder, size, &changes)?;
                 Ok((running, Box::new(move || on_exit(report)) as OnExit))
             };
             let created = launch(&inner, Owner::User(session), id, None, start, |result| {
@@ -337,12 +344,13 @@ fn create(
     asked: Asked,
     command: &TerminalCommand,
     has_input: bool,
+    size: TerminalSize,
 ) -> Option<(Arc<Live>, Box<dyn Read + Send>)> {
     let Asked { conn, request_id, session } = asked;
     let shown = start::line_for_people(command);
     let started =
         |result| ServiceEvent::TerminalStarted { conn, request_id, session, command: shown.clone(), result };
-    let start = || Ok((start::start(command, has_input)?, Box::new(|| ()) as OnExit));
+    let start = || Ok((start::start(command, has_input, size)?, Box::new(|| ()) as OnExit));
     let id = TerminalId::from(format!("term-{}", unique()));
     launch(inner, Owner::Agent(conn), id, command.output_limit_bytes, start, started)
 }
@@ -383,7 +391,7 @@ fn launch(
             return None;
         }
     };
-    let live = Arc::new(Live::new(id.clone(), owner, running.leader, limit_bytes));
+    let live = Arc::new(Live::new(id.clone(), owner, running.leader, running.terminal, limit_bytes));
     if let Some(input) = running.input {
         live.accept_input(input);
     }

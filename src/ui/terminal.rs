@@ -9,14 +9,18 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::TerminalView;
+use crate::model::TerminalSize;
+use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::text::sanitize;
+use super::text::{put_text, sanitize};
 
-/// Size of the emulated screen: wider than most terminals, so that lines are wrapped by the layout.
+/// Size of the emulated screen if that of the terminal is not known: wider than most terminals, so that lines are wrapped
+/// by the layout.
 const ROWS: NonZeroU16 = NonZeroU16::new(40).expect("40 is not 0");
 const COLS: NonZeroU16 = NonZeroU16::new(240).expect("240 is not 0");
 
@@ -31,6 +35,9 @@ const TAIL_BYTES: usize = 16 * 1024;
 /// A terminal's output as on an endless screen.
 pub struct Screen {
     parser: vt100::Parser,
+    /// The screen of the full-screen program that runs, and the number of bytes fed to it.
+    alternate: Option<Box<vt100::Parser>>,
+    alternate_fed: u64,
     /// Lines that were scrolled out of the emulated screen.
     history: VecDeque<Line<'static>>,
     /// Whether the last line of the history continues on the screen.
@@ -47,6 +54,8 @@ impl Default for Screen {
     fn default() -> Self {
         Self {
             parser: vt100::Parser::new(ROWS, COLS, CHUNK_BYTES + usize::from(ROWS.get())),
+            alternate: None,
+            alternate_fed: 0,
             history: VecDeque::new(),
             is_continued: false,
             dropped_lines: 0,
@@ -63,9 +72,82 @@ impl Screen {
         if end < self.fed {
             *self = Self::default();
         }
+        if let Some(size) = view.size {
+            self.resize(size);
+        }
+        self.update_alternate(view);
         let from = usize::try_from(self.fed.saturating_sub(view.dropped_bytes)).unwrap_or(usize::MAX);
         let left = self.feed(view.output.get(from..).unwrap_or_default(), view.is_ours);
         self.fed = end - left as u64;
+    }
+
+    fn resize(&mut self, size: TerminalSize) {
+        let (Some(rows), Some(cols)) = (NonZeroU16::new(size.rows), NonZeroU16::new(size.cols)) else {
+            return;
+        };
+        // Lines that were written in a wider terminal are not cut.
+        let cols = if self.fed == 0 { cols } else { cols.max(self.parser.screen().size().1) };
+        if self.parser.screen().size() != (rows, cols) {
+            self.parser.screen_mut().set_size(rows, cols);
+            self.harvest();
+        }
+    }
+
+    fn update_alternate(&mut self, view: &TerminalView) {
+        if !view.modes.is_alternate {
+            self.alternate = None;
+            return;
+        }
+        let (rows, cols) = view.size.map_or((ROWS.get(), COLS.get()), |size| (size.rows, size.cols));
+        let (Some(rows), Some(cols)) = (NonZeroU16::new(rows), NonZeroU16::new(cols)) else { return };
+        let parser = self.alternate.get_or_insert_with(|| {
+            self.alternate_fed = 0;
+            Box::new(vt100::Parser::new(rows, cols, 0))
+        });
+        parser.screen_mut().set_size(rows, cols);
+        let skip = usize::try_from(self.alternate_fed.saturating_sub(view.alternate_dropped_bytes));
+        let bytes = view.alternate.get(skip.unwrap_or(usize::MAX)..).unwrap_or_default();
+        let (whole, open) = bytes.split_at(bytes.len() - open_character(bytes));
+        parser.process(whole);
+        self.alternate_fed = view.alternate_dropped_bytes + view.alternate.len() as u64 - open.len() as u64;
+    }
+
+    /// The screen that the program writes to.
+    fn current(&self) -> &vt100::Screen {
+        self.alternate.as_ref().map_or_else(|| self.parser.screen(), |parser| parser.screen())
+    }
+
+    /// Number of rows down to the cursor and the last text; all rows of a full-screen program.
+    pub fn rows_in_use(&self) -> u16 {
+        let screen = self.current();
+        let (rows, cols) = screen.size();
+        if self.alternate.is_some() {
+            return rows.get();
+        }
+        let is_used = |row: &u16| {
+            (0..cols.get()).any(|col| screen.cell(*row, col).is_some_and(vt100::Cell::has_contents))
+        };
+        let last = (0..rows.get()).rev().find(is_used).map_or(0, |row| row + 1);
+        last.max(screen.cursor_position().0 + 1)
+    }
+
+    /// Draws the screen, of a higher one the part with the cursor. Returns the position of the cursor if it is visible.
+    pub fn draw(&self, area: Rect, base: Style, buf: &mut Canvas) -> Option<Position> {
+        let screen = self.current();
+        let (row, col) = screen.cursor_position();
+        let top = (row + 1).saturating_sub(area.height);
+        for y in 0..area.height {
+            for x in 0..area.width {
+                let Some(cell) = screen.cell(top + y, x) else { break };
+                if !cell.is_wide_continuation() {
+                    let text = if cell.has_contents() { cell.contents() } else { " " };
+                    let style = base.patch(style_of(cell));
+                    put_text(buf, area.x + x, area.y + y, &sanitize(text), area.width - x, style);
+                }
+            }
+        }
+        let is_visible = !screen.hide_cursor() && col < area.width;
+        is_visible.then(|| Position::new(area.x + col, area.y + row - top))
     }
 
     /// Feeds bytes except for an incomplete character at the end, and returns the length of that: the parser
@@ -105,7 +187,7 @@ impl Screen {
         }
         while left > 0 {
             screen.set_scrollback(left);
-            let count = left.min(usize::from(ROWS.get()));
+            let count = left.min(usize::from(screen.size().0.get()));
             for row in 0..count {
                 let row = u16::try_from(row).unwrap_or(u16::MAX);
                 let line = read_row(screen, row);
@@ -145,7 +227,7 @@ impl Screen {
         let screen = self.parser.screen();
         let mut out: Vec<Line<'static>> = Vec::new();
         let mut is_continued = false;
-        for row in 0..ROWS.get() {
+        for row in 0..screen.size().0.get() {
             let line = read_row(screen, row);
             match out.last_mut() {
                 Some(last) if is_continued => last.spans.extend(line.spans),
@@ -238,7 +320,8 @@ fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     // Spaces are written only if more text follows.
     let mut blanks = 0_usize;
-    for col in 0..COLS.get() {
+    let cols = screen.size().1.get();
+    for col in 0..cols {
         let Some(cell) = screen.cell(row, col) else { break };
         if cell.is_wide_continuation() {
             continue;
@@ -258,9 +341,8 @@ fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
         }
         push(&mut spans, if text.is_empty() { " " } else { text }, style);
     }
-    let last =
-        (0..COLS.get()).rev().find(|col| screen.cell(row, *col).is_some_and(vt100::Cell::has_contents));
-    let written = last.map_or(0, |col| usize::from(COLS.get() - 1 - col));
+    let last = (0..cols).rev().find(|col| screen.cell(row, *col).is_some_and(vt100::Cell::has_contents));
+    let written = last.map_or(0, |col| usize::from(cols - 1 - col));
     if screen.row_wrapped(row) && blanks > written {
         push(&mut spans, &" ".repeat(blanks - written), Style::default());
     }
@@ -309,17 +391,7 @@ mod tests {
     use super::*;
 
     fn view(output: &[u8]) -> TerminalView {
-        TerminalView {
-            command: None,
-            cwd: None,
-            output: output.to_vec(),
-            dropped_bytes: 0,
-            exit: None,
-            is_ours: true,
-            number: None,
-            began: Instant::now(),
-            took: None,
-        }
+        TerminalView { output: output.to_vec(), ..TerminalView::new(true, Instant::now()) }
     }
 
     fn texts(lines: &[Line<'static>]) -> Vec<String> {
@@ -392,6 +464,58 @@ mod tests {
         let later = TerminalView { dropped_bytes: 3, ..view(b"b\r\nc\r\n") };
         screen.update(&later);
         assert_eq!(texts(&screen.tail(9)), ["a", "b", "c"]);
+    }
+
+    /// Rows and cursor of the screen as it is drawn.
+    fn drawn(screen: &Screen, rows: u16, cols: u16) -> (Vec<String>, Option<Position>) {
+        let mut canvas = Canvas::new(cols, rows);
+        let cursor = screen.draw(Rect::new(0, 0, cols, rows), Style::default(), &mut canvas);
+        let cells: Vec<&str> = canvas.content.iter().map(ratatui::buffer::Cell::symbol).collect();
+        let lines = cells.chunks(cols.into()).map(|row| row.concat().trim_end().to_owned());
+        (lines.collect(), cursor)
+    }
+
+    #[test]
+    fn a_full_screen_program_is_drawn_and_leaves_nothing() {
+        let size = TerminalSize { rows: 3, cols: 10 };
+        let mut shown = TerminalView { size: Some(size), ..view(b"") };
+        let mut screen = Screen::default();
+        shown.append(b"one\r\n\x1b[?1049h\x1b[2;3Hte\xe6\x97");
+        screen.update(&shown);
+        shown.append(b"\xa5xt\x1b[1;1H\x1b[7mtop");
+        screen.update(&shown);
+        assert_eq!(screen.rows_in_use(), 3);
+        let (rows, cursor) = drawn(&screen, 3, 10);
+        assert_eq!((rows[0].as_str(), rows[1].replace(' ', "").as_str()), ("top", "te日xt"));
+        assert_eq!(cursor, Some(Position::new(3, 0)));
+        assert_eq!(texts(&screen.tail(9)), ["one"]);
+        shown.size = Some(TerminalSize { rows: 2, cols: 4 });
+        shown.append(b"\x1b[?25l\x1b[m\x1b[2J\x1b[Hsmaller");
+        screen.update(&shown);
+        assert_eq!(drawn(&screen, 2, 4), (vec!["smal".to_owned(), "ler".to_owned()], None));
+        shown.append(b"\x1b[?1049ltwo");
+        screen.update(&shown);
+        assert_eq!(texts(&screen.tail(9)), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_command_uses_the_rows_down_to_its_cursor() {
+        let mut shown = TerminalView { size: Some(TerminalSize { rows: 5, cols: 20 }), ..view(b"") };
+        let mut screen = Screen::default();
+        for (output, used) in [("name: ", 1), ("x\r\n", 2), ("1\r\n2\r\n3\r\n4\r\n5\r\n6", 5)] {
+            shown.append(output.as_bytes());
+            screen.update(&shown);
+            assert_eq!(screen.rows_in_use(), used, "{output:?}");
+        }
+        assert_eq!(drawn(&screen, 2, 20), (vec!["5".to_owned(), "6".to_owned()], Some(Position::new(1, 1))));
+        let all = ["name: x", "1", "2", "3", "4", "5", "6"];
+        assert_eq!(texts(&screen.tail(99)), all);
+        // A line that was written at another width is not cut.
+        for (rows, cols) in [(2, 4), (9, 30), (3, 20)] {
+            shown.size = Some(TerminalSize { rows, cols });
+            screen.update(&shown);
+            assert_eq!(texts(&screen.tail(99)), all, "{rows}x{cols}");
+        }
     }
 
     proptest! {

@@ -11,14 +11,15 @@ use std::collections::{HashMap, VecDeque};
 
 use ratatui::layout::Rect;
 
-use crate::app::{DiffLayout, Session, Transcript};
-use crate::model::{ItemId, SessionKey};
+use crate::app::{DiffLayout, Session, TerminalView, Transcript};
+use crate::model::{ItemId, SessionKey, TerminalId};
 
 use super::canvas::Canvas;
 use super::cells::layout::{Layout, Screens};
 use super::highlight;
 use super::markdown::PROSE_COLS;
 use super::render_context::RenderContext;
+use super::terminal::Screen;
 
 mod filter;
 mod find;
@@ -163,6 +164,13 @@ impl TranscriptView {
     /// Scrolls by lines; negative values scroll up.
     pub fn scroll_lines(&mut self, lines: i32) {
         self.wishes.push(ScrollRequest::Lines(lines));
+    }
+
+    /// The screen of a terminal.
+    pub(in crate::ui) fn screen(&mut self, id: &TerminalId, view: &TerminalView) -> &Screen {
+        let screen = self.screens.entry(id.clone()).or_default();
+        screen.update(view);
+        screen
     }
 
     /// Scrolls by screens, minus two lines; negative values scroll up.

@@ -169,6 +169,8 @@ pub(super) enum Hit {
     Transcript,
     /// Moves the cursor.
     Composer,
+    /// A mouse event for the program in this area.
+    Terminal(Rect),
     /// No action; covers the areas below.
     Nothing,
 }

@@ -12,6 +12,8 @@ pub struct Modes {
     /// Keyboard flags that were ever requested.
     pub asked_flags: BTreeSet<String>,
     is_cursor_hidden: bool,
+    /// Whether modified keys are reported (XTMODKEYS).
+    pub reports_modified_keys: bool,
 }
 
 impl Modes {
@@ -39,6 +41,7 @@ impl Modes {
                     }
                 }
             }
+            (Some('>'), "m") => self.reports_modified_keys = parameters == ">4;1",
             (Some('>'), "u") => {
                 self.asked_flags.insert(parameters[1..].to_owned());
                 self.flags.entry(is_alternate).or_default().push(parameters[1..].to_owned());
@@ -67,6 +70,9 @@ impl Modes {
         let mut left: Vec<String> =
             self.states.iter().filter(|(_, is_on)| **is_on).map(|(mode, _)| format!("mode {mode}")).collect();
         left.extend(self.flags.values().flatten().map(|flags| format!("keyboard flags {flags}")));
+        if self.reports_modified_keys {
+            left.push("reports of modified keys".to_owned());
+        }
         if self.is_cursor_hidden {
             left.push("no cursor".to_owned());
         }
@@ -80,6 +86,8 @@ fn enabled_modes_are_found() {
     assert_eq!(left("\u{1b}[?1049h\u{1b}[>1u\u{1b}[?25lx\u{1b}[<1u\u{1b}[?1049l\u{1b}[?25h"), [""; 0]);
     assert_eq!(left("\u{1b}[?1049;2004h\u{1b}[?1049l"), ["mode 2004"]);
     assert_eq!(left("\u{1b}[?25l"), ["no cursor"]);
+    assert_eq!(left("\u{1b}[>4;1m\u{1b}[m"), ["reports of modified keys"]);
+    assert_eq!(left("\u{1b}[>4;1m\u{1b}[>4m"), [""; 0]);
     // The flags belong to the alternate screen, so they must be reset before it is left.
     assert_eq!(left("\u{1b}[?1049h\u{1b}[>1u\u{1b}[?1049l\u{1b}[<1u"), ["keyboard flags 1"]);
 }

@@ -67,7 +67,8 @@ impl Screen {
         Self::run(CommandBuilder::new(program), folder, (24, 80), &[])
     }
 
-    fn run(
+    /// Starts a program with environment variables.
+    pub fn run(
         mut command: CommandBuilder,
         folder: &Path,
         (rows, cols): (u16, u16),

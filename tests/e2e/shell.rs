@@ -56,7 +56,7 @@ fn keys_are_typed_into_a_command() {
     screen.send(TYPE);
     screen.wait_for("Focus: terminal");
     screen.send("typed\r");
-    screen.wait_until("the line twice", |screen| screen.text().matches("typed").count() == 2);
+    screen.wait_until("the line twice", |screen| screen.text().matches("typed\n").count() >= 2);
     screen.send(TYPE);
     screen.wait_gone("Focus: terminal");
     send(&mut screen, "a draft");
@@ -120,4 +120,39 @@ fn an_output_goes_into_the_next_prompt_once() {
     assert!(prompts[0].contains("se-cret") && prompts[0].contains("exit status 3"), "{}", prompts[0]);
     assert!(!prompts[1].contains("se-cret"), "{}", prompts[1]);
     assert!(!log.contains("not-sent"), "{log}");
+}
+
+/// Draws its size on the alternate screen until Enter.
+const FULL_SCREEN: &str = r#"show() { printf '\033[2J\033[Hsize %s' "$(stty size)"; }
+printf 'before\n\033[?1049h'
+trap show WINCH
+show
+until read -r line; do :; done
+printf '\033[?1049l'
+echo "read $line"
+"#;
+
+#[test]
+fn a_full_screen_program_gets_the_keys_and_follows_the_size_of_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("full.sh"), FULL_SCREEN).unwrap();
+    let mut screen = start(&folder);
+    send(&mut screen, "!sh full.sh");
+    screen.wait_for("Focus: terminal");
+    screen.wait_for("size 27 100");
+    for (rows, cols) in [(40, 120), (12, 40), (24, 80)] {
+        screen.resize(rows, cols);
+        screen.wait_for(&format!("size {} {cols}", rows - 3));
+    }
+    // Back to the prompt, and to the program.
+    screen.send(TYPE);
+    screen.wait_for("A full-screen program is running.");
+    screen.send(TYPE);
+    screen.wait_for("size 21 80");
+    screen.send("word\r");
+    screen.wait_for("read word");
+    screen.wait_gone("Focus: terminal");
+    let text = screen.text();
+    assert!(text.contains("before") && !text.contains("size"), "{text}");
+    quit(&mut screen);
 }

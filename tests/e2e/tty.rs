@@ -43,26 +43,49 @@ fn keys_typed_during_many_resizes_arrive() {
 #[test]
 fn responses_of_the_terminal_are_handled_and_not_typed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut screen = Screen::start(folder.path(), &["--", "sleep", "300"]);
+    let mut screen = silent(&folder);
     screen.wait_until("the questions", |screen| {
         let raw = String::from_utf8_lossy(&screen.raw);
-        raw.contains("\u{1b}]11;?") && raw.contains("\u{1b}[?2026$p") && raw.contains("\u{1b}[?2026l")
+        raw.contains("\u{1b}]11;?") && raw.contains("\u{1b}[?2026$p")
     });
     let dark = screen.cells().cell(5, 5).unwrap().bgcolor();
     screen.send("one\u{1b}]11;rgb:ffff/ffff/fefe\u{1b}\\ two\u{1b}[?2026;0$y\u{1b}[?62;22c three");
     screen.wait_for("one two three");
     screen.wait_until("a light screen", |screen| screen.cells().cell(5, 5).unwrap().bgcolor() != dark);
-    // The terminal reported no support for synchronized updates, so they are not used.
-    screen.send(" x");
-    screen.wait_for("three x");
+}
+
+#[test]
+fn updates_are_synchronized_only_if_the_terminal_supports_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = silent(&folder);
+    let mut typed = String::new();
+    // 1: set, 2: reset, 0: unknown, 3 and 4: cannot be changed.
+    for (response, is_used) in
+        [("", false), ("2", true), ("0", false), ("1", true), ("4", false), ("3", false)]
+    {
+        if !response.is_empty() {
+            screen.send(&format!("\u{1b}[?2026;{response}$yx"));
+            typed.push('x');
+            screen.wait_for(&typed);
+        }
+        screen.raw.clear();
+        screen.send("y");
+        typed.push('y');
+        screen.wait_for(&typed);
+        let raw = String::from_utf8_lossy(&screen.raw);
+        assert_eq!(raw.contains("\u{1b}[?2026h"), is_used, "{response}: {raw:?}");
+    }
+    // A frame that repaints the whole screen is cleared before its update begins.
+    screen.send("\u{1b}[?2026;2$yz");
+    screen.wait_for(&format!("{typed}z"));
     screen.raw.clear();
-    screen.send("y");
-    screen.wait_for("three xy");
-    assert!(
-        !String::from_utf8_lossy(&screen.raw).contains("2026"),
-        "{:?}",
-        String::from_utf8_lossy(&screen.raw)
-    );
+    screen.resize(30, 90);
+    screen.wait_until("a new screen", |screen| {
+        String::from_utf8_lossy(&screen.raw).contains("\u{1b}[2J\u{1b}[?2026h")
+    });
+    screen.send("\u{11}\u{11}");
+    screen.wait_exit();
+    assert!(screen.raw.windows(8).any(|bytes| bytes == b"\x1b[?2026l"));
 }
 
 /// Starts parlor on a terminal that is not its controlling one, with an agent that ignores TERM.

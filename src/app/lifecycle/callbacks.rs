@@ -22,7 +22,7 @@ pub(in crate::app) use question::{note_refused, on_answered};
 
 use super::{policy, requests, shell};
 use crate::app::session::{access, record, terminals};
-use crate::app::{AccessWork, Effect, RequestClass, Starting, State, TerminalView};
+use crate::app::{AccessWork, Effect, RequestClass, Session, Starting, State, TerminalView};
 
 const MANY_FILES: &str = "too many open file requests; wait for the responses";
 
@@ -270,6 +270,7 @@ fn start(
     open.open_requests.insert(request_id, RequestClass::TerminalCreate(Box::new(Some(starting))));
     let within = is_bound.then_some(roots);
     let has_input = state.setup.policy.command_input;
+    let size = shell::size_of(state.screen, false, false);
     fx.push(Effect::Terminal(TerminalJob::Create {
         conn,
         request_id,
@@ -277,6 +278,7 @@ fn start(
         command,
         within,
         has_input,
+        size,
     }));
 }
 
@@ -455,7 +457,8 @@ pub(in crate::app) fn on_terminal_started(
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         let cwd = record.command().map(|command| command.cwd.clone());
-        let view = TerminalView { command: Some(command), cwd, ..TerminalView::new(true, now) };
+        let size = Some(shell::size_of(state.screen, false, false));
+        let view = TerminalView { command: Some(command), cwd, size, ..TerminalView::new(true, now) };
         session.terminals.insert(id.clone(), view);
         access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, now);
     }
@@ -463,9 +466,22 @@ pub(in crate::app) fn on_terminal_started(
 }
 
 /// A command run by parlor wrote output.
-pub(in crate::app) fn on_terminal_output(state: &mut State, id: &TerminalId, bytes: &[u8]) {
-    if let Some(session) = owner(state, id).and_then(|key| state.sessions.get_mut(&key)) {
-        terminals::on_output(session, id, bytes);
+pub(in crate::app) fn on_terminal_output(
+    state: &mut State,
+    id: &TerminalId,
+    bytes: &[u8],
+    fx: &mut Vec<Effect>,
+) {
+    let Some(key) = owner(state, id) else { return };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let modes = |session: &Session| {
+        let known = session.terminals.get(id).map(|view| &view.modes);
+        known.map(|modes| (modes.is_alternate, modes.is_application_cursor)).unwrap_or_default()
+    };
+    let before = modes(session);
+    terminals::on_output(session, id, bytes);
+    if modes(session) != before {
+        shell::on_switch(state, key, id, before, fx);
     }
 }
 

@@ -9,16 +9,19 @@ use std::time::{Duration, Instant};
 use super::call;
 use crate::app::session::access;
 use crate::app::state::lookup;
-use crate::app::{Effect, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
+use crate::app::{Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
 use crate::model::{
     Access, AccessOutcome, AccessRecord, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT, SessionKey,
-    TerminalId, TerminalInput, TerminalJob, mention_text, mentions, output_name, output_number,
+    TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions, output_name, output_number,
 };
 
-/// Columns of a terminal before the size of the screen is known, and their bounds.
-const COLS: u16 = 120;
+/// The size of a terminal before that of the screen is known.
+const SIZE: TerminalSize = TerminalSize { rows: 40, cols: 120 };
+
+/// Bounds of the columns of a command, and the minimum if an agent reads its output.
 const LEAST_COLS: u16 = 20;
 const MOST_COLS: u16 = 240;
+const AGENT_COLS: u16 = 80;
 
 /// Maximum number of the user's commands that run in a session.
 const MOST_RUNNING: usize = 16;
@@ -43,18 +46,74 @@ pub fn obstacle(session: &Session) -> Option<&'static str> {
 
 /// Runs a command line. `attaches`: its output goes into the next prompt, as a mention in the draft.
 pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, fx: &mut Vec<Effect>) {
-    let cols = state.screen.map_or(COLS, |screen| screen.output_cols).clamp(LEAST_COLS, MOST_COLS);
+    let size = size_of(state.screen, true, false);
     let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let known = session.terminals.values().filter_map(|view| view.number).max();
     let number = known.unwrap_or(0).max(session.shell.last_number).saturating_add(1);
     session.shell.last_number = number;
     let folder = session.workspace.cwd.clone();
-    fx.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, cols }));
+    fx.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, size }));
     if attaches && is_active {
         session.draft = mention_of(number);
         fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
     }
+}
+
+/// The size of a terminal. `is_full`: its screen is shown as a whole, by the panel.
+pub(super) fn size_of(screen: Option<Screen>, is_users: bool, is_full: bool) -> TerminalSize {
+    let least = if is_users { LEAST_COLS } else { AGENT_COLS };
+    match screen {
+        None => SIZE,
+        Some(screen) if is_full => screen.terminal,
+        Some(screen) => TerminalSize { cols: screen.output_cols.clamp(least, MOST_COLS), ..screen.terminal },
+    }
+}
+
+/// Adapts all running terminals to the size of the screen, and to how they are shown.
+pub(in crate::app) fn fit(state: &mut State, fx: &mut Vec<Effect>) {
+    let screen = state.screen;
+    let mut changed = Vec::new();
+    for (key, session) in state.sessions.iter() {
+        let running = session.terminals.iter().filter(|(_, view)| view.is_ours && view.exit.is_none());
+        for (id, view) in running {
+            let is_full = view.modes.is_alternate || session.typing() == Some(id);
+            let size = size_of(screen, view.number.is_some(), is_full);
+            if view.size != Some(size) {
+                changed.push((*key, id.clone(), size));
+            }
+        }
+    }
+    for (key, id, size) in changed {
+        let session = state.sessions.get_mut(&key);
+        if let Some(view) = session.and_then(|session| session.terminals.get_mut(&id)) {
+            view.size = Some(size);
+        }
+        fx.push(Effect::Terminal(TerminalJob::Resize(id, size)));
+    }
+}
+
+/// A command began or ended to use the whole screen, or to read the cursor keys as applications do (`before`: which of
+/// both it did). A program that the user has just started gets the keys.
+pub(super) fn on_switch(
+    state: &mut State,
+    key: SessionKey,
+    id: &TerminalId,
+    before: (bool, bool),
+    fx: &mut Vec<Effect>,
+) {
+    let last_input = state.last_input;
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(view) = session.terminals.get(id) else { return };
+    let is_interactive = view.modes.is_alternate || view.modes.is_application_cursor;
+    let is_awaited = view.number.is_some() && last_input.is_none_or(|last| last <= view.began);
+    if is_interactive && before == (false, false) && is_awaited && session.shell.typing.is_none() {
+        session.shell.returns_keys = view.modes.is_alternate;
+        session.shell.typing = Some(id.clone());
+    } else if before.0 && !view.modes.is_alternate && session.shell.typing.as_ref() == Some(id) {
+        fx.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
+    }
+    fit(state, fx);
 }
 
 /// A mention of an output as it begins a draft.
@@ -84,6 +143,7 @@ pub(in crate::app) fn on_started(
                 command: Some(line),
                 cwd: Some(cwd),
                 number: Some(number),
+                size: Some(size_of(state.screen, true, false)),
                 ..TerminalView::new(true, now)
             };
             session.terminals.insert(id.clone(), view);
@@ -120,11 +180,14 @@ pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, now: Instant,
     let is_quiet = state.last_input.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(id) = &session.shell.typing else { return };
-    if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
+    let keeps =
+        |view: &TerminalView| view.exit.is_none() && (view.modes.is_alternate || !session.shell.returns_keys);
+    if session.terminals.get(id).is_some_and(keeps) {
         return;
     }
     if is_quiet {
         session.shell.typing = None;
+        fit(state, fx);
     } else {
         fx.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
     }
@@ -133,7 +196,9 @@ pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, now: Instant,
 /// Moves the keys to the terminal of the selected item, or of the only running command, or back from it.
 pub fn toggle_typing(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.shell.returns_keys = false;
     if session.shell.typing.take().is_some() {
+        fit(state, fx);
         return;
     }
     let marked = session.selected.and_then(|item| session.running_terminal(item));
@@ -147,6 +212,7 @@ pub fn toggle_typing(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         return;
     }
     session.shell.typing = Some(id);
+    fit(state, fx);
 }
 
 /// Types into the terminal that has the keys.

@@ -191,15 +191,10 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
             let ended = exit.clone();
             let call = session.index.terminal(&terminal).and_then(|item| session.tool_call(item));
             let number = call.filter(|call| call.is_typed()).and_then(|_| terminal.user_number());
-            let view = TerminalView {
-                command,
-                cwd,
-                output: output.into_bytes(),
-                dropped_bytes,
-                exit: Some(exit),
-                number,
-                ..TerminalView::new(false, now)
-            };
+            let mut view =
+                TerminalView { command, cwd, dropped_bytes, number, ..TerminalView::new(false, now) };
+            view.append(output.as_bytes());
+            view.exit = Some(exit);
             access::on_command_ended(session, &terminal, &ended, now);
             session.terminals.insert(terminal, view);
         }

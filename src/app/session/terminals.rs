@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, TerminalId};
+use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, ScreenPart, TerminalId, TerminalModes};
 
 use super::access;
 use crate::app::{Session, TERMINAL_VIEW_BYTES, TerminalView};
@@ -20,6 +20,10 @@ impl TerminalView {
             cwd: None,
             output: Vec::new(),
             dropped_bytes: 0,
+            modes: TerminalModes::default(),
+            alternate: Vec::new(),
+            alternate_dropped_bytes: 0,
+            size: None,
             exit: None,
             is_ours,
             number: None,
@@ -28,23 +32,28 @@ impl TerminalView {
         }
     }
 
-    /// Appends output. Above the limit a quarter is dropped at once, so that not every write moves the remaining
-    /// output.
+    /// Appends output to that of the screen that it is written to.
     pub fn append(&mut self, bytes: &[u8]) {
-        let skipped = bytes.len().saturating_sub(TERMINAL_VIEW_BYTES);
-        self.output.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
-        let mut cut = 0;
-        if self.output.len() > TERMINAL_VIEW_BYTES {
-            cut = self.output.len() - TERMINAL_VIEW_BYTES / 4 * 3;
-        }
-        if skipped > 0 || cut > 0 {
-            // A byte of the form 10xxxxxx continues a character.
-            while self.output.get(cut).is_some_and(|byte| byte & 0xC0 == 0x80) {
-                cut += 1;
+        let mut modes = std::mem::take(&mut self.modes);
+        modes.read(bytes, |part| match part {
+            ScreenPart::Main(bytes) => push(&mut self.output, &mut self.dropped_bytes, bytes),
+            ScreenPart::Alternate(bytes) => {
+                push(&mut self.alternate, &mut self.alternate_dropped_bytes, bytes);
             }
-            self.output.drain(..cut.min(self.output.len()));
-            self.dropped_bytes += (skipped + cut) as u64;
+            ScreenPart::Entered => {
+                self.clear_alternate();
+                self.alternate.extend_from_slice(CLEAR);
+            }
+        });
+        self.modes = modes;
+        if !self.modes.is_alternate {
+            self.clear_alternate();
         }
+    }
+
+    fn clear_alternate(&mut self) {
+        self.alternate_dropped_bytes += self.alternate.len() as u64;
+        self.alternate = Vec::new();
     }
 
     fn end(&mut self, exit: ExitInfo, now: Instant) {
@@ -52,6 +61,29 @@ impl TerminalView {
             self.took = Some(now.saturating_duration_since(self.began));
         }
         self.exit = Some(exit);
+        self.modes = TerminalModes::default();
+        self.clear_alternate();
+    }
+}
+
+/// Clears the alternate screen for a new program.
+const CLEAR: &[u8] = b"\x1b[?1049h\x1b[m";
+
+/// Appends output. Above the limit a quarter is dropped at once, so that not every write moves the remaining output.
+fn push(output: &mut Vec<u8>, dropped_bytes: &mut u64, bytes: &[u8]) {
+    let skipped = bytes.len().saturating_sub(TERMINAL_VIEW_BYTES);
+    output.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+    let mut cut = 0;
+    if output.len() > TERMINAL_VIEW_BYTES {
+        cut = output.len() - TERMINAL_VIEW_BYTES / 4 * 3;
+    }
+    if skipped > 0 || cut > 0 {
+        // A byte of the form 10xxxxxx continues a character.
+        while output.get(cut).is_some_and(|byte| byte & 0xC0 == 0x80) {
+            cut += 1;
+        }
+        output.drain(..cut.min(output.len()));
+        *dropped_bytes += (skipped + cut) as u64;
     }
 }
 
@@ -86,8 +118,8 @@ pub(in crate::app) fn on_agent_terminal(session: &mut Session, news: AgentTermin
         }
         AgentTerminal::Bytes { bytes, is_whole, .. } => {
             if is_whole {
-                view.output.clear();
-                view.dropped_bytes = 0;
+                (view.output, view.dropped_bytes) = (Vec::new(), 0);
+                view.modes = TerminalModes::default();
             }
             view.append(&bytes);
         }

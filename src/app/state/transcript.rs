@@ -10,7 +10,8 @@ use super::duplicate_diffs;
 use crate::model::{
     AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
-    StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
+    StopReason, TerminalModes, TerminalSize, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus,
+    TurnUsage,
 };
 
 pub use items::{Rank, Transcript};
@@ -264,10 +265,17 @@ pub struct TerminalView {
     /// The command line, if known.
     pub command: Option<String>,
     pub cwd: Option<PathBuf>,
-    /// The output with escape sequences; the start may have been dropped.
+    /// The output with escape sequences, without that of full-screen programs; the start may have been dropped.
     pub output: Vec<u8>,
     /// Number of bytes dropped from the start.
     pub dropped_bytes: u64,
+    pub modes: TerminalModes,
+    /// The output of the full-screen program that runs; the start may have been dropped.
+    pub alternate: Vec<u8>,
+    /// Number of bytes of full-screen programs before these.
+    pub alternate_dropped_bytes: u64,
+    /// `None`: not known.
+    pub size: Option<TerminalSize>,
     pub exit: Option<ExitInfo>,
     /// Whether parlor runs it (and can kill it).
     pub is_ours: bool,

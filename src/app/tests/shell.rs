@@ -368,3 +368,70 @@ fn outputs_and_changes_are_listed_with_a_description() {
     app.play(Event::Act(Action::Complete));
     assert_eq!(app.session().draft, "@!1 ");
 }
+
+fn screen(rows: u16, cols: u16) -> Event {
+    let terminal = TerminalSize { rows, cols };
+    let (diffs, output_cols) = (DiffRoom::OneColumn, cols - 6);
+    Event::Screen(Screen { diffs, output_cols, terminal, fits_plan: true, shows_steps: false })
+}
+
+#[test]
+fn a_full_screen_program_that_was_just_started_gets_the_keys_until_it_ends() {
+    for has_typed in [false, true] {
+        let mut app = TestApp::talked();
+        app.play(screen(20, 80));
+        run(&mut app, "!vim; cat");
+        let id = started(&mut app, 1, "vim; cat");
+        app.wait(1);
+        if has_typed {
+            app.play(Event::Key(vec![Event::Draft("next".into())]));
+        }
+        app.fx.clear();
+        wrote(&mut app, &id, "one\r\n\x1b[?1049h\x1b[Htext");
+        assert_eq!(app.session().typing().is_some(), !has_typed);
+        app.expect_sent(&format!("terminal resize {id} to 80x20"));
+        assert_eq!(app.session().terminals[&id].output, b"one\r\n");
+        wrote(&mut app, &id, "\x1b[?1049ltwo\r\n");
+        assert_eq!(app.session().terminals[&id].output, b"one\r\ntwo\r\n");
+        app.wait(1).play(Event::Timer(TimerId::TypedInto(KEY)));
+        assert_eq!(app.session().typing(), None, "the prompt has the keys again");
+        app.play(Event::Act(Action::TypeIntoTerminal));
+        app.play(Event::Timer(TimerId::TypedInto(KEY)));
+        assert_eq!(app.session().typing(), Some(&id), "the user has chosen it");
+        ended(&mut app, &id, 0);
+    }
+}
+
+#[test]
+fn a_program_of_an_agent_does_not_take_the_keys() {
+    let mut app = TestApp::running();
+    app.state.setup.policy.command_input = true;
+    let command = TerminalCommand { command: "vim".into(), ..TerminalCommand::default() };
+    app.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command });
+    app.choose(Some(0));
+    app.terminal_started(1, "x", "vim");
+    wrote(&mut app, &"x".into(), "\x1b[?1049h\x1b[?1htext");
+    assert_eq!(app.session().typing(), None);
+    assert_eq!(app.session().terminals[&"x".into()].output, b"");
+}
+
+#[test]
+fn running_commands_follow_the_size_of_the_screen() {
+    let mut app = TestApp::talked();
+    app.play(screen(20, 80));
+    run(&mut app, "!cat");
+    let id = started(&mut app, 1, "cat");
+    run(&mut app, "!true");
+    let done = started(&mut app, 2, "true");
+    ended(&mut app, &done, 0);
+    app.fx.clear();
+    app.play(screen(20, 80));
+    app.expect_sent("");
+    app.play(screen(40, 120));
+    app.expect_sent(&format!("terminal resize {id} to 114x40"));
+    app.play(Event::Act(Action::TypeIntoTerminal));
+    app.expect_sent(&format!("terminal resize {id} to 120x40"));
+    app.play(Event::Act(Action::TypeIntoTerminal));
+    app.play(screen(9, 40));
+    app.expect_sent(&format!("terminal resize {id} to 114x40\nterminal resize {id} to 34x9"));
+}

@@ -444,6 +444,7 @@ fn job_text(job: &TerminalJob) -> String {
             format!("type {:?} into {id}", String::from_utf8_lossy(bytes))
         }
         TerminalJob::Input(id, _) => format!("type into {id}"),
+        TerminalJob::Resize(id, size) => format!("resize {id} to {}x{}", size.cols, size.rows),
         TerminalJob::CloseShell(key) => format!("close shell {key}"),
     }
 }

@@ -70,7 +70,7 @@ impl Decoder {
         let wait = match *self.bytes {
             _ if self.is_pasting => PASTE_WAIT,
             [] => return None,
-            [0x1b] | [0x1b, _] => KEY_WAIT,
+            [0x1b] | [0x1b, _] | [0x1b, 0x1b, _] => KEY_WAIT,
             _ => REST_WAIT,
         };
         self.fed.map(|fed| fed + wait)
@@ -85,8 +85,13 @@ impl Decoder {
             self.bytes.clear();
             return;
         }
-        match *std::mem::take(&mut self.bytes) {
-            [0x1b] => out.push(TtyEvent::Input(Event::Key(KeyCode::Esc.into()))),
+        let mut bytes = std::mem::take(&mut self.bytes);
+        if bytes.starts_with(b"\x1b\x1b") {
+            out.push(escape());
+            bytes.remove(0);
+        }
+        match *bytes {
+            [0x1b] => out.push(escape()),
             [0x1b, letter @ b' '..=b'~'] => {
                 let key = KeyEvent::new(KeyCode::Char(char::from(letter)), KeyModifiers::ALT);
                 out.push(TtyEvent::Input(Event::Key(key)));
@@ -96,9 +101,15 @@ impl Decoder {
     }
 
     fn on_byte(&mut self, byte: u8, out: &mut Vec<TtyEvent>) {
+        if self.bytes == b"\x1b\x1b" && !matches!(byte, b'[' | b'O' | 0x1b) {
+            self.bytes.pop();
+            out.push(escape());
+        }
         if byte == 0x1b && !self.bytes.is_empty() && !is_string(&self.bytes) {
-            // Starts another sequence; Esc twice is not Alt+Esc.
-            self.give_up(out);
+            // Starts another sequence, or is Alt with one. Esc twice is not Alt+Esc.
+            if self.bytes != b"\x1b" {
+                self.give_up(out);
+            }
         } else if is_broken_string(&self.bytes, byte) {
             // A key inside a response means that the end of the response was lost.
             if std::mem::take(&mut self.bytes).last() == Some(&0x1b) {
@@ -107,19 +118,24 @@ impl Decoder {
             }
         }
         self.bytes.push(byte);
-        if self.bytes == PASTE_START {
-            self.bytes.clear();
-            self.is_pasting = true;
-            return;
-        }
-        match find(&self.bytes) {
-            Found::Open => {}
-            Found::Nothing => self.bytes.clear(),
-            Found::This(told) => {
-                out.push(told);
-                self.bytes.clear();
+        // Esc before a key: Alt, as sent by iTerm2 and rxvt. Before anything else, it was pressed alone.
+        let has_alt = self.bytes.starts_with(b"\x1b\x1b");
+        let sequence = self.bytes.get(usize::from(has_alt)..).unwrap_or_default();
+        let is_paste = sequence == PASTE_START;
+        let mut found = if is_paste { Found::Nothing } else { find(sequence) };
+        if has_alt {
+            match &mut found {
+                Found::Open => {}
+                Found::This(TtyEvent::Input(Event::Key(key))) => key.modifiers |= KeyModifiers::ALT,
+                Found::Nothing | Found::This(_) => out.push(escape()),
             }
         }
+        match found {
+            Found::Open => return,
+            Found::Nothing => self.is_pasting = is_paste,
+            Found::This(told) => out.push(told),
+        }
+        self.bytes.clear();
     }
 
     fn on_paste(&mut self, byte: u8, out: &mut Vec<TtyEvent>) {
@@ -146,6 +162,10 @@ impl Decoder {
         let text = self.bytes.get(..len).unwrap_or_default();
         out.push(TtyEvent::Input(Event::Paste(String::from_utf8_lossy(text).into_owned())));
     }
+}
+
+fn escape() -> TtyEvent {
+    TtyEvent::Input(Event::Key(KeyCode::Esc.into()))
 }
 
 /// Whether an incomplete sequence is a string: OSC, DCS, APC, PM, SOS.
@@ -187,7 +207,8 @@ fn find(bytes: &[u8]) -> Found {
         [0x1b, b'[', b'2', b';', col @ (b'2' | b'3'), b'R'] => {
             Found::This(TtyEvent::AmbiguousWidth(u16::from(col - b'1')))
         }
-        _ => match terminput::Event::parse_from(&without_shifted_letter(bytes)) {
+        [0x1b, b'O', b'2'..=b'8'] => Found::Open,
+        _ => match terminput::Event::parse_from(&as_xterm(bytes)) {
             Ok(None) if bytes.len() > KEY_MAX_BYTES => Found::Nothing,
             Ok(None) => Found::Open,
             Ok(Some(event)) => terminput_crossterm::to_crossterm(event)
@@ -197,18 +218,47 @@ fn find(bytes: &[u8]) -> Found {
     }
 }
 
-/// Removes the shifted form from a letter of the kitty protocol (`CSI 99:67;6u` is Ctrl+Shift+C), because the parser
-/// would replace Shift by the upper case, which does not distinguish Ctrl+C. Source: kitty keyboard protocol, report
-/// alternate keys.
-fn without_shifted_letter(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let shorten = || {
-        let text = std::str::from_utf8(bytes).ok()?.strip_prefix("\u{1b}[")?.strip_suffix('u')?;
-        let (key, rest) = text.split_once(':')?;
-        let (shifted, rest) = rest.split_at(rest.find([':', ';'])?);
-        let is_letter = char::from_u32(shifted.parse().ok()?)?.is_alphabetic();
-        is_letter.then(|| format!("\u{1b}[{key}{rest}u").into_bytes())
+/// Converts the keys of other terminals to those that the parser reads. Others are returned unchanged.
+fn as_xterm(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<u32>().ok();
+    let sequence = match bytes {
+        // rxvt: arrows with Shift and with Ctrl; other keys with Shift, Ctrl, and both.
+        [0x1b, b'[', arrow @ b'a'..=b'd'] => Some(format!("1;2{}", char::from(arrow.to_ascii_uppercase()))),
+        [0x1b, b'O', arrow @ b'a'..=b'd'] => Some(format!("1;5{}", char::from(arrow.to_ascii_uppercase()))),
+        [0x1b, b'[', key @ .., last @ (b'$' | b'^' | b'@')] => {
+            let modifiers = match last {
+                b'$' => 2,
+                b'^' => 5,
+                _ => 6,
+            };
+            number(key).map(|key| format!("{key};{modifiers}~"))
+        }
+        // Konsole: F1 to F4 with modifiers.
+        [0x1b, b'O', modifiers @ b'2'..=b'8', key @ b'P'..=b'S'] => {
+            Some(format!("1;{}{}", char::from(*modifiers), char::from(*key)))
+        }
+        // XTMODKEYS: modifiers and character, of which Shift is part.
+        [0x1b, b'[', b'2', b'7', b';', rest @ .., b'~'] => {
+            let mut numbers = rest.split(|byte| *byte == b';').filter_map(number);
+            let pair = numbers.next().zip(numbers.next());
+            pair.map(|(modifiers, key)| {
+                let letter = char::from_u32(key).unwrap_or_default();
+                format!("{};{modifiers}u", u32::from(letter.to_ascii_lowercase()))
+            })
+        }
+        // The kitty protocol, report alternate keys: the parser would replace Shift with the shifted form of a letter
+        // (`CSI 99:67;6u` is Ctrl+Shift+C), which does not distinguish Ctrl+C.
+        [0x1b, b'[', key @ .., b'u'] => std::str::from_utf8(key).ok().and_then(without_shifted_letter),
+        _ => None,
     };
-    shorten().map_or(Cow::Borrowed(bytes), Cow::Owned)
+    sequence.map_or(Cow::Borrowed(bytes), |sequence| Cow::Owned(format!("\x1b[{sequence}").into_bytes()))
+}
+
+fn without_shifted_letter(text: &str) -> Option<String> {
+    let (key, rest) = text.split_once(':')?;
+    let (shifted, rest) = rest.split_at(rest.find([':', ';'])?);
+    let is_letter = char::from_u32(shifted.parse().ok()?)?.is_alphabetic();
+    is_letter.then(|| format!("{key}{rest}u"))
 }
 
 fn find_string(kind: u8, rest: &[u8]) -> Found {
@@ -241,11 +291,12 @@ fn cell_size(answer: &[u8]) -> Option<(u16, u16)> {
     (1..=512).contains(&size.0).then_some(size).filter(|size| (1..=512).contains(&size.1))
 }
 
-/// DECRPM: `CSI ? mode ; value $ y`. 0: unknown, 1: set, 2: reset, 3: always set, 4: always reset.
+/// DECRPM: `CSI ? mode ; value $ y`. 0: unknown, 1: set, 2: reset, 3: always set, 4: always reset. A mode that cannot be
+/// changed does not synchronize frames.
 fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
     match (mark, parameters, end) {
         (b'?', [b'2', b'0', b'2', b'6', b';', value, b'$'], b'y') => {
-            Found::This(TtyEvent::Synchronizes(matches!(value, b'1'..=b'3')))
+            Found::This(TtyEvent::Synchronizes(matches!(value, b'1' | b'2')))
         }
         (b'?', b"997;1" | b"997;2", b'n') => Found::This(TtyEvent::IsDark(parameters.ends_with(b"1"))),
         // DA1; 4 is sixel.

@@ -33,7 +33,7 @@ const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED
     .union(Modifier::SLOW_BLINK)
     .union(Modifier::RAPID_BLINK);
 
-/// Start of a synchronized update. Terminals without support ignore it.
+/// Start and end of a synchronized update. Source: Contour, VT extensions, synchronized output.
 const BEGIN: &[u8] = b"\x1b[?2026h";
 const END: &[u8] = b"\x1b[?2026l";
 const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
@@ -42,8 +42,9 @@ const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 #[derive(Default)]
 pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
-    /// Whether the terminal reported that it does not support synchronized updates.
-    pub is_torn: bool,
+    /// Whether the terminal has confirmed that it supports synchronized updates.
+    pub synchronizes: bool,
+    is_open: bool,
     /// The cursor position of the terminal, if known.
     at: Option<(u16, u16)>,
     fg: Color,
@@ -59,6 +60,7 @@ impl AnsiWriter {
     /// Starts a new frame.
     pub fn begin(&mut self) {
         self.bytes.clear();
+        self.is_open = false;
         self.at = None;
         self.has_links = link::are_shown();
     }
@@ -70,17 +72,17 @@ impl AnsiWriter {
 
     /// The bytes of the frame, or nothing.
     pub fn end(&mut self) -> &[u8] {
-        if !self.bytes.is_empty() && !self.is_torn {
+        if self.is_open && self.synchronizes {
             self.bytes.extend_from_slice(END);
         }
         &self.bytes
     }
 
-    /// Clears the screen.
+    /// Clears the screen, before the update begins: tmux 3.7 leaves a screen empty that is cleared inside of one.
     pub fn clear_screen(&mut self) {
-        self.open();
         self.plain();
         self.bytes.extend_from_slice(b"\x1b[m\x1b[2J");
+        self.open();
     }
 
     /// Moves the rows of a region up, or down when `rows` is negative. New rows must be painted.
@@ -140,8 +142,8 @@ impl AnsiWriter {
     }
 
     fn open(&mut self) {
-        if self.bytes.is_empty() {
-            if !self.is_torn {
+        if !std::mem::replace(&mut self.is_open, true) {
+            if self.synchronizes {
                 self.bytes.extend_from_slice(BEGIN);
             }
             self.bytes.extend_from_slice(HIDE_CURSOR);

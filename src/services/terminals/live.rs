@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use portable_pty::MasterPty;
 use rustix::process::Pid;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -18,7 +19,10 @@ use super::Owner;
 use super::backlog::Backlog;
 use super::plain::Plain;
 use super::ring::Ring;
-use crate::model::{ExitInfo, ServiceEvent, TerminalId, TerminalInput};
+use super::start::pty_size;
+use crate::model::{
+    ExitInfo, ScreenPart, ServiceEvent, TerminalId, TerminalInput, TerminalModes, TerminalSize,
+};
 use crate::services::unix;
 
 /// Default output limit if the agent does not set one.
@@ -43,20 +47,26 @@ const LAST_OUTPUT: Duration = Duration::from_millis(400);
 /// Maximum number of inputs that wait until the command reads.
 const MAX_INPUTS: usize = 256;
 
-#[derive(Debug)]
 pub(super) struct Live {
     id: TerminalId,
     owner: Owner,
     leader: Pid,
+    terminal: Mutex<Box<dyn MasterPty + Send>>,
     /// The input that is typed; `None` if the command cannot read any, or has ended.
     input: Mutex<Option<SyncSender<Vec<u8>>>>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Debug)]
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 #[expect(clippy::struct_excessive_bools, reason = "set by several threads in any order")]
 struct State {
+    modes: TerminalModes,
     plain: Plain,
     /// The output for the agent.
     ring: Ring,
@@ -75,9 +85,16 @@ struct State {
 }
 
 impl Live {
-    pub(super) fn new(id: TerminalId, owner: Owner, leader: Pid, limit_bytes: Option<u64>) -> Self {
+    pub(super) fn new(
+        id: TerminalId,
+        owner: Owner,
+        leader: Pid,
+        terminal: Box<dyn MasterPty + Send>,
+        limit_bytes: Option<u64>,
+    ) -> Self {
         let limit = limit_bytes.unwrap_or(DEFAULT_LIMIT_BYTES).min(MAX_LIMIT_BYTES);
         let state = State {
+            modes: TerminalModes::default(),
             plain: Plain::default(),
             ring: Ring::new(usize::try_from(limit).unwrap_or(usize::MAX)),
             unreported: Vec::new(),
@@ -89,7 +106,15 @@ impl Live {
             may_reap: false,
             is_reaped: false,
         };
-        Self { id, owner, leader, input: Mutex::default(), state: Mutex::new(state), changed: Condvar::new() }
+        Self {
+            id,
+            owner,
+            leader,
+            terminal: Mutex::new(terminal),
+            input: Mutex::default(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     pub(super) fn owner(&self) -> Owner {
@@ -111,11 +136,16 @@ impl Live {
         }
     }
 
+    /// Changes the size of the terminal, which the system reports to the command.
+    pub(super) fn resize(&self, size: TerminalSize) {
+        let _ = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).resize(pty_size(size));
+    }
+
     /// Types into the terminal. Returns false if the command reads no input, or is far behind.
     pub(super) fn type_in(&self, input: TerminalInput) -> bool {
         let (brackets, is_application) = {
             let state = self.state();
-            (state.plain.brackets_paste, state.plain.is_application_cursor)
+            (state.modes.brackets_paste, state.modes.is_application_cursor)
         };
         let bytes = match input {
             TerminalInput::Bytes(bytes) => bytes,
@@ -174,8 +204,13 @@ impl Live {
     fn take_bytes(&self, bytes: &[u8]) {
         let mut state = self.state();
         {
-            let State { plain, ring, .. } = &mut *state;
-            plain.feed(bytes, ring);
+            let State { modes, plain, ring, .. } = &mut *state;
+            // A full-screen program leaves nothing to read.
+            modes.read(bytes, |part| {
+                if let ScreenPart::Main(bytes) = part {
+                    plain.feed(bytes, ring);
+                }
+            });
         }
         while !state.is_lagging
             && !state.is_ended
@@ -244,10 +279,16 @@ impl State {
         if left_out == 0 {
             return bytes;
         }
-        let mut output = format!("\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
+        let mut output =
+            format!("\x1b[?47l\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
         // The rest may begin in the middle of a line, a character or a sequence.
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
-        output.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));
+        let rest = bytes.get(start..).unwrap_or_default();
+        // The switch to the screen of a full-screen program may be among the omitted output.
+        if self.modes.is_alternate && memchr::memmem::find(rest, b"\x1b[?1049").is_none() {
+            output.push_str("\x1b[?47h");
+        }
+        output.push_str(&String::from_utf8_lossy(rest));
         output.into_bytes()
     }
 }

@@ -25,10 +25,6 @@ pub(super) struct Plain {
     line: Vec<char>,
     /// The column of the next character.
     column: usize,
-    /// Whether the program asks for marks around pasted text.
-    pub(super) brackets_paste: bool,
-    /// Whether the cursor keys send the sequences of applications.
-    pub(super) is_application_cursor: bool,
 }
 
 #[derive(Debug, Default)]
@@ -155,17 +151,8 @@ impl Plain {
         self.column = 0;
     }
 
-    /// Executes a control sequence. Private ones (with `?` and similar) change modes, not text.
+    /// Executes a control sequence. Private ones (with `?` and similar) change no text.
     fn control(&mut self, params: &str, last: char, out: &mut Ring) {
-        if let Some(modes) = params.strip_prefix('?').filter(|_| matches!(last, 'h' | 'l')) {
-            for mode in modes.split(';') {
-                match mode {
-                    "1" => self.is_application_cursor = last == 'h',
-                    "2004" => self.brackets_paste = last == 'h',
-                    _ => {}
-                }
-            }
-        }
         if params.starts_with(['?', '<', '=', '>']) {
             return;
         }

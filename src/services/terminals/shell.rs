@@ -20,12 +20,10 @@ use portable_pty::{PtySize, native_pty_system};
 use rustix::fs::OFlags;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use super::start::{Running, StartError};
+use super::start::{Running, StartError, pty_size};
+use crate::model::TerminalSize;
 use crate::program::{EnvChanges, PLAIN_SHELL, Start, StartedBy};
 use crate::services::unix;
-
-/// Rows of the terminal.
-const ROWS: u16 = 40;
 
 /// Maximum size of a reported environment.
 const MAX_REPORT_BYTES: usize = 4 << 20;
@@ -34,7 +32,9 @@ const MAX_REPORT_BYTES: usize = 4 << 20;
 const POSIX_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
 
 /// A pager would need a screen of its own; the transcript scrolls instead.
-const ENV: &[(&str, &str)] = &[("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+/// The emulator has no character set for lines.
+const ENV: &[(&str, &str)] =
+    &[("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("NCURSES_NO_UTF8_ACS", "1")];
 
 /// Follow the environment before the line, and everything. No variable looks like this, because it has no `=`.
 const BEGIN_MARK: &[u8] = b"\x01";
@@ -176,7 +176,7 @@ pub(super) fn start(
     shell: &Path,
     line: &str,
     folder: &Path,
-    cols: u16,
+    size: TerminalSize,
     state: &EnvChanges,
 ) -> Result<(Running, Option<Report>), StartError> {
     let system = |error: &dyn std::fmt::Display| StartError::System(error.to_string());
@@ -189,15 +189,14 @@ pub(super) fn start(
     let found = Start::find(StartedBy::User, &shell, Some(folder), &[]);
     let start = found.map_err(|_| StartError::NoProgram(shell))?;
     let start = start.with_changes(state).args([OsStr::new("-c"), &script]).tied_to_this_run();
-    let size = PtySize { rows: ROWS, cols, ..PtySize::default() };
-    let pty = native_pty_system().openpty(size).map_err(|error| system(&error))?;
+    let pty = native_pty_system().openpty(pty_size(size)).map_err(|error| system(&error))?;
     let builder = start.in_shell_line("exec \"$@\"", PLAIN_SHELL.as_ref(), ENV, true);
     let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
     let input = pty.master.take_writer().map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
     let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
-    Ok((Running { leader, output, input: Some(input) }, report))
+    Ok((Running { leader, output, input: Some(input), terminal: pty.master }, report))
 }
 
 impl ShellState {

@@ -11,15 +11,12 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use portable_pty::{PtySize, native_pty_system};
+use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::process::Pid;
 
-use crate::model::TerminalCommand;
+use crate::model::{TerminalCommand, TerminalSize};
 use crate::program::{PLAIN_SHELL, Start, StartedBy};
 use crate::services::unix;
-
-/// The window size of the command.
-const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 
 /// Shells with the syntax that agents expect.
 const USUAL_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
@@ -36,6 +33,12 @@ pub(super) struct Running {
     pub(super) output: Box<dyn Read + Send>,
     /// The terminal's input, if the command may read it.
     pub(super) input: Option<Box<dyn Write + Send>>,
+    pub(super) terminal: Box<dyn MasterPty + Send>,
+}
+
+/// A size in the form of the system.
+pub(super) fn pty_size(size: TerminalSize) -> PtySize {
+    PtySize { rows: size.rows, cols: size.cols, ..PtySize::default() }
 }
 
 /// Why a command could not be started; `Display` is a full sentence.
@@ -71,7 +74,11 @@ pub(super) fn line_for_people(command: &TerminalCommand) -> String {
     shell_words::join(std::iter::once(&command.command).chain(&command.args))
 }
 
-pub(super) fn start(command: &TerminalCommand, has_input: bool) -> Result<Running, StartError> {
+pub(super) fn start(
+    command: &TerminalCommand,
+    has_input: bool,
+    size: TerminalSize,
+) -> Result<Running, StartError> {
     let system = |error: &dyn fmt::Display| StartError::System(error.to_string());
     let folder = match &command.cwd {
         Some(folder) => folder.clone(),
@@ -82,7 +89,7 @@ pub(super) fn start(command: &TerminalCommand, has_input: bool) -> Result<Runnin
     }
     let start = find(command, &folder)?.tied_to_this_run();
 
-    let pty = native_pty_system().openpty(SIZE).map_err(|error| system(&error))?;
+    let pty = native_pty_system().openpty(pty_size(size)).map_err(|error| system(&error))?;
     let write_only = || pty.master.tty_name().filter(|name| unix::make_write_only(name));
     let builder = if has_input {
         start.in_shell_line("exec \"$@\"", PLAIN_SHELL.as_ref(), ENV, true)
@@ -97,7 +104,7 @@ pub(super) fn start(command: &TerminalCommand, has_input: bool) -> Result<Runnin
     let leader = child.process_id().and_then(unix::process_id);
     let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
     // The slave is closed here, so that only the command holds it and reading ends with it.
-    Ok(Running { leader, output, input })
+    Ok(Running { leader, output, input, terminal: pty.master })
 }
 
 /// Finds the program, or a shell for a command line.

@@ -10,6 +10,7 @@ mod shell;
 mod text;
 
 const CONN: ConnId = ConnId(1);
+const SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
 /// Longer than any test takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -67,6 +68,7 @@ impl Rig {
             command,
             within: None,
             has_input: false,
+            size: SIZE,
         });
         loop {
             if let ServiceEvent::TerminalStarted { command, result, .. } = self.next(PATIENCE).unwrap() {
@@ -400,6 +402,7 @@ fn a_command_bound_to_folders_does_not_start_outside_through_a_link() {
         command: command(cwd),
         within: Some(vec![root.clone()]),
         has_input: false,
+        size: SIZE,
     };
     rig.terminals.run(job(root.join("link")));
     let event = rig.next(PATIENCE).unwrap();

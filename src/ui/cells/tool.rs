@@ -468,6 +468,13 @@ impl<'a> Body<'a, '_> {
         }
         let screen = self.context.screens.entry(id.clone()).or_default();
         screen.update(view);
+        let has_screen = view.modes.is_alternate;
+        if has_screen {
+            let words = " A full-screen program is running. Type into the terminal to see it.";
+            let words = truncate(words, usize::from(self.cols).saturating_sub(1));
+            self.push(vec![more_line(&words, look)]);
+        }
+        let screen = self.context.screens.entry(id.clone()).or_default();
         if self.fold != Fold::Open {
             let is_more = screen.len() > OUTPUT_RUNNING_LINES;
             let lines = screen.tail(OUTPUT_RUNNING_LINES);

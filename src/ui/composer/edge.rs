@@ -110,6 +110,24 @@ pub(in crate::ui) fn draw(
     place(left, right, top, buf, hits);
 }
 
+/// Draws the edge above a terminal that the user types into.
+pub(in crate::ui) fn draw_terminal_head(
+    ctx: &FrameContext,
+    command: &str,
+    area: Rect,
+    buf: &mut Canvas,
+    hits: &mut HitMap,
+) {
+    let rule = ctx.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
+    text::put_text(buf, area.x + 1, area.y, &rule, area.width, ctx.style(Role::Accent));
+    let mut left: Vec<Label> = focus_chip(ctx, Focus::Terminal, area.width).into_iter().collect();
+    if !ctx.session.requests.is_empty() {
+        left.push(Label::new(ctx, Role::Warning, "answer required", None, 8));
+    }
+    let name = text::truncate(&text::one_line(command), MOST_NAME);
+    place(left, vec![Label::new(ctx, Role::TextDim, &name, None, 5)], area, buf, hits);
+}
+
 /// Draws labels from the left and from the right, as many as fit.
 fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(4);

@@ -7,9 +7,10 @@ use ratatui::layout::Position;
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, State};
-use crate::model::{Action, Target};
+use crate::model::{Action, MouseReports, Target, TerminalInput};
 use crate::ui::input::as_user_input;
 use crate::ui::modals;
+use crate::ui::terminal_panel;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
 
@@ -22,6 +23,9 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
     let at = Position::new(mouse.column, mouse.row);
     if matches!(mouse.kind, MouseEventKind::Down(_)) {
         view.pending = None;
+    }
+    if let Some(input) = for_program(mouse, state, view, now) {
+        return as_user_input(vec![Event::TypeIn(input)]);
     }
     match mouse.kind {
         MouseEventKind::ScrollUp if mouse.modifiers.contains(KeyModifiers::SHIFT) => act(Action::ScrollLeft),
@@ -59,6 +63,43 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
     }
 }
 
+/// The input of a mouse event for the program that the user types into: a report if it has requested one, and for the
+/// wheel in a full-screen program arrow keys. Source: xterm, ctlseqs, mouse tracking.
+fn for_program(mouse: MouseEvent, state: &State, view: &ViewState, now: Instant) -> Option<TerminalInput> {
+    let (_, Hit::Terminal(area)) = view.hits.at(Position::new(mouse.column, mouse.row))? else { return None };
+    let (_, terminal) = terminal_panel::shown(state).filter(|_| !modals::takes_keys(state, now))?;
+    let modes = &terminal.modes;
+    let button = |button| match button {
+        MouseButton::Left => 0,
+        MouseButton::Middle => 1,
+        MouseButton::Right => 2,
+    };
+    let code = match mouse.kind {
+        MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if modes.mouse == MouseReports::None => {
+            let lead = if modes.is_application_cursor { "\x1bO" } else { "\x1b[" };
+            let arrow = if mouse.kind == MouseEventKind::ScrollUp { "A" } else { "B" };
+            let keys = format!("{lead}{arrow}").repeat(usize::from(WHEEL_LINES.unsigned_abs()));
+            return modes.is_alternate.then(|| TerminalInput::Bytes(keys.into_bytes()));
+        }
+        _ if modes.mouse == MouseReports::None => return None,
+        MouseEventKind::ScrollUp => 64,
+        MouseEventKind::ScrollDown => 65,
+        MouseEventKind::Down(pressed) | MouseEventKind::Up(pressed) => button(pressed),
+        MouseEventKind::Drag(pressed) if modes.mouse == MouseReports::Drags => 32 + button(pressed),
+        _ => return None,
+    };
+    let is_release = matches!(mouse.kind, MouseEventKind::Up(_));
+    let (col, row) = (mouse.column - area.x + 1, mouse.row - area.y + 1);
+    let bytes = if modes.has_sgr_mouse {
+        format!("\x1b[<{code};{col};{row}{}", if is_release { 'm' } else { 'M' }).into_bytes()
+    } else {
+        let code: u8 = if is_release { 3 } else { code };
+        let position = [u8::try_from(col + 32).ok()?, u8::try_from(row + 32).ok()?];
+        [b"\x1b[M".as_slice(), &[code + 32], &position].concat()
+    };
+    Some(TerminalInput::Bytes(bytes))
+}
+
 /// The link or location under the mouse, unless a dialog covers it.
 fn target_at(at: Position, state: &State, view: &ViewState, now: Instant) -> Option<Target> {
     let is_transcript = matches!(view.hits.at(at), Some((_, Hit::Transcript)));
@@ -79,7 +120,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
     match hit {
         Hit::Act(action) => vec![action],
         Hit::MarkAnd(position, action) => vec![Action::Mark(position), action],
-        Hit::Nothing => Vec::new(),
+        Hit::Nothing | Hit::Terminal(_) => Vec::new(),
         Hit::Composer => {
             view.composer.click(at);
             // `Browse` toggles: this moves the focus back to the composer.

@@ -6,7 +6,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, DiffLayout, DiffRoom, Effect, Event, Modal, Screen, ViewCommand,
     update,
 };
-use crate::model::{Action, AgentCommand, Call, Plan, PlanBody};
+use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
 
 fn rig_with_queue(prompts: &[&str]) -> Rig {
     let mut rig = Rig::new();
@@ -328,7 +328,13 @@ fn display_options_are_toggled_from_anywhere() {
 
 #[test]
 fn the_diff_layout_is_the_opposite_of_what_is_shown_and_then_stays() {
-    let screen = |diffs| Screen { diffs, output_cols: 80, fits_plan: true, shows_steps: false };
+    let screen = |diffs| Screen {
+        diffs,
+        output_cols: 80,
+        terminal: TerminalSize { rows: 20, cols: 80 },
+        fits_plan: true,
+        shows_steps: false,
+    };
     let mut rig = Rig::new();
     rig.state.screen = Some(screen(DiffRoom::Wide));
     rig.act(Action::ToggleDiffLayout);
@@ -348,8 +354,15 @@ fn the_diff_layout_is_the_opposite_of_what_is_shown_and_then_stays() {
 fn the_plan_is_toggled_by_what_is_shown() {
     let mut rig = Rig::new();
     rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
-    let screen =
-        |fits_plan| Some(Screen { diffs: DiffRoom::Wide, output_cols: 80, fits_plan, shows_steps: false });
+    let screen = |fits_plan| {
+        Some(Screen {
+            diffs: DiffRoom::Wide,
+            output_cols: 80,
+            terminal: TerminalSize { rows: 20, cols: 80 },
+            fits_plan,
+            shows_steps: false,
+        })
+    };
     rig.state.screen = screen(true);
     rig.act(Action::TogglePlan);
     assert_eq!(rig.session().plan_fold, Some(false), "a low screen showed one line");

@@ -17,6 +17,8 @@ pub struct UserShell {
     pub folder: Option<PathBuf>,
     /// The terminal that keys are typed into. Remains for a moment after the command has ended.
     pub typing: Option<TerminalId>,
+    /// Whether a full-screen program got the keys when it started, and returns them at its end.
+    pub(in crate::app) returns_keys: bool,
 }
 
 /// The output of a command in the transcript.

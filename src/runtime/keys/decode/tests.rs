@@ -20,7 +20,7 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> TtyEvent {
 }
 
 /// Input of terminals: keys of several protocols, mouse, focus, pastes, responses, and truncated sequences.
-const CORPUS: [&[u8]; 33] = [
+const CORPUS: [&[u8]; 40] = [
     b"a",
     "é日🙂".as_bytes(),
     b"\r",
@@ -53,6 +53,13 @@ const CORPUS: [&[u8]; 33] = [
     b"\x1b[2;2R",
     b"\x1b]11;lost\x03",
     b"\x1b[1;\x1b[B",
+    b"\x1b\x1b[A",
+    b"\x1b[a",
+    b"\x1bOd",
+    b"\x1b[3$",
+    b"\x1b[27;2;13~",
+    b"\x1bO2P",
+    b"\x1b\x1b[",
     b"\xff\x80",
 ];
 
@@ -108,13 +115,37 @@ fn esc_waits_for_the_rest_of_a_sequence() {
     let esc = || key(KeyCode::Esc, KeyModifiers::NONE);
     assert_eq!(decoded(&[b"\x1b"]), [esc()]);
     assert_eq!(decoded(&[b"\x1b\x1b"]), [esc(), esc()]);
-    assert_eq!(decoded(&[b"\x1b\x1b[A"]), [esc(), key(KeyCode::Up, KeyModifiers::NONE)]);
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
     let now = Instant::now();
     decoder.feed(b"\x1b", now, &mut out);
     assert_eq!((out.len(), decoder.deadline()), (0, Some(now + KEY_WAIT)));
     decoder.feed(b"[A", now + Duration::from_millis(3), &mut out);
     assert_eq!((&out[..], decoder.deadline()), (&[key(KeyCode::Up, KeyModifiers::NONE)][..], None));
+}
+
+/// Alt with an arrow, as sent by iTerm2 and rxvt, must not stop a turn. Anything else after Esc is separate.
+#[test]
+fn esc_directly_before_a_key_is_alt() {
+    let esc = || key(KeyCode::Esc, KeyModifiers::NONE);
+    let up = |modifiers| key(KeyCode::Up, modifiers);
+    for pieces in
+        [&[&b"\x1b\x1b[A"[..]][..], &[b"\x1b", b"\x1b[A"], &[b"\x1b\x1b", b"OA"], &[b"\x1b\x1b[", b"A"]]
+    {
+        assert_eq!(decoded(pieces), [up(KeyModifiers::ALT)], "{pieces:?}");
+    }
+    let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+    decoder.feed(b"\x1b", Instant::now(), &mut out);
+    decoder.give_up(&mut out);
+    decoder.feed(b"\x1b[A", Instant::now(), &mut out);
+    assert_eq!(out, [esc(), up(KeyModifiers::NONE)], "a pause");
+    let paste = TtyEvent::Input(Event::Paste("a".to_owned()));
+    assert_eq!(decoded(&[b"\x1b\x1b[200~a\x1b[201~"]), [esc(), paste]);
+    assert_eq!(decoded(&[b"\x1b\x1b[?2026;2$y"]), [esc(), TtyEvent::Synchronizes(true)]);
+    assert_eq!(decoded(&[b"\x1b\x1b]11;rgb:ff/ff/ff\x07"]), [esc(), TtyEvent::Background([255; 3])]);
+    assert_eq!(decoded(&[b"\x1b\x1b[I"]), [esc(), TtyEvent::Input(Event::FocusGained)]);
+    assert_eq!(decoded(&[b"\x1b\x1bx"]), [esc(), key(KeyCode::Char('x'), KeyModifiers::ALT)]);
+    assert_eq!(decoded(&[b"\x1b\x1b\x1b"]), [esc(), esc(), esc()]);
+    assert_eq!(decoded(&[b"\x1b\x1b["]), [esc(), key(KeyCode::Char('['), KeyModifiers::ALT)]);
 }
 
 #[test]
@@ -162,7 +193,7 @@ fn an_endless_paste_is_split_and_times_out() {
 
 #[test]
 fn responses_are_decoded_and_never_typed() {
-    for (value, knows) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
+    for (value, knows) in [(0, false), (1, true), (2, true), (3, false), (4, false)] {
         let answer = format!("a\x1b[?2026;{value}$yb");
         let expected = [letters("a"), vec![TtyEvent::Synchronizes(knows)], letters("b")].concat();
         assert_eq!(decoded(&[answer.as_bytes()]), expected);

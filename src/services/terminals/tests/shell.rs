@@ -36,7 +36,7 @@ impl Shell {
             number: self.number,
             line: line.to_owned(),
             folder: self.folder.clone(),
-            cols: 80,
+            size: SIZE,
         });
         loop {
             if let ServiceEvent::ShellStarted { folder, result, .. } = self.rig.next(PATIENCE).unwrap() {
@@ -232,6 +232,7 @@ fn commands_of_agents_read_input_only_if_enabled() {
             command,
             within: None,
             has_input,
+            size: SIZE,
         });
         let id = loop {
             if let ServiceEvent::TerminalStarted { result, .. } = rig.next(PATIENCE).unwrap() {
@@ -245,4 +246,19 @@ fn commands_of_agents_read_input_only_if_enabled() {
         let text = plain_text(&rig.output, 1 << 20).0;
         assert!(text.contains(if has_input { "<word>" } else { "none" }), "{text}");
     }
+}
+
+#[test]
+fn a_terminal_is_resized_and_a_full_screen_program_leaves_no_text() {
+    let mut shell = Shell::new(Path::new("/bin/sh"));
+    let line = "trap 'stty size' WINCH; stty size; until read -r x; do :; done; \
+                printf '\\033[?1049hhidden\\033[?1049l'; echo over";
+    let id = shell.start(line).1.unwrap();
+    shell.wait_for("24 80");
+    shell.rig.terminals.run(TerminalJob::Resize(id.clone(), TerminalSize { rows: 50, cols: 132 }));
+    shell.wait_for("50 132");
+    shell.type_in(&id, bytes("\r"));
+    shell.rig.end(&id);
+    let (text, _, _) = shell.rig.read(&id).unwrap();
+    assert!(text.contains("over") && !text.contains("hidden"), "{text}");
 }

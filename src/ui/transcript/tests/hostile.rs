@@ -160,12 +160,7 @@ proptest! {
             command: Some(text.clone()),
             cwd: Some(text.clone().into()),
             output: text.clone().into_bytes(),
-            dropped_bytes: 0,
-            exit: None,
-            is_ours: true,
-            number: None,
-            began: start(),
-            took: None,
+            ..TerminalView::new(true, start())
         });
         for body in items(&text) {
             let id = push(&mut session, body);

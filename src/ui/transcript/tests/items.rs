@@ -303,16 +303,10 @@ fn commands() {
     let mut session = session();
     let view = TerminalView {
         command: Some("cargo test auth".into()),
-        cwd: None,
         output: (1..=20)
             .flat_map(|n| format!("test auth::case_{n} ... \x1b[32mok\x1b[0m\r\n").into_bytes())
             .collect(),
-        dropped_bytes: 0,
-        exit: None,
-        is_ours: true,
-        number: None,
-        began: start(),
-        took: None,
+        ..TerminalView::new(true, start())
     };
     session.terminals.insert("t1".into(), view.clone());
     let exit = Some(ExitInfo { code: Some(101), signal: None });

@@ -1,7 +1,8 @@
 //! What terminals send for keys. A key that a terminal cannot send, or that it uses itself, is not in its table.
 //!
-//! Sources: ctlseqs of xterm; terminfo entries xterm-256color, screen, tmux-256color, linux and wezterm; the kitty
-//! keyboard protocol; default profiles of iTerm2 and Terminal.app.
+//! Sources: ctlseqs of xterm; terminfo entries xterm-256color, screen, tmux-256color, linux, alacritty, foot, iterm2,
+//! konsole-256color, ms-terminal, rxvt-unicode-256color, vte-256color and wezterm; the kitty keyboard protocol; default
+//! profiles of iTerm2 and Terminal.app.
 
 use std::collections::HashSet;
 
@@ -73,6 +74,50 @@ const XTERM_ALT: &[(&str, &[u8])] = &[
     ("alt+pagedown", b"\x1b[6;3~"),
     ("alt+delete", b"\x1b[3;3~"),
 ];
+/// Arrows with Alt in iTerm2 and rxvt.
+const ESC_ARROWS: &[(&str, &[u8])] = &[
+    ("alt+up", b"\x1b\x1b[A"),
+    ("alt+down", b"\x1b\x1b[B"),
+    ("alt+right", b"\x1b\x1b[C"),
+    ("alt+left", b"\x1b\x1b[D"),
+];
+/// Keys of rxvt that xterm sends differently.
+const RXVT: &[(&str, &[u8])] = &[
+    ("home", b"\x1b[7~"),
+    ("end", b"\x1b[8~"),
+    ("f1", b"\x1b[11~"),
+    ("f2", b"\x1b[12~"),
+    ("f3", b"\x1b[13~"),
+    ("f4", b"\x1b[14~"),
+    ("f5", b"\x1b[15~"),
+    ("shift+tab", b"\x1b[Z"),
+    ("shift+left", b"\x1b[d"),
+    ("shift+right", b"\x1b[c"),
+    ("shift+home", b"\x1b[7$"),
+    ("ctrl+up", b"\x1bOa"),
+    ("ctrl+down", b"\x1bOb"),
+    ("ctrl+right", b"\x1bOc"),
+    ("ctrl+left", b"\x1bOd"),
+    ("ctrl+home", b"\x1b[7^"),
+    ("ctrl+end", b"\x1b[8^"),
+    ("ctrl+pageup", b"\x1b[5^"),
+    ("ctrl+pagedown", b"\x1b[6^"),
+    ("ctrl+delete", b"\x1b[3^"),
+    ("ctrl+shift+delete", b"\x1b[3@"),
+    ("alt+pageup", b"\x1b\x1b[5~"),
+    ("alt+pagedown", b"\x1b\x1b[6~"),
+    ("alt+delete", b"\x1b\x1b[3~"),
+];
+const KONSOLE_SHIFT: &[(&str, &[u8])] = &[("shift+f1", b"\x1bO2P"), ("shift+f4", b"\x1bO2S")];
+/// Keys that are reported on request (XTMODKEYS), as by xterm, mintty and tmux 3.5, and as by tmux before.
+const REPORTED: &[(&str, &[u8])] = &[
+    ("shift+enter", b"\x1b[27;2;13~"),
+    ("ctrl+enter", b"\x1b[27;5;13~"),
+    ("ctrl+shift+c", b"\x1b[27;6;67~"),
+    ("ctrl+backspace", b"\x1b[27;5;127~"),
+];
+const REPORTED_SHORT: &[(&str, &[u8])] =
+    &[("shift+enter", b"\x1b[13;2u"), ("ctrl+enter", b"\x1b[13;5u"), ("shift+tab", b"\x1b[9;2u")];
 const ALT_ENTER: &[(&str, &[u8])] = &[("alt+enter", b"\x1b\r")];
 const ALT_BACKSPACE: &[(&str, &[u8])] = &[("alt+backspace", b"\x1b\x7f")];
 
@@ -120,7 +165,7 @@ const KITTY: &[(&str, &[u8])] = &[
 ];
 
 /// How a terminal sends Ctrl or Alt with a character.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Characters {
     /// As control codes, and with Esc before the character.
     Legacy,
@@ -130,10 +175,9 @@ enum Characters {
     Kitty,
 }
 
-/// A terminal: its name, characters, other keys.
+/// A terminal: its name and keys.
 struct Terminal {
     name: &'static str,
-    characters: Characters,
     keys: Vec<(String, Vec<u8>)>,
     /// Whether it sends modified arrows and function keys.
     is_complete: bool,
@@ -168,7 +212,7 @@ impl Terminal {
                 Characters::Kitty | Characters::WithoutAlt => {}
             }
         }
-        Self { name, characters, keys, is_complete: tables.contains(&XTERM_ALT) }
+        Self { name, keys, is_complete: tables.contains(&XTERM_ALT) }
     }
 
     /// The keys that it can send.
@@ -190,18 +234,34 @@ fn terminals() -> Vec<Terminal> {
     let modified: &[&[_]] = &[XTERM_SHIFT, XTERM_CTRL, XTERM_ALT, ALT_BACKSPACE];
     let xterm = [&[PLAIN, XTERM_HOME, XTERM_F, ALT_ENTER], modified].concat();
     let screen = [&[PLAIN, VT_HOME, XTERM_F, ALT_ENTER], modified].concat();
-    // Alt+Enter toggles full screen in WezTerm, and Option types special characters on macOS.
+    let iterm: &[&[_]] =
+        &[PLAIN, XTERM_HOME, XTERM_F, XTERM_SHIFT, XTERM_CTRL, ESC_ARROWS, ALT_ENTER, ALT_BACKSPACE];
+    // Alt+Enter toggles full screen in WezTerm and Windows Terminal, and Option types special characters on macOS.
     let wezterm = [&[PLAIN, XTERM_HOME, XTERM_F], modified].concat();
     let mac: &[&[_]] = &[PLAIN, XTERM_HOME, XTERM_F, XTERM_SHIFT];
+    let rxvt: &[&[_]] = &[PLAIN, RXVT, ESC_ARROWS, ALT_ENTER, ALT_BACKSPACE];
+    let kitty: &[&[_]] = &[KITTY, XTERM_CTRL, XTERM_ALT, XTERM_SHIFT];
     vec![
-        Terminal::new("xterm", Legacy, &xterm),
-        Terminal::new("iTerm2, Option as Esc+", Legacy, &xterm),
+        Terminal::new("xterm without reports", Legacy, &xterm),
+        Terminal::new("xterm, mintty", Legacy, &[&xterm[..], &[REPORTED]].concat()),
+        Terminal::new("gnome-terminal and others with VTE", Legacy, &xterm),
+        Terminal::new("Alacritty without kitty protocol", Legacy, &xterm),
+        Terminal::new("Konsole", Legacy, &[&xterm[..], &[KONSOLE_SHIFT]].concat()),
+        Terminal::new("iTerm2, Option as Esc+", Legacy, iterm),
         Terminal::new("iTerm2 and Terminal.app, Option as it is", WithoutAlt, mac),
         Terminal::new("tmux", Legacy, &screen),
+        Terminal::new("tmux, extended-keys on", Legacy, &[&screen[..], &[REPORTED]].concat()),
+        Terminal::new(
+            "tmux before 3.5, extended-keys on",
+            Legacy,
+            &[&screen[..], &[REPORTED_SHORT]].concat(),
+        ),
         Terminal::new("screen", Legacy, &screen),
-        Terminal::new("WezTerm", Legacy, &wezterm),
+        Terminal::new("WezTerm", Legacy, &[&wezterm[..], &[REPORTED]].concat()),
+        Terminal::new("Windows Terminal", Legacy, &wezterm),
+        Terminal::new("rxvt", Legacy, rxvt),
         Terminal::new("Linux console", Legacy, &[PLAIN, VT_HOME, LINUX_F, ALT_ENTER, ALT_BACKSPACE]),
-        Terminal::new("kitty", Kitty, &[KITTY, XTERM_CTRL, XTERM_ALT, XTERM_SHIFT]),
+        Terminal::new("kitty, foot, Ghostty, Alacritty", Kitty, kitty),
     ]
 }
 
@@ -260,9 +320,17 @@ fn every_action_has_a_key_in_every_terminal() {
 }
 
 #[test]
-fn only_the_kitty_protocol_distinguishes_shift_enter() {
-    for terminal in terminals() {
-        let has_it = terminal.chords().contains(&Chord::parse("shift+enter").unwrap());
-        assert_eq!(has_it, terminal.characters == Characters::Kitty, "{}", terminal.name);
-    }
+fn shift_enter_needs_the_kitty_protocol_or_reports() {
+    let all = terminals();
+    let with =
+        all.iter().filter(|terminal| terminal.chords().contains(&Chord::parse("shift+enter").unwrap()));
+    let with: Vec<&str> = with.map(|terminal| terminal.name).collect();
+    let names = [
+        "xterm, mintty",
+        "tmux, extended-keys on",
+        "tmux before 3.5, extended-keys on",
+        "WezTerm",
+        "kitty, foot, Ghostty, Alacritty",
+    ];
+    assert_eq!(with, names);
 }
