@@ -172,6 +172,9 @@ fn walking_keys_are_commands_and_tab_goes_back() {
     assert_eq!((focus(&rig.state), rig.session().selected), (Focus::Browse, Some(ItemId(4))));
     let told = rig.state.flash.as_deref();
     assert_eq!(told, Some("Browsing the transcript: letters are commands."), "the keys never move silently");
+    rig.act(Action::Browse);
+    assert_eq!((focus(&rig.state), rig.state.flash.as_deref()), (Focus::Main, None));
+    rig.act(Action::Browse);
     rig.act(Action::SelectPrevious);
     assert_eq!(rig.session().selected, Some(ItemId(3)));
     find(&mut rig, "needle");
