@@ -17,7 +17,6 @@ use super::{
 
 /// How long the first of two presses counts.
 const AGAIN: Duration = Duration::from_secs(1);
-const BROWSING: &str = "Browsing the transcript: letters are commands.";
 /// The question while no turn is running in several tabs.
 const TABS_TITLE: &str = "Quit all tabs?";
 /// The question while a turn is running.
@@ -214,9 +213,6 @@ pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
 pub fn stop_browsing(state: &mut State) -> bool {
     if std::mem::take(&mut state.user.is_browsing) {
         super::items::clear_mark(state);
-        if state.flash.as_deref() == Some(BROWSING) {
-            state.flash = None;
-        }
         return true;
     }
     false
