@@ -357,8 +357,11 @@ fn on_main_key(
 /// Runs the command in the composer, if the user has seen all of it: a paste may be long, or contain its own Enter.
 fn command(view: &ViewState) -> Event {
     let text = view.composer.text();
-    let why = if view.composer.hidden().is_none_or(|hidden| hidden != (0, 0)) {
-        "Not run: not all of the command was visible. Send it again, shorten it, or run it from a file."
+    let hidden = view.composer.hidden();
+    let why = if hidden.is_none() {
+        "Not run: the command was sent before it was shown. Send it again."
+    } else if hidden != Some((0, 0)) {
+        "Not run: not all of the command was visible. Shorten it, or run it from a file."
     } else if !attachment_labels(&text).is_empty() {
         "Not run: a label is not the text that it stands for. Paste the text again to insert it, or delete the label."
     } else if text.contains(|letter| escape::is_format(letter) || escape::is_blank(letter)) {

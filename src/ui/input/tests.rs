@@ -148,6 +148,10 @@ fn a_command_runs_only_if_all_of_it_was_visible() {
     draft(&mut rig, " !ls");
     rig.draw();
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
+    rig.view.set_vim(true);
+    draft(&mut rig, "!ls -l");
+    rig.draw();
+    assert_eq!(rig.key(KeyCode::Enter), [Event::RunCommand("!ls -l".into())]);
 }
 
 #[test]
