@@ -42,8 +42,8 @@ const ROWS_ABOVE: usize = 3;
 /// State of the page between frames.
 #[derive(Default)]
 pub(super) struct ChangesView {
-    /// Revisions of the session and its subagents, to detect changes.
-    revisions: Vec<(SessionKey, u64)>,
+    /// The session, and the revisions of all sessions, to detect changes.
+    revisions: (Option<SessionKey>, Vec<(SessionKey, u64)>),
     key: ChangesKey,
     files: Vec<ChangedFile>,
     diffs: HashMap<PathBuf, Diffs>,
@@ -99,8 +99,8 @@ impl ChangesView {
             self.shows_context = shows_context;
             self.diffs.clear();
         }
-        let revisions: Vec<(SessionKey, u64)> =
-            state.sessions.values().map(|session| (session.key, session.transcript.revision())).collect();
+        let of_all = state.sessions.values().map(|session| (session.key, session.transcript.revision()));
+        let revisions = (Some(root), of_all.collect());
         if revisions == self.revisions {
             return;
         }

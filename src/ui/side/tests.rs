@@ -81,6 +81,25 @@ fn the_panel_is_updated_when_a_call_changes_a_file() {
 }
 
 #[test]
+fn the_panel_shows_the_files_of_the_tab_that_is_shown() {
+    let mut stage = streaming();
+    let first = stage.state.active;
+    edit(&mut stage, "/home/ada/code/shop/src/a.txt", None, "1\n");
+    let second = stage.state.add_session();
+    stage.state.active = second;
+    edit(&mut stage, "/home/ada/code/shop/src/b.txt", None, "1\n");
+    let (mut view, dark) = (stage.view(), theme("dark"));
+    for (key, file) in [(second, "src/b.txt"), (first, "src/a.txt"), (second, "src/b.txt")] {
+        stage.state.active = key;
+        stage.state.chrome_changes += 1;
+        let shown = text(&stage.draw(&mut view, &dark, WIDE));
+        let panel: Vec<String> = shown.lines().map(|line| line.chars().skip(123).collect()).collect();
+        let files: Vec<&String> = panel.iter().filter(|line| line.contains(".txt")).collect();
+        assert!(matches!(files.as_slice(), [line] if line.contains(file)), "{shown}");
+    }
+}
+
+#[test]
 fn narrow_screens_and_empty_sessions_have_no_panel() {
     let mut stage = streaming();
     edit(&mut stage, "/home/ada/code/shop/src/a.txt", None, "1\n");
@@ -125,6 +144,7 @@ fn a_prompt_that_is_being_edited_is_marked_with_its_keys() {
         assert!(shown.contains("enter save · esc discard"), "{shown}");
     }
     assert!(edit(WIDE).contains("editing e"));
+    assert_eq!(edit(WIDE).matches("enter save").count(), 2, "in the panel and in the status line");
     let shown = edit((80, 24));
     let rows: Vec<&str> = shown.lines().filter(|row| row.starts_with(" editing  ")).collect();
     assert_eq!(rows, [" editing  e"], "in the last row, because its place is below: {shown}");
