@@ -8,7 +8,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::dialogs::Focus;
+use crate::app::dialogs::{self, Focus};
 use crate::app::lifecycle::operations;
 use crate::app::state::inbox;
 use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn};
@@ -126,15 +126,21 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
 fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     use Action::{
         Browse, CopyItem, EditDraft, NewLine, NextMode, OpenHistory, OpenOutline, OpenPalette, OpenQueue,
-        OpenSearch, OpenSessions, Submit, ToggleFold,
+        OpenSearch, OpenSessions, Steer, Submit, ToggleFold,
     };
     let session = ctx.session;
     let is_running = session.turn.is_running();
     let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.state, ctx.look.now) {
         Focus::Main if !session.draft.trim().is_empty() => {
-            let sends = if is_running { "queue" } else { "send" };
+            let sends = match session.prompts.editing() {
+                Some(_) => "save",
+                None if is_running => "queue",
+                None => "send",
+            };
+            let can_steer = is_running && dialogs::obstacle(ctx.state, Steer).is_none();
+            let steer = can_steer.then_some((Steer, "send into turn"));
             let rest = [(NewLine, "newline"), (EditDraft, "editor"), (OpenPalette, "commands")];
-            (Context::Main, [(Submit, sends)].into_iter().chain(rest).collect())
+            (Context::Main, [(Submit, sends)].into_iter().chain(steer).chain(rest).collect())
         }
         Focus::Main => {
             let queue = (!session.queue.is_empty()).then_some((OpenQueue, "edit queue"));

@@ -53,8 +53,9 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(!attachment_labels(&session.draft).is_empty(), "No attachments in the prompt.")
         }
         Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
-        Action::Steer if !can.can_steer => Some("The agent does not accept prompts during a turn."),
-        Action::Steer if !session.turn.is_running() => Some("No turn is running."),
+        Action::Steer if session.turn.is_running() && !can.can_steer => {
+            Some("The agent does not accept prompts during a turn. Queue the prompt instead.")
+        }
         Action::SendNow | Action::Steer => {
             unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")
         }

@@ -137,11 +137,12 @@ pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Sends a queued prompt next, or into the running turn.
+/// Sends a queued prompt next, or into the running turn. The turn may have ended just before the key was pressed.
 pub fn send(state: &mut State, action: Action, position: usize, now: Instant, fx: &mut Vec<Effect>) {
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     let key = state.active;
-    if action == Action::Steer {
+    let is_running = state.active_session().is_some_and(|session| session.turn.is_running());
+    if action == Action::Steer && is_running {
         operations::steer(state, key, position, fx);
     } else {
         operations::send_now(state, key, position, now, fx);

@@ -90,11 +90,12 @@ pub(super) fn queue_frame(ctx: &FrameContext, selected: usize, cols: u16) -> Dia
         let why = "No queued prompts. Prompts sent during a turn are queued here.";
         sheet.body = wrapped(ctx, Role::TextDim, why, cols);
     }
+    let is_running = ctx.session.turn.is_running();
     let can_steer = dialogs::obstacle(ctx.state, Action::Steer).is_none();
     sheet.set_hints([
         ctx.hint(Context::Queue, Action::Edit, "edit"),
         ctx.hint(Context::Queue, Action::SendNow, "send now"),
-        ctx.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer),
+        ctx.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer && is_running),
         ctx.hint(Context::Queue, Action::Remove, "remove"),
         ctx.hint(Context::Queue, Action::Escape, "close"),
         ctx.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),

@@ -194,11 +194,21 @@ fn send_now_without_a_turn_or_a_prompt_is_only_a_send() {
 fn a_prompt_is_sent_into_a_turn_only_if_the_agent_supports_it() {
     let mut rig = rig_with_queue(&["a"]);
     rig.run_turn().act(Action::Steer);
-    assert_eq!(rig.state.flash.as_deref(), Some("The agent does not accept prompts during a turn."));
+    let why = "The agent does not accept prompts during a turn. Queue the prompt instead.";
+    assert_eq!(rig.state.flash.as_deref(), Some(why));
     rig.state.conns.get_mut(&CONN).and_then(|conn| conn.info.as_mut()).unwrap().capabilities.can_steer = true;
     rig.act(Action::Steer);
     assert_eq!(rig.session().steered_prompt(), Some(0));
     assert_eq!(rig.session().queue, ["a"], "it stays queued until the agent has accepted it");
+}
+
+#[test]
+fn a_prompt_for_a_turn_that_has_just_ended_is_sent() {
+    let mut rig = Rig::new();
+    rig.type_draft("also this");
+    let fx = rig.act(Action::Steer);
+    assert!(rig.session().turn.is_running() && rig.session().queue.is_empty() && !has_cancel(&fx));
+    assert!(rig.session().draft.is_empty());
 }
 
 #[test]
