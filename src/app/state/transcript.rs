@@ -170,6 +170,16 @@ pub enum MessagePart {
     Block(ContentBlock),
 }
 
+impl MessagePart {
+    /// The text of the part, if it is text.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Block(ContentBlock::Text(text)) => Some(text),
+            Self::Block(_) => None,
+        }
+    }
+}
+
 /// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]

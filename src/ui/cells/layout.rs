@@ -317,10 +317,9 @@ impl Layout {
 /// The source of a Markdown text of an item.
 fn text_at(item: &Item, position: usize) -> &str {
     match &item.body {
-        ItemBody::Message(message) => match message.parts.get(position) {
-            Some(MessagePart::Text(text)) => text,
-            _ => "",
-        },
+        ItemBody::Message(message) => {
+            message.parts.get(position).and_then(MessagePart::text).unwrap_or_default()
+        }
         ItemBody::Tool(tool) => match tool.content.get(position) {
             Some(ToolContent::Block(ContentBlock::Text(text))) => text,
             _ => "",

@@ -44,7 +44,9 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
     let is_long = is_long_prompt(message);
     for (position, part) in message.parts.iter().enumerate() {
         match part {
-            MessagePart::Text(text) if is_long && item.is_open == Some(true) => {
+            MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text))
+                if is_long && item.is_open == Some(true) =>
+            {
                 let mut from = 0;
                 while from < text.len() {
                     let to = behind_lines(text, from, PROMPT_PIECE_LINES);
@@ -62,7 +64,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                 };
                 layout.pieces.extend(lines.into_iter().map(|lines| LineRun::ready(lines, 0)));
             }
-            MessagePart::Text(text) if is_long => {
+            MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) if is_long => {
                 for lines in ends_of(text, context.look, cols) {
                     layout.pieces.push(LineRun::ready(lines, 0));
                 }

@@ -463,6 +463,24 @@ fn removing_a_filter_restores_the_scroll_position() {
 }
 
 #[test]
+fn long_outputs_that_were_sent_with_a_prompt_are_folded() {
+    let output: String = (1..=500).map(|n| format!("line {n}\n")).collect();
+    let mut session = session();
+    let mut body = message(Role::User, "see @!1");
+    if let ItemBody::Message(message) = &mut body {
+        message.parts.push(MessagePart::Block(ContentBlock::Text(output)));
+    }
+    let id = push(&mut session, body);
+    let mut view = TranscriptView::default();
+    let shown = rows_of(&render(&session, &mut view, 60, 40)).join("\n");
+    assert!(shown.contains("see @!1") && shown.contains("line 12") && shown.contains("line 500"), "{shown}");
+    assert!(shown.contains("… 484 lines") && !shown.contains("line 300"), "{shown}");
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    let shown = rows_of(&render(&session, &mut view, 60, 520)).join("\n");
+    assert!(shown.contains("see @!1") && shown.contains("line 300"), "{shown}");
+}
+
+#[test]
 fn long_prompts_are_folded_in_the_middle() {
     use ratatui::layout::Position;
     let text: String = (1..=2000).map(|n| format!("pasted {n}\n")).collect();
