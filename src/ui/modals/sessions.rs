@@ -69,7 +69,7 @@ pub(super) fn draw(
         row.filter(|_| is_grouped).map(|row| row.group(dialog.today_ms))
     };
     let shown = visible(&group, count, marked, room);
-    let name_cols = name_cols(dialog, shown.clone(), cols);
+    let columns = columns(ctx, dialog, shown.clone(), cols);
     for position in shown.clone() {
         if let Some(heading) =
             group(position).filter(|_| position == shown.start || group(position - 1) != group(position))
@@ -83,7 +83,7 @@ pub(super) fn draw(
                 .matches
                 .get(position)
                 .and_then(|row| dialog.rows.get(*row))
-                .map(|row| row_line(ctx, dialog, row, name_cols, cols)),
+                .map(|row| row_line(ctx, dialog, row, &columns, cols)),
         };
         let hit = u16::try_from(position).ok().map(|position| Hit::MarkAnd(position, Action::Accept));
         let is_selected = position == marked;
@@ -235,24 +235,57 @@ fn visible<'a>(
     first..end
 }
 
-/// The width of the names: that of the longest visible one, within limits.
-fn name_cols(dialog: &SessionsDialog, shown: Range<usize>, cols: u16) -> usize {
-    let rows = dialog.matches.get(shown).unwrap_or_default().iter().filter_map(|row| dialog.rows.get(*row));
-    let longest = rows.map(|row| text::width(&text::one_line(row.name()))).max().unwrap_or_default();
-    longest.min(usize::from(cols) * 2 / 5)
+/// The widths of the columns, which are the same in all rows.
+struct Columns {
+    name: usize,
+    about: usize,
+    /// 0: there is not enough room for the last replies.
+    reply: usize,
 }
 
-/// Formats `• name   agent · folder   last reply      2 h ago`; columns that are the same in each row are omitted.
-fn row_line(
-    ctx: &FrameContext,
-    dialog: &SessionsDialog,
-    row: &SessionEntry,
-    name_cols: usize,
-    cols: u16,
-) -> Line<'static> {
-    let is_shown = row.open.as_ref().is_some_and(|open| open.key == ctx.session.key);
-    let mark = if is_shown { ctx.marks.current } else { " " };
+fn columns(ctx: &FrameContext, dialog: &SessionsDialog, shown: Range<usize>, cols: u16) -> Columns {
+    let rows = dialog.matches.get(shown).unwrap_or_default();
+    let rows: Vec<&SessionEntry> = rows.iter().filter_map(|row| dialog.rows.get(*row)).collect();
+    let widest = |words: &dyn Fn(&SessionEntry) -> String| {
+        rows.iter().map(|row| text::width(&words(row))).max().unwrap_or_default()
+    };
+    let room = usize::from(cols).saturating_sub(widest(&|row| right(dialog, row, cols)) + 4);
+    let about = widest(&|row| about(ctx, dialog, row, cols)).min(room * 2 / 5);
+    let room = room.saturating_sub(if about > 0 { about + 2 } else { 0 });
+    let longest = widest(&name).max(1);
+    let short = longest.min(usize::from(cols) * 2 / 5);
+    let reply = room.saturating_sub(short + 2);
+    let has_replies = reply >= REPLY_COLS && rows.iter().any(|row| !row.last_reply().trim().is_empty());
+    if has_replies {
+        Columns { name: short, about, reply }
+    } else {
+        Columns { name: longest.min(room), about, reply: 0 }
+    }
+}
+
+fn name(row: &SessionEntry) -> String {
     let indent = if row.open.as_ref().is_some_and(|open| open.is_child) { "  subagent " } else { "" };
+    format!("{indent}{}", text::one_line(row.name()))
+}
+
+/// The agent, folder and branch; those that are the same in each row are omitted.
+fn about(ctx: &FrameContext, dialog: &SessionsDialog, row: &SessionEntry, cols: u16) -> String {
+    let mut about: Vec<String> = Vec::new();
+    if dialog.columns.agent {
+        about.push(text::one_line(row.agent()));
+    }
+    if cols >= FOLDER_COLS && dialog.columns.folder {
+        about.push(ctx.path(row.folder()));
+    }
+    if cols >= FOLDER_COLS && dialog.columns.branch {
+        about.push(text::one_line(row.branch()));
+    }
+    about.retain(|part| !part.is_empty());
+    about.join(&format!(" {} ", ctx.look.glyphs.dot))
+}
+
+/// The state, or the date.
+fn right(dialog: &SessionsDialog, row: &SessionEntry, cols: u16) -> String {
     // The heading of the group has the date already.
     let is_dated = dialog.is_grouped() && row.when() == row.group(dialog.today_ms);
     let when = match row.when() {
@@ -273,38 +306,34 @@ fn row_line(
         (None, Some(_)) => when,
         (None, None) => format!("agent only, {when}"),
     };
-    let right = right.trim_end_matches(", ");
-    let right = text::truncate(&text::one_line(right), usize::from(cols) / 3);
-    let mut about: Vec<String> = Vec::new();
-    if dialog.columns.agent {
-        about.push(text::one_line(row.agent()));
-    }
-    if cols >= FOLDER_COLS && dialog.columns.folder {
-        about.push(ctx.path(row.folder()));
-    }
-    if cols >= FOLDER_COLS && dialog.columns.branch {
-        about.push(text::one_line(row.branch()));
-    }
-    about.retain(|part| !part.is_empty());
-    let about = about.join(&format!(" {} ", ctx.look.glyphs.dot));
-    let room = usize::from(cols).saturating_sub(text::width(&right) + 4);
-    let about = text::truncate(&about, room * 2 / 5);
-    let reply = text::one_line(row.last_reply());
-    let rest = room.saturating_sub(name_cols.max(1) + text::width(&about) + 4);
-    let has_reply = rest >= REPLY_COLS && !reply.is_empty();
-    let name = format!("{indent}{}", text::one_line(row.name()));
-    let name = if has_reply {
-        let name = text::truncate(&name, name_cols);
-        format!("{name}{}", " ".repeat(name_cols.saturating_sub(text::width(&name))))
-    } else {
-        text::truncate(&name, room.saturating_sub(text::width(&about) + 2))
+    text::truncate(&text::one_line(right.trim_end_matches(", ")), usize::from(cols) / 3)
+}
+
+/// Formats `• name   agent · folder   last reply      2 h ago`.
+fn row_line(
+    ctx: &FrameContext,
+    dialog: &SessionsDialog,
+    row: &SessionEntry,
+    columns: &Columns,
+    cols: u16,
+) -> Line<'static> {
+    let is_shown = row.open.as_ref().is_some_and(|open| open.key == ctx.session.key);
+    let mark = if is_shown { ctx.marks.current } else { " " };
+    let padded = |words: &str, cols: usize| {
+        let words = text::truncate(words, cols);
+        let fill = " ".repeat(cols.saturating_sub(text::width(&words)));
+        words + &fill
     };
-    let mut left = vec![ctx.span(Role::Accent, format!("{mark} ")), ctx.span(Role::Modal, name)];
-    for part in [about, if has_reply { text::truncate(&reply, rest) } else { String::new() }] {
-        if !part.is_empty() {
-            left.push(ctx.span(Role::TextDim, format!("  {part}")));
-        }
+    let mut left = vec![
+        ctx.span(Role::Accent, format!("{mark} ")),
+        ctx.span(Role::Modal, padded(&name(row), columns.name)),
+    ];
+    let parts =
+        [(about(ctx, dialog, row, cols), columns.about), (text::one_line(row.last_reply()), columns.reply)];
+    for (part, cols) in parts.iter().filter(|(_, cols)| *cols > 0) {
+        left.push(ctx.span(Role::TextDim, format!("  {}", padded(part, *cols))));
     }
+    let right = right(dialog, row, cols);
     spread(left, Line::from(ctx.span(Role::TextDim, right)), cols)
 }
 

@@ -106,6 +106,37 @@ fn preview_shows_the_end_of_the_selected_session() {
 }
 
 #[test]
+fn agents_and_replies_are_aligned_in_columns() {
+    for size in [(40, 12), (80, 24), (200, 60)] {
+        let mut stage = stage(4);
+        let state = stage.state.clone();
+        let shown = dialog(&mut stage);
+        for (row, (title, agent)) in shown.kept.iter_mut().zip([
+            ("A", "codex"),
+            ("Longer", "sdk-example"),
+            ("Mid", "gemini"),
+            ("B", "x"),
+        ]) {
+            let row = Arc::make_mut(row);
+            (row.title, row.agent) = (title.to_owned(), agent.to_owned());
+            "Done: REPLY".clone_into(&mut row.last_reply);
+        }
+        shown.scope = Scope::All;
+        shown.join(&state);
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        let columns = |words: &str| -> Vec<usize> {
+            let befores = drawn.lines().filter_map(|line| Some(line.split_once(words)?.0));
+            befores.map(|before| before.chars().count()).collect()
+        };
+        let agents = [columns("codex"), columns("sdk-ex"), columns("gemini")].concat();
+        assert!(agents.len() > 1 && agents.windows(2).all(|pair| pair[0] == pair[1]), "{agents:?} {drawn}");
+        let replies = columns("Done: REPLY");
+        assert!(replies.windows(2).all(|pair| pair[0] == pair[1]), "{drawn}");
+        assert_eq!(replies.is_empty(), size.0 == 40, "{drawn}");
+    }
+}
+
+#[test]
 fn session_status_from_the_agent_is_shown_on_the_right() {
     let mut stage = stage(0);
     let listed = |id: &str, is_archived, is_live| SessionInfo {
