@@ -19,6 +19,9 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};
 
+/// On lower screens, the description of the selected row is not shown below the list.
+const ABOUT_ROWS: u16 = 20;
+
 pub(super) fn draw(
     ctx: &FrameContext,
     picker: &Picker,
@@ -64,12 +67,25 @@ pub(super) fn draw(
         let role = if notice.is_some() { Role::Text } else { Role::TextDim };
         sheet.foot = wrapped(ctx, role, note, cols);
     }
-    if picker.kind == PickerKind::Setting {
+    let is_setting = picker.kind == PickerKind::Setting;
+    let is_choice = matches!(
+        picker.kind,
+        PickerKind::Mode | PickerKind::Model | PickerKind::Option | PickerKind::OptionValue(_)
+    );
+    let is_cut = |row: &PickerRow| {
+        let texts = text::width(&text::one_line(&row.detail)) + text::width(&text::one_line(&row.right));
+        labels + texts + 6 > usize::from(cols)
+    };
+    // The whole text of the selected row, if texts of the list are truncated.
+    if is_setting || is_choice && area.height >= ABOUT_ROWS && picker.rows.iter().any(is_cut) {
         // The height for most descriptions, so that the dialog does not resize with each step.
         sheet.foot = Vec::from([Row::default(), Row::default()]);
         let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
-        if let Some(setting) = row.and_then(|row| dialogs::settings::setting_of(ctx.state, row)) {
-            let about = wrapped(ctx, Role::TextDim, &dialogs::settings::description(setting), cols);
+        let setting =
+            row.filter(|_| is_setting).and_then(|row| dialogs::settings::setting_of(ctx.state, row));
+        let about = setting.map(dialogs::settings::description);
+        if let Some(about) = about.or(row.filter(|_| is_choice).map(|row| text::one_line(&row.detail))) {
+            let about = wrapped(ctx, Role::TextDim, &about, cols);
             sheet.foot.splice(..about.len().min(2), about);
         }
     }
@@ -163,7 +179,8 @@ fn row(ctx: &FrameContext, picker: &Picker, position: At, labels: usize, cols: u
         At::Row(index) => {
             let Some(found) = of(index) else { return Row::default() };
             let hit = u16::try_from(index).ok().map(|position| Hit::MarkAnd(position, Action::Accept));
-            let line = line(ctx, found, &picker.filter.text, labels, cols);
+            let has_value = picker.kind == PickerKind::Option;
+            let line = line(ctx, found, &picker.filter.text, labels, has_value, cols);
             Row { line, hit, is_selected: index == picker.selected, ..Row::default() }
         }
     }
@@ -195,11 +212,21 @@ fn measure(rows: &[PickerRow], shape: &mut ListShape) {
     (shape.of, shape.measured) = (of, shape.measured + 1);
 }
 
-/// Formats `• label   detail            right`.
-fn line(ctx: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
+/// Formats `• label   detail            right`. A value at the right is truncated if it is too long, other texts there are
+/// left out.
+fn line(
+    ctx: &FrameContext,
+    row: &PickerRow,
+    filter: &str,
+    labels: usize,
+    has_value: bool,
+    cols: u16,
+) -> Line<'static> {
     let cols = usize::from(cols);
     let mut right = text::one_line(&row.right);
-    if text::width(&right) > cols / 4 {
+    if has_value {
+        right = text::truncate(&right, cols / 3);
+    } else if text::width(&right) > cols / 4 {
         right.clear();
     }
     let detail = match row.detail.as_str() {

@@ -4,8 +4,8 @@ use ratatui::style::Modifier;
 
 use super::fixture::*;
 use crate::app::{
-    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerValue, ThemeInfo, ViewCommand,
-    update,
+    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerValue, ThemeInfo,
+    ViewCommand, update,
 };
 use crate::model::{Action, ConnId, ItemId};
 use crate::ui::event_after_frame;
@@ -163,6 +163,20 @@ fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
     assert_eq!(screen, None, "the reducer already knows what is shown");
     update(&mut stage.state, Event::Act(Action::TogglePlan), stage.now);
     assert!(!shows_steps(&stage).0);
+}
+
+#[test]
+fn the_value_of_an_option_and_the_description_of_the_selected_row_are_visible() {
+    let mut stage = picker("");
+    let Some(Modal::Picker(list)) = stage.state.modals.last_mut() else { unreachable!() };
+    list.kind = PickerKind::Option;
+    list.note = None;
+    list.rows[0].detail = format!("AI model to use {} at the END", "for everyday work ".repeat(5));
+    list.rows[0].right = "Default (recommended)".to_owned();
+    let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(drawn.contains("Default (recommended)") && drawn.contains("at the END"), "{drawn}");
+    let low = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+    assert!(low.contains("Default (re…") && !low.contains("END"), "{low}");
 }
 
 #[test]
