@@ -12,10 +12,15 @@ pub fn rows(config: &Config, paths: &Paths, bindings: &[BindingRow]) -> Vec<Sett
         let value = (setting.get)(config);
         let shown = value.as_ref().map_or_else(|| "not set".to_owned(), SettingValue::text);
         let is_default = value == (setting.get)(&defaults);
+        let mut about = setting.about.replace('`', "");
+        if let SettingKind::Word(words) = setting.kind {
+            // The filter finds a setting by its values, too.
+            about = format!("{about}. Values: {}", words.join(", "));
+        }
         rows.push(SettingRow {
             name: setting.name.to_owned(),
             group: setting.group,
-            about: setting.about.replace('`', ""),
+            about,
             kind: setting.kind,
             applies: setting.applies,
             value,

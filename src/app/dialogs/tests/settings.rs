@@ -79,6 +79,10 @@ fn settings_show_value_origin_and_description() {
     assert!(picker.rows.iter().any(|row| row.label == "keys") && row("agents").detail == "none");
     rig.type_line("taskbar");
     assert_eq!(rig.marked(), "ui.progress", "found by its description");
+    rig.act(Action::Escape);
+    rig.act(Action::OpenSettings);
+    rig.type_line("vim");
+    assert!(rig.shown().contains(&"ui.editing"), "found by its values");
 }
 
 #[test]
