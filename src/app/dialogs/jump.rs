@@ -155,8 +155,9 @@ fn open_list(
         say(state, "The transcript is empty.", fx);
         return;
     }
+    let is_rewind = kind == PickerKind::Rewind;
     let mut outline: Picker = picker::new(kind, title, rows);
-    outline.selected = nearest(&outline.rows, session);
+    outline.selected = if is_rewind { outline.rows.len() - 1 } else { nearest(&outline.rows, session) };
     outline.note = is_cut.then(|| format!("Showing the last {MOST_ROWS}. Use search to find others."));
     picker::push(state, outline);
 }
