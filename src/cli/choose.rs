@@ -203,9 +203,11 @@ pub(super) fn by_name(
         return Ok(demo.clone());
     }
     if let Some(known) = known(name) {
+        let install = catalogue::INSTALLS.iter().find(|(name, _)| *name == known.name);
+        let install = install.map(|(_, line)| format!(" with `{line}`")).unwrap_or_default();
         bail!(
-            "the agent {} is not installed; install it so that `{}` can be run, or add [agents.{}] to the \
-             configuration",
+            "the agent {} is not installed; install it{install} so that `{}` can be run, or add [agents.{}] to \
+             the configuration",
             known.title,
             known.command,
             known.name

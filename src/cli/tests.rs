@@ -92,6 +92,10 @@ fn agents_are_selected_by_name() {
     let error =
         choose::agent_from(&cli, &Config::default(), &[], &AgentSpec::default()).unwrap_err().to_string();
     assert!(error.contains("is not installed; install it so that `openoxide` can be run"), "{error}");
+    let cli = fixture.parse(&["--agent", "gemini"]);
+    let error =
+        choose::agent_from(&cli, &Config::default(), &[], &AgentSpec::default()).unwrap_err().to_string();
+    assert!(error.contains("install it with `npm install -g @google/gemini-cli` so that"), "{error}");
 }
 
 #[test]

@@ -22,7 +22,9 @@ pub fn open_agents(state: &mut State) {
         picker.matches = (0..picker.rows.len()).collect();
         picker.selected += 1;
     }
-    if !state.setup.installs.is_empty() {
+    // Agents may have been added to the configuration meanwhile.
+    let has_agents = state.setup.agents.iter().any(|agent| agent.source != "built in");
+    if !state.setup.installs.is_empty() && !has_agents {
         picker.rows.extend(state.setup.installs.iter().map(install_row));
         picker.matches = (0..picker.rows.len()).collect();
         picker.note =

@@ -2,11 +2,11 @@
 
 use crate::app::dialogs::testkit::{Rig, agent, commands};
 use crate::app::dialogs::{Focus, focus, obstacle, open_agents};
-use crate::app::{Effect, Event, InstallHint, Modal, PickerKind, SessionPhase, update};
+use crate::app::{Effect, Event, Modal, PickerKind, SessionPhase, update};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigJob,
-    ConfigKind, ConfigOption, ConfigValue, CopyContent, CopyJob, LineEdit, Mode, Modes, Provider,
-    ProviderTarget, SessionId, SettingChange, SettingValue,
+    ConfigKind, ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
+    SettingChange, SettingValue,
 };
 
 fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
@@ -353,21 +353,6 @@ fn a_theme_that_cannot_be_saved_is_reported() {
     let notices = &rig.session().transcript;
     let text = format!("{:?}", notices.items().last().map(|item| &item.body));
     assert!(text.contains("applies until you quit") && text.contains("/etc/x.toml: read-only"), "{text}");
-}
-
-#[test]
-fn agents_to_install_are_listed_after_the_demo_and_copied() {
-    let mut rig = Rig::new();
-    rig.state.setup.agents.drain(..2);
-    let hint = |title: &str| InstallHint { title: title.to_owned(), line: format!("npm install -g {title}") };
-    rig.state.setup.installs = vec![hint("one"), hint("two")];
-    rig.act(Action::OpenAgents);
-    assert_eq!(rig.marked(), "Agent demo");
-    rig.act(Action::Down);
-    let fx = rig.act(Action::Accept);
-    let copied = CopyContent::Text("npm install -g one".to_owned());
-    assert!(matches!(fx.as_slice(), [Effect::Copy(CopyJob { content, .. })] if *content == copied), "{fx:?}");
-    assert_eq!(rig.marked(), "one", "the list stays open");
 }
 
 #[test]
