@@ -12,7 +12,8 @@ use crate::app::{Event, Session, State, session_title, update};
 use crate::model::ServiceEvent;
 use crate::ui::text;
 
-const TITLE_COLS: usize = 60;
+/// Maximum width of an agent and a title: the line fits into 80 columns.
+const TITLE_COLS: usize = 48;
 
 /// Prints how to resume the sessions, after the store has saved them.
 pub fn print(state: &mut State, services: &mut UnboundedReceiver<ServiceEvent>) {
@@ -42,7 +43,11 @@ fn resume_hint(state: &State, here: &Path) -> String {
                 .then(|| format!("Reopen all {} tabs with `parlor --continue`, or one of them:", tabs.len()));
             let _ = writeln!(lines, "{}", all.as_deref().unwrap_or("Resume one of these sessions:"));
             for (session, uid) in tabs {
-                let title = text::truncate(&text::one_line(&session_title(session)), TITLE_COLS);
+                let running = state.conn_of(session.key).map(|conn| &conn.spec.name);
+                let agent = running.or(session.recorder.agent().map(|(name, ..)| name));
+                let agent = agent.map(|name| format!("{name}: ")).unwrap_or_default();
+                let title = agent + &session_title(session);
+                let title = text::truncate(&text::one_line(&title), TITLE_COLS);
                 let _ = writeln!(lines, "  parlor --resume {uid}  # {title}");
             }
         }
@@ -62,8 +67,9 @@ mod tests {
         for uid in uids {
             let key = state.add_session();
             let session = state.sessions.get_mut(&key).unwrap();
-            session.title = Some(format!("Fix \u{1b}[31m{}", uid.unwrap_or_default()));
-            let head = SessionHead { kept_as: uid.map(str::to_owned), ..SessionHead::default() };
+            session.title = Some(format!("Fix \u{1b}[31m{} {}", uid.unwrap_or_default(), "tests ".repeat(9)));
+            let kept_as = uid.map(str::to_owned);
+            let head = SessionHead { kept_as, agent: "claude".into(), ..SessionHead::default() };
             session.recorder = RecorderState::of_kept(head, "", &session.queue.clone());
         }
         state.active = SessionKey(1);
@@ -80,7 +86,8 @@ mod tests {
         let hint = resume_hint(&state(&[Some("k1"), Some("k2")]), here);
         let lines: Vec<&str> = hint.lines().collect();
         assert_eq!(lines[0], "Reopen all 2 tabs with `parlor --continue`, or one of them:");
-        assert!(lines[1].starts_with("  parlor --resume k1  # Fix "), "{hint}");
+        assert!(lines[1].starts_with("  parlor --resume k1  # claude: Fix "), "{hint}");
+        assert!(lines.iter().all(|line| text::width(line) <= 80), "{hint}");
         assert!(!hint.contains('\u{1b}'));
         let elsewhere = resume_hint(&state(&[Some("k1"), Some("k2")]), Path::new("/"));
         assert!(!elsewhere.contains("--continue") && elsewhere.contains("--resume k2"), "{elsewhere}");
