@@ -392,7 +392,7 @@ fn say_over(printed: &mut PrintedSession, now: Instant, out: &mut String) {
     if let Some((turn, since)) = printed.running.take() {
         let took = now.saturating_duration_since(since);
         let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
-        let _ = writeln!(out, "[{turn}] Over{took}.");
+        let _ = writeln!(out, "[{turn}] Finished{took}.");
     }
 }
 

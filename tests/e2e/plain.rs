@@ -43,7 +43,7 @@ fn read(path: &Path) -> String {
 #[test]
 fn a_first_prompt_is_sent_before_the_lines_of_the_pipe() {
     let (log, is_well) = run(&["demo", "--plain", "--prompt", "/help"], "");
-    assert!(is_well && log.contains("[1] You: /help") && log.contains("[1] Over"), "{log}");
+    assert!(is_well && log.contains("[1] You: /help") && log.contains("[1] Finished"), "{log}");
     let (log, is_well) = run(&["demo", "--plain", "--prompt", "/help"], "/think\n");
     let place = |text: &str| log.find(text).unwrap_or_else(|| panic!("no {text:?} in {log}"));
     assert!(is_well && place("[1] You: /help") < place("[2] You: /think"), "{log}");
@@ -61,10 +61,10 @@ fn lines_of_a_pipe_are_prompts_and_numbers_answer_questions() {
         "1. Allow once",
         "greeting.rs  +3",
         "Done. The greeting is changed.",
-        "[1] Over",
+        "[1] Finished",
         "[2] You: /help",
         "| `/help` |",
-        "[2] Over",
+        "[2] Finished",
     ]
     .iter()
     .map(|text| log.find(text).unwrap_or_else(|| panic!("{text:?} is missing in:\n{log}")))
@@ -78,7 +78,7 @@ fn without_answers_a_request_is_rejected_and_parlor_ends() {
     let (log, is_well) = run(&["demo", "--plain"], "/edit\n");
     assert!(is_well, "{log}");
     assert!(log.contains("rejected") || log.contains("cancelled"), "{log}");
-    assert!(log.contains("[1] Over"), "{log}");
+    assert!(log.contains("[1] Finished"), "{log}");
 }
 
 #[test]

@@ -256,7 +256,7 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
         TurnOutcome::Cut => {
             messages::close(session, now);
             tools::close_open(session, ToolStatus::Cancelled, now);
-            let title = "This turn was cut: parlor ended in the middle of it.".to_owned();
+            let title = "Turn interrupted: parlor exited before the turn ended.".to_owned();
             let (kind, severity) = (NoticeKind::TurnCut, Severity::Warning);
             let body = ItemBody::Notice { kind, severity, title, detail: None };
             session.transcript.push(session.turn_count, body);

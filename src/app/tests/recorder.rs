@@ -120,7 +120,7 @@ fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
             "user* \"go\"",
             "agent \"half an ans\"",
             "tool a Cancelled? \"do a\"",
-            "notice Warning: This turn was cut: parlor ended in the middle of it.",
+            "notice Warning: Turn interrupted: parlor exited before the turn ended.",
         ]
     );
     assert!(!again.turn.is_running());
@@ -514,7 +514,7 @@ fn replayed_items_of_an_interrupted_turn_are_shown() {
     app.updates(vec![text(Role::User, "one"), says("1, and all the rest of it")]);
     opened(&mut app).expect(
         "ready · idle\nuser* \"one\"\nagent \"1\"\n\
-         notice Warning: This turn was cut: parlor ended in the middle of it.\n\
+         notice Warning: Turn interrupted: parlor exited before the turn ended.\n\
          notice Info: Only in the agent's history: the next item\nagent \", and all the rest of it\"",
     );
 }

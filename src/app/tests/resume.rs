@@ -212,7 +212,7 @@ fn replayed_messages_after_the_interruption_of_a_turn_are_added() {
             "user* \"go on\"",
             "agent \"first part \"",
             "tool a Completed \"do a\"",
-            "notice Warning: This turn was cut: parlor ended in the middle of it.",
+            "notice Warning: Turn interrupted: parlor exited before the turn ended.",
             "notice Info: Only in the agent's history: the next item",
             "agent \"and the second part\"",
         ]

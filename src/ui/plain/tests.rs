@@ -212,9 +212,9 @@ fn ends_of_turns_and_queued_prompts_are_printed() {
         session.turn = Turn::Running { since: now, last_news: now };
     });
     push_message(&mut stage, Role::User, "then this", false);
-    assert_eq!(plain.advance(&stage.state, now), "[1] Over after 5 s.\n\n[2] You: then this\n");
+    assert_eq!(plain.advance(&stage.state, now), "[1] Finished after 5 s.\n\n[2] You: then this\n");
     stage.session(|session| session.turn = Turn::Idle);
-    assert_eq!(plain.advance(&stage.state, now), "[2] Over.\n");
+    assert_eq!(plain.advance(&stage.state, now), "[2] Finished.\n");
 }
 
 #[test]
