@@ -167,8 +167,8 @@ impl<'a> FrameContext<'a> {
     }
 
     /// The hint for both arrow keys.
-    pub fn updown(&self, does: &str) -> Option<(String, String)> {
-        Some((self.marks.updown.to_owned(), does.to_owned()))
+    pub fn updown(&self, does: &str) -> (String, String) {
+        (self.marks.updown.to_owned(), does.to_owned())
     }
 
     /// The name of a key in hints: `esc`, `enter`, `↑`, `Ctrl+P`.

@@ -23,7 +23,7 @@ pub(super) fn frame(ctx: &FrameContext, id: ConnId, cols: u16) -> DialogFrame<'s
         None => sheet.body = wrapped(ctx, Role::TextDim, "Connection closed.", cols),
     }
     sheet.set_hints([
-        ctx.updown("scroll"),
+        Some(ctx.updown("scroll")),
         ctx.hint(Context::Text, Action::OpenLog, "show log"),
         ctx.hint(Context::Text, Action::Escape, "close"),
     ]);

@@ -52,7 +52,7 @@ pub(super) fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16
         let note = "Type to search all keys, also those of lists and dialogs.";
         sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
     }
-    sheet.set_hints([ctx.updown("scroll"), ctx.hint(Context::Text, Action::Escape, "close")]);
+    sheet.set_hints([Some(ctx.updown("scroll")), ctx.hint(Context::Text, Action::Escape, "close")]);
     sheet
 }
 

@@ -50,7 +50,7 @@ pub(super) fn frame<'a>(ctx: &'a FrameContext, item: ItemId, cols: u16) -> Dialo
         _ => parts.push(Part::Rows(wrapped(ctx, Role::TextDim, "Item no longer available.", cols))),
     }
     sheet.set_hints([
-        ctx.updown("scroll"),
+        Some(ctx.updown("scroll")),
         ctx.hint(Context::Text, Action::OpenLog, "show log"),
         ctx.hint(Context::Text, Action::Escape, "close"),
     ]);

@@ -102,7 +102,7 @@ pub(super) fn draw(
     sheet.set_hints([
         ctx.hint(Context::List, Action::Accept, takes),
         ctx.hint(Context::List, Action::Escape, "close"),
-        ctx.updown("choose"),
+        Some(ctx.updown("choose")),
     ]);
     sheet.hints.splice(1..1, of_history(ctx, picker));
     sheet.draw(ctx, position, view, buf)

@@ -30,7 +30,7 @@ pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16)
     sheet.set_hints([
         ctx.hint(Context::Choice, Action::Accept, "select"),
         ctx.hint(Context::Choice, Action::Escape, "close"),
-        ctx.updown("choose"),
+        Some(ctx.updown("choose")),
     ]);
     sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
     sheet
