@@ -49,7 +49,7 @@ fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
 /// Whether a prompt is shown shortened unless the user opens it: it is long, or contains pasted texts.
 pub fn is_long_prompt(message: &Message) -> bool {
     let texts = message.parts.iter().filter_map(|part| match part {
-        MessagePart::Text(text) => Some(text.as_str()),
+        MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => Some(text.as_str()),
         MessagePart::Block(_) => None,
     });
     message.role == Role::User && (!message.pasted.is_empty() || are_long(texts))

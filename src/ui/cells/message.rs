@@ -62,6 +62,11 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                 };
                 layout.pieces.extend(lines.into_iter().map(|lines| LineRun::ready(lines, 0)));
             }
+            MessagePart::Block(ContentBlock::Text(text)) if is_long && item.is_open != Some(true) => {
+                for lines in ends_of(text, context.look, cols) {
+                    layout.pieces.push(LineRun::ready(lines, 0));
+                }
+            }
             MessagePart::Text(text) if is_long => {
                 for lines in ends_of(text, context.look, cols) {
                     layout.pieces.push(LineRun::ready(lines, 0));
