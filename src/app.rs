@@ -288,6 +288,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(state, key, now, fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(state, key, now, fx),
         Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, now, fx),
@@ -454,11 +455,20 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::FilesFound { session, query, files, .. } => {
             dialogs::on_found(state, session, query, files);
         }
-        ServiceEvent::TemplatesFound(key, list) => lifecycle::templates::on_found(state, key, list),
+        ServiceEvent::SymbolsFound { session, query, symbols, has_tags } => {
+            dialogs::on_symbols_found(state, session, query, symbols, has_tags);
+        }
+        ServiceEvent::TemplatesFound(key, list) => {
+            lifecycle::templates::on_found(state, key, list);
+            lifecycle::turn::on_commands(state, key, now, fx);
+        }
         ServiceEvent::PromptPrepared(key, prepared) => {
             lifecycle::steer::on_prepared(state, key, *prepared, now, fx);
         }
         ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(state, &job, read, fx),
+        ServiceEvent::SessionAttached(job, label) => {
+            dialogs::on_session_attached(state, &job, label, fx);
+        }
         ServiceEvent::ImagePasted { session, before, label } => {
             dialogs::on_image(state, session, &before, label, fx);
         }
@@ -478,6 +488,9 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::Store(news) => match *news {
             StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(state, serial, found),
+            StoreNews::Mentionable { folder, sessions } => {
+                dialogs::on_mentionable(state, &folder, sessions);
+            }
             news => lifecycle::archive::on_news(state, news, now, fx),
         },
         ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),

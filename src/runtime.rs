@@ -37,7 +37,7 @@ use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConfigJob, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
-use crate::services::store::{Export, Store};
+use crate::services::store::{Export, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::watch::Watched;
 use crate::ui::text::WideAmbiguous;
@@ -95,6 +95,8 @@ pub struct Launch {
     pub store: Option<Store>,
     /// Exports a saved session to a file.
     pub export: Export,
+    /// Formats a saved session as Markdown.
+    pub transcript: Transcript,
     /// Records every frame of the protocol.
     pub tap: Tap,
     /// The folder of the agents' logs.
@@ -206,6 +208,7 @@ impl Loop {
         doer.use_data_dir(launch.data_dir);
         doer.templates = launch.templates;
         doer.export = launch.export;
+        doer.transcript = launch.transcript;
         doer.clipboard = launch.clipboard;
         let (gate_keeper, gate) = GateKeeper::new();
         doer.gate = gate;

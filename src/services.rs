@@ -28,4 +28,5 @@ pub mod watch;
 pub mod when;
 
 mod process;
+mod symbols;
 mod unix;

@@ -13,6 +13,7 @@ mod e2e {
     mod editor;
     mod forks;
     mod habits;
+    mod mentions;
     mod modes;
     mod paste;
     mod picture;

@@ -52,7 +52,7 @@ mod validate;
 pub use super::state::modal::agent_rows;
 pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
-pub use attachments::{on_drop_read, on_dropped, on_image};
+pub use attachments::{on_drop_read, on_dropped, on_image, on_session_attached};
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
 pub use composer::{
@@ -64,7 +64,7 @@ pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input,
 pub use history::on_found as on_prompts_found;
 pub use inbox::{is_whole as is_attention_whole, marked_request, rows as attention_rows};
 pub use items::is_item_open;
-pub use mentions::{on_argument, on_found, on_mention};
+pub use mentions::{on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};

@@ -22,7 +22,7 @@ use anyhow::{Context as _, bail};
 
 pub use args::{Format, SessionsJob};
 use args::{ListArgs, PruneArgs, SearchArgs};
-pub use export::export_into;
+pub use export::{export_into, transcript};
 
 use crate::config::Paths;
 use crate::runtime::print::Printer;

@@ -160,6 +160,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         },
         store,
         export: sessions::export_into,
+        transcript: sessions::transcript,
         tap,
         log_dir: paths.log_dir,
     };

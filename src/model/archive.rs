@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::{ConnId, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey};
+use super::{ConnId, MentionedSession, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey};
 
 /// How close a folder is to the user's current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -269,6 +269,10 @@ pub enum StoreJob {
     Prompts(PromptQuery),
     /// Frees the prompts that were read for a search; has no response.
     ForgetPrompts,
+    /// Lists the latest sessions of a folder, for mentions.
+    Mentionable {
+        folder: PathBuf,
+    },
 }
 
 /// A message from the store. Errors are full sentences with a next step.
@@ -347,6 +351,11 @@ pub enum StoreNews {
         serial: u64,
         /// The first prompts that match, and the number of all.
         found: Result<(Vec<FoundPrompt>, usize), String>,
+    },
+    /// The result of `Mentionable`, latest first.
+    Mentionable {
+        folder: PathBuf,
+        sessions: Vec<MentionedSession>,
     },
     /// Events of a session were written to disk.
     Written {

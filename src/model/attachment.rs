@@ -1,8 +1,8 @@
-//! Attachments of prompts: pasted texts and images, which the text of a prompt contains as labels.
+//! Attachments of prompts: pasted texts, images and transcripts of sessions, which the text of a prompt contains as labels.
 //!
-//! A label is `[Pasted text #ID: 120 lines]` or `[Image #ID: 800×600, 120 KiB]`. The id is the start of the SHA-256 hash
+//! A label is `[Pasted text #ID: 120 lines]`, `[Image #ID: 800×600, 120 KiB]` or `[Session #ID: TITLE, 12 KiB]`. The id is the start of the SHA-256 hash
 //! of the content, which `services::attachments` saves. The content is read when the prompt is sent.
-//! Invariant: only the user's own pastes and drops create attachments.
+//! Invariants: only the user's own pastes, drops and mentions create attachments; a label contains no mention.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -10,11 +10,17 @@ use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 
+use crate::escape;
+
 /// Number of hexadecimal digits of an id.
 const ID_CHARS: usize = 10;
 
 /// Maximum length of the size in a label.
 const SIZE_MAX_BYTES: usize = 40;
+
+/// Maximum number of characters of a session's name in a label, and of bytes of that name with the size.
+const NAME_MAX_CHARS: usize = 40;
+const NAMED_MAX_BYTES: usize = 240;
 
 /// A pasted text above this size becomes an attachment, whatever its number of lines.
 const INLINE_MAX_CHARS: usize = 2_000;
@@ -24,17 +30,25 @@ const INLINE_MAX_CHARS: usize = 2_000;
 pub enum AttachmentKind {
     Text,
     Image,
+    /// The transcript of a session, as Markdown.
+    Session,
 }
 
 impl AttachmentKind {
-    const ALL: [Self; 2] = [Self::Text, Self::Image];
+    const ALL: [Self; 3] = [Self::Text, Self::Image, Self::Session];
 
     /// The name in labels.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "Pasted text",
             Self::Image => "Image",
+            Self::Session => "Session",
         }
+    }
+
+    /// Whether the content is text, which can be edited.
+    pub fn is_text(self) -> bool {
+        self != Self::Image
     }
 }
 
@@ -46,6 +60,8 @@ pub struct AttachmentLabel {
     pub kind: AttachmentKind,
     /// The start of the hash of its content.
     pub id: String,
+    /// The name of a session; empty for others.
+    pub name: String,
 }
 
 /// The labels of attachments in a text, in order. Whether their content exists is not checked.
@@ -73,14 +89,29 @@ fn label_at(text: &str, start: usize) -> Option<AttachmentLabel> {
     let id = rest.get(..ID_CHARS).filter(|id| is_hex(id))?;
     let size = rest.get(ID_CHARS..)?.strip_prefix(": ")?;
     let is_size = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, ' ' | ',' | '×');
-    let size_bytes =
-        size.find(|letter| !is_size(letter)).filter(|bytes| (1..=SIZE_MAX_BYTES).contains(bytes))?;
-    let end = text.len() - size.len() + size_bytes;
+    let (is_allowed, most): (&dyn Fn(char) -> bool, _) = match kind {
+        AttachmentKind::Text | AttachmentKind::Image => (&is_size, SIZE_MAX_BYTES),
+        AttachmentKind::Session => (&is_name_char, NAMED_MAX_BYTES),
+    };
+    let bytes = size.find(|letter| !is_allowed(letter)).filter(|bytes| (1..=most).contains(bytes))?;
+    let name = match kind {
+        AttachmentKind::Text | AttachmentKind::Image => "",
+        AttachmentKind::Session => {
+            size.get(..bytes)?.rsplit_once(", ").filter(|(_, it)| it.chars().all(is_size))?.0
+        }
+    };
+    let end = text.len() - size.len() + bytes;
     (text.as_bytes().get(end) == Some(&b']')).then(|| AttachmentLabel {
         range: start..end + 1,
         kind,
         id: id.to_owned(),
+        name: name.to_owned(),
     })
+}
+
+/// Whether a label can contain a character of a name: it neither ends the label nor begins a mention.
+fn is_name_char(letter: char) -> bool {
+    escape::is_plain(letter) && !matches!(letter, '[' | ']' | '@' | '\n' | '\t')
 }
 
 fn is_hex(text: &str) -> bool {
@@ -109,13 +140,20 @@ pub enum AttachmentContent {
         /// Width and height in pixels.
         size: (u32, u32),
     },
+    Session {
+        name: String,
+        /// Its transcript as Markdown, or the end of it.
+        text: Arc<str>,
+        /// The size of the complete transcript.
+        size_bytes: usize,
+    },
 }
 
 impl Attachment {
     /// An attachment with this content.
     pub fn new(content: AttachmentContent) -> Self {
         let hash = content_hash(match &content {
-            AttachmentContent::Text(text) => text.as_bytes(),
+            AttachmentContent::Text(text) | AttachmentContent::Session { text, .. } => text.as_bytes(),
             AttachmentContent::Image { bytes, .. } => bytes,
         });
         Self { hash, content }
@@ -124,6 +162,12 @@ impl Attachment {
     /// An attachment of a pasted text.
     pub fn of_text(text: &str) -> Self {
         Self::new(AttachmentContent::Text(text.into()))
+    }
+
+    /// An attachment of a session's transcript.
+    pub fn of_session(name: &str, transcript: &str) -> Self {
+        let (name, size_bytes) = (name.to_owned(), transcript.len());
+        Self::new(AttachmentContent::Session { name, text: transcript.into(), size_bytes })
     }
 
     /// An attachment of a pasted text that has more lines than this or is very long. 0 disables that.
@@ -135,7 +179,7 @@ impl Attachment {
     /// The content as saved.
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
-            AttachmentContent::Text(text) => text.as_bytes(),
+            AttachmentContent::Text(text) | AttachmentContent::Session { text, .. } => text.as_bytes(),
             AttachmentContent::Image { bytes, .. } => bytes,
         }
     }
@@ -145,6 +189,7 @@ impl Attachment {
         match self.content {
             AttachmentContent::Text(_) => AttachmentKind::Text,
             AttachmentContent::Image { .. } => AttachmentKind::Image,
+            AttachmentContent::Session { .. } => AttachmentKind::Session,
         }
     }
 
@@ -155,10 +200,20 @@ impl Attachment {
 
     /// The label in the text of a prompt.
     pub fn label(&self) -> String {
+        let kib = |bytes: usize| bytes.div_ceil(1024);
         let size = match &self.content {
             AttachmentContent::Text(text) => text_size(text),
+            AttachmentContent::Session { name, text, size_bytes } => {
+                let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+                let name: String = name.chars().filter(|it| is_name_char(*it)).take(NAME_MAX_CHARS).collect();
+                let name = name.trim();
+                match (kib(text.len()), kib(*size_bytes)) {
+                    (size, all) if text.len() >= *size_bytes || size == all => format!("{name}, {size} KiB"),
+                    (size, all) => format!("{name}, last {size} of {all} KiB"),
+                }
+            }
             AttachmentContent::Image { bytes, size: (width, height) } => {
-                format!("{width}×{height}, {} KiB", bytes.len().div_ceil(1024))
+                format!("{width}×{height}, {} KiB", kib(bytes.len()))
             }
         };
         let id = self.hash.get(..ID_CHARS).unwrap_or_default();
@@ -202,6 +257,26 @@ mod tests {
         assert_eq!((&prompt[second.range.clone()], second.kind), (&*image.label(), AttachmentKind::Image));
         assert!(text.hash().starts_with(&first.id) && image.hash().starts_with(&second.id));
         assert_eq!(chips(&prompt), [first.range, second.range]);
+    }
+
+    #[test]
+    fn labels_of_sessions_have_a_name_that_mentions_nothing() {
+        let label = |name: &str, size_bytes| {
+            let (name, text) = (name.to_owned(), "x".repeat(2000).into());
+            Attachment::new(AttachmentContent::Session { name, text, size_bytes }).label()
+        };
+        assert_eq!(label("Fix it, please", 2000), "[Session #5c0e0ea421: Fix it, please, 2 KiB]");
+        assert!(label("Fix", 9000).ends_with(": Fix, last 2 of 9 KiB]"));
+        let hostile = "a [x] @/etc/passwd\n\u{1b}[31m \u{202e}b";
+        let name = "a x /etc/passwd 31m b";
+        for (given, name) in [(hostile, name), ("", ""), ("Fix: a, b", "Fix: a, b")] {
+            let label = format!("é{}.", label(given, 2000));
+            let [found] = attachment_labels(&label).try_into().unwrap();
+            assert_eq!((found.range, found.name.as_str()), (2..label.len() - 1, name), "{label}");
+            assert_eq!(crate::model::mentions(&label), [], "{label}");
+        }
+        let long = label(&"ж".repeat(500), 2000);
+        assert_eq!(attachment_labels(&long).len(), 1, "{long}");
     }
 
     #[test]

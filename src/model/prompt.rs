@@ -144,8 +144,10 @@ pub struct PromptJob {
     pub takes: PromptTakes,
     /// The template that the text calls; it replaces the text.
     pub template: Option<TemplateCall>,
-    /// The outputs that the prompt mentions.
+    /// The outputs that the prompt mentions, or its template may mention.
     pub outputs: Vec<CommandOutput>,
+    /// The paths of files that were listed when they were mentioned.
+    pub listed: Vec<String>,
 }
 
 /// The output of a command, for a mention.
@@ -177,6 +179,51 @@ pub fn output_name(number: u32) -> String {
 /// The number of the user's command that a mention's path names.
 pub fn output_number(path: &str) -> Option<u32> {
     path.strip_prefix('!').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+}
+
+/// The start of a mention for which symbols are listed.
+pub const SYMBOLS: &str = "symbol:";
+
+/// The start of a mention for which saved sessions are listed.
+pub const SESSIONS: &str = "session:";
+
+/// Minimum number of characters of a name for which symbols are listed with the files.
+const SYMBOL_MIN_CHARS: usize = 2;
+
+/// The name of the symbols that match a mention as typed so far; `None` if only files are listed.
+pub fn symbol_name(query: &str) -> Option<&str> {
+    let is_name = |query: &&str| {
+        query.chars().count() >= SYMBOL_MIN_CHARS
+            && !query.contains(['/', '!'])
+            && !query.starts_with(SESSIONS)
+    };
+    query.strip_prefix(SYMBOLS).or_else(|| Some(query).filter(is_name))
+}
+
+/// A saved session that can be mentioned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MentionedSession {
+    /// The store's id of the session.
+    pub uid: String,
+    pub agent: String,
+    /// Its title or first prompt.
+    pub name: String,
+    /// The time of its last event, for display.
+    pub when: String,
+}
+
+/// A request to attach the transcript of a saved session to a draft.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionAttachJob {
+    /// The session of the draft.
+    pub session: SessionKey,
+    /// The mention in the draft that the label replaces, and its position.
+    pub text: String,
+    pub at: usize,
+    /// The store's id of the attached session.
+    pub uid: String,
+    /// Its title or first prompt.
+    pub name: String,
 }
 
 /// Files that were dropped on the terminal, which pasted their paths into the prompt.
@@ -213,6 +260,8 @@ pub struct PreparedPrompt {
     pub blocks: Vec<ContentBlock>,
     /// What could not be attached, as sentences for the user.
     pub problems: Vec<String>,
+    /// The paths of [`PromptJob::listed`] that were not found.
+    pub missing: Vec<String>,
     /// The template that the user has to review before the prompt can be sent.
     pub unreviewed: Option<UnreviewedTemplate>,
 }

@@ -1,5 +1,6 @@
 //! Jobs for the local services (files, terminals, git), and their events.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -172,12 +173,16 @@ pub enum ServiceEvent {
     Git(SessionKey, Option<GitInfo>),
     /// The files that match the mention being typed, best first. Sent again as the folder is read.
     FilesFound { session: SessionKey, query: String, files: Vec<FoundFile>, is_complete: bool },
+    /// The symbols that match the mention being typed, best first, and whether the folder has any.
+    SymbolsFound { session: SessionKey, query: String, symbols: Vec<FoundSymbol>, has_tags: bool },
     /// The templates for a session.
     TemplatesFound(SessionKey, TemplateList),
     /// A prompt with everything that it refers to.
     PromptPrepared(SessionKey, Box<super::PreparedPrompt>),
     /// The text that replaces the paths of dropped files, or why there is none. Not sent if they do not exist.
     DropRead(Box<super::DropJob>, Result<String, String>),
+    /// The label of an attached session, or why there is none.
+    SessionAttached(Box<super::SessionAttachJob>, Result<String, String>),
     /// The label of the image in the clipboard, or why there is none.
     ImagePasted {
         session: SessionKey,
@@ -229,6 +234,8 @@ pub enum ServiceEvent {
 pub struct FileQuery {
     pub session: SessionKey,
     pub folder: PathBuf,
+    /// The folders in which symbols may be.
+    pub roots: Vec<PathBuf>,
     /// The path as typed so far.
     pub query: String,
     /// Paths that were mentioned before, latest first.
@@ -240,6 +247,18 @@ pub struct FileQuery {
 pub struct FoundFile {
     /// Relative to the session's folder, or as typed for other folders; folders end with `/`.
     pub path: String,
+}
+
+/// A symbol that can be mentioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSymbol {
+    pub name: String,
+    /// What it is, `function`, or a letter for that; empty if unknown.
+    pub kind: String,
+    /// Relative to the session's folder.
+    pub path: String,
+    /// Its lines, from 1; `None` if they are unknown.
+    pub lines: Option<RangeInclusive<u32>>,
 }
 
 /// Branch and state of a repository.

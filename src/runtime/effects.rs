@@ -13,7 +13,7 @@ use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::model::{
     AgentSpec, Attachment, AttachmentKind, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery,
-    FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
+    FolderServers, Location, ServiceEvent, SessionAttachJob, SessionKey, StoreJob,
 };
 use crate::services::attachments::Attachments;
 use crate::services::browser;
@@ -28,7 +28,7 @@ use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::patch;
 use crate::services::prompt;
-use crate::services::store::{Export, Recorder, Store};
+use crate::services::store::{Export, Recorder, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::terminals::Terminals;
 use crate::services::trust;
@@ -83,6 +83,8 @@ pub struct EffectRunner {
     log_dir: PathBuf,
     /// Exports a saved session to a file.
     pub export: Export,
+    /// Formats a saved session as Markdown.
+    pub transcript: Transcript,
     /// The environment for clipboards.
     pub clipboard: Surroundings,
     services: UnboundedSender<ServiceEvent>,
@@ -125,6 +127,7 @@ impl EffectRunner {
             tap,
             log_dir,
             export: |_, _, _, _| Err("Export is not available here.".to_owned()),
+            transcript: |_, _| Err("Transcripts are not available here.".to_owned()),
             clipboard: Surroundings::default(),
             services,
         }
@@ -172,6 +175,7 @@ impl EffectRunner {
                     Some(ServiceEvent::PromptPrepared(session, prepared))
                 });
             }
+            Effect::AttachSession(job) => self.attach_session(job),
             Effect::SaveAttachment(attachment) => self.save_attachment(attachment),
             Effect::ReadClipboard { session, before } => {
                 let (around, attachments) = (self.clipboard, self.attachments.clone());
@@ -198,9 +202,7 @@ impl EffectRunner {
             }
             // The loop has released the terminal to the editor.
             Effect::EditDraft { session, text, folder } => self.edit_draft(session, text, folder),
-            Effect::OpenAttachment { session, draft, label, folder }
-                if label.kind == AttachmentKind::Text =>
-            {
+            Effect::OpenAttachment { session, draft, label, folder } if label.kind.is_text() => {
                 self.edit_pasted(session, draft, label, folder);
             }
             Effect::OpenAttachment { label, .. } => {
@@ -490,6 +492,20 @@ impl EffectRunner {
         }
     }
 
+    /// Saves the transcript of a session as an attachment.
+    fn attach_session(&self, job: SessionAttachJob) {
+        let (transcript, attachments) = (self.transcript, self.attachments.clone());
+        let store = self.store.clone();
+        self.work(move || {
+            let store = store.ok_or_else(|| "sessions are not saved.".to_owned());
+            let label = store
+                .and_then(|store| transcript(&store, &job.uid))
+                .and_then(|text| prompt::attach_session(&job.name, text, &attachments))
+                .map_err(|why| format!("Could not read the session: {why}"));
+            Some(ServiceEvent::SessionAttached(Box::new(job), label))
+        });
+    }
+
     fn save_attachment(&self, attachment: Attachment) {
         // The prompt may be sent before the file is written.
         self.attachments.hold(attachment.clone());
@@ -529,7 +545,10 @@ fn edit_pasted(
     let text = attachments.find(label).and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or("The pasted text is missing.")?;
     let Some(edited) = editor::edit_text(template, &text, folder)? else { return Ok(None) };
-    let edited = Attachment::of_text(&edited);
+    let edited = match label.kind {
+        AttachmentKind::Session => Attachment::of_session(&label.name, &edited),
+        AttachmentKind::Text | AttachmentKind::Image => Attachment::of_text(&edited),
+    };
     attachments.save(&edited).map_err(|error| format!("Could not save the edited text: {error}."))?;
     let mut draft = draft.to_owned();
     draft.replace_range(label.range.clone(), &edited.label());

@@ -385,6 +385,7 @@ impl Replay {
                 | Effect::OpenUrl(_)
                 | Effect::OpenFile { .. }
                 | Effect::EditDraft { .. }
+                | Effect::AttachSession(_)
                 | Effect::SaveAttachment(_)
                 | Effect::ReadClipboard { .. }
                 | Effect::ReadDropped(_)

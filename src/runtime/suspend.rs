@@ -7,7 +7,7 @@ use super::Loop;
 use super::keys::Keys;
 use crate::app::Effect;
 use crate::app::state::tab;
-use crate::model::{AttachmentKind, Location, SessionKey};
+use crate::model::{Location, SessionKey};
 use crate::services::editor::DRAFT_NAME;
 use crate::ui;
 
@@ -61,9 +61,7 @@ impl Loop {
     pub(super) fn edit_text(&mut self, effect: Effect, now: Instant) {
         let folder = match &effect {
             Effect::EditDraft { folder, .. } => Some(folder),
-            Effect::OpenAttachment { folder, label, .. } if label.kind == AttachmentKind::Text => {
-                Some(folder)
-            }
+            Effect::OpenAttachment { folder, label, .. } if label.kind.is_text() => Some(folder),
             _ => None,
         };
         if let Some(folder) = folder {

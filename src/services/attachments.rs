@@ -115,6 +115,7 @@ impl Attachments {
 fn extension(attachment: &Attachment) -> &'static str {
     match attachment.kind() {
         AttachmentKind::Text => "txt",
+        AttachmentKind::Session => "md",
         AttachmentKind::Image => image::guess_format(attachment.bytes())
             .ok()
             .and_then(|format| format.extensions_str().first().copied())
@@ -125,7 +126,11 @@ fn extension(attachment: &Attachment) -> &'static str {
 /// The hash and the kind in the name of a file.
 fn parse_name(name: &str) -> Option<(String, AttachmentKind)> {
     let (hash, extension) = name.split_once('.')?;
-    let kind = if extension == "txt" { AttachmentKind::Text } else { AttachmentKind::Image };
+    let kind = match extension {
+        "txt" => AttachmentKind::Text,
+        "md" => AttachmentKind::Session,
+        _ => AttachmentKind::Image,
+    };
     (hash.len() == HASH_CHARS).then(|| (hash.to_owned(), kind))
 }
 

@@ -1,21 +1,26 @@
-//! Finds the files of a folder by fuzzy search, for mentions in prompts.
+//! Finds the files of a folder by fuzzy search, for mentions in prompts; `symbols` finds those of its tags file.
 //!
-//! A thread for each folder walks it without files that git ignores, and answers queries while the walk is running.
-//! Only the latest query is answered. No program is started, and links are not followed.
+//! A thread for each folder answers queries from a list of its paths, without files that git ignores. Others walk the
+//! folder: the first walk is answered from while it runs, a later one replaces the list when it is complete. The times of
+//! the last changes are read at the end of a walk, because that takes longer than the names. Only the latest query is
+//! answered. No program is started, and links are not followed.
 //! Invariant: a found path contains no control characters.
 
+mod search;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use nucleo::pattern::{CaseMatching, Normalization};
-use nucleo::{Config, Injector, Nucleo, Utf32String};
+use nucleo_matcher::{Config, Matcher};
 use tokio::sync::mpsc::UnboundedSender;
 
+use self::search::{FilePath, STEP, Search, is_hidden};
+use super::symbols;
 use crate::model::{FileQuery, FoundFile, ServiceEvent};
 
 /// Maximum number of found files.
@@ -24,19 +29,20 @@ const FOUND_MAX: usize = 50;
 const FILES_MAX: usize = 500_000;
 /// Number of latest changed files that are preferred.
 const CHANGED_MAX: usize = 30;
-/// Number of threads for walking and for matching.
+/// Number of threads for the first walk of a folder.
 const THREADS: usize = 2;
 /// Ranks by which a file moves up that was mentioned before, or changed lately.
 const RECENT_BONUS: usize = 8;
 const CHANGED_BONUS: usize = 3;
-/// Time after which the folder is read again before a query is answered.
+/// Time after the last walk and without queries after which the folder is read again.
 const STALE: Duration = Duration::from_secs(5);
 /// Time without queries after which the files are forgotten.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long matching waits before it looks for a newer query, in milliseconds.
-const TICK_MS: u64 = 10;
-/// Time between two answers to the same query.
+/// How long matching may delay the first answer, and the time between further ones.
+const FIRST_ANSWER: Duration = Duration::from_millis(10);
 const ANSWER_STEP: Duration = Duration::from_millis(50);
+/// How long the finder waits for new paths before it looks for a newer query.
+const NEWS_STEP: Duration = Duration::from_millis(2);
 /// Maximum number of entries of a folder outside of the session's.
 const LISTED_MAX: usize = 5_000;
 
@@ -45,17 +51,20 @@ const LISTED_MAX: usize = 5_000;
 pub struct FileFinder {
     folder: PathBuf,
     queries: Sender<FileQuery>,
+    symbols: Sender<FileQuery>,
 }
 
 impl FileFinder {
-    /// Starts a finder; answers are sent as [`ServiceEvent::FilesFound`].
+    /// Starts a finder; answers are sent as [`ServiceEvent::FilesFound`] and [`ServiceEvent::SymbolsFound`].
     pub fn new(folder: PathBuf, services: UnboundedSender<ServiceEvent>) -> std::io::Result<Self> {
         let (queries, receiver) = channel();
-        let root = folder.clone();
-        thread::Builder::new()
-            .name("file-finder".to_owned())
-            .spawn(move || run(&root, &receiver, &services))?;
-        Ok(Self { folder, queries })
+        let (symbols, symbol_receiver) = channel();
+        let (root, tags_root, symbol_services) = (folder.clone(), folder.clone(), services.clone());
+        let start = |name: &str| thread::Builder::new().name(name.to_owned());
+        start("file-finder").spawn(move || run(&root, &receiver, &services))?;
+        start("symbol-finder")
+            .spawn(move || symbols::run(&tags_root, IDLE, &symbol_receiver, &symbol_services))?;
+        Ok(Self { folder, queries, symbols })
     }
 
     /// The folder that is searched.
@@ -65,7 +74,7 @@ impl FileFinder {
 
     /// Sends a query. Returns false if the finder has ended, which it does after a time without queries.
     pub fn find(&self, query: FileQuery) -> bool {
-        self.queries.send(query).is_ok()
+        self.symbols.send(query.clone()).is_ok() && self.queries.send(query).is_ok()
     }
 }
 
@@ -90,30 +99,40 @@ fn newest(mut query: FileQuery, queries: &Receiver<FileQuery>) -> FileQuery {
 /// The files of a folder.
 struct Files {
     root: PathBuf,
-    matcher: Nucleo<String>,
-    walk: Arc<Walk>,
-    walked_at: Option<Instant>,
-    pattern: String,
+    paths: Vec<FilePath>,
+    /// The latest changed files, latest first.
+    changed: Vec<String>,
+    walk: Option<Walk>,
+    /// When the last walk has ended, or was needed by a query.
+    used: Option<Instant>,
+    matcher: Matcher,
+    search: Search,
 }
 
-/// The state of a walk, shared with its threads.
-#[derive(Debug, Default)]
+/// A running walk of the folder. Dropping it ends its threads.
 struct Walk {
-    is_cancelled: AtomicBool,
-    is_complete: AtomicBool,
-    count: AtomicUsize,
-    /// The latest changed files, latest first.
-    changed: Mutex<Vec<(SystemTime, String)>>,
+    news: Receiver<News>,
+    is_cancelled: Arc<AtomicBool>,
+    paths: Vec<FilePath>,
+}
+
+/// What a walk has found.
+enum News {
+    Path(FilePath),
+    /// The latest changed files; sent last.
+    Changed(Vec<String>),
 }
 
 impl Files {
     fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            matcher: Nucleo::new(Config::DEFAULT.match_paths(), Arc::new(|| {}), Some(THREADS), 1),
-            walk: Arc::default(),
-            walked_at: None,
-            pattern: String::new(),
+            paths: Vec::new(),
+            changed: Vec::new(),
+            walk: None,
+            used: None,
+            matcher: Matcher::new(Config::DEFAULT.match_paths()),
+            search: Search::default(),
         }
     }
 
@@ -133,20 +152,22 @@ impl Files {
             return None;
         }
         self.refresh();
-        let is_append = query.query.starts_with(&self.pattern);
-        self.matcher.pattern.reparse(0, &query.query, CaseMatching::Smart, Normalization::Smart, is_append);
-        self.pattern.clone_from(&query.query);
+        self.search.change(&query.query, known(&self.paths, self.walk.as_ref()), &mut self.matcher);
+        let began = Instant::now();
         let mut answered_at: Option<Instant> = None;
+        let mut is_matched = false;
         loop {
-            let was_complete = self.walk.is_complete.load(Ordering::Acquire);
-            let status = self.matcher.tick(TICK_MS);
-            let is_complete = was_complete && !status.running;
-            let is_due = answered_at.is_none_or(|at| at.elapsed() >= ANSWER_STEP);
-            let has_any = self.matcher.snapshot().matched_item_count() > 0;
-            if is_complete || is_due && has_any && !status.running {
+            let is_walked = self.take_news(is_matched);
+            let paths = known(&self.paths, self.walk.as_ref());
+            is_matched = self.search.advance(paths, &mut self.matcher);
+            let is_complete = is_walked && is_matched;
+            let is_due = answered_at.map_or_else(
+                || is_matched || began.elapsed() >= FIRST_ANSWER,
+                |at: Instant| at.elapsed() >= ANSWER_STEP,
+            );
+            if is_complete || is_due && !self.search.found.is_empty() {
                 answered_at = Some(Instant::now());
                 if !send(self.best(query), is_complete) {
-                    self.walk.is_cancelled.store(true, Ordering::Release);
                     return None;
                 }
             }
@@ -155,57 +176,64 @@ impl Files {
             }
             match queries.try_recv() {
                 Ok(newer) => return Some(newer),
-                Err(TryRecvError::Disconnected) => {
-                    self.walk.is_cancelled.store(true, Ordering::Release);
-                    return None;
-                }
+                Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
         }
     }
 
-    /// Walks the folder, again if the last walk is too long ago.
+    /// Walks the folder, and again when the user begins another mention after a time.
     fn refresh(&mut self) {
-        let is_complete = self.walk.is_complete.load(Ordering::Acquire);
-        if self.walked_at.is_some_and(|at| !is_complete || at.elapsed() < STALE) {
-            return;
+        let is_fresh = self.used.is_some_and(|at| at.elapsed() < STALE);
+        if self.walk.is_none() && !is_fresh {
+            // A later walk must not slow down matching.
+            let threads = if self.paths.is_empty() { THREADS } else { 1 };
+            self.walk = Walk::start(&self.root, threads);
         }
-        self.matcher.restart(false);
-        self.walk = Arc::default();
-        self.walked_at = Some(Instant::now());
-        let (root, walk, injector) = (self.root.clone(), Arc::clone(&self.walk), self.matcher.injector());
-        let started = thread::Builder::new().name("file-walk".to_owned()).spawn({
-            let walk = Arc::clone(&walk);
-            move || {
-                walk_files(&root, &walk, &injector);
-                walk.is_complete.store(true, Ordering::Release);
+        self.used = Some(Instant::now());
+    }
+
+    /// Takes new paths of a running walk, and may wait for one. Returns whether all are known.
+    fn take_news(&mut self, may_wait: bool) -> bool {
+        let Some(walk) = &mut self.walk else { return true };
+        let mut next = walk.news.recv_timeout(if may_wait { NEWS_STEP } else { Duration::ZERO });
+        for _ in 0..STEP {
+            match next {
+                Ok(News::Path(path)) => walk.paths.push(path),
+                Ok(News::Changed(changed)) => self.changed = changed,
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.used = Some(Instant::now());
+                    if !self.paths.is_empty() {
+                        // The indices of paths have changed.
+                        self.search.restart();
+                    }
+                    self.paths = std::mem::take(&mut walk.paths);
+                    self.walk = None;
+                    return true;
+                }
             }
-        });
-        if started.is_err() {
-            walk.is_complete.store(true, Ordering::Release);
+            next = walk.news.recv_timeout(Duration::ZERO);
         }
+        false
     }
 
     /// The best matches. Files that were mentioned before or changed lately move up; hidden ones are included only if
     /// the query names one.
-    fn best(&self, query: &FileQuery) -> Vec<FoundFile> {
-        let shows_hidden = is_hidden(&query.query);
-        let changed: Vec<String> = {
-            let changed = self.walk.changed.lock().unwrap_or_else(PoisonError::into_inner);
-            changed.iter().map(|(_, path)| path.clone()).collect()
-        };
-        let matched = self.matcher.snapshot().matched_items(..).map(|item| item.data);
-        let shown = matched.filter(|path| shows_hidden || !is_hidden(path));
-        let mut ranked: Vec<(usize, String)> = Vec::new();
+    fn best(&mut self, query: &FileQuery) -> Vec<FoundFile> {
+        let changed = &self.changed;
+        let paths = known(&self.paths, self.walk.as_ref());
+        let shown = self.search.best(paths, &mut self.matcher);
+        let mut ranked: Vec<(usize, &String)> = Vec::new();
         if query.query.is_empty() {
-            let preferred = query.recent.iter().chain(&changed).filter(|path| !is_hidden(path));
+            let preferred = query.recent.iter().chain(changed).filter(|path| !is_hidden(path));
             for path in preferred {
-                if ranked.len() < FOUND_MAX && !ranked.iter().any(|(_, known)| known == path) {
-                    ranked.push((0, path.clone()));
+                if ranked.len() < FOUND_MAX && !ranked.iter().any(|(_, known)| *known == path) {
+                    ranked.push((0, path));
                 }
             }
         }
-        for (rank, path) in shown.take(FOUND_MAX * 4).enumerate() {
+        for (rank, path) in shown.enumerate() {
             let bonus = if query.recent.contains(path) {
                 RECENT_BONUS
             } else if changed.contains(path) {
@@ -213,58 +241,83 @@ impl Files {
             } else {
                 0
             };
-            if !query.query.is_empty() || !ranked.iter().any(|(_, known)| known == path) {
-                ranked.push(((rank + RECENT_BONUS).saturating_sub(bonus), path.clone()));
+            if !query.query.is_empty() || !ranked.iter().any(|(_, known)| *known == path) {
+                ranked.push(((rank + RECENT_BONUS).saturating_sub(bonus), path));
             }
         }
         ranked.sort_by_key(|(rank, _)| *rank);
         ranked.truncate(FOUND_MAX);
-        ranked.into_iter().map(|(_, path)| FoundFile { path }).collect()
+        ranked.into_iter().map(|(_, path)| FoundFile { path: path.clone() }).collect()
     }
 }
 
-impl Drop for Files {
+/// The paths that are known: those of the running walk, if it is the first.
+fn known<'a>(paths: &'a [FilePath], walk: Option<&'a Walk>) -> &'a [FilePath] {
+    if paths.is_empty() { walk.map_or(paths, |walk| &walk.paths) } else { paths }
+}
+
+impl Walk {
+    fn start(root: &Path, threads: usize) -> Option<Self> {
+        let (sender, news) = channel();
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let (root, cancelled) = (root.to_owned(), Arc::clone(&is_cancelled));
+        let run = move || walk_files(&root, threads, &cancelled, &sender);
+        thread::Builder::new().name("file-walk".to_owned()).spawn(run).ok()?;
+        Some(Self { news, is_cancelled, paths: Vec::new() })
+    }
+}
+
+impl Drop for Walk {
     fn drop(&mut self) {
-        self.walk.is_cancelled.store(true, Ordering::Release);
+        self.is_cancelled.store(true, Ordering::Release);
     }
 }
 
-/// Whether a part of the path begins with a dot.
-fn is_hidden(path: &str) -> bool {
-    path.starts_with('.') || path.contains("/.")
-}
-
-fn walk_files(root: &Path, walk: &Walk, injector: &Injector<String>) {
+fn walk_files(root: &Path, threads: usize, is_cancelled: &AtomicBool, news: &Sender<News>) {
     let is_git = |entry: &DirEntry| entry.depth() > 0 && entry.file_name() == ".git";
     let walker = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
-        .threads(THREADS)
+        .threads(threads)
         .filter_entry(move |entry| !is_git(entry))
         .build_parallel();
+    let (sender, files) = channel();
+    let count = AtomicUsize::new(0);
     walker.run(|| {
-        Box::new(|entry| {
-            if walk.is_cancelled.load(Ordering::Relaxed) {
+        let (news, files) = (news.clone(), sender.clone());
+        let count = &count;
+        Box::new(move |entry| {
+            if is_cancelled.load(Ordering::Relaxed) {
                 return WalkState::Quit;
             }
             let Ok(entry) = entry else { return WalkState::Continue };
             let Some(path) = path_of(root, &entry) else { return WalkState::Continue };
-            if walk.count.fetch_add(1, Ordering::Relaxed) >= FILES_MAX {
+            if count.fetch_add(1, Ordering::Relaxed) >= FILES_MAX {
                 return WalkState::Quit;
             }
-            if !path.ends_with('/')
-                && let Some(time) = entry.metadata().ok().and_then(|meta| meta.modified().ok())
-            {
-                note_changed(walk, time, &path);
+            if !path.ends_with('/') {
+                let _ = files.send(entry.into_path());
             }
-            injector.push(path, |path, columns| {
-                if let Some(column) = columns.first_mut() {
-                    *column = Utf32String::from(path.as_str());
-                }
-            });
-            WalkState::Continue
+            match news.send(News::Path(FilePath::new(path))) {
+                Ok(()) => WalkState::Continue,
+                Err(_) => WalkState::Quit,
+            }
         })
     });
+    drop(sender);
+    let mut changed: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for path in files {
+        if is_cancelled.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(time) = path.symlink_metadata().and_then(|meta| meta.modified()) {
+            note_changed(&mut changed, time, path);
+        }
+    }
+    let relative = |path: PathBuf| Some(path.strip_prefix(root).ok()?.to_str()?.to_owned());
+    let changed = changed.into_iter().filter_map(|(_, path)| relative(path)).collect();
+    // If nobody receives it, the finder has ended.
+    let _ = news.send(News::Changed(changed));
 }
 
 /// The path of an entry below the root; `None` for the root and for names that cannot be typed.
@@ -277,13 +330,12 @@ fn path_of(root: &Path, entry: &DirEntry) -> Option<String> {
     Some(if is_folder { format!("{path}/") } else { path.to_owned() })
 }
 
-fn note_changed(walk: &Walk, time: SystemTime, path: &str) {
-    let mut changed = walk.changed.lock().unwrap_or_else(PoisonError::into_inner);
+fn note_changed(changed: &mut Vec<(SystemTime, PathBuf)>, time: SystemTime, path: PathBuf) {
     if changed.len() == CHANGED_MAX && changed.last().is_some_and(|(oldest, _)| time <= *oldest) {
         return;
     }
     let at = changed.partition_point(|(known, _)| *known >= time);
-    changed.insert(at, (time, path.to_owned()));
+    changed.insert(at, (time, path));
     changed.truncate(CHANGED_MAX);
 }
 
@@ -346,7 +398,8 @@ mod tests {
         fn find(&mut self, query: &str, recent: &[&str]) -> Vec<String> {
             let recent = recent.iter().map(|path| (*path).to_owned()).collect();
             let folder = self.folder.path().to_owned();
-            let sent = FileQuery { session: SessionKey(1), folder, query: query.to_owned(), recent };
+            let roots = vec![folder.clone()];
+            let sent = FileQuery { session: SessionKey(1), folder, roots, query: query.to_owned(), recent };
             assert!(self.finder.find(sent));
             loop {
                 match self.events.blocking_recv().unwrap() {

@@ -7,17 +7,18 @@
 //! and labels in a pasted text stay text.
 
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use image::{DynamicImage, ImageFormat, RgbaImage};
 
+use crate::escape;
 use crate::model::{
-    Attachment, AttachmentContent, AttachmentKind, CHANGES, CommandOutput, ContentBlock, DropJob, ExitInfo,
-    LAST_OUTPUT, Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target, attachment_labels,
-    mention_text, mentions, output_number,
+    Attachment, AttachmentContent, AttachmentKind, AttachmentLabel, CHANGES, CommandOutput, ContentBlock,
+    DropJob, ExitInfo, LAST_OUTPUT, Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target,
+    attachment_labels, mention_text, mentions, output_number,
 };
 
 use super::attachments::Attachments;
@@ -29,6 +30,10 @@ use super::{picture, terminals};
 const EMBEDDED_MAX_BYTES: usize = 512 * 1024;
 /// Maximum size of an output; of a longer one the end is sent.
 const OUTPUT_MAX_BYTES: usize = 128 << 10;
+/// Maximum size of a session's transcript; of a longer one the end is sent.
+const SESSION_MAX_BYTES: usize = 128 << 10;
+/// Maximum size of the part before the first prompt of a transcript.
+const TRANSCRIPT_HEAD_MAX_BYTES: usize = 4 << 10;
 /// Maximum number of mentions that are read; further ones stay text.
 const MENTIONS_MAX: usize = 100;
 /// Maximum size of the text with its pasted texts.
@@ -53,15 +58,17 @@ pub fn prepare(job: &PromptJob, home: Option<&Path>, attachments: &Attachments) 
         if known.len() == MENTIONS_MAX {
             break;
         }
-        read(job, &mention, home, &mut prepared);
+        if !read(job, &mention, home, &mut prepared) && job.listed.contains(&mention.path) {
+            prepared.missing.push(mention.path.clone());
+        }
         known.push(mention);
     }
     prepared
 }
 
-/// Sets the text, with pasted texts in place of their labels, and adds the images that labels name.
+/// Sets the text, with pasted texts in place of their labels, and adds the images and sessions that labels name.
 fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut PreparedPrompt) {
-    let mut images = Vec::new();
+    let mut sent = Vec::new();
     let mut at = 0;
     for label in attachment_labels(&job.text) {
         let shown = job.text.get(label.range.clone()).unwrap_or_default();
@@ -87,7 +94,7 @@ fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut Pr
             AttachmentKind::Image => {
                 // The label stays in the text, so that the text can refer to it.
                 prepared.text.push_str(shown);
-                if images.contains(&label.id) {
+                if sent.contains(&label.id) {
                     continue;
                 }
                 match content.and_then(|bytes| encode_image(&bytes)) {
@@ -99,7 +106,22 @@ fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut Pr
                     }
                     Some(image) => prepared.blocks.push(image.block()),
                 }
-                images.push(label.id);
+                sent.push(label.id);
+            }
+            AttachmentKind::Session => {
+                prepared.text.push_str(shown);
+                if sent.contains(&label.id) {
+                    continue;
+                }
+                match content.and_then(|bytes| String::from_utf8(bytes).ok()) {
+                    Some(text) => prepared.blocks.push(session_block(&label, text, job.takes.embedded)),
+                    None => {
+                        let problem =
+                            format!("The content of {shown} is missing. Mention the session again.");
+                        prepared.problems.push(problem);
+                    }
+                }
+                sent.push(label.id);
             }
         }
     }
@@ -161,30 +183,50 @@ pub fn attach_pixels(
     encoded.ok_or("The image in the clipboard cannot be encoded.")?.save(attachments)
 }
 
-/// Adds the file or folder that is mentioned. A mention of nothing that exists is only text.
-fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut PreparedPrompt) {
+/// Adds what is mentioned, or the problem with it. Returns whether it exists; a mention of nothing is only text.
+fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut PreparedPrompt) -> bool {
+    match content_of(job, mention, home) {
+        None => return false,
+        Some(Ok(block)) => prepared.blocks.push(block),
+        Some(Err(problem)) => prepared.problems.push(problem),
+    }
+    true
+}
+
+/// What is mentioned, or the problem with it; `None` if nothing like that exists.
+fn content_of(
+    job: &PromptJob,
+    mention: &Mention,
+    home: Option<&Path>,
+) -> Option<Result<ContentBlock, String>> {
     if mention.lines.is_none() {
         if let Some(output) = job.outputs.iter().find(|output| output.name == mention.path) {
-            return prepared.blocks.push(output_block(output));
+            return Some(Ok(output_block(output)));
         }
         if let Some(number) = output_number(&mention.path) {
-            return prepared.problems.push(format!("The output of command {number} is not available."));
+            return Some(Err(format!("The output of command {number} is not available.")));
         }
     }
-    let Some(folder) = &job.folder else { return };
+    let folder = job.folder.as_ref()?;
     if mention.path == CHANGES && mention.lines.is_none() {
         match git::changes(folder) {
-            Ok(Some(diff)) => return prepared.blocks.push(diff_block(&diff)),
+            Ok(Some(diff)) => return Some(Ok(diff_block(&diff))),
             Ok(None) => {}
-            Err(why) => return prepared.problems.push(format!("The changes could not be read: {why}.")),
+            Err(why) => return Some(Err(format!("The changes could not be read: {why}."))),
         }
     }
     let path = match (mention.path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => folder.join(&mention.path),
     };
-    let found = read_mentioned(&path, &job.roots, READ_MAX_BYTES);
-    let Some(Mentioned { real, is_inside, content }) = found else { return };
+    let Mentioned { real, is_inside, content } = read_mentioned(&path, &job.roots, READ_MAX_BYTES)?;
+    if !is_inside && is_written_inside(&mention.path) {
+        let target = mention_text(&escape::visible(&real.to_string_lossy()));
+        let path = &mention.path;
+        return Some(Err(format!(
+            "{path} is a link out of the session's folders. Write {target} to send a link to its target."
+        )));
+    }
     let name = mention.path.trim_end_matches('/');
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name).to_owned();
     let link = |size_bytes| {
@@ -194,40 +236,110 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
             size_bytes,
             ..ResourceLink::default()
         };
-        ContentBlock::ResourceLink(link)
+        Some(Ok(ContentBlock::ResourceLink(link)))
     };
     let bytes = match content {
-        MentionedContent::Folder => return prepared.blocks.push(link(None)),
-        MentionedContent::Large { size_bytes } => return prepared.blocks.push(link(Some(size_bytes))),
+        MentionedContent::Folder => return link(None),
+        MentionedContent::Large { size_bytes } => return link(Some(size_bytes)),
         MentionedContent::File(bytes) => bytes,
     };
     let size_bytes = Some(bytes.len() as u64);
     if !is_inside {
-        return prepared.blocks.push(link(size_bytes));
+        return link(size_bytes);
     }
     if image_format(&bytes).is_some() {
-        if !job.takes.images {
-            prepared.problems.push(format!("The agent does not accept images: {}", mention.path));
+        return Some(if !job.takes.images {
+            Err(format!("The agent does not accept images: {}", mention.path))
         } else if let Some(image) = encode_image(&bytes) {
-            prepared.blocks.push(image.block());
+            Ok(image.block())
         } else {
-            prepared.problems.push(format!("Not a valid image: {}", mention.path));
-        }
-        return;
+            Err(format!("Not a valid image: {}", mention.path))
+        });
     }
     if let Some(mime_type) = audio_type(&bytes).filter(|_| job.takes.audio) {
         let data = BASE64_STANDARD.encode(&bytes).into();
-        return prepared.blocks.push(ContentBlock::Audio { data, mime_type: mime_type.to_owned() });
+        return Some(Ok(ContentBlock::Audio { data, mime_type: mime_type.to_owned() }));
     }
-    let text = String::from_utf8(bytes).ok().map(|text| lines_of(text, mention));
-    match text.filter(|text| job.takes.embedded && text.len() <= EMBEDDED_MAX_BYTES && !text.contains('\0')) {
-        Some(text) => prepared.blocks.push(ContentBlock::Resource {
-            uri: uri(&real, mention),
-            mime_type: Some("text/plain".to_owned()),
-            body: ResourceBody::Text(text),
-        }),
-        None => prepared.blocks.push(link(size_bytes)),
+    let Some(text) = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) else {
+        return link(size_bytes);
+    };
+    let count = text.lines().count();
+    if let Some(first) =
+        mention.lines.as_ref().map(|lines| *lines.start() as usize).filter(|first| *first > count)
+    {
+        return Some(Err(format!("{} has {count} lines, not {first}.", mention.path)));
     }
+    let text = lines_of(text, mention);
+    if !job.takes.embedded || text.len() > EMBEDDED_MAX_BYTES {
+        return link(size_bytes);
+    }
+    Some(Ok(ContentBlock::Resource {
+        uri: uri(&real, mention),
+        mime_type: Some("text/plain".to_owned()),
+        body: ResourceBody::Text(text),
+    }))
+}
+
+/// Whether a path as written does not lead out of the session's folder.
+fn is_written_inside(path: &str) -> bool {
+    let mut depth = 0_usize;
+    !path.starts_with("~/")
+        && Path::new(path).components().all(|part| match part {
+            Component::Normal(_) => {
+                depth += 1;
+                true
+            }
+            Component::CurDir => true,
+            Component::ParentDir => {
+                let is_inside = depth > 0;
+                depth = depth.saturating_sub(1);
+                is_inside
+            }
+            Component::RootDir | Component::Prefix(_) => false,
+        })
+}
+
+/// The transcript of a session, as an embedded file or as text.
+fn session_block(label: &AttachmentLabel, text: String, is_embedded: bool) -> ContentBlock {
+    if is_embedded {
+        // No file has this address: the file with the transcript is outside of the session's folders.
+        let uri = format!("parlor:session/{}.md", label.id);
+        let mime_type = Some("text/markdown".to_owned());
+        return ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) };
+    }
+    ContentBlock::Text(fenced(
+        &format!("Transcript of the session “{}”:", label.name),
+        "markdown",
+        text.trim_end(),
+    ))
+}
+
+/// Saves the transcript of a session as an attachment and returns the label. Of a long one, the start is omitted. Blocks
+/// on the disk.
+pub fn attach_session(name: &str, transcript: String, attachments: &Attachments) -> Result<String, String> {
+    let size_bytes = transcript.len();
+    let text = end_of(transcript);
+    let content = AttachmentContent::Session { name: name.to_owned(), text: text.into(), size_bytes };
+    let attachment = Attachment::new(content);
+    attachments.save(&attachment).map_err(|error| format!("Could not save the transcript: {error}."))?;
+    Ok(attachment.label())
+}
+
+/// The head and the end of a transcript that is too long.
+fn end_of(transcript: String) -> String {
+    if transcript.len() <= SESSION_MAX_BYTES {
+        return transcript;
+    }
+    let head = transcript.find("\n## ").filter(|bytes| *bytes <= TRANSCRIPT_HEAD_MAX_BYTES);
+    let mut head = head.and_then(|end| transcript.get(..end)).unwrap_or_default().trim_end().to_owned();
+    head.push_str("\n\n*The start of this transcript is omitted.*\n");
+    let least = transcript.len() - SESSION_MAX_BYTES.saturating_sub(head.len());
+    let start = (least..transcript.len()).find(|at| transcript.is_char_boundary(*at)).unwrap_or(least);
+    let end = transcript.get(start..).unwrap_or_default();
+    // A whole turn, or at least a whole line.
+    let turn = end.find("\n## Prompt\n").filter(|at| *at < SESSION_MAX_BYTES / 2);
+    let whole = turn.or_else(|| end.find('\n')).and_then(|at| end.get(at..)).unwrap_or(end);
+    head + whole
 }
 
 /// The output of a command, as text.

@@ -39,7 +39,7 @@ pub use read::ListFilter;
 pub use recorder::Recorder;
 pub use rows::{SessionRow, SessionState};
 pub use search::{Hit, Search};
-pub use serve::Export;
+pub use serve::{Export, Transcript};
 
 #[cfg(test)]
 mod tests;

@@ -336,6 +336,7 @@ mod tests {
                 roots: Vec::new(),
                 takes: PromptTakes::default(),
                 outputs: Vec::new(),
+                listed: Vec::new(),
                 template: Some(call),
             };
             self.locations.resolve(job).map(|job| job.text)

@@ -432,8 +432,11 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
         buf.blank(row, style);
         let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
         let sign = match offer.kind {
-            CompletionKind::File | CompletionKind::Review => "",
-            CompletionKind::Output => "@",
+            CompletionKind::File
+            | CompletionKind::Review
+            | CompletionKind::Symbol
+            | CompletionKind::Session => "",
+            CompletionKind::Output | CompletionKind::Group => "@",
             CompletionKind::Agent | CompletionKind::Own | CompletionKind::Template(_) => "/",
         };
         let label = text::truncate(&format!("{sign}{}", text::one_line(&offer.name)), labels);

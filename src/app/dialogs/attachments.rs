@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::{obstacle, say};
 use crate::app::{Conn, Effect, State, ViewCommand};
-use crate::model::{Action, AttachmentKind, DropJob, SessionKey, attachment_labels};
+use crate::model::{Action, AttachmentKind, DropJob, SessionAttachJob, SessionKey, attachment_labels};
 
 /// Handles an action on attachments. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -56,15 +56,40 @@ pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, Strin
         Ok(labels) => labels,
         Err(why) => return say(state, why, fx),
     };
-    let Some(session) = state.sessions.get(&job.session) else { return };
+    if let Some(session) = state.sessions.get_mut(&job.session) {
+        session.prompts.note_mentions(&labels);
+    }
+    replace_text(state, job.session, job.at, &job.text, &labels, fx);
+}
+
+/// The transcript of a session was saved: replaces the mention by its label, if the draft still contains it.
+pub fn on_session_attached(
+    state: &mut State,
+    job: &SessionAttachJob,
+    label: Result<String, String>,
+    fx: &mut Vec<Effect>,
+) {
+    state.user.attaching = state.user.attaching.filter(|key| *key != job.session);
+    match label {
+        Ok(label) => replace_text(state, job.session, job.at, &job.text, &label, fx),
+        Err(why) => say(state, why, fx),
+    }
+}
+
+/// Replaces a text that was at this byte of the draft, if the draft still contains it.
+fn replace_text(
+    state: &mut State,
+    key: SessionKey,
+    at: usize,
+    text: &str,
+    labels: &str,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get(&key) else { return };
     let draft = &session.draft;
-    let start = if draft.get(job.at..).is_some_and(|rest| rest.starts_with(&job.text)) {
-        Some(job.at)
-    } else {
-        draft.rfind(&job.text)
-    };
-    if let Some(start) = start {
-        replace(state, job.session, start..start + job.text.len(), &labels, fx);
+    let is_there = draft.get(at..).is_some_and(|rest| rest.starts_with(text));
+    if let Some(start) = if is_there { Some(at) } else { draft.rfind(text) } {
+        replace(state, key, start..start + text.len(), labels, fx);
     }
 }
 

@@ -26,6 +26,15 @@ pub struct Completion {
     /// The hint for its argument; `None` if it takes none.
     pub hint: Option<String>,
     pub kind: CompletionKind,
+    /// The mention of a symbol, or the store's id of a session; empty for others.
+    pub target: String,
+}
+
+impl Completion {
+    /// A completion without a hint and target.
+    pub(super) fn new(name: String, description: String, kind: CompletionKind) -> Self {
+        Self { name, description, hint: None, kind, target: String::new() }
+    }
 }
 
 /// What a completion inserts.
@@ -41,6 +50,12 @@ pub enum CompletionKind {
     File,
     /// The output of a command, or the changes since the last commit.
     Output,
+    /// A symbol of the tags file.
+    Symbol,
+    /// A saved session.
+    Session,
+    /// The prefix that lists symbols or sessions.
+    Group,
 }
 
 impl CompletionKind {
@@ -54,7 +69,13 @@ impl CompletionKind {
         match self {
             Self::Own => Some(OWN_PREFIX),
             Self::Template(source) => Some(source.prefix()),
-            Self::Agent | Self::Review | Self::File | Self::Output => None,
+            Self::Agent
+            | Self::Review
+            | Self::File
+            | Self::Output
+            | Self::Symbol
+            | Self::Session
+            | Self::Group => None,
         }
     }
 }
@@ -257,6 +278,9 @@ fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<
 /// prompt returns to its place in the queue.
 fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
+    if state.user.attaching == Some(session.key) {
+        return say(state, "Reading the mentioned session. Send the prompt when it is attached.", fx);
+    }
     if session.prompts.editing().is_some() {
         if is_completed_by_enter(state) {
             complete(state, fx);
@@ -372,8 +396,8 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     }
     let chosen = offered.swap_remove(position);
     match chosen.kind {
-        CompletionKind::File | CompletionKind::Output => return mentions::insert(state, &chosen.name, fx),
         CompletionKind::Review => return templates::review(state),
+        kind if !kind.is_command() => return mentions::insert(state, chosen, fx),
         _ => {}
     }
     let blank = if chosen.hint.is_some() { " " } else { "" };

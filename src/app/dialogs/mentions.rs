@@ -1,19 +1,27 @@
-//! Mentions in the draft, and paths as arguments of slash commands: the list of files, outputs and changes, and
-//! inserting one.
+//! Mentions in the draft, and paths as arguments of slash commands: the list of files, symbols, sessions, outputs and
+//! changes, and inserting one.
+//!
+//! Symbols and sessions are listed below the first files if they match, and alone after `symbol:` and `session:`.
 
 use std::ops::Range;
+use std::path::Path;
 
 use super::{Completion, CompletionKind};
 use crate::app::state::fuzzy;
 use crate::app::state::session::KnownOutput;
 use crate::app::{Effect, MentionList, Session, State, ViewCommand};
 use crate::model::{
-    CHANGES, FileQuery, FoundFile, LAST_OUTPUT, SessionKey, argument_text, mention_text, mentions,
-    output_name, output_number, typed_argument, typed_mention,
+    CHANGES, FileQuery, FoundFile, FoundSymbol, LAST_OUTPUT, MentionedSession, SESSIONS, SYMBOLS,
+    SessionAttachJob, SessionKey, StoreJob, argument_text, mention_text, mentions, output_name,
+    output_number, symbol_name, typed_argument, typed_mention,
 };
 
 /// Number of files that are offered before anything else while the query is short.
 const FILES_BEFORE_OTHERS: usize = 3;
+
+/// Maximum number of symbols and of sessions that are offered below files.
+const SYMBOLS_BELOW_FILES: usize = 3;
+const SESSIONS_BELOW_FILES: usize = 2;
 
 /// Maximum number of outputs that are offered by number.
 const MOST_OUTPUTS: usize = 20;
@@ -38,12 +46,19 @@ fn look_up(
     fx: &mut Vec<Effect>,
 ) {
     let former = state.user.mention.take();
-    let Some((range, query)) = typed else { return };
-    let Some(session) = state.active_session() else { return };
-    if session.parent.is_some() {
+    let Some(session) = state.sessions.get_mut(&state.active).filter(|session| session.parent.is_none())
+    else {
         return;
+    };
+    // A listed file that was typed completely counts as chosen.
+    if let Some(list) = former.as_ref().filter(|list| list.session == session.key)
+        && list.found.iter().any(|file| file.path == list.query)
+    {
+        session.prompts.mentioned(&list.query);
     }
+    let Some((range, query)) = typed else { return };
     let list = former.filter(|list| list.session == session.key && list.is_argument == is_argument);
+    let is_new = list.is_none();
     let list = list.unwrap_or_else(|| MentionList {
         is_argument,
         session: session.key,
@@ -55,9 +70,13 @@ fn look_up(
         fx.push(Effect::FindFiles(FileQuery {
             session: session.key,
             folder: session.workspace.cwd.clone(),
+            roots: session.workspace.roots(),
             query: query.clone(),
             recent: list.recent.clone(),
         }));
+    }
+    if is_new && !is_argument {
+        fx.push(Effect::Store(StoreJob::Mentionable { folder: session.workspace.cwd.clone() }));
     }
     state.user.mention = Some(MentionList { range, query, ..list });
     state.user.completion = 0;
@@ -73,6 +92,35 @@ pub fn on_found(state: &mut State, session: SessionKey, query: String, files: Ve
     }
 }
 
+/// Symbols were found for the mention.
+pub fn on_symbols_found(
+    state: &mut State,
+    session: SessionKey,
+    query: String,
+    symbols: Vec<FoundSymbol>,
+    has_tags: bool,
+) {
+    if state.active == session
+        && let Some(list) = &mut state.user.mention
+        && list.query == query
+    {
+        (list.symbols, list.symbols_for, list.has_tags) = (symbols, query, has_tags);
+    }
+}
+
+/// The saved sessions of a folder were listed. The session of the draft is left out.
+pub fn on_mentionable(state: &mut State, folder: &Path, mut sessions: Vec<MentionedSession>) {
+    let Some(session) = state.sessions.get(&state.active).filter(|session| session.workspace.cwd == folder)
+    else {
+        return;
+    };
+    if let Some(list) = &mut state.user.mention {
+        let own = session.recorder.kept_as();
+        sessions.retain(|saved| Some(saved.uid.as_str()) != own);
+        list.sessions = sessions;
+    }
+}
+
 /// The mention that is being typed, if the draft still has it.
 pub fn current(state: &State) -> Option<&MentionList> {
     let session = state.active_session()?;
@@ -85,14 +133,14 @@ pub fn current(state: &State) -> Option<&MentionList> {
     state.user.mention.as_ref().filter(is_current)
 }
 
-/// The files that match the mention, best first, with the outputs and changes that do.
+/// The files that match the mention, best first, with everything else that does.
 pub fn completions(state: &State) -> Option<Vec<Completion>> {
     let list = current(state)?;
     let session = state.active_session()?;
     let offer = |file: &FoundFile| {
         let name = &file.path;
         let name = if is_reserved(name) && !list.is_argument { format!("./{name}") } else { name.clone() };
-        Completion { name, description: String::new(), hint: None, kind: CompletionKind::File }
+        Completion::new(name, String::new(), CompletionKind::File)
     };
     let mut offered: Vec<Completion> = if list.found_for == list.query {
         list.found.iter().map(offer).collect()
@@ -102,28 +150,87 @@ pub fn completions(state: &State) -> Option<Vec<Completion>> {
         let positions = fuzzy::rank(&list.query, rows);
         positions.into_iter().filter_map(|position| list.found.get(position)).map(offer).collect()
     };
-    if !list.is_argument {
-        // Short queries are for files.
-        let at = if list.query.len() < 2 { offered.len().min(FILES_BEFORE_OTHERS) } else { 0 };
-        offered.splice(at..at, others(session, &list.query));
+    if list.is_argument {
+        return Some(offered);
     }
+    if let Some(words) = list.query.strip_prefix(SESSIONS) {
+        let rows = list.sessions.iter().map(|saved| (saved.name.as_str(), ""));
+        let ranked = fuzzy::rank(words, rows).into_iter().filter_map(|at| list.sessions.get(at));
+        return Some(ranked.map(session_offer).collect());
+    }
+    let mut symbols = symbols(list);
+    if list.query.starts_with(SYMBOLS) {
+        return Some(symbols.collect());
+    }
+    let first = offered.len().min(FILES_BEFORE_OTHERS);
+    let best = symbols.by_ref().take(SYMBOLS_BELOW_FILES);
+    let below: Vec<Completion> = best.chain(sessions_below(list)).chain(groups(list)).collect();
+    offered.extend(symbols);
+    offered.splice(first..first, below);
+    // Short queries are for files.
+    let at = if list.query.len() < 2 { first } else { 0 };
+    offered.splice(at..at, others(session, &list.query));
     Some(offered)
 }
 
-/// What can be mentioned besides files: outputs of commands, and the changes since the last commit.
+/// The symbols that match the mention, best first. Until the answer is there, the former ones are filtered.
+fn symbols(list: &MentionList) -> impl Iterator<Item = Completion> {
+    let name = symbol_name(&list.query).unwrap_or_default();
+    let is_answer = list.symbols_for == list.query;
+    let rows = list.symbols.iter().map(|symbol| (symbol.name.as_str(), ""));
+    let ranked = if is_answer { (0..list.symbols.len()).collect() } else { fuzzy::rank(name, rows) };
+    ranked.into_iter().filter_map(|at| list.symbols.get(at)).map(|symbol| {
+        let mut location = symbol.path.clone();
+        let mut mention = mention_text(&symbol.path);
+        if let Some(lines) = &symbol.lines {
+            let (first, last) = (lines.start(), lines.end());
+            let range = if first == last { format!(":{first}") } else { format!(":{first}-{last}") };
+            location.push_str(&format!(":{first}"));
+            mention.push_str(&range);
+        }
+        let kind = if symbol.kind.is_empty() { "symbol" } else { &symbol.kind };
+        let offer =
+            Completion::new(symbol.name.clone(), format!("{kind}  {location}"), CompletionKind::Symbol);
+        Completion { target: mention, ..offer }
+    })
+}
+
+/// The sessions whose name contains the query, if that is not short.
+fn sessions_below(list: &MentionList) -> impl Iterator<Item = Completion> {
+    let words = list.query.to_lowercase();
+    let is_match =
+        move |saved: &&MentionedSession| words.len() > 2 && saved.name.to_lowercase().contains(&words);
+    list.sessions.iter().filter(is_match).take(SESSIONS_BELOW_FILES).map(session_offer)
+}
+
+fn session_offer(saved: &MentionedSession) -> Completion {
+    let description = format!("session  {}, {}", saved.when, saved.agent);
+    let offer = Completion::new(saved.name.clone(), description, CompletionKind::Session);
+    Completion { target: saved.uid.clone(), ..offer }
+}
+
+/// The prefixes that list sessions or symbols, if there are any.
+fn groups(list: &MentionList) -> impl Iterator<Item = Completion> {
+    let all = [
+        (SYMBOLS, "a symbol of the tags file", list.has_tags),
+        (SESSIONS, "another session of this folder", !list.sessions.is_empty()),
+    ];
+    let offered = all.into_iter().filter(|(name, _, has_any)| *has_any && name.starts_with(&list.query));
+    offered.map(|(name, about, _)| Completion::new(name.to_owned(), about.to_owned(), CompletionKind::Group))
+}
+
+/// What can be mentioned besides files and symbols: outputs of commands, and the changes since the last commit.
 fn others(session: &Session, query: &str) -> Vec<Completion> {
     let output = |name: String, known: &KnownOutput<'_>| {
         let state = if known.exit.is_none() { "running, " } else { "" };
         let size = known.output.len().div_ceil(1024);
         let description = format!("output of {} ({state}{size} KiB)", known.command);
-        Completion { name, description, hint: None, kind: CompletionKind::Output }
+        Completion::new(name, description, CompletionKind::Output)
     };
     let last = session.last_output().map(|known| output(LAST_OUTPUT.to_owned(), &known));
-    let changes = session.git.as_ref().filter(|_| session.workspace.far.is_none()).map(|_| Completion {
-        name: CHANGES.to_owned(),
-        description: "changes since the last commit".to_owned(),
-        hint: None,
-        kind: CompletionKind::Output,
+    let changes = session.git.as_ref().filter(|_| session.workspace.far.is_none()).map(|_| {
+        let description = "changes since the last commit".to_owned();
+        Completion::new(CHANGES.to_owned(), description, CompletionKind::Output)
     });
     let numbered = query.starts_with('!').then(|| {
         let mut numbers: Vec<u32> = session.terminals.values().filter_map(|view| view.number).collect();
@@ -135,23 +242,39 @@ fn others(session: &Session, query: &str) -> Vec<Completion> {
     all.filter(|offer| offer.name.starts_with(query)).collect()
 }
 
-/// Replaces the typed mention by the chosen file. A folder stays open for its files.
-pub fn insert(state: &mut State, path: &str, fx: &mut Vec<Effect>) {
+/// Replaces the typed mention by the chosen one. A folder stays open for its files, and a group for its entries. The
+/// transcript of a session is read first.
+pub fn insert(state: &mut State, chosen: Completion, fx: &mut Vec<Effect>) {
     let Some(list) = current(state) else { return };
     let (range, is_argument) = (list.range.clone(), list.is_argument);
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Completion { name: path, target, kind, .. } = chosen;
+    if kind == CompletionKind::Session {
+        let text = session.draft.get(range.clone()).unwrap_or_default().to_owned();
+        let job = SessionAttachJob { session: session.key, text, at: range.start, uid: target, name: path };
+        state.user.attaching = Some(session.key);
+        state.user.mention = None;
+        return fx.push(Effect::AttachSession(job));
+    }
     let is_folder = path.ends_with('/');
-    let mut text = if is_argument { argument_text(path) } else { mention_text(path) };
+    let stays_open = is_folder || kind == CompletionKind::Group;
+    let mut text = match kind {
+        CompletionKind::Group => format!("@{path}"),
+        CompletionKind::Symbol => target,
+        _ if is_argument => argument_text(&path),
+        _ => mention_text(&path),
+    };
     if is_folder && text.ends_with('"') {
         text.pop();
     }
     let rest = session.draft.get(range.end..).unwrap_or_default();
-    if !is_folder && !rest.starts_with(char::is_whitespace) {
+    if !stays_open && !rest.starts_with(char::is_whitespace) {
         text.push(' ');
     }
     session.draft.replace_range(range.clone(), &text);
+    session.prompts.note_mentions(&text);
     fx.push(Effect::View(ViewCommand::ReplaceInDraft(range.clone(), text.clone())));
-    let typed = is_folder.then(|| (range.start..range.start + text.len(), path.to_owned()));
+    let typed = stays_open.then(|| (range.start..range.start + text.len(), path));
     look_up(state, typed, is_argument, fx);
 }
 

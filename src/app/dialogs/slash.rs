@@ -32,6 +32,7 @@ impl Offer<'_> {
             description: self.kind.prefix().map_or(about, |prefix| format!("{prefix}: {}", self.about)),
             hint: self.hint.map(str::to_owned),
             kind: self.kind,
+            target: String::new(),
         }
     }
 }
@@ -135,12 +136,7 @@ fn review(session: &Session, typed: &str) -> Option<Completion> {
         1 => "project: 1 new or changed template".to_owned(),
         count => format!("project: {count} new or changed templates"),
     };
-    is_meant.then(|| Completion {
-        name: "Review templates".to_owned(),
-        description,
-        hint: None,
-        kind: CompletionKind::Review,
-    })
+    is_meant.then(|| Completion::new("Review templates".to_owned(), description, CompletionKind::Review))
 }
 
 /// The command of parlor that a prompt consists of, and the filter of the list it opens.

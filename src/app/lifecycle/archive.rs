@@ -128,7 +128,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
             on_dialog_news(state, news, now);
         }
         // `update` passes these to the dialogs.
-        StoreNews::Prompts { .. } => {}
+        StoreNews::Prompts { .. } | StoreNews::Mentionable { .. } => {}
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
         StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
         StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),

@@ -15,8 +15,8 @@ use crate::model::{
 
 use super::chosen::ReportedSettings;
 use super::{
-    auth, call, chosen, close, conn, handover, history, requests, servers, tabs, titles, turn, unstable,
-    unsupported, updates,
+    auth, call, chosen, close, conn, handover, history, prompt, requests, servers, tabs, titles, turn,
+    unstable, unsupported, updates,
 };
 use crate::app::recording::recorder;
 use crate::app::session::{clear, paging, record, replay_reconcile, settings};
@@ -321,6 +321,8 @@ pub(in crate::app) fn clear_agent_state(state: &mut State, key: SessionKey) {
         session.usage = None;
         session.plans.clear();
         session.prompts.set_unsent(None);
+        session.prompts.expect_commands_until(None);
+        session.prompts.stop_waiting_for_commands();
         session.resume.clear_agent_state();
         session.settings.clear_agent_state();
         session.index.forget_subagents();
@@ -428,6 +430,7 @@ fn finish(
         record::say(session, "The agent restored this conversation.".to_owned(), None);
     }
     session.phase = SessionPhase::Ready;
+    session.prompts.expect_commands_until(session.commands.is_empty().then(|| now + prompt::COMMANDS_LIMIT));
     settings::agree(session);
     let folder = session.workspace.cwd.clone();
     if let Some(id) = session.id.clone() {

@@ -11,8 +11,9 @@ use crate::app::session::access;
 use crate::app::state::lookup;
 use crate::app::{Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT, SessionKey,
-    TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions, output_name, output_number,
+    Access, AccessOutcome, AccessRecord, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT, Mention,
+    SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions, output_name,
+    output_number,
 };
 
 /// The size of a terminal before that of the screen is known.
@@ -250,10 +251,11 @@ pub(super) fn unfinished(state: &State, key: SessionKey, text: &str) -> Option<S
     Some(format!("Not sent: {known} is still running."))
 }
 
-/// The outputs that a prompt mentions.
-pub(super) fn outputs(session: &Session, text: &str) -> Vec<CommandOutput> {
+/// The outputs that a prompt mentions. A template may mention the last one.
+pub(super) fn outputs(session: &Session, text: &str, has_template: bool) -> Vec<CommandOutput> {
     let mut outputs: Vec<CommandOutput> = Vec::new();
-    for (_, mention) in mentions(text) {
+    let of_template = has_template.then(|| Mention { path: LAST_OUTPUT.to_owned(), lines: None });
+    for mention in mentions(text).into_iter().map(|(_, mention)| mention).chain(of_template) {
         if mention.lines.is_some() || outputs.iter().any(|known| known.name == mention.path) {
             continue;
         }

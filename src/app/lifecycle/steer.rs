@@ -50,13 +50,13 @@ pub(in crate::app) fn on_prepared(
         return;
     }
     let Some(Preparing { text, .. }) = session.prompts.take_preparing() else { return };
-    if prepared.problems.is_empty() {
-        send(state, key, text, prepared, fx);
-    } else {
+    if let Some(why) = prompt::obstacle(session, &prepared) {
         if let Some(template) = prepared.unreviewed.map(Box::new).filter(|_| !state.setup.is_plain) {
             state.ui_requests.push(UiRequest::ReviewTemplates(key, template));
         }
-        call::flash(state, format!("Not sent. {}", prepared.problems.join(" ")), fx);
+        call::flash(state, why, fx);
+    } else {
+        send(state, key, text, prepared, fx);
     }
     go_on(state, key, now, fx);
 }

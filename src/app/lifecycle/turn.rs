@@ -151,6 +151,14 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
     }
 }
 
+/// The agent's commands or the templates were listed, or the time for that is over: sends the prompt that waits for them.
+pub(in crate::app) fn on_commands(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.prompts.stop_waiting_for_commands() {
+        go_on(state, key, now, fx);
+    }
+}
+
 /// Sends a queued prompt next, and cancels the running turn. The others keep their order.
 pub fn send_now(state: &mut State, key: SessionKey, position: usize, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -197,6 +205,17 @@ fn begin(
         open::start_over(state, key, now, fx);
         // The queue is still that of this session if it had nothing to clear.
         send_next(state, key, now, fx);
+        return;
+    }
+    if prompt::waits_for_commands(state, key, &text, now, fx) {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            if shows_item {
+                session.queue.push_front(text);
+                session.prompts.send_when_ready(true);
+            } else {
+                session.prompts.set_unsent(Some(text));
+            }
+        }
         return;
     }
     if let Some(why) = shell::unfinished(state, key, &text) {
@@ -275,15 +294,14 @@ pub(in crate::app) fn on_prepared(
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(Preparing { text, shows_item, .. }) = session.prompts.take_preparing() else { return };
-    if !prepared.problems.is_empty() {
-        let mut problems = prepared.problems.join(" ");
+    if let Some(mut why) = prompt::obstacle(session, &prepared) {
         prompt::give_back(state, key, text, fx);
         match prepared.unreviewed.map(Box::new) {
-            Some(_) if state.setup.is_plain => problems += " Start parlor without --plain to review it.",
+            Some(_) if state.setup.is_plain => why += " Start parlor without --plain to review it.",
             Some(template) => state.ui_requests.push(UiRequest::ReviewTemplates(key, template)),
             None => {}
         }
-        call::flash(state, format!("Not sent. {problems}"), fx);
+        call::flash(state, why, fx);
     } else if session.can_prompt() {
         begin_prepared(state, key, text, prepared, shows_item, now, fx);
     } else {
@@ -387,7 +405,7 @@ pub(in crate::app) fn on_reply(
             }
             end(state, key, Ending::Failed(fault, texts::error_text(&error)), now, fx);
             if fault == FaultKind::Unsent {
-                restore_draft(state, key, text, fx);
+                prompt::restore_draft(state, key, text, fx);
             }
         }
     }
@@ -410,7 +428,7 @@ fn on_session_gone(
     if is_second {
         let message = format!("The agent no longer has this session: {message}");
         end(state, key, Ending::Failed(FaultKind::Agent, message), now, fx);
-        restore_draft(state, key, text, fx);
+        prompt::restore_draft(state, key, text, fx);
     } else {
         end(state, key, Ending::Failed(FaultKind::Gone, message.to_owned()), now, fx);
         if let Some(session) = state.sessions.get_mut(&key) {
@@ -442,18 +460,6 @@ fn on_auth_needed(
         session.prompts.set_unsent(Some(text));
     }
     auth::need_sign_in(state, conn, key, message, now, fx);
-}
-
-/// Restores a prompt that was not processed to an empty composer.
-fn restore_draft(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
-    if let Some(session) = state.sessions.get_mut(&key)
-        && session.draft.is_empty()
-    {
-        session.draft.clone_from(&text);
-        if key == state.active {
-            fx.push(Effect::View(ViewCommand::SetDraft(text)));
-        }
-    }
 }
 
 /// Ends the running turn.

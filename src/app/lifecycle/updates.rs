@@ -152,7 +152,11 @@ pub(in crate::app) fn apply(
         if session.transcript.next_id() > next {
             paging::on_pushed(session, next);
         }
+        let lists_commands = matches!(record, Record::Update(SessionUpdate::Commands(_)));
         record::note(session, record);
+        if lists_commands {
+            turn::on_commands(state, key, now, fx);
+        }
     }
 }
 

@@ -45,7 +45,10 @@ pub(in crate::app) fn apply_here(
         }
         SessionUpdate::Plan(plan) => on_plan(session, plan),
         SessionUpdate::PlanRemoved(id) => remove_plan(session, Some(&id)),
-        SessionUpdate::Commands(commands) => session.commands = commands,
+        SessionUpdate::Commands(commands) => {
+            session.commands = commands;
+            session.prompts.expect_commands_until(None);
+        }
         SessionUpdate::Mode(mode) => on_mode(session, mode),
         SessionUpdate::Model(model) => on_model(session, model),
         SessionUpdate::Options(options) => {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyJob, DropJob, FileJob,
-    FileQuery, LocateJob, Location, Note, PromptJob, SessionKey, StoreJob, StoredGrant, TerminalJob,
+    FileQuery, LocateJob, Location, Note, PromptJob, SessionAttachJob, SessionKey, StoreJob, StoredGrant,
+    TerminalJob,
 };
 
 /// A side effect.
@@ -46,6 +47,8 @@ pub enum Effect {
     View(ViewCommand),
     /// Finds files for a mention; reported as `ServiceEvent::FilesFound`.
     FindFiles(FileQuery),
+    /// Attaches the transcript of a session to a draft; reported as `ServiceEvent::SessionAttached`.
+    AttachSession(SessionAttachJob),
     /// Reads what a prompt refers to; reported as `ServiceEvent::PromptPrepared`.
     PreparePrompt(PromptJob),
     /// Saves a pasted text.
@@ -192,6 +195,8 @@ pub enum TimerId {
     SettingOverdue(SessionKey),
     /// Checks whether the keys have paused that were typed into a terminal whose command has ended.
     TypedInto(SessionKey),
+    /// The time for an agent to list its commands is over.
+    Commands(SessionKey),
 }
 
 /// A command to the view, which owns scrolling and the composer.

@@ -19,8 +19,9 @@ use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundFile, FoundPrompt, Grant,
-    GrantScope, ItemId, Location, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundFile, FoundPrompt,
+    FoundSymbol, Grant, GrantScope, ItemId, Location, MentionedSession, ProviderRequest, RequestId,
+    SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -486,6 +487,8 @@ pub struct UserView {
     pub dismissed: Option<String>,
     /// The mention of a file that is being typed.
     pub mention: Option<MentionList>,
+    /// The session whose draft gets a transcript that is being read.
+    pub attaching: Option<SessionKey>,
     /// The cursor's byte in the draft, when an action last depended on it.
     pub cursor: usize,
     /// Partly filled forms of open requests of sessions that are not active.
@@ -496,7 +499,7 @@ pub struct UserView {
     pub former_tab: Option<SessionKey>,
 }
 
-/// A mention that is being typed, and the files that match it.
+/// A mention that is being typed, with the files, symbols and sessions that may match it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MentionList {
     /// The session of the draft.
@@ -510,6 +513,13 @@ pub struct MentionList {
     pub found: Vec<FoundFile>,
     /// The query that `found` answers.
     pub found_for: String,
+    pub symbols: Vec<FoundSymbol>,
+    /// The query that `symbols` answers.
+    pub symbols_for: String,
+    /// Whether the folder has a tags file.
+    pub has_tags: bool,
+    /// The saved sessions of the folder, latest first.
+    pub sessions: Vec<MentionedSession>,
     /// The paths that earlier prompts mention, latest first.
     pub recent: Vec<String>,
 }

@@ -314,10 +314,10 @@ impl Session {
             && !self.prompts.is_preparing()
     }
 
-    /// Whether the session is open but prompts wait, for a replay or for settings to be confirmed, because agents
-    /// handle several calls concurrently.
+    /// Whether the session is open but prompts wait: for a replay or for settings to be confirmed, because agents
+    /// handle several calls concurrently, or for the agent's commands.
     pub fn holds_prompts(&self) -> bool {
-        self.pending_setting().is_some() || replay::holds_prompts(self)
+        self.pending_setting().is_some() || replay::holds_prompts(self) || self.prompts.waits_for_commands()
     }
 
     /// Removes a prompt from the queue.

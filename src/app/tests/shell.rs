@@ -349,6 +349,16 @@ fn commands_of_agents_have_input_only_if_enabled() {
 }
 
 #[test]
+fn a_template_may_mention_the_last_output() {
+    let (mut app, _) = with_output(false);
+    app.state.sessions.get_mut(&KEY).unwrap().templates.is_loaded = false;
+    app.wait(3).submit("/fix it");
+    let [job] = prepared(&app)[..] else { panic!("{:?}", app.fx) };
+    assert_eq!(job.template.as_ref().map(|call| call.name.as_str()), Some("fix"));
+    assert_eq!(job.outputs.iter().map(|output| output.name.as_str()).collect::<Vec<_>>(), ["last"]);
+}
+
+#[test]
 fn outputs_and_changes_are_listed_with_a_description() {
     let (mut app, _) = with_output(false);
     app.state.sessions.get_mut(&KEY).unwrap().git = Some(GitInfo { branch: "main".into(), is_dirty: true });

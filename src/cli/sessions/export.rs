@@ -137,6 +137,12 @@ pub fn text(store: &Store, row: &SessionRow, format: Format) -> anyhow::Result<S
     })
 }
 
+/// A session as Markdown, for a prompt that mentions it. Errors are for display.
+pub fn transcript(store: &Store, uid: &str) -> Result<String, String> {
+    let text = || markdown(store, &store.find(uid)?);
+    text().map_err(|error| format!("{error:#}"))
+}
+
 /// Exports a session to a new file in a folder, and returns its path. Errors are for display.
 pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) -> Result<PathBuf, String> {
     let (format, extension) = match form {

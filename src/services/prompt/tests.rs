@@ -36,6 +36,7 @@ impl Rig {
             takes,
             template: None,
             outputs: Vec::new(),
+            listed: Vec::new(),
         }
     }
 
@@ -98,16 +99,101 @@ fn files_outside_of_the_folder_are_never_embedded() {
     let rig = Rig::new();
     rig.write("a", "");
     std::fs::write(rig.folder.path().join("secret"), "key").unwrap();
-    std::os::unix::fs::symlink("../secret", rig.folder.path().join("w/link")).unwrap();
     let absolute = rig.folder.path().join("secret");
     std::fs::write(rig.folder.path().join("photo.png"), png(4, 4)).unwrap();
-    for text in ["@../secret", "@~/secret", "@link", "@../photo.png", &format!("@{}", absolute.display())] {
+    for text in
+        ["@../secret", "@~/secret", "@src/../../secret", "@../photo.png", &format!("@{}", absolute.display())]
+    {
         let prepared = rig.prepare(text, ALL);
         assert!(
             matches!(prepared.blocks.as_slice(), [ContentBlock::ResourceLink(_)]),
             "{text}: {prepared:?}"
         );
     }
+}
+
+#[test]
+fn links_out_of_the_folder_are_refused() {
+    let rig = Rig::new();
+    rig.write("sub/a", "");
+    std::fs::write(rig.folder.path().join("secret"), "key").unwrap();
+    std::os::unix::fs::symlink("../secret", rig.folder.path().join("w/link")).unwrap();
+    std::os::unix::fs::symlink("../..", rig.folder.path().join("w/sub/up")).unwrap();
+    let target = rig.folder.path().canonicalize().unwrap().join("secret");
+    for path in ["link", "./sub/../link", "sub/up/secret"] {
+        let prepared = rig.prepare(&format!("@{path}"), ALL);
+        let [problem] = prepared.problems.as_slice() else { panic!("{prepared:?}") };
+        let expected = format!("{path} is a link out of the session's folders. ");
+        assert!(problem.starts_with(&expected) && problem.contains(&*target.to_string_lossy()), "{problem}");
+        assert_eq!(prepared.blocks, []);
+    }
+    rig.write("inside", "x");
+    std::os::unix::fs::symlink("inside", rig.folder.path().join("w/ok")).unwrap();
+    assert_eq!(rig.prepare("@ok", ALL).blocks.len(), 1, "a link inside of the folder");
+}
+
+#[test]
+fn lines_after_the_end_of_a_file_are_a_problem() {
+    let rig = Rig::new();
+    rig.write("a", "one\ntwo\n");
+    assert_eq!(rig.prepare("@a:3-9", ALL).problems, ["a has 2 lines, not 3."]);
+    assert_eq!(rig.prepare("@a:2-9", ALL).problems, Vec::<String>::new());
+}
+
+#[test]
+fn a_listed_file_that_is_missing_is_reported_and_other_words_are_text() {
+    let rig = Rig::new();
+    rig.write("a", "x");
+    let listed = ["a", "gone.rs", "my gone.rs"].map(str::to_owned).to_vec();
+    let job = PromptJob { listed, ..rig.job("@a @gone.rs @\"my gone.rs\" @alice", ALL) };
+    let prepared = prepare(&job, None, &rig.attachments);
+    assert_eq!(prepared.missing, ["gone.rs", "my gone.rs"]);
+    assert_eq!((prepared.blocks.len(), prepared.problems.len()), (1, 0));
+}
+
+#[test]
+fn the_transcript_of_a_session_is_embedded_or_sent_as_text() {
+    let rig = Rig::new();
+    rig.write("secret.md", "x");
+    let transcript = "# Fix\n\n- Agent: fake\n\n## Prompt\n\n> go ```\n";
+    let label = attach_session("Fix [it] @secret.md", transcript.into(), &rig.attachments).unwrap();
+    assert!(label.starts_with("[Session #") && label.ends_with(": Fix it secret.md, 1 KiB]"), "{label}");
+    let prepared = rig.prepare(&format!("see {label} and {label}"), ALL);
+    assert_eq!(prepared.text, format!("see {label} and {label}"));
+    let [ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }] =
+        prepared.blocks.as_slice()
+    else {
+        panic!("{prepared:?}");
+    };
+    assert!(uri.starts_with("parlor:session/"), "{uri}");
+    assert_eq!((mime_type.as_deref(), text.as_str()), (Some("text/markdown"), transcript));
+    let prepared = rig.prepare(&label, NONE);
+    let [ContentBlock::Text(text)] = prepared.blocks.as_slice() else { panic!("{prepared:?}") };
+    assert!(text.contains("Transcript of the session “Fix it secret.md”:\n\n````markdown\n# Fix"), "{text}");
+    let other = Attachments::new(Some(&rig.folder.path().join("other")));
+    let missing = prepare(&rig.job(&label, ALL), None, &other);
+    assert_eq!((missing.blocks.len(), missing.problems.len()), (0, 1), "its content was removed");
+}
+
+#[test]
+fn the_end_of_a_long_transcript_is_sent_and_the_label_says_so() {
+    let rig = Rig::new();
+    let turns = (0..9_000).map(|n| format!("\n## Prompt\n\n> é prompt {n}\n\nanswer {n}\n"));
+    let transcript = format!("# Fix\n\n- Agent: fake\n{}", turns.collect::<String>());
+    let whole = transcript.len();
+    let label = attach_session("Fix", transcript, &rig.attachments).unwrap();
+    assert!(label.ends_with(&format!(": Fix, last 128 of {} KiB]", whole.div_ceil(1024))), "{label}");
+    let prepared = rig.prepare(&label, ALL);
+    let [ContentBlock::Resource { body: ResourceBody::Text(text), .. }] = prepared.blocks.as_slice() else {
+        panic!("{prepared:?}");
+    };
+    let head =
+        "# Fix\n\n- Agent: fake\n\n*The start of this transcript is omitted.*\n\n## Prompt\n\n> é prompt ";
+    assert!(text.starts_with(head), "{}", &text[..200]);
+    assert!(text.ends_with("answer 8999\n") && text.len() <= SESSION_MAX_BYTES, "{}", text.len());
+    // A line that is longer than the limit.
+    let label = attach_session("Fix", "é".repeat(whole), &rig.attachments).unwrap();
+    assert!(label.contains(": Fix, last 1"), "{label}");
 }
 
 #[test]
@@ -138,7 +224,7 @@ fn images_are_recognized_by_content_and_made_smaller() {
 #[test]
 fn the_number_of_mentions_is_bounded() {
     let rig = Rig::new();
-    rig.write("a", "x\n");
+    rig.write("a", "x\n".repeat(MENTIONS_MAX + 20));
     let text = (1..=MENTIONS_MAX + 20).map(|line| format!("@a:{line}")).collect::<Vec<_>>().join(" ");
     assert_eq!(rig.prepare(&text, ALL).blocks.len(), MENTIONS_MAX);
 }

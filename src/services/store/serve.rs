@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use super::rows::{self, SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
 use crate::model::{
-    ArchiveHit, ArchiveOpening, ArchiveRow, ArchiveSearch, ExportForm, FolderOffer, FolderReason, StoreJob,
-    StoreNews,
+    ArchiveHit, ArchiveOpening, ArchiveRow, ArchiveSearch, ExportForm, FolderOffer, FolderReason,
+    MentionedSession, StoreJob, StoreNews,
 };
 use crate::services::folder_relocation::{self, Kin};
 use crate::services::{unix, when};
@@ -18,12 +18,18 @@ use crate::services::{unix, when};
 /// Writes a session to a new file in a folder, and returns its path. The file format is implemented by the caller.
 pub type Export = fn(&Store, &str, ExportForm, &Path) -> Result<PathBuf, String>;
 
+/// Formats a session as Markdown. Implemented by the caller.
+pub type Transcript = fn(&Store, &str) -> Result<String, String>;
+
 /// Number of rows of the first page, which is shown immediately, and of further pages.
 const FIRST_PAGE: u32 = 100;
 const PAGE: u32 = 500;
 
 /// Number of sessions of a folder that are checked for one that no other parlor has open.
 const MAX_LAST: u32 = 20;
+
+/// Maximum number of sessions that are listed for mentions.
+const MAX_MENTIONABLE: u32 = 200;
 
 /// Maximum number of search results.
 const MAX_HITS: u32 = 200;
@@ -108,6 +114,10 @@ impl Store {
                 report(StoreNews::Prompts { serial, found: found.map_err(message) });
             }
             StoreJob::ForgetPrompts => self.forget_prompts(),
+            StoreJob::Mentionable { folder } => {
+                let sessions = self.value_or_report(self.mentionable(&folder)).unwrap_or_default();
+                report(StoreNews::Mentionable { folder, sessions });
+            }
         }
     }
 
@@ -127,6 +137,23 @@ impl Store {
             let row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
             report(StoreNews::FolderSession(Box::new(row)));
         }
+    }
+
+    /// The latest sessions of a folder that have a prompt.
+    fn mentionable(&self, folder: &Path) -> Result<Vec<MentionedSession>, StoreError> {
+        let of_folder = ListFilter {
+            folder: Some(folder.to_owned()),
+            limit: Some(MAX_MENTIONABLE),
+            ..ListFilter::default()
+        };
+        let (rows, now_ms) = (self.list(&of_folder)?, unix_ms());
+        let sessions = rows.into_iter().filter(|row| row.turn_count > 0).map(|row| MentionedSession {
+            name: row.name().to_owned(),
+            uid: row.uid,
+            agent: row.agent,
+            when: when::ago(row.updated_ms, now_ms),
+        });
+        Ok(sessions.collect())
     }
 
     /// The last session of this folder under a previous path.

@@ -188,3 +188,20 @@ fn an_unusable_data_folder_is_reported() {
     assert_eq!(store.history(Path::new("/f")), Vec::<String>::new());
     assert_eq!(store.take_problems().len(), 1);
 }
+
+#[test]
+fn sessions_for_mentions_are_those_of_the_folder_with_a_prompt() {
+    let (_dir, store) = store();
+    record(&store, vec![head("s1"), prompt(1, "fix the tests"), ended(1)]);
+    record(&store, vec![head("s2"), Note::Draft("only a draft".to_owned())]);
+    let mut elsewhere = SessionHead { agent: "fake".to_owned(), ..SessionHead::default() };
+    elsewhere.workspace.cwd = "/code".into();
+    record(&store, vec![Note::Head(Box::new(elsewhere)), prompt(1, "secret"), ended(1)]);
+    let mut received = Vec::new();
+    let job = StoreJob::Mentionable { folder: "/code/shop".into() };
+    store.serve(job, |_, _, _, _| Err(String::new()), &mut |news| received.push(news));
+    let [StoreNews::Mentionable { folder, sessions }] = received.as_slice() else { panic!("{received:?}") };
+    assert_eq!(folder, Path::new("/code/shop"));
+    let names: Vec<_> = sessions.iter().map(|saved| (saved.name.as_str(), saved.agent.as_str())).collect();
+    assert_eq!(names, [("fix the tests", "fake")]);
+}

@@ -1,6 +1,11 @@
 //! The prompt of the running turn, and prompts that are not sent yet, except for the queue.
 
-use crate::model::ContentBlock;
+use std::time::Instant;
+
+use crate::model::{ContentBlock, mentions};
+
+/// Maximum number of listed files that are remembered.
+const MOST_LISTED: usize = 200;
 
 /// The state of prompts apart from the queue.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,6 +34,11 @@ pub struct PromptState {
     editing: Option<QueueEdit>,
     /// The queued prompt that is being added to the running turn.
     steering: Option<Steering>,
+    /// The paths of files that were listed when they were mentioned, latest last.
+    listed: Vec<String>,
+    /// Until when a prompt that calls a template waits for the agent's commands, and whether one does.
+    commands_until: Option<Instant>,
+    waits_for_commands: bool,
 }
 
 /// A queued prompt that was sent to be added to the running turn.
@@ -68,6 +78,56 @@ impl PromptState {
         self.running = Some((number, text));
         self.expect_echo(echo);
         self.is_held = false;
+    }
+
+    /// A listed file was mentioned.
+    pub(in crate::app) fn mentioned(&mut self, path: &str) {
+        self.listed.retain(|known| known != path);
+        if self.listed.len() == MOST_LISTED {
+            self.listed.remove(0);
+        }
+        self.listed.push(path.to_owned());
+    }
+
+    /// The mentions of listed files in a text that was put into the draft.
+    pub(in crate::app) fn note_mentions(&mut self, text: &str) {
+        for (_, mention) in mentions(text) {
+            self.mentioned(&mention.path);
+        }
+    }
+
+    /// The paths of files that were listed when they were mentioned.
+    pub(in crate::app) fn listed(&self) -> &[String] {
+        &self.listed
+    }
+
+    /// These files do not exist, as the user knows.
+    pub(in crate::app) fn forget_listed(&mut self, paths: &[String]) {
+        self.listed.retain(|known| !paths.contains(known));
+    }
+
+    /// The agent has until then to list its commands; `None`: it has listed them, or there is no session.
+    pub(in crate::app) fn expect_commands_until(&mut self, until: Option<Instant>) {
+        self.commands_until = until;
+    }
+
+    /// When the agent has to have listed its commands, if it has not yet.
+    pub(in crate::app) fn commands_until(&self) -> Option<Instant> {
+        self.commands_until
+    }
+
+    /// Whether a prompt waits for the agent's commands.
+    pub(in crate::app) fn waits_for_commands(&self) -> bool {
+        self.waits_for_commands
+    }
+
+    pub(in crate::app) fn wait_for_commands(&mut self) {
+        self.waits_for_commands = true;
+    }
+
+    /// Clears and returns [`Self::waits_for_commands`].
+    pub(in crate::app) fn stop_waiting_for_commands(&mut self) -> bool {
+        std::mem::take(&mut self.waits_for_commands)
     }
 
     /// Whether the files of a prompt are being read.
