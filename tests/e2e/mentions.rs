@@ -160,7 +160,7 @@ fn the_transcript_of_another_session_is_attached() {
     rig.screen.wait_for("› /help @session:");
     rig.screen.wait_for("session  ");
     rig.screen.send("\r");
-    rig.screen.wait_for("/help my first words, 1 KiB]");
+    rig.screen.wait_for(": help my first words, ");
     rig.screen.wait_gone("@session:");
     let sent = rig.sent();
     assert!(

@@ -185,7 +185,7 @@ fn symbols(list: &MentionList) -> impl Iterator<Item = Completion> {
         if let Some(lines) = &symbol.lines {
             let (first, last) = (lines.start(), lines.end());
             let range = if first == last { format!(":{first}") } else { format!(":{first}-{last}") };
-            location.push_str(&format!(":{first}"));
+            location.extend([":", &first.to_string()]);
             mention.push_str(&range);
         }
         let kind = if symbol.kind.is_empty() { "symbol" } else { &symbol.kind };

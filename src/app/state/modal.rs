@@ -514,7 +514,6 @@ pub struct MentionList {
     /// The query that `found` answers.
     pub found_for: String,
     pub symbols: Vec<FoundSymbol>,
-    /// The query that `symbols` answers.
     pub symbols_for: String,
     /// Whether the folder has a tags file.
     pub has_tags: bool,

@@ -57,6 +57,7 @@ impl Search {
         self.score_again(paths, matcher);
     }
 
+    /// Matches all paths again.
     pub fn restart(&mut self) {
         self.seen = 0;
         self.found.clear();
@@ -132,6 +133,7 @@ impl Word {
 }
 
 impl FilePath {
+    /// A path with its characters, if the matcher needs them.
     pub fn new(text: String) -> Self {
         let letters = (!text.is_ascii()).then(|| Utf32String::from(text.as_str()));
         Self { is_hidden: is_hidden(&text), letters, text }
