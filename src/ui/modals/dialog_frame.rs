@@ -167,6 +167,7 @@ struct Layout {
 }
 
 impl DialogFrame<'_> {
+    /// Sets the keys that are bound, with their actions.
     pub fn set_hints(&mut self, hints: impl IntoIterator<Item = Option<(String, String)>>) {
         self.hints = hints.into_iter().flatten().collect();
     }
