@@ -88,7 +88,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
         footer(&stage, 120)
     );
     stage.session(|session| session.queue.push_back("more".into()));
-    assert!(footer(&stage, 120).contains("F7 edit queue · Ctrl+P commands"), "{}", footer(&stage, 120));
+    assert!(footer(&stage, 120).contains("F7 edit queue · ^P commands"), "{}", footer(&stage, 120));
     stage.session(|session| session.draft = "and more".into());
     assert!(footer(&stage, 120).contains("enter queue"), "{}", footer(&stage, 120));
     // Dialogs and notices have the line for themselves.
