@@ -18,6 +18,7 @@ pub enum MouseReports {
 
 /// The modes of a terminal. Sequences may be split between reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a program sets them independently")]
 pub struct TerminalModes {
     /// Whether the program uses the alternate screen.
     pub is_alternate: bool,

@@ -56,7 +56,10 @@ fn keys_are_typed_into_a_command() {
     screen.send(TYPE);
     screen.wait_for("Focus: terminal");
     screen.send("typed\r");
-    screen.wait_until("the line twice", |screen| screen.text().matches("typed\n").count() >= 2);
+    // Echo and output, in the terminal and in the transcript.
+    screen.wait_until("the line twice", |screen| {
+        screen.text().lines().filter(|row| row.trim() == "typed").count() == 4
+    });
     screen.send(TYPE);
     screen.wait_gone("Focus: terminal");
     send(&mut screen, "a draft");

@@ -209,17 +209,24 @@ fn parlor_follows_the_size_of_its_pane() {
     let Some(mut tmux) = Tmux::start(&[]) else { return };
     tmux.client.send("a draft");
     tmux.client.wait_for("› a draft");
+    let mut draft = "› a draft".to_owned();
     for (rows, cols) in [(40, 132), (12, 40), (24, 80)] {
         tmux.client.resize(rows, cols);
-        let rule = "─".repeat(usize::from(cols) / 2 - 10);
-        tmux.client.wait_until(&format!("a rule of {cols} columns"), |screen| {
-            let text = screen.text();
-            let is_fit = text.lines().all(|row| row.chars().count() <= usize::from(cols));
-            is_fit && text.contains(&rule) && text.contains("› a draft")
-        });
-        // tmux reports a new size of its window a moment later.
         let expected = format!("{cols}x{}\n", rows - 1);
-        assert_eq!(tmux.command(&["display-message", "-p", "#{pane_width}x#{pane_height}"]), expected);
+        let deadline = Instant::now() + PATIENCE;
+        while tmux.command(&["display-message", "-p", "#{pane_width}x#{pane_height}"]) != expected {
+            assert!(Instant::now() < deadline, "the pane has not the size {expected}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // A frame after the change.
+        tmux.client.send("!");
+        draft.push('!');
+        tmux.client.wait_for(&draft);
+        let is_edge = |row: &str| row.chars().filter(|cell| *cell == '─').count() > usize::from(cols) / 2 - 5;
+        tmux.client.wait_until(&format!("an edge of {cols} columns"), |screen| {
+            let text = screen.text();
+            text.contains(&draft) && text.lines().any(is_edge)
+        });
     }
     tmux.client.send(CTRL_C);
     tmux.quit();

@@ -184,7 +184,8 @@ fn is_broken_string(bytes: &[u8], byte: u8) -> bool {
 
 fn find(bytes: &[u8]) -> Found {
     match bytes {
-        [0x1b] => Found::Open,
+        // The latter starts F1 to F4 of Konsole.
+        [0x1b] | [0x1b, b'O', b'2'..=b'8'] => Found::Open,
         // Strings: OSC, DCS, APC, PM, SOS.
         [0x1b, kind @ (b']' | b'P' | b'_' | b'^' | b'X'), rest @ ..] => find_string(*kind, rest),
         // Control sequences with a private marker are not keys, except `<` for the mouse.
@@ -207,7 +208,6 @@ fn find(bytes: &[u8]) -> Found {
         [0x1b, b'[', b'2', b';', col @ (b'2' | b'3'), b'R'] => {
             Found::This(TtyEvent::AmbiguousWidth(u16::from(col - b'1')))
         }
-        [0x1b, b'O', b'2'..=b'8'] => Found::Open,
         _ => match terminput::Event::parse_from(&as_xterm(bytes)) {
             Ok(None) if bytes.len() > KEY_MAX_BYTES => Found::Nothing,
             Ok(None) => Found::Open,
