@@ -276,7 +276,7 @@ const EDITS: &[(&str, LineEdit)] = &[
 impl Keymap {
     /// The default bindings of `keymap.toml`.
     pub fn defaults() -> Self {
-        // Parsing the file takes longer than the rest of reading a configuration.
+        // Parsing takes longer than the rest of reading a configuration.
         static PARSED: LazyLock<Keymap> = LazyLock::new(|| {
             let mut keymap = Keymap { preset: "default", ..Keymap::default() };
             keymap.merge_embedded(DEFAULTS);
@@ -325,7 +325,7 @@ impl Keymap {
             .unwrap_or(Lookup::Unbound)
     }
 
-    /// The same without later contexts; `None` if this one does not bind the keys.
+    /// As [`Self::resolve`], without later contexts.
     fn resolve_in(&self, location: Context, keys: &[Chord]) -> Option<Lookup> {
         self.bindings.iter().filter(|binding| binding.context == location).find_map(|binding| {
             if binding.keys.chords() == keys {
@@ -472,11 +472,9 @@ impl Keymap {
 
     /// The keys that each context itself binds to its actions.
     fn own_keys(&self) -> HashMap<(Context, Action), Vec<&Sequence>> {
-        let mut own: HashMap<(Context, Action), Vec<&Sequence>> = HashMap::new();
-        for binding in &self.bindings {
-            if let Some(action) = binding.action {
-                own.entry((binding.context, action)).or_default().push(&binding.keys);
-            }
+        let mut own = HashMap::<_, Vec<_>>::new();
+        for Binding { context, keys, action, .. } in &self.bindings {
+            action.iter().for_each(|action| own.entry((*context, *action)).or_default().push(keys));
         }
         own
     }
@@ -492,8 +490,8 @@ impl Keymap {
             for info in all().filter(|info| !matches!(info.action, Action::Choose(_) | Action::ShowTab(_))) {
                 let keys = own.get(&(*context, info.action)).map_or(&[][..], Vec::as_slice);
                 let default_keys = default_own.get(&(*context, info.action)).map_or(&[][..], Vec::as_slice);
-                let is_command =
-                    *context == Context::Main && info.group.is_some() && !bound.contains(&info.action);
+                let is_main = *context == Context::Main;
+                let is_command = is_main && info.group.is_some() && !bound.contains(&info.action);
                 if keys.is_empty() && default_keys.is_empty() && !is_command {
                     continue;
                 }
