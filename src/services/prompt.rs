@@ -113,13 +113,11 @@ fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut Pr
                 if sent.contains(&label.id) {
                     continue;
                 }
-                match content.and_then(|bytes| String::from_utf8(bytes).ok()) {
-                    Some(text) => prepared.blocks.push(session_block(&label, text, job.takes.embedded)),
-                    None => {
-                        let problem =
-                            format!("The content of {shown} is missing. Mention the session again.");
-                        prepared.problems.push(problem);
-                    }
+                if let Some(text) = content.and_then(|bytes| String::from_utf8(bytes).ok()) {
+                    prepared.blocks.push(session_block(&label, text, job.takes.embedded));
+                } else {
+                    let problem = format!("The content of {shown} is missing. Mention the session again.");
+                    prepared.problems.push(problem);
                 }
                 sent.push(label.id);
             }
