@@ -222,7 +222,8 @@ fn parlor_follows_the_size_of_its_pane() {
         tmux.client.send("!");
         draft.push('!');
         tmux.client.wait_for(&draft);
-        let is_edge = |row: &str| row.chars().filter(|cell| *cell == '─').count() > usize::from(cols) / 2 - 5;
+        let is_edge =
+            |row: &str| row.starts_with(" ─") && row.trim_end().chars().count() == usize::from(cols) - 1;
         tmux.client.wait_until(&format!("an edge of {cols} columns"), |screen| {
             let text = screen.text();
             text.contains(&draft) && text.lines().any(is_edge)
