@@ -145,17 +145,8 @@ fn output(c: &mut Criterion) {
     let mut group = c.benchmark_group("terminal output");
     for kilobytes in [10, 1000] {
         let text = "\u{1b}[32mok\u{1b}[0m a line of what a command says\r\n".repeat(kilobytes * 20);
-        let mut view = TerminalView {
-            command: None,
-            cwd: None,
-            output: text.into_bytes(),
-            dropped_bytes: 0,
-            exit: None,
-            is_ours: true,
-            number: None,
-            began: Instant::now(),
-            took: None,
-        };
+        let mut view = TerminalView::new(true, Instant::now());
+        view.output = text.into_bytes();
         let mut screen = Screen::default();
         screen.update(&view);
         group.bench_function(format!("a line more after {kilobytes} kB"), |b| {

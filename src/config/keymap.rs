@@ -274,9 +274,8 @@ const EDITS: &[(&str, LineEdit)] = &[
 ];
 
 impl Keymap {
-    /// The default bindings of `keymap.toml`.
+    /// The default bindings of `keymap.toml`, which is parsed once.
     pub fn defaults() -> Self {
-        // Parsing takes longer than the rest of reading a configuration.
         static PARSED: LazyLock<Keymap> = LazyLock::new(|| {
             let mut keymap = Keymap { preset: "default", ..Keymap::default() };
             keymap.merge_embedded(DEFAULTS);
@@ -295,7 +294,7 @@ impl Keymap {
         keymap
     }
 
-    /// The name of the preset.
+    /// The preset's name.
     pub fn preset(&self) -> &'static str {
         self.preset
     }
@@ -471,10 +470,10 @@ impl Keymap {
     }
 
     /// The keys that each context itself binds to its actions.
-    fn own_keys(&self) -> HashMap<(Context, Action), Vec<&Sequence>> {
+    fn own_keys(&self) -> HashMap<(Context, Option<Action>), Vec<&Sequence>> {
         let mut own = HashMap::<_, Vec<_>>::new();
         for Binding { context, keys, action, .. } in &self.bindings {
-            action.iter().for_each(|action| own.entry((*context, *action)).or_default().push(keys));
+            own.entry((*context, *action)).or_default().push(keys);
         }
         own
     }
@@ -484,12 +483,13 @@ impl Keymap {
     pub fn binding_rows(&self) -> Vec<BindingRow> {
         let defaults = Self::of_preset(self.preset);
         let (own, default_own) = (self.own_keys(), defaults.own_keys());
-        let bound: HashSet<Action> = own.keys().map(|(_, action)| *action).collect();
+        let bound: HashSet<Action> = own.keys().filter_map(|(_, action)| *action).collect();
         let mut rows = Vec::new();
         for context in Context::ALL {
             for info in all().filter(|info| !matches!(info.action, Action::Choose(_) | Action::ShowTab(_))) {
-                let keys = own.get(&(*context, info.action)).map_or(&[][..], Vec::as_slice);
-                let default_keys = default_own.get(&(*context, info.action)).map_or(&[][..], Vec::as_slice);
+                let keys = own.get(&(*context, Some(info.action))).map_or(&[][..], Vec::as_slice);
+                let default_keys =
+                    default_own.get(&(*context, Some(info.action))).map_or(&[][..], Vec::as_slice);
                 let is_main = *context == Context::Main;
                 let is_command = is_main && info.group.is_some() && !bound.contains(&info.action);
                 if keys.is_empty() && default_keys.is_empty() && !is_command {
