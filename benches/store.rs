@@ -169,7 +169,7 @@ fn searching_prompts(c: &mut Criterion) {
         store.import(&row(&format!("s{session}")), &prompts.collect::<Vec<_>>()).unwrap();
     }
     let search = |words: &str, is_new| {
-        let query = PromptQuery { serial: 1, words: words.to_owned(), folder: None, is_new };
+        let query = PromptQuery { serial: 1, text: words.to_owned(), folder: None, is_new };
         store.search_prompts(&query).unwrap()
     };
     c.bench_function("store/read 100,000 prompts", |b| b.iter(|| assert_eq!(search("", true).1, 100_000)));

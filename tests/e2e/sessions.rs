@@ -92,10 +92,10 @@ fn a_session_is_resumed_after_parlor_was_killed_during_a_turn() {
     let mut screen = machine.list();
     screen.wait_for("cut, ");
     // The preview shows its end.
-    screen.wait_for("This turn was cut");
+    screen.wait_for("Turn interrupted");
     screen.send("\r");
     screen.wait_gone("This folder, newest first");
-    screen.wait_for("This turn was cut");
+    screen.wait_for("Turn interrupted");
     screen.wait_for("ready");
     say(&mut screen, "and now go on");
     quit(&mut screen);

@@ -59,7 +59,8 @@ fn a_host_that_requires_interaction_gets_the_terminal() {
     screen.send("\r");
     screen.wait_for("Type / to choose a command");
     screen.wait_until("the end of the turn", |screen| {
-        screen.text().lines().any(|line| line.trim_start().starts_with("ready ") && line.contains("ctx"))
+        let text = screen.text();
+        text.lines().any(|line| line.trim_start().starts_with("ready ")) && text.contains("ctx ")
     });
     screen.send("\u{11}");
     assert!(screen.wait_exit().success());
