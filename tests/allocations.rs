@@ -119,7 +119,7 @@ impl Stream {
             for note in notes {
                 match note {
                     Note::Event { .. } => self.written += 1,
-                    Note::Mark(mark) => {
+                    Note::Mark { mark, .. } => {
                         marks.push(MarkPosition { mark: *mark, seq: self.written, is_whole: true });
                     }
                     _ => {}

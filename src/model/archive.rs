@@ -217,23 +217,23 @@ pub enum StoreJob {
         key: SessionKey,
         uid: String,
     },
-    /// Loads the events before this one.
+    /// Loads the events of a page.
     Earlier {
         key: SessionKey,
         uid: String,
-        /// Loads only events before this one.
+        /// The first event.
+        from: i64,
+        /// The event after the last one.
         before: i64,
-        /// Loads all events from this one; `None` loads one page.
-        from: Option<i64>,
     },
-    /// Loads the events from this one on.
+    /// Loads the page that starts with this event.
     Later {
         key: SessionKey,
         uid: String,
         /// The first event.
         from: i64,
     },
-    /// Loads the surroundings of an event that is already shown.
+    /// Loads the page of an event that is already shown.
     Around {
         key: SessionKey,
         uid: String,
@@ -397,20 +397,16 @@ pub struct ArchiveOpening {
     pub offers: Option<Vec<FolderOffer>>,
 }
 
-/// A part of a session's events, oldest first.
+/// The events of a page, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventPage {
     pub events: Vec<RecordedEvent>,
     /// The sequence number of the first one.
     pub first_seq: i64,
-    /// Number of saved events before them; 0 where it was not requested.
-    pub left_out_count: u64,
     /// The sequence number after the last one.
     pub next_seq: i64,
     /// Number of saved events after them; 0 where it was not requested.
     pub later_count: u64,
-    /// Number of events among them that could not be read.
-    pub unreadable_count: u64,
     /// The index of the requested event in `events`.
     pub mark: Option<usize>,
 }

@@ -88,7 +88,7 @@ pub enum Record {
     Replaced,
     /// An item of the agent's own history that was not recorded live. It does not start a turn.
     Inserted {
-        /// Insert before this number of items at the end of the preceding records.
+        /// Insert before this number of items at the end of its turn in the preceding records of its page.
         #[serde(default, skip_serializing_if = "is_at_end")]
         back: u32,
         /// The updates that create the item.
@@ -173,22 +173,19 @@ pub enum Note {
     Head(Box<SessionHead>),
     /// An event. Turns are counted from 1; 0 is before the first.
     Event { turn: u32, record: Box<Record> },
-    /// The next event starts a new page of the transcript. [`super::StoreNews::Written`] returns its
-    /// position.
-    Mark(u64),
+    /// The next event starts a new page of the transcript, which can be shown without the events before it.
+    /// [`super::StoreNews::Written`] returns its position.
+    Mark {
+        mark: u64,
+        /// The subjects of the page before it.
+        subjects: Subjects,
+    },
     /// A change of an earlier item, saved with that item's page, so that each page can be read independently.
     Late {
         /// Numbered together with the marks; confirmed by [`super::StoreNews::Written`].
         serial: u64,
         /// Where to insert the record.
         before: EventPosition,
-        turn: u32,
-        record: Box<Record>,
-    },
-    /// A record after the last event of a turn: see [`Record::Inserted`].
-    Inserted {
-        /// Numbered together with the marks.
-        serial: u64,
         turn: u32,
         record: Box<Record>,
     },
@@ -272,8 +269,8 @@ pub struct RecordedSession {
     pub queue: Vec<String>,
     /// The last events, oldest first.
     pub events: Vec<RecordedEvent>,
-    /// Number of saved events before `events`.
-    pub left_out_count: u64,
+    /// The pages before `events`, oldest first.
+    pub earlier: Vec<RecordedPage>,
     /// Number of events that could not be read.
     pub unreadable_count: u64,
     /// The sequence number of the first of `events`.
@@ -289,6 +286,18 @@ pub struct RecordedSession {
     pub came_from: Option<(String, String)>,
     /// Process id of another parlor that has the session open; 0 if unknown.
     pub open_in: Option<u32>,
+}
+
+/// The hashes of the tool calls, messages and other things that later events of a session may refer to, with their
+/// turns, ordered.
+pub type Subjects = Box<[(u64, u32)]>;
+
+/// A part of a saved session that can be shown without the events before it. It ends where the next one begins.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecordedPage {
+    /// The sequence number of its first event.
+    pub seq: i64,
+    pub subjects: Subjects,
 }
 
 /// An event with its time and turn.

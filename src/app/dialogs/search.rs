@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::app::lifecycle::operations;
-use crate::app::state::search::{Hit, MOST_PAGES, Search, hits, texts};
+use crate::app::state::search::{Hit, MOST_BYTES, Search, hits, texts};
 use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
@@ -100,7 +100,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     search.on_changed(session.transcript.take_touched());
     // The query may be in items that are stored but not loaded.
     if search.is_without_hits()
-        && search.pages_left > 0
+        && search.bytes_left > 0
         && session
             .pages
             .book
@@ -108,7 +108,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
             .as_ref()
             .is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
     {
-        search.pages_left -= 1;
+        search.bytes_left = search.bytes_left.saturating_sub(session.pages.page_bytes());
         let key = session.key;
         operations::load_earlier(state, key, fx);
         return;
@@ -122,7 +122,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Whether nothing was found in the loaded items, so that the user can choose to search the older ones.
 pub fn looks_no_further(search: &Search) -> bool {
-    search.is_without_hits() && search.pages_left == 0
+    search.is_without_hits() && search.bytes_left == 0
 }
 
 fn stop_typing(state: &mut State) {
@@ -164,7 +164,7 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
     };
     if looks_no_further(search) && session.pages.book.earlier.is_some() {
         // `settle` continues the search.
-        search.pages_left = MOST_PAGES;
+        search.bytes_left = MOST_BYTES;
         return;
     }
     let was_at_first = search.is_at_first();

@@ -22,8 +22,7 @@ use crate::model::{
 
 use super::{call, close, conn, from_list, history, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
-use crate::app::session::{paging, record};
-use crate::app::state::pages::edge::Needs;
+use crate::app::session::record;
 use crate::app::state::{lookup, tab};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, OtherTab, Preview, RecorderState, Scope,
@@ -433,7 +432,6 @@ fn on_taken(
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
     if is_whole_end {
-        paging::on_appended(session, kept.end_seq, Needs::default());
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
         session.title_state.owe(kept.head.owes_title);

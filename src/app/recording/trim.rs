@@ -129,17 +129,16 @@ fn drop_pages(session: &mut Session, count: usize) {
     for at in pages.clone() {
         let book = &session.pages.book;
         let range = index_range(&session.transcript, book.page(at).first, book.page(at + 1).first);
-        let things = paging::take_things(session, range);
+        let subjects = paging::take_subjects(session, &range);
         if let Some(page) = session.pages.book.closed.get_mut(at) {
-            (page.first, page.things) = (ItemId::HEAD, things);
-            page.needs.clear();
+            (page.first, page.subjects) = (ItemId::HEAD, subjects);
         }
     }
     session.transcript.remove_before(end);
     let book = &mut session.pages.book;
     let events = u64::try_from(before - begin).unwrap_or(0);
     let count = events + book.earlier.as_ref().map_or(0, |earlier| earlier.count);
-    (book.unloaded, book.request) = (pages.end, None);
+    book.unloaded = pages.end;
     book.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
     session.transcript.set_head(earlier_label(count));
 }

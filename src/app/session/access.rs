@@ -342,14 +342,16 @@ pub(in crate::app) fn on_command_ended(
     });
 }
 
-/// Restored commands are not running.
+/// Restored calls and commands are not running.
 pub(in crate::app) fn close_restored(session: &mut Session, now: Instant) {
-    let is_open = |item: &&crate::app::Item| matches!(&item.body, ItemBody::Tool(call) if call.is_own && !call.status.is_final());
+    let is_open =
+        |item: &&crate::app::Item| matches!(&item.body, ItemBody::Tool(call) if !call.status.is_final());
     let open: Vec<ItemId> = session.transcript.items().iter().filter(is_open).map(|item| item.id).collect();
     for id in open {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
                 call.status = ToolStatus::Cancelled;
+                call.is_status_assumed = !call.is_own;
                 call.took = Some(now.saturating_duration_since(call.began));
             }
         });

@@ -2,8 +2,7 @@
 //!
 //! Converts replayed items to updates, records them, and applies them at the places found by `reconcile`. Items after
 //! the last one are recorded like any update, and start turns. Items before others are recorded as one
-//! [`Record::Inserted`] each, which is replayed after the last event of its turn with a position counted back from
-//! there, so that it works for any part of the session.
+//! [`Record::Inserted`] each with the page of the place, and a position counted back from the end of the turn there.
 //! Invariant: a transcript restored from the record has the items at the same places.
 
 use std::time::Instant;
@@ -153,34 +152,37 @@ fn apply(session: &mut Session, update: SessionUpdate, now: Instant) {
     }
 }
 
-/// Inserts items before another one, in the turn of the item above them.
+/// Inserts items before another one, in the turn of the item above them. The event belongs to the page of that item.
 fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], now: Instant) {
     let all = session.transcript.items();
     let at = session.transcript.index_from(before);
-    let Some(turn) = all.get(at.saturating_sub(1)).map(|item| item.turn) else { return };
-    let behind = all.iter().skip(at).take_while(|item| item.turn <= turn).count();
-    let back = u32::try_from(behind).unwrap_or(u32::MAX);
+    let Some(above) = all.get(at.saturating_sub(1)) else { return };
+    let turn = above.turn;
+    let owner = if above.id == ItemId::HEAD { before } else { above.id };
+    let page = all.get(at..paging::page_range(session, owner).end).unwrap_or_default();
+    let back = page.iter().take_while(|item| item.turn <= turn).count();
+    let back = u32::try_from(back).unwrap_or(u32::MAX);
     for updates in items {
         let record = Record::Inserted { back, updates: updates.clone() };
-        if turn == session.turn_count {
-            record::note(session, record);
-        } else {
-            let end = session.transcript.index_from(before) + behind;
-            let serial = paging::keep_inserted(session, end, &record);
-            session.recorder.note(Note::Inserted { serial, turn, record: Box::new(record) });
+        if let Some(record) = paging::divert(session, Some(owner), record) {
+            session.recorder.note(Note::Event { turn, record: Box::new(record) });
         }
         put(session, Some(before), turn, updates.clone(), now);
     }
 }
 
-/// Replays an insertion, after the last event of its turn.
-pub(in crate::app) fn play(session: &mut Session, back: u32, updates: Vec<SessionUpdate>, now: Instant) {
-    let turn = session.turn_count;
+/// Replays an insertion into a turn of the page.
+pub(in crate::app) fn play(
+    session: &mut Session,
+    turn: u32,
+    back: u32,
+    updates: Vec<SessionUpdate>,
+    now: Instant,
+) {
     let items = session.transcript.items();
-    let most = usize::try_from(back).unwrap_or(usize::MAX);
-    // A part of the session may begin after the place: then it is the start of that part.
-    let behind = items.iter().rev().take(most).take_while(|item| item.turn == turn).count();
-    let before = items.get(items.len() - behind).map(|item| item.id);
+    let end = items.partition_point(|item| item.turn <= turn);
+    let at = end.saturating_sub(usize::try_from(back).unwrap_or(usize::MAX));
+    let before = items.get(at).map(|item| item.id);
     messages::close(session, now);
     put(session, before, turn, updates, now);
 }

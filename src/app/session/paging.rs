@@ -3,17 +3,20 @@
 //! Splits a transcript into pages as it grows, marks their starts in the record, and assigns each event to a page.
 //! `trim` unloads the oldest pages once the store has written them, and `loading` reads them again on demand.
 //! Pages can be read separately because an event of an item is recorded with the item's page, however late it is
-//! received. Pages of a reopened session that depend on each other are read again as one (`edge`).
+//! received, also if the page was never loaded.
 //! Invariants: only what is on disk is unloaded; open, selected, searched or visible items stay; items are inspected
 //! once per page, so that the cost of an update does not depend on the limit.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::app::state::pages::edge::Needs;
-use crate::app::state::pages::{Page, PageIndex, weight};
+use crate::app::state::pages::{Page, PageIndex, index_range, weight};
 use crate::app::state::session::index::Key;
-use crate::app::{Earlier, ItemBody, Session};
-use crate::model::{EventPosition, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
+use crate::app::{Earlier, Item, ItemBody, Session};
+use crate::model::{
+    EventPosition, ItemId, Note, Patch, Record, RecordedPage, SessionUpdate, Subjects, ToolCallId,
+    ToolCallPatch,
+};
 
 pub(in crate::app) use crate::app::state::pages::weight::of_update as weight_of;
 
@@ -22,41 +25,47 @@ pub(in crate::app) fn weight_of_items(session: &Session) -> usize {
     weight::of_items(session, ItemId::HEAD, session.transcript.next_id())
 }
 
-/// Items from `first` on were restored: they are a page.
-pub(in crate::app) fn on_restored(
-    session: &mut Session,
-    first: ItemId,
-    (first_seq, end_seq): (i64, i64),
-    needs: Needs,
-    earlier: Option<Earlier>,
-) {
-    let open = open_at(session, Some(end_seq));
-    let weight = weight::of_items(session, first, open.first);
-    let begin = Some(EventPosition::Seq(first_seq));
-    let page = Page { begin, first, weight, is_end: true, needs, ..Page::default() };
-    session.pages.book = PageIndex::of(page, open, earlier);
+/// Items from `first` on were restored or added at the end: they are the open page, which starts with this event.
+pub(in crate::app) fn open_page(session: &mut Session, first: ItemId, seq: i64) {
+    let weight = weight::of_items(session, first, session.transcript.next_id());
+    let begin = Some(EventPosition::Seq(seq));
+    session.pages.book.open = Page { begin, first, weight, ..Page::default() };
 }
 
-/// Later events were loaded after those in memory, up to this number.
-pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
-    let open = open_at(session, Some(end_seq));
-    let book = &mut session.pages.book;
-    book.open = open;
-    if let Some(page) = book.closed.back_mut().filter(|_| book.earlier.is_some()) {
-        page.needs.extend(needs);
-    }
+/// These pages of a record are only on disk, before the event with this number.
+pub(in crate::app) fn on_disk(session: &mut Session, uid: String, pages: Vec<RecordedPage>, before: i64) {
+    let page = |RecordedPage { seq, subjects }| {
+        let begin = Some(EventPosition::Seq(seq));
+        Page { begin, first: ItemId::HEAD, subjects, ..Page::default() }
+    };
+    let closed: VecDeque<Page> = pages.into_iter().map(page).collect();
+    let first = closed.front().and_then(Page::seq);
+    let count = first.map(|first| u64::try_from(before - first).unwrap_or(0));
+    let earlier = |count| Earlier { uid, before, count, is_loading: false, has_failed: false };
+    let earlier = count.map(earlier);
+    session.pages.book = PageIndex { unloaded: closed.len(), closed, earlier, ..PageIndex::default() };
 }
 
 /// The items were copied from another session. Their record is that of `source`, so they stay in memory.
 pub(in crate::app) fn on_copied(session: &mut Session, source: &Session) {
+    let PageIndex { closed, unloaded, earlier, .. } = &source.pages.book;
     let copied = Page { first: ItemId::HEAD, is_cut: true, ..Page::default() };
-    let open = open_at(session, None);
-    session.pages.book = PageIndex::of(copied, open, source.pages.book.earlier.clone());
+    session.pages.book = PageIndex {
+        closed: closed.range(..*unloaded).cloned().chain([copied]).collect(),
+        unloaded: *unloaded,
+        open: Page { first: session.transcript.next_id(), ..Page::default() },
+        earlier: earlier.clone(),
+        asked: 0,
+    };
 }
 
-/// The page that begins after the last item.
-fn open_at(session: &Session, seq: Option<i64>) -> Page {
-    Page { begin: seq.map(EventPosition::Seq), first: session.transcript.next_id(), ..Page::default() }
+/// Starts a page in the record. Returns its place.
+fn mark(session: &mut Session, end: ItemId) -> EventPosition {
+    let mark = session.pages.next_serial();
+    let first = session.pages.book.closed.back().map_or(end, |page| page.first);
+    let subjects = subjects(session, &index_range(&session.transcript, first, end));
+    session.recorder.note(Note::Mark { mark, subjects });
+    EventPosition::Mark(mark)
 }
 
 /// Records an event of an item on an earlier page with that page; otherwise returns the record, to be recorded at the
@@ -66,13 +75,9 @@ pub(in crate::app) fn divert(
     item: Option<ItemId>,
     mut record: Record,
 ) -> Option<Record> {
-    if session.pages.limit_bytes == 0 {
-        return Some(record);
-    }
     if session.pages.book.open.begin.is_none() {
-        let mark = session.pages.next_serial();
-        session.pages.book.open.begin = Some(EventPosition::Mark(mark));
-        session.recorder.note(Note::Mark(mark));
+        let first = session.pages.book.open.first;
+        session.pages.book.open.begin = Some(mark(session, first));
     }
     if let Record::Update(SessionUpdate::Tool(patch)) = &mut record {
         keep_terminals_apart(session, patch);
@@ -119,6 +124,15 @@ pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Rec
     None
 }
 
+/// Records the assumed end of a call, if the end of the turn is recorded on a later page.
+pub(in crate::app) fn keep_end(session: &mut Session, item: ItemId) {
+    if let Some(call) = session.tool_call(item) {
+        let mut patch = ToolCallPatch::new(call.id.clone());
+        (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
+        drop(keep_late(session, item, Record::Update(SessionUpdate::Tool(Box::new(patch)))));
+    }
+}
+
 /// Records an event with this page, which ends there.
 fn note_late(session: &mut Session, at: usize, before: EventPosition, turn: u32, record: Record) {
     let serial = session.pages.next_serial();
@@ -132,39 +146,39 @@ fn note_late(session: &mut Session, at: usize, before: EventPosition, turn: u32,
 /// Whether an item is on a complete page.
 pub(in crate::app) fn is_behind(session: &Session, item: ItemId) -> bool {
     let transcript = &session.transcript;
-    session.pages.limit_bytes > 0 && transcript.rank(item) < transcript.rank(session.pages.book.open.first)
+    transcript.rank(item) < transcript.rank(session.pages.book.open.first)
 }
 
-/// Records an insertion after the last event of a turn whose items end before this index: its page stays in memory
-/// until the insertion is on disk.
-pub(in crate::app) fn keep_inserted(session: &mut Session, end: usize, record: &Record) -> u64 {
-    let serial = session.pages.next_serial();
-    let transcript = &session.transcript;
-    let book = &mut session.pages.book;
-    let pages = book.closed.range_mut(book.unloaded..).chain([&mut book.open]);
-    if let Some(page) = pages.take_while(|page| transcript.index_from(page.first) < end).last() {
-        page.late = serial;
-        page.weight += weight::of_record(record);
+/// The indices of the items on the page of this item, in the record of which an insertion beside it belongs.
+pub(in crate::app) fn page_range(session: &Session, item: ItemId) -> Range<usize> {
+    let (book, transcript) = (&session.pages.book, &session.transcript);
+    match book.index_of(transcript, item) {
+        Some(at) => index_range(transcript, book.page(at).first, book.page(at + 1).first),
+        None => transcript.index_from(book.open.first)..transcript.items().len(),
     }
-    serial
 }
 
 /// An item was added, and its event is not recorded yet: if the page is full, the next one begins here.
 pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
-    if session.pages.limit_bytes == 0 {
-        return;
-    }
     let Page { first, weight, .. } = session.pages.book.open;
     // Text appended to a message belongs to the page of the message.
     let is_within = session.open_message.is_some_and(|open| open < item);
     if weight >= session.pages.page_bytes() && !is_within && item > first {
-        let mark = session.pages.next_serial();
-        let next = Page { begin: Some(EventPosition::Mark(mark)), first: item, ..Page::default() };
-        let full = std::mem::replace(&mut session.pages.book.open, next);
         let weight = weight::of_items(session, first, item);
+        let full = std::mem::take(&mut session.pages.book.open);
         session.pages.book.closed.push_back(Page { weight, ..full });
-        session.recorder.note(Note::Mark(mark));
+        let begin = Some(mark(session, item));
+        session.pages.book.open = Page { begin, first: item, ..Page::default() };
         session.pages.wants_trim = true;
+        let range = index_range(&session.transcript, first, item);
+        let items = session.transcript.items().get(range).unwrap_or_default().iter();
+        // Another call with the same id began after the end of the turn.
+        let is_last = |id: &ToolCallId, item: &Item| session.index.tool(id) == Some(item.id);
+        let is_assumed = |item: &&Item| matches!(&item.body, ItemBody::Tool(call) if call.is_status_assumed && is_last(&call.id, item));
+        let assumed: Vec<ItemId> = items.filter(is_assumed).map(|item| item.id).collect();
+        for call in assumed {
+            keep_end(session, call);
+        }
     }
     session.pages.book.open.weight += weight::ITEM;
 }
@@ -204,29 +218,35 @@ pub(in crate::app) fn item_of(session: &Session, record: &Record) -> Option<Item
     session.item_of(&Key::of(record)?)
 }
 
-/// Removes the index entries of these items and returns their hashes with their turns, ordered.
-pub(in crate::app) fn take_things(session: &mut Session, range: Range<usize>) -> Box<[(u64, u32)]> {
+/// The subjects of these items.
+fn subjects(session: &Session, range: &Range<usize>) -> Subjects {
     let transcript = &session.transcript;
     let items = transcript.items().get(range.clone()).unwrap_or_default();
-    let mut things: Vec<(u64, u32)> = items
-        .iter()
-        .filter_map(|item| match &item.body {
-            ItemBody::Message(message) => {
-                Some((Key::Message(message.role, message.message.as_ref()?).hash(), item.turn))
-            }
-            _ => None,
-        })
-        .collect();
-    let terminals = &mut session.terminals;
+    let messages = items.iter().filter_map(|item| match &item.body {
+        ItemBody::Message(message) => {
+            Some((Key::Message(message.role, message.message.as_ref()?).hash(), item.turn))
+        }
+        _ => None,
+    });
+    let others = session.index.entries().filter_map(|(key, at)| {
+        let at = transcript.index_of(at).filter(|index| range.contains(index))?;
+        Some((key.hash(), transcript.items().get(at)?.turn))
+    });
+    let mut subjects: Vec<(u64, u32)> = messages.chain(others).collect();
+    subjects.sort_unstable();
+    subjects.into()
+}
+
+/// Removes the index entries of these items and returns their subjects.
+pub(in crate::app) fn take_subjects(session: &mut Session, range: &Range<usize>) -> Subjects {
+    let subjects = subjects(session, range);
+    let (transcript, terminals) = (&session.transcript, &mut session.terminals);
     session.index.retain(|key, at| {
-        let item = transcript.index_of(at).filter(|index| range.contains(index));
-        let Some(item) = item.and_then(|index| transcript.items().get(index)) else { return true };
-        things.push((key.hash(), item.turn));
-        if let Key::Terminal(id) = key {
+        let is_there = transcript.index_of(at).is_some_and(|index| range.contains(&index));
+        if is_there && let Key::Terminal(id) = key {
             terminals.remove(id);
         }
-        false
+        !is_there
     });
-    things.sort_unstable();
-    things.into()
+    subjects
 }

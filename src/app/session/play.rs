@@ -11,102 +11,70 @@ use crate::model::{
 };
 
 use super::{access, apply, diffs, insert, messages, tools, turns};
-use crate::app::state::pages::edge::{Needs, Things};
 use crate::app::{
     Decision, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView, Turn,
     TurnEnd, TurnSummary,
 };
 
-/// The context of the replayed events.
-#[derive(Debug, Clone, Copy, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(in crate::app) struct Bounds {
-    /// Earlier events are not shown.
-    pub(in crate::app) is_cut: bool,
-    /// They follow events that are shown.
-    pub(in crate::app) is_continued: bool,
-    /// Later events follow in another part.
-    pub(in crate::app) goes_on: bool,
-    /// Their last turn ended successfully after them.
-    pub(in crate::app) is_over: bool,
-}
-
 /// Replays all events of a session.
 pub fn play(session: &mut Session, events: Vec<RecordedEvent>, now: Instant) {
-    play_to(session, events, None, Bounds::default(), now);
+    play_to(session, events, None, now);
 }
 
-/// The result of replaying events.
-pub(in crate::app) struct Played {
-    /// The item created or changed by the requested event.
-    pub(in crate::app) mark: Option<ItemId>,
-    /// Dependencies on earlier events.
-    pub(in crate::app) needs: Needs,
-    /// Subjects that later events may depend on.
-    pub(in crate::app) things: Things,
-}
-
-/// Replays events, and finds the item created or changed by the event at `mark`.
+/// Replays the events of a page, and returns the item created or changed by the event at `mark`.
 pub(in crate::app) fn play_to(
     session: &mut Session,
     events: Vec<RecordedEvent>,
     mark: Option<usize>,
-    bounds: Bounds,
     now: Instant,
-) -> Played {
-    let mut needs = Needs::default();
-    let last_turn = events.last().map(|event| event.turn);
+) -> Option<ItemId> {
     let mut marked = None;
     let began_ms = events.first().map_or(0, |event| event.at_ms);
     let mut last = now;
-    if let Some(first) = events.first().filter(|_| !bounds.is_continued) {
+    if let Some(first) = events.first().filter(|_| session.turn_count == 0) {
         session.turn_count = first.turn;
     }
     if begins_within_turn(&events) {
         session.turn = Turn::Running { since: now, last_news: now };
     }
-    for (position, event) in events.into_iter().enumerate() {
-        let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
+    for (place, RecordedEvent { at_ms, turn, record }) in events.into_iter().enumerate() {
+        let since = Duration::from_millis(u64::try_from(at_ms - began_ms).unwrap_or(0));
         last = now.checked_add(since).unwrap_or(last);
-        if needs.note(session, &event) && bounds.is_cut {
-            needs.hides = true;
-            continue;
-        }
-        let is_marked = mark == Some(position);
+        let is_marked = mark == Some(place);
         if is_marked {
             session.transcript.watch(true);
         }
-        count_turn(session, event.turn, &event.record, last);
-        apply(session, event.record, last);
+        count_turn(session, turn, &record, last);
+        match record {
+            Record::Inserted { back, updates } => insert::play(session, turn, back, updates, last),
+            record => apply(session, record, last),
+        }
         if is_marked {
             let last = session.transcript.items().last().map(|item| item.id);
             marked = session.transcript.take_touched().pop_last().or(last);
             session.transcript.watch(false);
         }
     }
-    session.turn = Turn::Idle;
-    session.has_background_news = false;
-    let things = Things::of(session, last_turn);
-    let open_message = session.open_message;
-    messages::close(session, last);
-    if bounds.goes_on {
-        session.open_message = open_message;
-    } else {
-        session.prompts.stop_echo();
-        // Calls without a decision were not executed.
-        let asked: Vec<OpenRequest> = session.requests.drain(..).collect();
-        for open in asked {
-            if let OpenRequestKind::Permission { tool, .. } = open.kind {
-                tools::cancel(session, tool, last);
-            }
-        }
-        let status = if bounds.is_over { ToolStatus::Completed } else { ToolStatus::Cancelled };
-        tools::close_open(session, status, last);
-        access::close_restored(session, last);
-    }
+    close(session, last);
     // Replayed events are already in the store.
     session.recorder.clear_notes();
-    Played { mark: marked, needs, things }
+    marked
+}
+
+/// Ends everything that is open: it was not continued when the session was saved.
+pub(in crate::app) fn close(session: &mut Session, now: Instant) {
+    session.turn = Turn::Idle;
+    session.has_background_news = false;
+    messages::close(session, now);
+    session.prompts.stop_echo();
+    // Calls without a decision were not executed.
+    let asked: Vec<OpenRequest> = session.requests.drain(..).collect();
+    for open in asked {
+        if let OpenRequestKind::Permission { tool, .. } = open.kind {
+            tools::cancel(session, tool, now);
+        }
+    }
+    access::close_restored(session, now);
 }
 
 /// Whether these events begin within a turn: the first end of a turn has no start among them.
@@ -212,7 +180,8 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
             session.turn = Turn::Idle;
             session.turn_count = 0;
         }
-        Record::Inserted { back, updates } => insert::play(session, back, updates, now),
+        // It needs the turn of the event.
+        Record::Inserted { .. } => {}
         Record::HandedOver { agent, text } => {
             session.resume.hand_over(text, agent);
         }

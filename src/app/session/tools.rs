@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use crate::model::{ItemId, Patch, Record, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus};
+use crate::model::{ItemId, ToolCallPatch, ToolContent, ToolStatus};
 
 use super::{access, messages, paging, terminals};
 use crate::app::{Decision, ItemBody, OpenRequestKind, Session, ToolCall};
@@ -131,12 +131,7 @@ pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now:
                 assume_end(call, status, now);
             }
         });
-        // The record on disk needs the end too.
-        if let Some(call) = session.tool_call(id) {
-            let mut patch = ToolCallPatch::new(call.id.clone());
-            (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
-            drop(paging::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch)))));
-        }
+        paging::keep_end(session, id);
     }
 }
 

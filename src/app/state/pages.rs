@@ -1,18 +1,16 @@
-//! The pages of a transcript: which are in memory, their sizes and dependencies.
+//! The pages of a transcript: which are in memory, and their sizes.
 //!
 //! `session::paging` updates them with the transcript, `recording` unloads them and loads them again.
 
-pub(in crate::app) mod edge;
 pub(in crate::app) mod weight;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::model::{Action, EventPosition, ItemId, MarkPosition};
+use crate::model::{Action, EventPosition, ItemId, MarkPosition, Subjects};
 
 use crate::app::state::session::index::Key;
 use crate::app::{Earlier, Transcript};
-use edge::Needs;
 
 /// Number of pages that fit into the memory limit.
 const PAGES: usize = 8;
@@ -53,8 +51,8 @@ pub(in crate::app) struct PageIndex {
     pub(in crate::app) unloaded: usize,
     /// The incomplete page at the end.
     pub(in crate::app) open: Page,
-    /// The running or next read request.
-    pub(in crate::app) request: Option<Request>,
+    /// The last late event when a page was requested: the result may lack later ones.
+    pub(in crate::app) asked: u64,
     /// The recorded events before the first page in memory.
     pub(in crate::app) earlier: Option<Earlier>,
 }
@@ -78,27 +76,8 @@ pub(in crate::app) struct Page {
     pub(in crate::app) late: u64,
     /// Whether it could not be recorded completely.
     pub(in crate::app) is_cut: bool,
-    /// Whether the session ended with it when it was opened.
-    pub(in crate::app) is_end: bool,
-    /// Its dependencies on pages that were not read yet.
-    pub(in crate::app) needs: Needs,
-    /// While it is only on disk, the hashes of its subjects with their turns, ordered: an update of them is not
-    /// something new.
-    pub(in crate::app) things: Box<[(u64, u32)]>,
-}
-
-/// A part of the record to read. It becomes one page.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::app) struct Request {
-    /// The indices of the pages in it: pages that are only on disk, or pages in memory that depend on a part before
-    /// them. Empty: the store chooses a part before all pages.
-    pub(in crate::app) pages: Range<usize>,
-    /// The number of its first event, if known.
-    pub(in crate::app) from: Option<i64>,
-    /// Number of events before it, if known.
-    pub(in crate::app) left: Option<u64>,
-    /// The last late event when it was requested: the result may lack later ones.
-    pub(in crate::app) asked: u64,
+    /// While it is only on disk, its subjects: an update of them is not something new.
+    pub(in crate::app) subjects: Subjects,
 }
 
 impl Page {
@@ -112,15 +91,15 @@ impl Page {
 
     /// The turn of a subject in this unloaded page; the last one if several have the same id.
     fn turn_of(&self, hash: u64) -> Option<u32> {
-        let end = self.things.partition_point(|(other, _)| *other <= hash);
-        self.things.get(end.checked_sub(1)?).filter(|(other, _)| *other == hash).map(|(_, turn)| *turn)
+        let end = self.subjects.partition_point(|(other, _)| *other <= hash);
+        self.subjects.get(end.checked_sub(1)?).filter(|(other, _)| *other == hash).map(|(_, turn)| *turn)
     }
 }
 
 impl PageIndex {
-    /// The index of a history of which one page is in memory, and the next one begins here.
-    pub(in crate::app) fn of(page: Page, open: Page, earlier: Option<Earlier>) -> Self {
-        Self { closed: [page].into(), open, earlier, ..Self::default() }
+    /// The last page that is only on disk.
+    pub(in crate::app) fn last_unloaded(&self) -> Option<&Page> {
+        self.closed.get(self.unloaded.checked_sub(1)?)
     }
 
     /// The page with this index; the last one is open.
@@ -154,7 +133,7 @@ impl PageIndex {
     }
 
     /// Sets the numbers of marks that were written.
-    pub(in crate::app) fn place_marks(&mut self, marks: &[MarkPosition]) {
+    pub(in crate::app) fn set_positions(&mut self, marks: &[MarkPosition]) {
         for position in marks {
             let mut before: Option<&mut Page> = None;
             for page in self.closed.range_mut(self.unloaded..).chain([&mut self.open]) {
@@ -189,7 +168,7 @@ impl Pages {
 
     /// Whether pages were unloaded, and less than half of the limit is free.
     pub fn is_full(&self) -> bool {
-        self.has_unloaded() && self.weight() >= self.limit_bytes / 2
+        self.has_unloaded() && self.limit_bytes > 0 && self.weight() >= self.limit_bytes / 2
     }
 
     /// Identifies the page of an item.
@@ -223,13 +202,15 @@ impl Pages {
         self.redo = None;
         let mut book = std::mem::take(&mut self.book);
         // The response is not for the history that follows.
-        book.request = None;
         book.earlier.iter_mut().for_each(|earlier| earlier.is_loading = false);
         book
     }
 
     pub(in crate::app) fn page_bytes(&self) -> usize {
-        (self.limit_bytes / PAGES).clamp(LEAST_PAGE, MOST_PAGE)
+        match self.limit_bytes {
+            0 => MOST_PAGE,
+            limit => (limit / PAGES).clamp(LEAST_PAGE, MOST_PAGE),
+        }
     }
 
     pub(in crate::app) fn next_serial(&mut self) -> u64 {

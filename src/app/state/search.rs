@@ -23,8 +23,8 @@ pub use texts::{Text, texts, title};
 /// Bytes of text that a step searches.
 pub const STEP_BYTES: usize = 1 << 20;
 
-/// Pages read from disk for a search before the user is asked: each stays in memory.
-pub const MOST_PAGES: u8 = 4;
+/// Approximate size of the pages read from disk for a search before the user is asked: they stay in memory.
+pub const MOST_BYTES: usize = 4 << 20;
 
 /// Cost of an item in addition to its text, in bytes of text.
 const ITEM_COST: usize = 64;
@@ -43,8 +43,8 @@ pub struct Search {
     pub opened: Option<(ItemId, Option<bool>)>,
     /// Whether a timer is set for the next step.
     pub is_timed: bool,
-    /// Number of pages that may still be read from disk.
-    pub pages_left: u8,
+    /// Approximate size of the pages that may still be read from disk.
+    pub bytes_left: usize,
     pattern: Option<Pattern>,
     /// Hits by item, without zeros.
     counts: BTreeMap<Rank, usize>,
@@ -97,7 +97,7 @@ impl Search {
         Self {
             is_typing: true,
             origin: reading.unwrap_or((ItemId::HEAD, ItemId::HEAD)),
-            pages_left: MOST_PAGES,
+            bytes_left: MOST_BYTES,
             ..Self::default()
         }
     }

@@ -30,7 +30,7 @@ fn kept(uid: &str) -> RecordedSession {
             ..SessionHead::default()
         },
         events: vec![prompt("third", 3), said("3", 3)],
-        left_out_count: 6,
+        earlier: pages_at([0, 3]),
         first_seq: 6,
         end_seq: 8,
         ..RecordedSession::default()
@@ -154,17 +154,13 @@ fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
     let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
     app.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
     app.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
-    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before, from: None };
+    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), from: before - 3, before };
     assert_eq!(jobs(&mut app), [earlier(6)]);
     let selected = shown(&app).transcript.items()[1].id;
     app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
     let marked = Some(selected);
-    let page = EventPage {
-        events: vec![prompt("second", 2), said("2", 2)],
-        first_seq: 3,
-        left_out_count: 3,
-        ..EventPage::default()
-    };
+    let page =
+        EventPage { events: vec![prompt("second", 2), said("2", 2)], first_seq: 3, ..EventPage::default() };
     tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
     app.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
     assert_eq!(
@@ -197,7 +193,7 @@ fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
 fn part() -> RecordedSession {
     RecordedSession {
         events: vec![prompt("second", 2), said("2", 2)],
-        left_out_count: 3,
+        earlier: pages_at([0]),
         first_seq: 3,
         mark: Some(1),
         later: Some((5, 3)),
@@ -311,7 +307,7 @@ fn a_search_continues_in_loaded_earlier_pages() {
     app.play(Event::Timer(TimerId::Search(key)));
     assert_eq!(jobs(&mut app).len(), 1, "without a hit, the previous page is requested");
     let events = vec![prompt("the second", 2), said("2 second", 2)];
-    let page = EventPage { events, first_seq: 3, left_out_count: 3, ..EventPage::default() };
+    let page = EventPage { events, first_seq: 3, ..EventPage::default() };
     tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
     app.play(Event::Timer(TimerId::Search(key)));
     let search = shown(&app).search.as_ref().unwrap();
@@ -422,7 +418,8 @@ fn a_copy_up_to_a_turn_has_the_items_until_then() {
 fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
     let mut app = TestApp::ready();
     let mut long = kept("k1");
-    (long.first_seq, long.left_out_count, long.end_seq) = (10_006, 10_006, 10_008);
+    (long.first_seq, long.end_seq) = (10_006, 10_008);
+    long.earlier = pages_at((6..10_006).step_by(100));
     let opening = ArchiveOpening { kept: Ok(long), ..opening(false) };
     tell(&mut app, StoreNews::Opened(Box::new(opening)));
     let key = app.state.active;
@@ -437,13 +434,12 @@ fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
             if wanted.is_empty() {
                 return count;
             }
-            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), before, from: None }]);
+            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), from: before - 100, before }]);
             before -= 100;
             count += 1;
             let page = EventPage {
                 events: vec![prompt("page", 2), said("of it", 2)],
                 first_seq: before,
-                left_out_count: u64::try_from(before).unwrap(),
                 ..EventPage::default()
             };
             tell(app, StoreNews::Earlier { key, page: Ok(page) });
@@ -463,7 +459,8 @@ fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
 fn a_session_without_prompts_has_lost_nothing() {
     let mut app = TestApp::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
-    let bare = RecordedSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
+    let bare =
+        RecordedSession { events: Vec::new(), earlier: Vec::new(), draft: "half".into(), ..kept("k1") };
     tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
     app.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(digest(shown(&app)), "ready · idle");

@@ -16,8 +16,10 @@ pub(super) const LIMIT: usize = 64 << 10;
 #[derive(Default)]
 pub(super) struct Disk {
     pub(super) events: BTreeMap<i64, RecordedEvent>,
+    /// The starts of pages, with the subjects of the page before.
+    pub(super) pages: BTreeMap<i64, Subjects>,
     late: Vec<(i64, RecordedEvent)>,
-    next: i64,
+    pub(super) next: i64,
     marks: BTreeMap<u64, i64>,
     held_from: Option<i64>,
     is_known: bool,
@@ -45,14 +47,9 @@ impl Disk {
                     self.late.push((seq - 1, event));
                     upto = Some(serial);
                 }
-                Note::Inserted { serial, turn, record } => {
-                    let of_turn = self.events.iter().rev().find(|(_, event)| event.turn <= turn);
-                    let seq = of_turn.map_or(0, |(seq, _)| *seq);
-                    self.late.push((seq, kept(turn, record)));
-                    upto = Some(serial);
-                }
-                Note::Mark(mark) => {
+                Note::Mark { mark, subjects } => {
                     self.marks.insert(mark, self.next);
+                    self.pages.insert(self.next, subjects);
                     marks.push(MarkPosition { mark, seq: self.next, is_whole: true });
                     upto = Some(mark);
                 }
@@ -61,6 +58,7 @@ impl Disk {
                     let from = self.held_from.take().expect("something is held");
                     if !is_whole {
                         self.events.split_off(&from);
+                        self.pages.split_off(&from);
                         self.late.retain(|(seq, _)| *seq < from);
                         self.next = from;
                     }
@@ -86,16 +84,69 @@ impl Disk {
             })
             .collect();
         for job in &jobs {
-            let StoreJob::Earlier { key, before, from: Some(from), .. } = job else { panic!("{job:?}") };
-            let mut found: Vec<(i64, RecordedEvent)> =
-                self.events.range(from..before).map(|(seq, event)| (*seq, event.clone())).collect();
-            found.extend(self.late.iter().filter(|(seq, _)| (from..before).contains(&seq)).cloned());
-            found.sort_by_key(|(seq, _)| *seq);
-            let events = found.into_iter().map(|(_, event)| event).collect();
-            let page = EventPage { events, first_seq: *from, left_out_count: 0, ..EventPage::default() };
-            tell(app, StoreNews::Earlier { key: *key, page: Ok(page) });
+            let StoreJob::Earlier { key, from, before, .. } = job else { panic!("{job:?}") };
+            tell(app, StoreNews::Earlier { key: *key, page: Ok(self.page(*from, *before)) });
         }
         !jobs.is_empty()
+    }
+
+    /// The events of a page.
+    pub(super) fn page(&self, from: i64, before: i64) -> EventPage {
+        let mut found: Vec<(i64, RecordedEvent)> =
+            self.events.range(from..before).map(|(seq, event)| (*seq, event.clone())).collect();
+        found.extend(self.late.iter().filter(|(seq, _)| (from..before).contains(seq)).cloned());
+        found.sort_by_key(|(seq, _)| *seq);
+        let events = found.into_iter().map(|(_, event)| event).collect();
+        EventPage {
+            events,
+            first_seq: from,
+            next_seq: before,
+            later_count: (self.next - before).cast_unsigned(),
+            ..EventPage::default()
+        }
+    }
+
+    /// All pages.
+    pub(super) fn starts(&self) -> Vec<RecordedPage> {
+        let subjects = self.pages.values().skip(1).cloned().chain([Subjects::default()]);
+        self.pages.keys().zip(subjects).map(|(seq, subjects)| RecordedPage { seq: *seq, subjects }).collect()
+    }
+
+    /// The session when it is opened with the page with this index.
+    pub(super) fn kept(&self, at: usize) -> RecordedSession {
+        let mut earlier = self.starts();
+        let start = |at: usize| earlier.get(at).map_or(self.next, |page| page.seq);
+        let (first_seq, next) = (start(at), start(at + 1));
+        let EventPage { events, later_count, .. } = self.page(first_seq, next);
+        earlier.truncate(at);
+        RecordedSession {
+            head: SessionHead {
+                kept_as: Some("k".into()),
+                session: Some(ID.into()),
+                ..SessionHead::default()
+            },
+            events,
+            earlier,
+            first_seq,
+            end_seq: self.next,
+            later: (later_count > 0).then_some((next, later_count)),
+            ..RecordedSession::default()
+        }
+    }
+
+    /// Closes the session and opens it again with its last page.
+    pub(super) fn reopen(&mut self, app: &mut TestApp) {
+        self.write(app);
+        let now = app.now;
+        let session = app.state.sessions.get_mut(&KEY).unwrap();
+        let mut again = Session {
+            conn: session.conn,
+            phase: session.phase.clone(),
+            ..Session::new(KEY, session.workspace.clone())
+        };
+        again.pages.limit_bytes = LIMIT;
+        restore(&mut again, self.kept(self.pages.len() - 1), now);
+        *session = again;
     }
 
     /// Loads all pages.
@@ -259,8 +310,10 @@ fn a_late_update_of_an_unloaded_call_is_recorded_with_it() {
     assert_eq!(count(&app), left, "it is not a new call");
     assert!(!digest(app.session()).contains("tool a"));
     // The page is not requested before the late event is on disk.
-    app.play(Event::Act(Action::LoadEarlier));
-    assert!(!disk.serve(&mut app));
+    go_up(&mut app);
+    app.fx.clear();
+    while disk.serve(app.play(Event::Act(Action::LoadEarlier))) {}
+    assert_eq!(app.session().pages.book.unloaded, 1);
     disk.read_all(&mut app);
     let all = whole(app.session());
     assert!(all[1].contains("tool a Completed") && all[1].contains("late"), "{}", all[1]);
@@ -278,26 +331,27 @@ fn a_late_update_of_an_unloaded_call_is_recorded_with_it() {
 #[test]
 fn updates_of_a_page_being_loaded_are_not_lost() {
     let (mut app, mut disk) = app();
-    app.update(call("a", ToolStatus::Completed));
-    stream(&mut app, 0..100);
-    app.update(call("b", ToolStatus::Completed));
-    stream(&mut app, 100..400);
+    for nth in 0..300 {
+        app.update(call(&format!("c{nth}"), ToolStatus::Completed));
+        stream(&mut app, nth..nth + 1);
+    }
     disk.write(&mut app);
     let left = count(&app);
     go_up(&mut app);
     app.fx.clear();
     app.play(Event::Act(Action::LoadEarlier));
-    for id in ["a", "b"] {
-        app.update(patch(id, |patch| patch.output_text = Patch::Set(format!("late {id}"))));
+    for nth in 0..300 {
+        let id = format!("c{nth}");
+        app.update(patch(&id, |patch| patch.output_text = Patch::Set(format!("late {id};"))));
     }
     assert_eq!(count(&app), left);
     assert!(disk.serve(&mut app));
-    assert_eq!(count(&app), left, "a page without it is not used");
+    assert_eq!(count(&app), left, "a page without the updates is not used");
     disk.read_all(&mut app);
     let all = whole(app.session());
-    for id in ["a", "b"] {
-        let of: Vec<&String> = all.iter().filter(|line| line.contains(&format!("tool {id} "))).collect();
-        assert!(of.len() == 1 && of[0].contains(&format!("late {id}")), "{of:?}");
+    for nth in [0, 100, 299] {
+        let of: Vec<&String> = all.iter().filter(|line| line.contains(&format!("tool c{nth} "))).collect();
+        assert!(of.len() == 1 && of[0].contains(&format!("late c{nth};")), "{of:?}");
     }
 }
 

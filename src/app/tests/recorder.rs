@@ -9,7 +9,9 @@ use crate::model::*;
 pub fn kept_notes(app: &mut TestApp) -> Vec<Note> {
     // Notes of operations are emitted with the next event.
     app.play(Event::Input);
-    std::mem::take(&mut app.kept)
+    let mut notes = std::mem::take(&mut app.kept);
+    notes.retain(|note| !matches!(note, Note::Mark { .. }));
+    notes
 }
 
 /// The session as a store would return it.
@@ -24,23 +26,16 @@ pub fn kept_session(app: &mut TestApp) -> RecordedSession {
             Note::Event { turn, record } => {
                 kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
             }
-            Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
             Note::Draft(draft) => kept.draft = draft,
             Note::Queue(queue) => kept.queue = queue,
             Note::Release { is_whole: true }
-            | Note::Mark(_)
+            | Note::Mark { .. }
             | Note::Late { .. }
             | Note::Closed
             | Note::CameFrom { .. } => {}
         }
     }
     kept
-}
-
-/// Inserts a record after the last event of a turn, and after earlier insertions.
-pub fn insert_behind(events: &mut Vec<RecordedEvent>, turn: u32, record: Record) {
-    let at = events.iter().rposition(|event| event.turn <= turn).map_or(0, |last| last + 1);
-    events.insert(at, RecordedEvent { at_ms: 0, turn, record });
 }
 
 pub fn items(session: &Session) -> Vec<String> {
@@ -110,7 +105,7 @@ fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
     app.updates(vec![says("half an ans"), call("a", ToolStatus::InProgress)]);
     let mut kept = kept_session(&mut app);
     kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
-    kept.left_out_count = 7;
+    (kept.earlier, kept.first_seq) = (pages_at([0]), 7);
     let mut again = Session::new(KEY, SessionWorkspace::default());
     restore(&mut again, kept, app.now);
     assert_eq!(
@@ -396,7 +391,7 @@ fn an_incomplete_history_does_not_replace_the_record() {
             Effect::Keep { notes, .. } => Some(notes),
             _ => None,
         });
-        notes.flatten().filter(|note| !matches!(note, Note::Head(_))).collect()
+        notes.flatten().filter(|note| !matches!(note, Note::Head(_) | Note::Mark { .. })).collect()
     };
     for is_whole in [false, true] {
         app.open_listed("old");
@@ -472,14 +467,21 @@ fn cancelled_turns_missing_in_the_replay_stay() {
 /// The stored session with the new records added.
 pub fn again(kept: RecordedSession, app: &mut TestApp) -> RecordedSession {
     let mut kept = kept;
+    let mut late = Vec::new();
     for note in kept_notes(app) {
         match note {
             Note::Event { turn, record } => {
                 kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
             }
-            Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
+            Note::Late { before: EventPosition::Seq(seq), turn, record, .. } => {
+                late.push((seq, RecordedEvent { at_ms: 0, turn, record: *record }));
+            }
             _ => {}
         }
+    }
+    late.sort_by_key(|(seq, _)| *seq);
+    for (seq, event) in late.into_iter().rev() {
+        kept.events.insert(usize::try_from(seq).unwrap(), event);
     }
     kept
 }

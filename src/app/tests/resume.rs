@@ -1,8 +1,6 @@
 //! Tests of replays that differ from the record.
 
-use super::recorder::{
-    again, answered, insert_behind, items, kept_notes, kept_session, opened, quiet, reopened,
-};
+use super::recorder::{again, answered, items, kept_notes, kept_session, opened, quiet, reopened};
 use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
@@ -73,7 +71,7 @@ pub fn check(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) ->
     let mut app = resumed(&kept, replay, before);
     assert_eq!(items(app.session()), second, "the second time changes nothing");
     let notes = kept_notes(&mut app);
-    let is_event = |note: &&Note| matches!(note, Note::Event { .. } | Note::Inserted { .. });
+    let is_event = |note: &&Note| matches!(note, Note::Event { .. });
     assert_eq!(notes.iter().find(is_event), None, "nothing is recorded again");
     second
 }
@@ -378,7 +376,7 @@ fn the_end_of_a_long_session_is_compared_with_the_end_of_the_replay() {
     // The first turns are only on disk.
     let first = kept.events.iter().position(|event| event.turn == 6).unwrap();
     kept.events.drain(..first);
-    (kept.left_out_count, kept.first_seq) = (first as u64, i64::try_from(first).unwrap());
+    (kept.earlier, kept.first_seq) = (pages_at([0]), i64::try_from(first).unwrap());
     let replay: Vec<SessionUpdate> = names.iter().flat_map(|name| told(name)).collect();
     assert_eq!(added(&kept, &replay), Vec::<String>::new());
     let without_last = &replay[..replay.len() - 4];
@@ -398,13 +396,13 @@ fn replayed_items_of_unloaded_pages_are_compared_once_these_are_loaded() {
     let part = |from: usize, to: usize| EventPage {
         events: whole.events[from..to].to_vec(),
         first_seq: i64::try_from(from).unwrap(),
-        left_out_count: from as u64,
         ..EventPage::default()
     };
     let (one, two) = (at_turn(4), at_turn(7));
     let mut kept = whole.clone();
     kept.events.drain(..two);
-    (kept.left_out_count, kept.first_seq) = (two as u64, i64::try_from(two).unwrap());
+    (kept.earlier, kept.first_seq) =
+        (pages_at([0, i64::try_from(one).unwrap()]), i64::try_from(two).unwrap());
     kept.end_seq = i64::try_from(whole.events.len()).unwrap();
     let mut replay: Vec<_> = names.iter().map(|name| told(name)).collect();
     replay[4].clear();
@@ -503,9 +501,6 @@ fn a_record_replaced_by_an_older_version_is_still_read() {
     }
     assert_eq!(shown(&kept), ["user* \"two\"", "agent \"Reply to two\""]);
     assert_eq!(added(&kept, &told("two")), Vec::<String>::new());
-    let mut events = kept.events;
-    insert_behind(&mut events, 1, Record::Replaced);
-    assert_eq!(events.last().map(|event| &event.record), Some(&Record::Replaced));
 }
 
 #[test]

@@ -498,3 +498,8 @@ fn blocks_text(blocks: &[ContentBlock]) -> String {
         other => format!("{other:?}"),
     }
 }
+
+/// The pages of a record that start with these events.
+pub fn pages_at(seqs: impl IntoIterator<Item = i64>) -> Vec<RecordedPage> {
+    seqs.into_iter().map(|seq| RecordedPage { seq, ..RecordedPage::default() }).collect()
+}

@@ -102,11 +102,6 @@ pub(super) fn begins_anew(record: &Record) -> bool {
     }
 }
 
-/// Whether an event may continue the previous message.
-pub(super) fn is_chunk(record: &Record) -> bool {
-    matches!(record, Record::Update(SessionUpdate::Chunk { .. } | SessionUpdate::Block { .. }))
-}
-
 /// Merges a text chunk with the previous one of the same message.
 pub(super) fn join(last: &mut Record, next: &Record) -> bool {
     /// Maximum size of a merged chunk.

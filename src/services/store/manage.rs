@@ -169,6 +169,7 @@ fn delete_rows(conn: &Connection, id: i64) -> rusqlite::Result<()> {
     conn.execute("DELETE FROM events WHERE session = ?1", params![id])?;
     conn.execute("DELETE FROM late WHERE session = ?1", params![id])?;
     conn.execute("DELETE FROM staged WHERE session = ?1", params![id])?;
+    conn.execute("DELETE FROM pages WHERE session = ?1", params![id])?;
     conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
     Ok(())
 }

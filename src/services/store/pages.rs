@@ -1,40 +1,33 @@
-//! Reads sessions in pages: the end of a session, the events before it, and the list.
+//! Reads sessions in pages: the end of a session, other pages of it, and the list.
 //!
+//! A page ends where the recorder marked that the events after it do not refer to those before.
 //! Invariant: the cost of a page does not depend on the length of the session or the number of sessions.
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::rows::{self, SessionRow};
 use super::{Fault, Store, StoreError, format, owner};
-use crate::model::{EventPage, Record, RecordedEvent, RecordedSession};
+use crate::model::{EventPage, RecordedEvent, RecordedPage, RecordedSession, Subjects};
 
-/// Maximum number of events per page.
-pub(super) const MAX_PAGE_EVENTS: u32 = 2000;
+/// Minimum number of events with which a session is opened.
+const MIN_EVENTS: i64 = 20;
 
-/// Maximum size of a page.
-const MAX_PAGE_BYTES: usize = 4 << 20;
+/// Minimum number of events per page of a session that was recorded without marks.
+const MIN_UNMARKED_EVENTS: i64 = 1000;
+
+/// Limits of a preview.
+const PREVIEW_EVENTS: u32 = 120;
+const PREVIEW_BYTES: usize = 128 << 10;
 
 /// Rows, and the position of the next page, if any.
 pub type ListPage = (Vec<SessionRow>, Option<(i64, i64)>);
 
 impl Store {
-    /// The end of a session, or the events around one, without opening it.
+    /// The end of a session, or the page of an event, without opening it.
     pub fn peek(&self, uid: &str, at: Option<i64>) -> Result<(SessionRow, RecordedSession), StoreError> {
         self.with_faults(|conn| {
             let (id, row) = rows::existing(conn, uid)?;
-            let mut kept = tail(conn, id, &row, at)?;
-            if let Some(at) = at.filter(|at| kept.mark.is_none() && *at < kept.first_seq) {
-                let page = around(conn, id, at)?;
-                kept = RecordedSession {
-                    events: page.events,
-                    mark: page.mark,
-                    first_seq: page.first_seq,
-                    left_out_count: page.left_out_count,
-                    later: (page.later_count > 0).then_some((page.next_seq, page.later_count)),
-                    ..kept
-                };
-            }
-            kept.open_in = self.open_in(&row);
+            let kept = RecordedSession { open_in: self.open_in(&row), ..shown(conn, id, &row, at)? };
             Ok((row, kept))
         })
     }
@@ -44,30 +37,14 @@ impl Store {
         self.with_faults(|conn| Ok(rows::existing(conn, uid)?.1))
     }
 
-    /// A page of events before an event.
-    pub fn earlier(&self, uid: &str, before: i64) -> Result<EventPage, StoreError> {
-        self.page_of(uid, |conn, id| piece(conn, id, before, None, MAX_PAGE_EVENTS, MAX_PAGE_BYTES))
-    }
-
-    /// A page of events from an event on.
-    pub fn later(&self, uid: &str, from: i64) -> Result<EventPage, StoreError> {
-        self.page_of(uid, |conn, id| forth(conn, id, from, None))
-    }
-
-    /// The events around an event.
-    pub fn around(&self, uid: &str, at: i64) -> Result<EventPage, StoreError> {
-        self.page_of(uid, |conn, id| around(conn, id, at))
-    }
-
-    /// A page of a session; empty if that was deleted.
-    fn page_of(
-        &self,
-        uid: &str,
-        read: impl Fn(&Connection, i64) -> rusqlite::Result<EventPage>,
-    ) -> Result<EventPage, StoreError> {
-        self.with(|conn| match rows::by_uid(conn, uid)? {
-            Some((id, _)) => read(conn, id),
-            None => Ok(EventPage::default()),
+    /// The page of an event; empty if the session was deleted.
+    pub fn page_of(&self, uid: &str, at: i64) -> Result<EventPage, StoreError> {
+        self.with(|conn| {
+            let Some((id, row)) = rows::by_uid(conn, uid)? else { return Ok(EventPage::default()) };
+            let kept = shown(conn, id, &row, Some(at))?;
+            let (next_seq, later_count) = kept.later.unwrap_or((kept.end_seq, 0));
+            let RecordedSession { events, first_seq, mark, .. } = kept;
+            Ok(EventPage { events, first_seq, next_seq, later_count, mark })
         })
     }
 
@@ -75,14 +52,10 @@ impl Store {
     pub fn between(&self, uid: &str, from: i64, before: i64) -> Result<EventPage, StoreError> {
         self.with_faults(|conn| {
             let (id, _) = rows::existing(conn, uid)?;
-            let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
-                UNION ALL SELECT seq, at, turn, body FROM staged WHERE session = ?1 AND seq >= ?2 AND seq < ?3
-                ORDER BY seq";
-            let Found { events, .. } = found(conn, sql, params![id, from, before], usize::MAX)?;
+            let events = range(conn, id, from, before)?.events;
             if events.is_empty() {
                 return Err(Fault::Other("that part of the session was deleted".to_owned()));
             }
-            let events = with_late(conn, id, events, (from, before))?;
             let (_, events) = marked(events, None);
             Ok(EventPage { events, first_seq: from, next_seq: before, ..EventPage::default() })
         })
@@ -92,8 +65,17 @@ impl Store {
     pub fn glance(&self, uid: &str) -> Result<RecordedSession, StoreError> {
         self.with_faults(|conn| {
             let (id, row) = rows::existing(conn, uid)?;
-            let last = piece(conn, id, i64::MAX, None, 120, 128 << 10)?;
-            Ok(RecordedSession { events: last.events, ..row.to_kept() })
+            let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2
+                ORDER BY seq DESC LIMIT ?3";
+            let begin = begin_of(conn, id)?;
+            let mut events = found(conn, sql, params![id, begin, PREVIEW_EVENTS], PREVIEW_BYTES)?.events;
+            events.reverse();
+            let first = events.first().map_or(begin, |(seq, _)| *seq);
+            let begins = events.iter().position(|(_, event)| format::begins_anew(&event.record));
+            events.drain(..begins.filter(|_| first > begin).unwrap_or(0));
+            let first = events.first().map_or(begin, |(seq, _)| *seq);
+            let (_, events) = marked(with_late(conn, id, events, (first, i64::MAX))?, None);
+            Ok(RecordedSession { events, ..row.to_kept() })
         })
     }
 
@@ -136,27 +118,112 @@ impl Store {
     }
 }
 
-/// The end of a session: its last turns within the limits, at least the last events.
-pub(super) fn tail(
+/// The page of an event, or the last pages if there is none.
+pub(super) fn shown(
     conn: &Connection,
     id: i64,
     row: &SessionRow,
     at: Option<i64>,
 ) -> rusqlite::Result<RecordedSession> {
-    let page = piece(conn, id, i64::MAX, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
+    let (begin, end) = (begin_of(conn, id)?, row.next_seq);
+    let mut earlier = pages(conn, id, begin, end)?;
+    let behind = |seq: i64| earlier.partition_point(|page| page.seq <= seq);
+    // The last page may be short.
+    let last = behind(end.saturating_sub(MIN_EVENTS)).max(earlier.len().saturating_sub(1)).max(1) - 1;
+    let at = at.filter(|at| (begin..end).contains(at));
+    let (start, stop) = match at {
+        Some(at) if behind(at) <= last => (behind(at).max(1) - 1, behind(at)),
+        _ => (last, earlier.len()),
+    };
+    let seq = |page: usize| earlier.get(page).map(|page| page.seq);
+    let (first_seq, next) = (seq(start).unwrap_or(begin), seq(stop).unwrap_or(end));
+    earlier.truncate(start);
+    let Found { events, unreadable_count, .. } = range(conn, id, first_seq, next)?;
+    let (mark, events) = marked(events, at);
     let came_from = row.came_from.as_deref().map(|uid| -> rusqlite::Result<_> {
         let name = rows::by_uid(conn, uid)?.map(|(_, row)| row.name().to_owned());
         Ok((uid.to_owned(), name.unwrap_or_default()))
     });
     Ok(RecordedSession {
-        events: page.events,
-        left_out_count: page.left_out_count,
-        unreadable_count: page.unreadable_count,
-        first_seq: page.first_seq,
-        mark: page.mark,
+        events,
+        earlier,
+        unreadable_count,
+        first_seq,
+        mark,
+        later: (next < end).then(|| (next, next.abs_diff(end))),
         came_from: came_from.transpose()?,
         ..row.to_kept()
     })
+}
+
+/// Saves the pages of a session that was loaded: the last ones that were shown are one from now on.
+pub(super) fn save(conn: &Connection, id: i64, kept: &RecordedSession) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM pages WHERE session = ?1 AND seq > ?2")?
+        .execute(params![id, kept.first_seq])?;
+    let mut page =
+        conn.prepare_cached("INSERT OR IGNORE INTO pages (session, seq, subjects) VALUES (?1, ?2, x'')")?;
+    for seq in kept.earlier.iter().map(|page| page.seq).chain([kept.first_seq]) {
+        page.execute(params![id, seq])?;
+    }
+    Ok(())
+}
+
+/// The pages of the events from `begin` to `end`. Events of older versions have no marks: their pages start with a turn.
+fn pages(conn: &Connection, id: i64, begin: i64, end: i64) -> rusqlite::Result<Vec<RecordedPage>> {
+    let mut pages = vec![RecordedPage { seq: begin, subjects: Subjects::default() }];
+    // The first mark may be before an event that replaced the events before it.
+    let marks = conn
+        .prepare_cached(
+            "SELECT seq, subjects FROM pages WHERE session = ?1 AND seq >= ?2 - 1 AND seq < ?3 ORDER BY seq",
+        )?
+        .query_map(params![id, begin, end], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<Vec<(i64, Vec<u8>)>>>()?;
+    let marked_from = marks.first().map_or(end, |(seq, _)| *seq);
+    let mut turns = conn.prepare_cached(
+        "SELECT min(seq) FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3 GROUP BY turn ORDER BY 1",
+    )?;
+    let mut turns = turns.query(params![id, begin, marked_from])?;
+    while let Some(turn) = turns.next()? {
+        let seq = turn.get(0)?;
+        if pages.last().is_some_and(|last| seq - last.seq >= MIN_UNMARKED_EVENTS) {
+            pages.push(RecordedPage { seq, subjects: Subjects::default() });
+        }
+    }
+    for (seq, subjects) in marks.into_iter().filter(|(seq, _)| *seq > begin) {
+        if let Some(last) = pages.last_mut() {
+            last.subjects = decode(&subjects);
+        }
+        pages.push(RecordedPage { seq, subjects: Subjects::default() });
+    }
+    Ok(pages)
+}
+
+/// The size of a subject on disk.
+const SUBJECT_BYTES: usize = 12;
+
+/// Encodes the subjects of a page.
+pub(super) fn encode(subjects: &[(u64, u32)]) -> Vec<u8> {
+    subjects
+        .iter()
+        .flat_map(|(hash, turn)| hash.to_le_bytes().into_iter().chain(turn.to_le_bytes()))
+        .collect()
+}
+
+fn decode(bytes: &[u8]) -> Subjects {
+    let subject = |bytes: &[u8; SUBJECT_BYTES]| {
+        let [hash @ .., a, b, c, d] = *bytes;
+        (u64::from_le_bytes(hash), u32::from_le_bytes([a, b, c, d]))
+    };
+    bytes.as_chunks().0.iter().map(subject).collect()
+}
+
+/// The events of a range, including those of an incomplete history.
+fn range(conn: &Connection, id: i64, from: i64, before: i64) -> rusqlite::Result<Found> {
+    let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+        UNION ALL SELECT seq, at, turn, body FROM staged WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+        ORDER BY seq";
+    let found = found(conn, sql, params![id, from, before], usize::MAX)?;
+    Ok(Found { events: with_late(conn, id, found.events, (from, before))?, ..found })
 }
 
 /// Events with their numbers.
@@ -166,8 +233,6 @@ pub(super) type Numbered = Vec<(i64, RecordedEvent)>;
 #[derive(Default)]
 pub(super) struct Found {
     pub events: Numbered,
-    /// The number of the last row.
-    last: Option<i64>,
     pub unreadable_count: u64,
 }
 
@@ -189,7 +254,6 @@ pub(super) fn found(
         }
         bytes += body.len();
         let seq = row.get(0)?;
-        found.last = Some(seq);
         match format::decode(body) {
             Some(record) => {
                 found.events.push((seq, RecordedEvent { at_ms: row.get(1)?, turn: row.get(2)?, record }));
@@ -198,96 +262,6 @@ pub(super) fn found(
         }
     }
     Ok(found)
-}
-
-fn is_prompt(record: &Record) -> bool {
-    matches!(record, Record::Prompt { .. })
-}
-
-/// Events before an event. If events are omitted, the page starts with a prompt if possible.
-fn piece(
-    conn: &Connection,
-    id: i64,
-    before: i64,
-    at: Option<i64>,
-    max_events: u32,
-    max_bytes: usize,
-) -> rusqlite::Result<EventPage> {
-    let begin = begin_before(conn, id, before)?;
-    let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq < ?2 AND seq >= ?3
-        ORDER BY seq DESC LIMIT ?4";
-    let Found { mut events, last: mut first_seq, unreadable_count } =
-        found(conn, sql, params![id, before, begin, max_events], max_bytes)?;
-    let mut left_out_count = 0;
-    if let Some(first) = first_seq {
-        left_out_count = count_between(conn, id, begin, first)?;
-        let first_of = |fits: fn(&Record) -> bool| events.iter().rposition(|(_, event)| fits(&event.record));
-        // A message is not split either, unless that would omit too much.
-        let is_most = |at: &usize| (at + 1) * 2 > events.len();
-        let begins_at = first_of(is_prompt)
-            .or_else(|| first_of(format::begins_anew).filter(is_most))
-            .or_else(|| first_of(|record| !format::is_chunk(record)).filter(is_most))
-            .and_then(|at| events.get(at).map(|(seq, _)| (at, *seq)));
-        if let Some((at, seq)) = begins_at.filter(|_| left_out_count > 0) {
-            events.truncate(at + 1);
-            first_seq = Some(seq);
-            left_out_count = count_between(conn, id, begin, seq)?;
-        }
-    }
-    events.reverse();
-    let events = with_late(conn, id, events, (first_seq.unwrap_or(before), before))?;
-    let (mark, events) = marked(events, at);
-    let first_seq = first_seq.unwrap_or(0);
-    let page =
-        EventPage { events, first_seq, left_out_count, unreadable_count, mark, ..EventPage::default() };
-    Ok(EventPage { next_seq: before, ..page })
-}
-
-/// The events around an event: from the start of its turn, if that is near, to the end of a turn.
-fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<EventPage> {
-    let begin = begin_before(conn, id, at)?;
-    let nearest = begin.max(at.saturating_sub(i64::from(MAX_PAGE_EVENTS / 2)));
-    let prompt: Option<i64> = conn
-        .prepare_cached(
-            "SELECT seq FROM events WHERE session = ?1 AND seq <= ?2 AND seq >= ?3 AND kind = 'prompt'
-                ORDER BY seq DESC LIMIT 1",
-        )?
-        .query_row(params![id, at, nearest], |row| row.get(0))
-        .optional()?;
-    let window = forth(conn, id, prompt.unwrap_or(nearest), Some(at))?;
-    // The part of the turn before it may be too large.
-    let mut window = if window.mark.is_some() { window } else { forth(conn, id, at, Some(at))? };
-    window.left_out_count = count_between(conn, id, begin, window.first_seq)?;
-    Ok(window)
-}
-
-/// A page of events from an event on, up to the end of a turn after `at` if there is one.
-fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Result<EventPage> {
-    let end = end_behind(conn, id, from)?;
-    let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
-        ORDER BY seq LIMIT ?4";
-    let Found { mut events, last, unreadable_count } =
-        found(conn, sql, params![id, from, end, MAX_PAGE_EVENTS], MAX_PAGE_BYTES)?;
-    let mut next_seq = last.map_or(from, |last| last + 1);
-    let mut later_count = count_between(conn, id, next_seq, end)?;
-    let begins_turn =
-        |(seq, event): &(i64, RecordedEvent)| is_prompt(&event.record) && at.is_none_or(|at| at < *seq);
-    let turn_ends = events.iter().rposition(begins_turn).filter(|count| *count > 0 && later_count > 0);
-    if let Some((count, seq)) = turn_ends.and_then(|count| Some((count, events.get(count)?.0))) {
-        events.truncate(count);
-        next_seq = seq;
-        later_count = count_between(conn, id, seq, end)?;
-    }
-    let (mark, events) = marked(with_late(conn, id, events, (from, next_seq))?, at);
-    Ok(EventPage {
-        events,
-        first_seq: from,
-        left_out_count: 0,
-        next_seq,
-        later_count,
-        unreadable_count,
-        mark,
-    })
 }
 
 /// Events of a range of numbers, merged with late events at their positions.
@@ -313,27 +287,11 @@ fn marked(events: Numbered, at: Option<i64>) -> (Option<usize>, Vec<RecordedEven
     (mark, events.into_iter().map(|(_, event)| event).collect())
 }
 
-/// The number of the first valid event before this one: events that the agent's history replaced are not shown.
-fn begin_before(conn: &Connection, id: i64, before: i64) -> rusqlite::Result<i64> {
+/// The number of the first valid event: events that the agent's history replaced are not shown.
+fn begin_of(conn: &Connection, id: i64) -> rusqlite::Result<i64> {
     conn.prepare_cached(
-        "SELECT coalesce(max(seq) + 1, 0) FROM events WHERE session = ?1 AND kind = 'replaced' AND seq < ?2",
+        "SELECT coalesce((SELECT max(seq) + 1 FROM events WHERE session = ?1 AND kind = 'replaced'),
+            (SELECT min(seq) FROM events WHERE session = ?1), 0)",
     )?
-    .query_row(params![id, before], |row| row.get(0))
-}
-
-/// The number after the last event that is valid together with this one.
-fn end_behind(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<i64> {
-    conn.prepare_cached(
-        "SELECT coalesce(min(seq), (SELECT max(seq) + 1 FROM events WHERE session = ?1), 0)
-            FROM events WHERE session = ?1 AND kind = 'replaced' AND seq >= ?2",
-    )?
-    .query_row(params![id, from], |row| row.get(0))
-}
-
-/// The number of events in a range. Numbers are consecutive, except in a copy of some turns, so no event is read.
-fn count_between(conn: &Connection, id: i64, from: i64, to: i64) -> rusqlite::Result<u64> {
-    let has_any: bool = conn
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3)")?
-        .query_row(params![id, from, to], |row| row.get(0))?;
-    Ok(if has_any { to.saturating_sub(from).max(0).cast_unsigned() } else { 0 })
+    .query_row([id], |row| row.get(0))
 }

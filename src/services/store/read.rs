@@ -96,7 +96,8 @@ impl Store {
             }
             row.owner = Some(token.clone());
             row.save(&change)?;
-            let kept = pages::tail(&change, id, &row, None)?;
+            let kept = pages::shown(&change, id, &row, None)?;
+            pages::save(&change, id, &kept)?;
             change.commit()?;
             Ok((row, kept))
         })
@@ -112,7 +113,7 @@ impl Store {
                 is_cut = close_left(&mut row);
             }
             row.owner.clone_from(&token);
-            let mut kept = pages::tail(conn, id, &row, None)?;
+            let mut kept = pages::shown(conn, id, &row, None)?;
             if is_cut {
                 let record = Record::TurnEnded(TurnOutcome::Cut);
                 kept.events.push(RecordedEvent { at_ms: row.updated_ms, turn: row.turn_count, record });

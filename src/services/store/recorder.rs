@@ -493,7 +493,7 @@ impl Writer {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::Role;
+    use crate::model::{Role, Subjects};
 
     /// Runs the thread's work synchronously.
     pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
@@ -563,7 +563,9 @@ pub(super) mod tests {
         let (_dir, store) = super::super::tests::store();
         let (mut writer, mut received) = writer(&store);
         let texts = ["a", "b", "c"].map(|text| text.repeat(MUCH_BYTES));
-        let notes = (1..).zip(&texts).flat_map(|(mark, text)| [chunk(text), Note::Mark(mark)]);
+        let notes = (1..)
+            .zip(&texts)
+            .flat_map(|(mark, text)| [chunk(text), Note::Mark { mark, subjects: Subjects::default() }]);
         writer.keep_now(notes.collect());
         let mut written = Vec::new();
         while let Ok(event) = received.try_recv() {

@@ -146,6 +146,15 @@ const STEPS: &[&str] = &[
     "
     CREATE INDEX docs_prompts ON docs (at) WHERE kind = 'prompt';
     ",
+    // 10: where pages start, and the hashes of the subjects of the page before.
+    "
+    CREATE TABLE pages (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        subjects BLOB NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID;
+    ",
 ];
 
 /// The newest version of the schema.

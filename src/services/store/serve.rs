@@ -67,17 +67,13 @@ impl Store {
                 report(StoreNews::Taken { key, kept });
             }
             StoreJob::Earlier { key, uid, before, from } => {
-                let page = match from {
-                    Some(from) => self.between(&uid, from, before),
-                    None => self.earlier(&uid, before),
-                };
-                report(StoreNews::Earlier { key, page: page.map_err(message) });
+                report(StoreNews::Earlier { key, page: self.between(&uid, from, before).map_err(message) });
             }
             StoreJob::Later { key, uid, from } => {
-                report(StoreNews::Later { key, page: self.later(&uid, from).map_err(message) });
+                report(StoreNews::Later { key, page: self.page_of(&uid, from).map_err(message) });
             }
             StoreJob::Around { key, uid, at } => {
-                report(StoreNews::Around { key, page: self.around(&uid, at).map_err(message) });
+                report(StoreNews::Around { key, page: self.page_of(&uid, at).map_err(message) });
             }
             StoreJob::Rename { uid, title } => {
                 let result = self.rename(&uid, &title).map_err(message);

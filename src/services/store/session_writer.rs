@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    EventPosition, MarkPosition, Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome,
+    EventPosition, MarkPosition, Note, Patch, Record, SessionHead, SessionUpdate, Subjects, TurnOutcome,
 };
 
 use super::rows::{SessionRow, SessionState};
 use super::search::{self, Docs};
-use super::write::{Batch, CopyRow, EventRow, LateRow};
-use super::{format, random};
+use super::write::{Batch, CopyRow, EventRow, LateRow, PageRow};
+use super::{format, pages, random};
 
 /// Maximum length of the saved start of the first prompt.
 const FIRST_PROMPT_CHARS: usize = 200;
@@ -37,6 +37,8 @@ pub(super) struct Track {
     held: Option<Box<SessionRow>>,
     /// Late events from before the session gets a row.
     waiting_late: Vec<LateRow>,
+    /// Page starts from before the session gets a row.
+    waiting_pages: Vec<PageRow>,
     /// The numbers of the events after marks.
     marks: BTreeMap<u64, i64>,
     /// Whether everything since the last mark was recorded completely.
@@ -72,6 +74,7 @@ impl Track {
             docs: Docs::default(),
             held: None,
             waiting_late: Vec::new(),
+            waiting_pages: Vec::new(),
             marks: BTreeMap::new(),
             is_whole: true,
             passed: Passed::default(),
@@ -92,11 +95,7 @@ impl Track {
                 self.add_late(before, turn, &record, at_ms, batch);
                 self.passed.upto = Some(serial);
             }
-            Note::Inserted { serial, turn, record } => {
-                self.insert(turn, &record, at_ms);
-                self.passed.upto = Some(serial);
-            }
-            Note::Mark(mark) => self.pass(mark),
+            Note::Mark { mark, subjects } => self.pass(mark, &subjects),
             Note::Hold => {
                 self.part_from_record(at_ms, batch);
                 self.held = Some(Box::new(self.row.clone()));
@@ -123,6 +122,7 @@ impl Track {
         if self.is_kept {
             batch.events.append(&mut self.waiting);
             batch.late.append(&mut self.waiting_late);
+            batch.pages.append(&mut self.waiting_pages);
             batch.copies.extend(self.copy.take());
         }
     }
@@ -232,12 +232,18 @@ impl Track {
         self.passed.marks.iter_mut().for_each(|mark| mark.seq += by);
         for late in &mut self.waiting_late {
             late.uid.clone_from(&self.row.uid);
-            late.seq = late.seq.map(|seq| seq + by);
+            late.seq += by;
+        }
+        for page in &mut self.waiting_pages {
+            page.uid.clone_from(&self.row.uid);
+            page.seq += by;
         }
     }
 
-    fn pass(&mut self, mark: u64) {
+    fn pass(&mut self, mark: u64, subjects: &Subjects) {
         let seq = self.row.next_seq;
+        let subjects = pages::encode(subjects);
+        self.waiting_pages.push(PageRow { uid: self.row.uid.clone(), seq, subjects });
         self.marks.insert(mark, seq);
         let is_whole = std::mem::replace(&mut self.is_whole, true);
         self.passed.marks.push(MarkPosition { mark, seq, is_whole });
@@ -254,19 +260,12 @@ impl Track {
         if self.docs.knows(record) {
             self.docs.take(&self.row.uid, before - 1, turn, at_ms, record, &mut batch.docs);
         }
-        let seq = Some(before - 1);
-        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq, turn, at_ms, body, doc: None });
-    }
-
-    /// Records what the agent's history has after the last event of a turn.
-    fn insert(&mut self, turn: u32, record: &Record, at_ms: i64) {
-        let (body, is_whole) = format::encode(record);
-        self.is_whole &= is_whole;
+        let seq = before - 1;
         let doc = match record {
             Record::Inserted { updates, .. } => search::inserted(updates, turn, at_ms),
             _ => None,
         };
-        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq: None, turn, at_ms, body, doc });
+        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq, turn, at_ms, body, doc });
     }
 
     fn end_history(&mut self, is_whole: bool, batch: &mut Batch) {
@@ -277,7 +276,8 @@ impl Track {
         }
         if !is_whole {
             self.waiting.retain(|event| event.seq < from);
-            self.waiting_late.retain(|late| late.seq.is_none_or(|seq| seq < from));
+            self.waiting_late.retain(|late| late.seq < from);
+            self.waiting_pages.retain(|page| page.seq < from);
             self.row = SessionRow {
                 next_seq: from,
                 first_prompt: before.first_prompt,

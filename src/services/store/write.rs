@@ -21,6 +21,7 @@ pub(super) struct Batch {
     pub replaced: BTreeMap<String, i64>,
     /// Late events of earlier items.
     pub late: Vec<LateRow>,
+    pub pages: Vec<PageRow>,
     /// Histories that are complete or discarded; applied before all events.
     pub ended: Vec<EndedHistory>,
 }
@@ -54,13 +55,21 @@ pub(super) struct EventRow {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LateRow {
     pub uid: String,
-    /// `None`: the last event of the turn.
-    pub seq: Option<i64>,
+    pub seq: i64,
     pub turn: u32,
     pub at_ms: i64,
     pub body: String,
     /// Its search text.
     pub doc: Option<DocRow>,
+}
+
+/// The start of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PageRow {
+    pub uid: String,
+    pub seq: i64,
+    /// The encoded subjects of the page before.
+    pub subjects: Vec<u8>,
 }
 
 /// The end of a staged history.
@@ -75,9 +84,10 @@ pub(super) struct EndedHistory {
 impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        let Self { sessions, events, docs, copies, replaced, late, ended } = self;
+        let Self { sessions, events, docs, copies, replaced, late, pages, ended } = self;
         sessions.is_empty()
             && late.is_empty()
+            && pages.is_empty()
             && ended.is_empty()
             && events.is_empty()
             && docs.is_empty()
@@ -94,7 +104,8 @@ impl Batch {
             self.replaced.insert(uid.to_owned(), from);
         } else {
             self.events.retain(|event| event.uid != uid || !event.is_staged);
-            self.late.retain(|late| late.uid != uid || late.seq.is_none_or(|seq| seq < from));
+            self.late.retain(|late| late.uid != uid || late.seq < from);
+            self.pages.retain(|page| page.uid != uid || page.seq < from);
             self.docs.retain(|(of, seq), _| of != uid || *seq < from);
         }
         self.ended.push(EndedHistory { uid: uid.to_owned(), from, is_whole });
@@ -146,12 +157,14 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
         let mut late_docs = Vec::new();
         for row in &batch.late {
             let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
-            let seq = match row.seq {
-                Some(seq) => seq,
-                None => last_of_turn(&change, id, row.turn)?,
-            };
-            late.execute(params![id, seq, row.turn, row.at_ms, row.body])?;
-            late_docs.extend(row.doc.as_ref().map(|doc| (id, seq, doc)));
+            late.execute(params![id, row.seq, row.turn, row.at_ms, row.body])?;
+            late_docs.extend(row.doc.as_ref().map(|doc| (id, row.seq, doc)));
+        }
+        let mut page = change
+            .prepare_cached("INSERT OR REPLACE INTO pages (session, seq, subjects) VALUES (?1, ?2, ?3)")?;
+        for row in &batch.pages {
+            let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
+            page.execute(params![id, row.seq, row.subjects])?;
         }
         let mut doc = change.prepare_cached(
             "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -193,6 +206,14 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
                                 AND EXISTS (SELECT 1 FROM events WHERE session = ?2 AND seq = l.seq AND seq < ?4)",
                 )?
                 .execute(params![from, to, turns, below])?;
+            change
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO pages (session, seq, subjects)
+                        SELECT ?2, seq, subjects FROM pages p
+                            WHERE session = ?1 AND EXISTS (
+                                SELECT 1 FROM events WHERE session = ?2 AND seq >= p.seq AND seq < ?3)",
+                )?
+                .execute(params![from, to, below])?;
         }
         for (uid, seq) in &batch.replaced {
             let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
@@ -203,17 +224,6 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
     }
     change.commit()?;
     Ok(gone)
-}
-
-/// The number of the last event up to the end of a turn.
-fn last_of_turn(conn: &Connection, id: i64, turn: u32) -> rusqlite::Result<i64> {
-    conn.prepare_cached(
-        "SELECT coalesce(
-            (SELECT max(seq) FROM events WHERE session = ?1 AND turn <= ?2 AND seq > coalesce(
-                (SELECT max(seq) FROM events WHERE session = ?1 AND kind = 'replaced'), -1)),
-            (SELECT min(seq) FROM events WHERE session = ?1), 0)",
-    )?
-    .query_row(params![id, turn], |row| row.get(0))
 }
 
 fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rusqlite::Result<()> {
@@ -240,6 +250,7 @@ fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rus
 pub(super) fn forget_staged(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<()> {
     conn.execute("DELETE FROM staged WHERE session = ?1", [id])?;
     conn.execute("DELETE FROM late WHERE session = ?1 AND seq >= ?2", params![id, from])?;
+    conn.execute("DELETE FROM pages WHERE session = ?1 AND seq >= ?2", params![id, from])?;
     conn.execute("DELETE FROM docs WHERE session = ?1 AND seq >= ?2", params![id, from])?;
     Ok(())
 }

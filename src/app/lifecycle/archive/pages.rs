@@ -62,19 +62,19 @@ pub(super) fn on_earlier(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(earlier) = &mut session.pages.book.earlier else { return };
     // Otherwise it was requested for another history.
-    let is_awaited = std::mem::take(&mut earlier.is_loading);
-    if !is_awaited || loading::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {
+    if !std::mem::take(&mut earlier.is_loading) {
         return;
     }
-    match page.map(|page| loading::insert(session, page, now)) {
+    match page {
         Err(why) => {
             loading::read_failed(session);
             call::flash(state, why, fx);
         }
-        Ok(true) => {
-            replay_reconcile::on_earlier(session, now);
-            loading::redo(state, key);
+        Ok(page) => {
+            if loading::insert(session, page, now) {
+                replay_reconcile::on_earlier(session, now);
+                loading::redo(state, key);
+            }
         }
-        Ok(false) => loading::load_earlier(state, key, fx),
     }
 }

@@ -145,9 +145,8 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
         SessionUpdate::Notice { title, description, .. } => {
             EVENT + title.len() + of_text(description.as_ref())
         }
-        SessionUpdate::Subagent(_) => EVENT,
         SessionUpdate::Unknown { raw, .. } => EVENT + raw.0.len(),
-        _ => 0,
+        _ => EVENT,
     }
 }
 

@@ -1,14 +1,13 @@
 //! Finds the transcript item that an event refers to.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
 
 use crate::model::{
     AgentTerminal, ItemId, MessageId, Record, Role, SessionId, SessionUpdate, TerminalId, ToolCallId,
 };
 
 /// The subject of an event.
-#[derive(Debug, Hash)]
+#[derive(Debug)]
 pub(in crate::app) enum Key<'a> {
     Tool(&'a ToolCallId),
     Compaction(&'a str),
@@ -54,9 +53,22 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// A hash, because the id may be long.
+    /// A hash, because the id may be long. It is saved with the pages, so it must stay the same (FNV-1a).
     pub fn hash(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
+        let (kind, id) = match self {
+            Self::Tool(id) => (0, id.as_str()),
+            Self::Compaction(id) => (1, *id),
+            Self::Subagent(id) => (2, id.as_str()),
+            Self::Terminal(id) => (3, id.as_str()),
+            Self::OpenTerminal(id) => (4, id.as_str()),
+            Self::Message(Role::User, id) => (5, id.as_str()),
+            Self::Message(Role::Agent, id) => (6, id.as_str()),
+            Self::Message(Role::Thought, id) => (7, id.as_str()),
+            Self::Message(Role::Letter, id) => (8, id.as_str()),
+        };
+        std::iter::once(kind)
+            .chain(id.bytes())
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 }
 
@@ -161,13 +173,9 @@ impl ItemIndex {
         self.terminals.retain(|id, item| stays(Key::Terminal(id), *item));
     }
 
-    /// Adds the entries of earlier items; later tool calls and terminals take precedence. `is_current`: whether an item
-    /// belongs to the running or last turn. Returns pairs of an earlier and a later item with the same subject.
-    pub(in crate::app) fn add_earlier(
-        &mut self,
-        earlier: Self,
-        is_current: impl Fn(ItemId) -> bool,
-    ) -> Vec<(ItemId, ItemId)> {
+    /// Adds the entries of earlier items; later items take precedence. `is_current`: whether an item belongs to the
+    /// running or last turn.
+    pub(in crate::app) fn add_earlier(&mut self, earlier: Self, is_current: impl Fn(ItemId) -> bool) {
         for (id, item) in earlier.tools.into_iter().chain(earlier.former_tools) {
             if !self.tools.contains_key(&id) {
                 let tools = if is_current(item) { &mut self.tools } else { &mut self.former_tools };
@@ -177,14 +185,12 @@ impl ItemIndex {
         for (id, item) in earlier.terminals {
             self.add_terminal(id, item);
         }
-        let mut same = Vec::new();
         for (id, item) in earlier.compactions {
-            same.extend(self.compactions.insert(id, item).map(|later| (item, later)));
+            self.compactions.entry(id).or_insert(item);
         }
         for (id, item) in earlier.subagents {
-            same.extend(self.subagents.insert(id, item).map(|later| (item, later)));
+            self.subagents.entry(id).or_insert(item);
         }
-        same
     }
 
     /// The same entries with updated item ids.

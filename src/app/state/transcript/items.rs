@@ -3,7 +3,7 @@
 //! Invariants: every change goes through a method of [`Transcript`], which bumps the revisions. An item keeps its id
 //! when others are added or removed; ids ascend, except those of items inserted between others.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Item, ItemBody};
 use crate::model::{ItemId, Severity};
@@ -201,42 +201,6 @@ impl Transcript {
         self.items.splice(at..at, items);
         let inserted = before.inserted.into_iter();
         self.inserted.extend(inserted.map(|(id, (anchor, nth))| (moved(id), (anchor + offset, nth))));
-        self.reorder();
-        offset
-    }
-
-    /// Replaces the items from `from` up to (not including) `end` by those of another transcript. Their ids are counted
-    /// back from `end`, so items that were there before get the same ids, unless later ones were joined. Returns the
-    /// offset added to their ids.
-    pub(in crate::app) fn replace(&mut self, from: ItemId, end: ItemId, with: Self) -> i64 {
-        let offset = end.0 - with.next;
-        let moved = |id: ItemId| ItemId(id.0 + offset);
-        let (start, behind) = (self.index_from(from), self.index_from(end));
-        let former = self.items.drain(start..behind.max(start)).map(|item| (item.id, item));
-        let former: HashMap<ItemId, Item> = former.collect();
-        self.inserted.retain(|id, _| !former.contains_key(id));
-        // Lines above them that are on no page.
-        let mut lowest = offset + with.lowest;
-        for line in self.items.iter_mut().take(start).rev().filter(|item| item.id != ItemId::HEAD) {
-            lowest -= 1;
-            line.id = ItemId(lowest);
-        }
-        self.lowest = self.lowest.min(lowest);
-        let items = with.items.into_iter().map(|item| {
-            let id = moved(item.id);
-            let mut item = Item { id, ..item };
-            if let Some(former) = former.get(&id) {
-                item.rev = former.rev.wrapping_add(1);
-                item.is_open = former.is_open;
-            }
-            item
-        });
-        self.items.splice(start..start, items);
-        let inserted = with.inserted.into_iter();
-        self.inserted.extend(inserted.map(|(id, (anchor, nth))| (moved(id), (anchor + offset, nth))));
-        if let Some(touched) = &mut self.touched {
-            touched.extend(former.into_keys());
-        }
         self.reorder();
         offset
     }

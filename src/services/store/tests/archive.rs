@@ -123,8 +123,8 @@ fn inserted_items_are_in_their_turn_and_found() {
     };
     writer.keep_now(vec![head_of("a", false), prompt(1, "one"), ended(1), prompt(2, "two"), ended(2)]);
     writer.keep_now(vec![
-        Note::Inserted { serial: 7, turn: 1, record: inserted("walnut") },
-        Note::Inserted { serial: 8, turn: 1, record: inserted("pie") },
+        Note::Late { serial: 7, before: EventPosition::Seq(2), turn: 1, record: inserted("walnut") },
+        Note::Late { serial: 8, before: EventPosition::Seq(2), turn: 1, record: inserted("pie") },
         Note::Event { turn: 2, record: inserted("cake") },
         prompt(3, "three"),
     ]);
@@ -199,7 +199,7 @@ fn a_copy_is_complete_after_its_source_is_deleted() {
     assert_eq!(row.first_prompt.as_deref(), Some("first"));
     let prompts = |uid: &str| -> Vec<(u32, String)> {
         let kept = store.peek(uid, None).unwrap().1;
-        assert_eq!(kept.left_out_count, 0);
+        assert_eq!(kept.earlier, []);
         kept.events
             .into_iter()
             .filter_map(|event| match event.record {
@@ -235,7 +235,7 @@ fn replaced_events_are_not_found() {
 #[test]
 fn pages_cover_all_events_backwards_and_forwards() {
     let (_dir, store) = store();
-    let count = i64::from(pages::MAX_PAGE_EVENTS) * 2 + 500;
+    let count = 4_500;
     let events: Vec<RecordedEvent> = (0..count)
         .map(|n| {
             let turn = u32::try_from(n / 10 + 1).unwrap();
@@ -258,33 +258,32 @@ fn pages_cover_all_events_backwards_and_forwards() {
     let row = SessionRow { uid: "long".to_owned(), ..SessionRow::default() };
     store.import(&row, &events).unwrap();
     let (_, kept) = store.peek("long", None).unwrap();
-    let (mut seen, mut before, mut left) = (kept.events, kept.first_seq, kept.left_out_count);
+    let (mut seen, mut before) = (kept.events, kept.first_seq);
     assert_eq!(kept.later, None);
-    while left > 0 {
-        let page = store.earlier("long", before).unwrap();
-        assert!(page.events.len() <= pages::MAX_PAGE_EVENTS as usize);
+    assert_eq!(kept.earlier.iter().map(|page| page.seq).collect::<Vec<_>>(), [0, 1000, 2000, 3000]);
+    for page in kept.earlier.iter().rev() {
+        let page = store.between("long", page.seq, before).unwrap();
         assert!(matches!(page.events[0].record, Record::Prompt { .. }), "a page starts with a turn");
-        (before, left) = (page.first_seq, page.left_out_count);
+        before = page.first_seq;
         seen.splice(0..0, page.events);
     }
     assert_eq!(seen, events, "each event once, in order");
 
     // A distant event is returned with those around it, and further pages continue from there.
-    let wanted = 123;
+    let wanted = 1_123;
     let (_, kept) = store.peek("long", Some(wanted)).unwrap();
     assert_eq!(kept.mark.map(|mark| kept.events[mark].at_ms), Some(wanted));
-    assert_eq!((kept.first_seq, kept.left_out_count), (120, 120), "from the start of its turn");
+    assert_eq!((kept.first_seq, kept.earlier.len()), (1_000, 1), "from the start of its page");
     let mut seen = kept.events;
     let mut later = kept.later;
     while let Some((from, left)) = later {
         assert_eq!(left, (count - from).cast_unsigned());
-        let window = store.later("long", from).unwrap();
-        assert!(window.events.len() <= pages::MAX_PAGE_EVENTS as usize);
+        let window = store.page_of("long", from).unwrap();
         assert!(matches!(window.events[0].record, Record::Prompt { .. }), "a page starts with a turn");
         later = (window.later_count > 0).then_some((window.next_seq, window.later_count));
         seen.extend(window.events);
     }
-    assert_eq!(seen, events[120..], "each event once, in order");
+    assert_eq!(seen, events[1_000..], "each event once, in order");
 }
 
 #[test]

@@ -21,6 +21,10 @@ fn late(serial: u64, before: EventPosition, id: &str) -> Note {
     Note::Late { serial, before, turn: 1, record }
 }
 
+fn mark(mark: u64) -> Note {
+    Note::Mark { mark, subjects: [(mark, 1)].into() }
+}
+
 fn call(id: &str) -> Note {
     event(1, Record::Update(SessionUpdate::Tool(Box::new(ToolCallPatch::new(id.into())))))
 }
@@ -58,9 +62,9 @@ fn marks_are_reported_once_they_are_on_the_disk() {
     let (_dir, store) = store();
     let (mut writer, mut received) = writer(&store);
     // A session without content is not on the disk.
-    writer.keep_now(vec![head("s"), Note::Mark(1)]);
+    writer.keep_now(vec![head("s"), mark(1)]);
     assert_eq!(written(&mut received), []);
-    writer.keep_now(vec![prompt(1, "go"), says(1, "a"), Note::Mark(2), says(1, "b")]);
+    writer.keep_now(vec![prompt(1, "go"), says(1, "a"), mark(2), says(1, "b")]);
     assert_eq!(written(&mut received), [(2, vec![place(1, 0), place(2, 2)])]);
     writer.keep_now(vec![says(1, "c")]);
     assert_eq!(written(&mut received), []);
@@ -75,16 +79,16 @@ fn marks_are_reported_once_they_are_on_the_disk() {
 fn unwritten_marks_are_not_reported() {
     let (_dir, store) = store();
     let (mut writer, mut received) = writer(&store);
-    writer.keep_now(vec![head("s"), prompt(1, "go"), Note::Mark(1)]);
+    writer.keep_now(vec![head("s"), prompt(1, "go"), mark(1)]);
     assert_eq!(written(&mut received).len(), 1);
     writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA query_only = 1"));
-    writer.keep_now(vec![says(1, "a"), Note::Mark(2)]);
+    writer.keep_now(vec![says(1, "a"), mark(2)]);
     assert_eq!(written(&mut received), []);
     writer.drop_conn();
-    writer.keep_now(vec![says(1, "b"), Note::Mark(3)]);
+    writer.keep_now(vec![says(1, "b"), mark(3)]);
     assert_eq!(written(&mut received), [(3, vec![place(2, 2), place(3, 3)])]);
     // A record that was replaced by a notice is not reported as complete.
-    writer.keep_now(vec![says(1, &"x".repeat(65 << 20)), Note::Mark(4), says(1, "c"), Note::Mark(5)]);
+    writer.keep_now(vec![says(1, &"x".repeat(65 << 20)), mark(4), says(1, "c"), mark(5)]);
     let marks = vec![MarkPosition { is_whole: false, ..place(4, 4) }, place(5, 5)];
     assert_eq!(written(&mut received), [(5, marks)]);
 }
@@ -93,17 +97,15 @@ fn unwritten_marks_are_not_reported() {
 fn late_events_are_read_with_their_items() {
     let (_dir, store) = store();
     let (mut writer, _received) = writer(&store);
-    writer.keep_now(vec![head("s"), Note::Mark(1), prompt(1, "go"), call("a"), Note::Mark(2), says(1, "x")]);
-    writer.keep_now(vec![Note::Mark(3), says(1, "y"), late(4, EventPosition::Seq(2), "a"), says(1, "z")]);
+    writer.keep_now(vec![head("s"), mark(1), prompt(1, "go"), call("a"), mark(2), says(1, "x")]);
+    writer.keep_now(vec![mark(3), says(1, "y"), late(4, EventPosition::Seq(2), "a"), says(1, "z")]);
     let uid = uid(&store);
     let all = ["go", "a None", "a Some(Completed)", "x", "y", "z"];
     assert_eq!(texts(&store.events(&uid).unwrap().0), all);
-    assert_eq!(texts(&store.peek(&uid, None).unwrap().1.events), all);
-    assert_eq!(texts(&store.later(&uid, 0).unwrap().events), all);
-    assert_eq!(texts(&store.later(&uid, 2).unwrap().events), all[3..]);
-    assert_eq!(texts(&store.earlier(&uid, 2).unwrap().events), all[..3]);
+    assert_eq!(texts(&store.peek(&uid, None).unwrap().1.events), all[3..]);
+    assert_eq!(texts(&store.page_of(&uid, 0).unwrap().events), all[..3]);
     assert_eq!(texts(&store.between(&uid, 1, 3).unwrap().events), all[1..4]);
-    let around = store.around(&uid, 2).unwrap();
+    let around = store.page_of(&uid, 2).unwrap();
     assert_eq!(around.mark.map(|mark| texts(&around.events)[mark].clone()), Some("x".to_owned()));
     // A hit has the number of the call's own event.
     let search = Search { text: "go".into(), limit: 9, ..Search::default() };
@@ -113,15 +115,38 @@ fn late_events_are_read_with_their_items() {
     assert_eq!(count(&store, "late"), 0);
 }
 
+#[test]
+fn a_session_is_opened_and_read_by_its_pages() {
+    let (dir, store) = store();
+    let (mut writer, _received) = writer(&store);
+    writer.keep_now(vec![head("s"), mark(1), prompt(1, "go")]);
+    // One long turn.
+    for page in 2..=5 {
+        let calls = (0..40).map(|nth| call(&format!("{page}.{nth}")));
+        writer.keep_now(calls.chain([mark(page)]).collect());
+    }
+    writer.keep_now(vec![late(6, EventPosition::Mark(2), "2.1"), call("last"), Note::Closed]);
+    let uid = uid(&store);
+    let starts = |kept: &RecordedSession| kept.earlier.iter().map(|page| page.seq).collect::<Vec<_>>();
+    let (_, kept) = store.peek(&uid, None).unwrap();
+    assert_eq!((starts(&kept), kept.first_seq, kept.events.len()), (vec![0, 41, 81], 121, 41));
+    assert_eq!(kept.earlier[1].subjects, Subjects::from([(3, 1)]), "a mark has those of the page before it");
+    let (_, kept) = store.peek(&uid, Some(50)).unwrap();
+    assert_eq!((starts(&kept), kept.first_seq, kept.later), (vec![0], 41, Some((81, 81))));
+    assert_eq!(kept.mark.map(|mark| texts(&kept.events)[mark].clone()), Some("3.9 None".to_owned()));
+    let next = store.page_of(&uid, 81).unwrap();
+    assert_eq!((next.events.len(), next.next_seq, next.later_count), (40, 121, 41));
+    assert_eq!(store.between(&uid, 0, 41).unwrap().events.len(), 42, "with the late event");
+    assert_eq!(store.page_of(&uid, 161).unwrap().later_count, 0);
+
+    // The loaded pages are one from now on.
+    let again = another(&dir);
+    assert_eq!(again.reopen(&uid).unwrap().first_seq, 121);
+    assert_eq!(count(&again, "pages"), 4, "0, 41, 81 and 121");
+}
+
 fn history() -> Vec<Note> {
-    vec![
-        Note::Hold,
-        Note::Mark(7),
-        event(0, Record::Replaced),
-        prompt(1, "new"),
-        says(1, "one"),
-        Note::Mark(8),
-    ]
+    vec![Note::Hold, mark(7), event(0, Record::Replaced), prompt(1, "new"), says(1, "one"), mark(8)]
 }
 
 #[test]

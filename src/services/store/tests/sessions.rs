@@ -38,7 +38,7 @@ fn a_session_is_saved_and_restored() {
     );
     let kept = another(&dir).reopen(&uid).unwrap();
     assert_eq!(texts(&kept)[..3], ["> fix the tests", "I look.", "end"]);
-    assert_eq!((kept.left_out_count, kept.unreadable_count), (0, 0));
+    assert_eq!((kept.earlier.len(), kept.unreadable_count), (0, 0));
     assert_eq!((kept.draft.as_str(), kept.queue.as_slice()), ("half a thought", &["next".to_owned()][..]));
     let head = kept.head;
     assert_eq!(head.title.as_deref(), Some("Fixing"));
@@ -81,9 +81,8 @@ fn the_end_of_a_long_session_starts_with_a_turn() {
     }
     let uid = record(&store, notes);
     let kept = store.reopen(&uid).unwrap();
-    assert_eq!(kept.events.len(), pages::MAX_PAGE_EVENTS as usize);
-    assert_eq!(kept.left_out_count, 1000);
-    assert_eq!(texts(&kept).first().unwrap(), "> p501");
+    assert_eq!(kept.earlier.iter().map(|page| page.seq).collect::<Vec<_>>(), [0, 1000]);
+    assert_eq!(texts(&kept).first().unwrap(), "> p1001");
     assert_eq!(store.events(&uid).unwrap().0.len(), 3000);
 }
 
@@ -95,7 +94,7 @@ fn events_replaced_by_the_agents_history_are_not_restored() {
     let uid = record(&store, notes);
     let kept = store.reopen(&uid).unwrap();
     assert_eq!(texts(&kept), ["> new", "end"]);
-    assert_eq!(kept.left_out_count, 0);
+    assert_eq!(kept.earlier, []);
 }
 
 #[test]
@@ -295,6 +294,6 @@ fn a_title_survives_a_long_session() {
     let row = store.find(&uid).unwrap();
     assert_eq!((row.name(), row.has_own_title), ("The till", true));
     let kept = store.reopen(&uid).unwrap();
-    assert!(kept.left_out_count > 0, "only the end is loaded");
+    assert!(!kept.earlier.is_empty(), "only the end is loaded");
     assert_eq!((kept.head.title.as_deref(), kept.head.has_own_title), (Some("The till"), true));
 }

@@ -152,31 +152,6 @@ proptest! {
 }
 
 #[test]
-fn replaced_items_get_ids_counted_from_the_end() {
-    let mut transcript = Transcript::default();
-    transcript.set_head("more above".into());
-    let ids: Vec<ItemId> = (0..5).map(|tag| transcript.push(1, body(tag))).collect();
-    let mut page = Transcript::default();
-    for tag in [10, 11, 1, 2] {
-        page.push(1, body(tag));
-    }
-    // The first item is on no page, the last two on a later one.
-    let rev = transcript.get(ids[1]).unwrap().rev;
-    transcript.replace(ids[1], ids[3], page);
-    let all: Vec<Option<u64>> = transcript.items().iter().map(tag_of).collect();
-    assert_eq!(all, [None, Some(0), Some(10), Some(11), Some(1), Some(2), Some(3), Some(4)]);
-    for (tag, id) in ids.iter().enumerate().skip(1) {
-        assert_eq!(transcript.get(*id).and_then(tag_of), Some(tag as u64));
-    }
-    assert_ne!(transcript.get(ids[1]).unwrap().rev, rev, "a cached drawing is outdated");
-    let mut before = Transcript::default();
-    before.push(0, body(20));
-    transcript.prepend(before);
-    let positions: Vec<_> = transcript.items().iter().map(|item| transcript.index_of(item.id)).collect();
-    assert_eq!(positions, (0..9).map(Some).collect::<Vec<_>>());
-}
-
-#[test]
 fn ids_are_not_reused_after_a_history_is_replaced_or_restored() {
     let mut transcript = Transcript::default();
     let first = transcript.push(1, body(1));
