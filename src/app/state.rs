@@ -1,7 +1,7 @@
 //! The complete state of the app as plain data, with queries.
 //!
 //! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open dialogs (`modal`). `lookup`,
-//! `tab` and `inbox` find sessions in it; `changes`, `search` and `places` read a transcript.
+//! `tab` and `inbox` find sessions in it; `changes`, `search` and `locations` read a transcript.
 //! Invariants: no side effects, and no calls to other layers of the app.
 
 pub mod changes;

@@ -26,7 +26,7 @@ pub(super) const KEYS: &[&str] = &[
 /// The framings of messages to an agent.
 const FRAMINGS: &[&str] = &["lines", "content-length"];
 
-/// Parses the keys of an agent's table; `place` is its dotted name.
+/// Parses the keys of an agent's table; `location` is its dotted name.
 pub(super) fn read_wire(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) -> WireSpec {
     let profiles = Profile::ALL.map(Profile::name);
     let profile = word(reader, location, table, "profile", &profiles);

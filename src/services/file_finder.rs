@@ -1,7 +1,7 @@
 //! Finds the files of a folder by fuzzy search, for mentions in prompts; `symbols` finds those of its tags file.
 //!
 //! A thread for each folder answers queries from a list of its paths, without files that git ignores. Others walk the
-//! folder: the first walk is answered from while it runs, a later one replaces the list when it is complete. The times of
+//! folder: queries use the first walk while it runs; a later walk replaces the list when it is complete. The times of
 //! the last changes are read at the end of a walk, because that takes longer than the names. Only the latest query is
 //! answered. No program is started, and links are not followed.
 //! Invariant: a found path contains no control characters.

@@ -26,7 +26,7 @@ const TAGS_MAX_BYTES: u64 = 32 << 20;
 /// Maximum number of symbols, and of bytes in the line of one.
 const TAGS_MAX: usize = 1_000_000;
 const LINE_MAX_BYTES: usize = 4 << 10;
-/// Maximum number of found symbols, and of the best matches whose files are looked at.
+/// Maximum number of symbols in an answer, and of matches whose files are read.
 const FOUND_MAX: usize = 20;
 const LOOKED_AT_MAX: usize = 60;
 /// Maximum size of a source file in which a line is looked up, and of all for an answer.

@@ -466,7 +466,7 @@ fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
         view.composer.replace_range(at..at + label.len(), &text);
         return vec![draft(view)];
     }
-    // A command runs only what is shown.
+    // A command must be visible as a whole before it runs.
     if view.composer.is_command() {
         view.composer.insert(&text);
         return vec![draft(view)];

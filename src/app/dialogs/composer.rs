@@ -257,7 +257,7 @@ fn send_at_once(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Ef
     }
 }
 
-/// Queues the draft, or ends the edit of a queued prompt. Returns its place, or that of the last queued prompt; `None`
+/// Queues the draft, or ends the edit of a queued prompt. Returns its index, or that of the last queued prompt; `None`
 /// if nothing is left to do.
 fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<usize> {
     let session = state.active_session()?;

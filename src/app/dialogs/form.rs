@@ -1,6 +1,6 @@
 //! Forms of the agent: moving between fields, filling them in, reviewing, sending.
 //!
-//! `state.ask_view.selected` is the field with the focus. Enter moves to the next field; on the last one the form is
+//! `state.request_view.selected` is the field with the focus. Enter moves to the next field; on the last one the form is
 //! validated, shown for review, and sent by another Enter. A form with one field, or with one question and a comment,
 //! is sent without a review, because it is completely visible.
 

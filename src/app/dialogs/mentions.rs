@@ -195,7 +195,7 @@ fn symbols(list: &MentionList) -> impl Iterator<Item = Completion> {
     })
 }
 
-/// The sessions whose name contains the query, if that is not short.
+/// The sessions whose title contains the query; none for a short query.
 fn sessions_below(list: &MentionList) -> impl Iterator<Item = Completion> {
     let words = list.query.to_lowercase();
     let is_match =

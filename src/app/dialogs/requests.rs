@@ -12,7 +12,7 @@ use crate::model::{Action, ElicitationMode, PermissionKind};
 
 use super::{first_request, inspect_url, moved, say, shown_request, stack};
 
-/// Resets `state.ask_view` when another request (or none) is at the front of the active session.
+/// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
 pub fn on_request_shown(state: &mut State, now: Instant) {
     let front = shown_request(state).map(|(_, open)| open.request_id);

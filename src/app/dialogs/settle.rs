@@ -12,7 +12,7 @@ pub fn on_input(state: &mut State, now: Instant) {
     grace::unlock(state, now);
 }
 
-/// Sets the time at which dialogs appeared, and resets `state.ask_view` for another request. Idempotent; called by
+/// Sets the time at which dialogs appeared, and resets `state.request_view` for another request. Idempotent; called by
 /// `app::update` after every event.
 pub fn settle(state: &mut State, now: Instant) {
     inbox::settle(state);

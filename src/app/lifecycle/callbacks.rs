@@ -32,7 +32,7 @@ const MOST_RUNNING: usize = 32;
 /// Maximum number of unreleased terminals of an agent.
 const MOST_TERMINALS: usize = 256;
 
-/// A file or terminal request, already in `open_asks`.
+/// A file or terminal request, already in `open_requests`.
 pub(in crate::app) fn on_request(
     state: &mut State,
     conn: ConnId,

@@ -54,7 +54,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Why a prompt whose files were read is not sent. A missing file is a reason once.
+/// Why a prompt whose files were read is not sent. A missing file prevents it only once.
 pub(super) fn obstacle(session: &mut Session, prepared: &PreparedPrompt) -> Option<String> {
     let mut problems = prepared.problems.clone();
     problems.extend(prepared.missing.iter().map(|path| format!("{path} does not exist or cannot be read.")));

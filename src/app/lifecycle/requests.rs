@@ -1,6 +1,6 @@
 //! Requests of the agent that wait for the user: permissions, elicitations, files and commands.
 //!
-//! Manages the queue of each session, and the responses. `Conn::open_asks` holds every unanswered request; [`answer`]
+//! Manages the queue of each session, and the responses. `Conn::open_requests` holds every unanswered request; [`answer`]
 //! is the only function that responds and removes it, so no request is answered twice. `callbacks` handles files and
 //! commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level session.
 

@@ -2,8 +2,8 @@
 //!
 //! Converts replayed items to updates, records them, and applies them at the places found by `reconcile`. Items after
 //! the last one are recorded like any update, and start turns. Items before others are recorded as one
-//! [`Record::Inserted`] each with the page of the place, and a position counted back from the end of the turn there.
-//! Invariant: a transcript restored from the record has the items at the same places.
+//! [`Record::Inserted`] each with the page in which it was inserted, and its position counted back from the end of the turn.
+//! Invariant: a transcript restored from the record has the items in the same order.
 
 use std::time::Instant;
 

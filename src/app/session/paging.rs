@@ -59,7 +59,7 @@ pub(in crate::app) fn on_copied(session: &mut Session, source: &Session) {
     };
 }
 
-/// Starts a page in the record. Returns its place.
+/// Starts a page in the record. Returns its position.
 fn mark(session: &mut Session, end: ItemId) -> EventPosition {
     let mark = session.pages.next_serial();
     let first = session.pages.book.closed.back().map_or(end, |page| page.first);

@@ -124,7 +124,7 @@ impl Word {
         Self { letters: word.into(), ignores_case, is_ascii: word.is_ascii() }
     }
 
-    /// A score from the first place of the letters, in a third of the time that the best place needs.
+    /// An approximate score, from the first match of the letters. It takes a third of the time of the exact score.
     fn score(&self, path: Utf32Str<'_>, matcher: &mut Matcher) -> Option<u32> {
         matcher.config.ignore_case = self.ignores_case;
         matcher.config.normalize = self.is_ascii;

@@ -171,7 +171,7 @@ pub(super) fn save(conn: &Connection, id: i64, kept: &RecordedSession) -> rusqli
 /// The pages of the events from `begin` to `end`. Events of older versions have no marks: their pages start with a turn.
 fn pages(conn: &Connection, id: i64, begin: i64, end: i64) -> rusqlite::Result<Vec<RecordedPage>> {
     let mut pages = vec![RecordedPage { seq: begin, subjects: Subjects::default() }];
-    // The first mark may be before an event that replaced the events before it.
+    // The event before `begin`, which replaced the earlier ones, may be the marked one.
     let marks = conn
         .prepare_cached(
             "SELECT seq, subjects FROM pages WHERE session = ?1 AND seq >= ?2 - 1 AND seq < ?3 ORDER BY seq",

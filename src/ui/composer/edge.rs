@@ -38,9 +38,9 @@ pub(in crate::ui) struct EdgeFacts<'a> {
     /// The mode of vim keys, and whether typed characters are text.
     pub mode: Option<(String, bool)>,
     pub transcript: Option<&'a TranscriptView>,
-    /// Whether the plan's count has no other place.
+    /// Whether the plan's count is shown here, because neither the panel nor the plan shows it.
     pub has_plan_count: bool,
-    /// Whether context and cost have no other place.
+    /// Whether context and cost are shown here, because the side panel does not show them.
     pub has_usage: bool,
 }
 

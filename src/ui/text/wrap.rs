@@ -206,7 +206,7 @@ pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     })
 }
 
-/// Splits a line into full or shorter rows: `place` returns the end of a row from its graphemes and the
+/// Splits a line into full or shorter rows: `position` returns the end of a row from its graphemes and the
 /// maximum end.
 fn cut_whole(
     line: &Line<'_>,

@@ -75,7 +75,7 @@ impl LineInput {
         cursor.next_boundary(&self.text, 0).ok().flatten().unwrap_or(self.text.len())
     }
 
-    /// The nearest boundary at or after `place`; also corrects an invalid cursor.
+    /// The nearest boundary at or after `position`; also corrects an invalid cursor.
     fn boundary_at_or_after(&self, position: usize) -> usize {
         self.text
             .grapheme_indices(true)

@@ -101,17 +101,17 @@ impl PromptState {
         &self.listed
     }
 
-    /// These files do not exist, as the user knows.
+    /// Forgets listed files that do not exist, after the user was told.
     pub(in crate::app) fn forget_listed(&mut self, paths: &[String]) {
         self.listed.retain(|known| !paths.contains(known));
     }
 
-    /// The agent has until then to list its commands; `None`: it has listed them, or there is no session.
+    /// Sets how long prompts wait for the agent's list of commands; `None`: they do not wait.
     pub(in crate::app) fn expect_commands_until(&mut self, until: Option<Instant>) {
         self.commands_until = until;
     }
 
-    /// When the agent has to have listed its commands, if it has not yet.
+    /// The time until which prompts wait for the agent's list of commands.
     pub(in crate::app) fn commands_until(&self) -> Option<Instant> {
         self.commands_until
     }

@@ -33,7 +33,7 @@ pub enum Verb {
     OtherEnd,
 }
 
-/// What is done with a range of text.
+/// An operation on a range of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Delete,
