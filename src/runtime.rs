@@ -580,8 +580,8 @@ impl Loop {
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
         let Some(canvas) = self.tty.begin() else { return };
         let cursor = ui::draw_into(state, view, theme, canvas);
-        self.tty.finish(cursor);
         self.tty.shape_cursor(ui::cursor_shape(&self.state, &self.view));
+        self.tty.finish(cursor);
         self.clock.frame_drawn(Instant::now());
         self.show_status(now);
         self.pictures.work();

@@ -117,7 +117,7 @@ impl Tty {
         }
     }
 
-    /// Sets the shape of the cursor.
+    /// Sets the shape of the cursor. Called before the frame that needs it is written.
     pub fn shape_cursor(&mut self, shape: CursorShape) {
         if self.shape != shape {
             self.shape = shape;

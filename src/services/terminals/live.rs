@@ -261,6 +261,9 @@ impl Live {
                 let exit = state.exit.as_ref().map(|(exit, _)| exit.clone()).unwrap_or_default();
                 let _ = out.send(ServiceEvent::TerminalEnded { terminal: self.id.clone(), exit });
                 self.changed.notify_all();
+                drop(state);
+                // The writer types a newline and an end of file when it is dropped, which would appear in the output.
+                *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
                 return;
             }
             let until_next = (!state.unreported.is_empty()).then(|| next.saturating_duration_since(now));
@@ -315,7 +318,6 @@ pub(super) fn watch_exit(live: &Arc<Live>, on_exit: impl FnOnce() + Send + 'stat
     let started = thread::Builder::new().name("terminal exit".to_owned()).spawn(move || {
         let exit = unix::wait_unreaped(here.leader);
         on_exit();
-        *here.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut state = here.state();
         // Without a status the process was reaped elsewhere, so its id may be reused.
         state.is_reaped = exit.is_none();
