@@ -16,7 +16,6 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use nucleo_matcher::{Config, Matcher};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::search::{FilePath, STEP, Search, is_hidden};
@@ -39,10 +38,12 @@ const STALE: Duration = Duration::from_secs(5);
 /// Time without queries after which the files are forgotten.
 const IDLE: Duration = Duration::from_secs(300);
 /// How long matching may delay the first answer, and the time between further ones.
-const FIRST_ANSWER: Duration = Duration::from_millis(10);
+const FIRST_ANSWER: Duration = Duration::from_millis(6);
 const ANSWER_STEP: Duration = Duration::from_millis(50);
 /// How long the finder waits for new paths before it looks for a newer query.
 const NEWS_STEP: Duration = Duration::from_millis(2);
+/// How often a paused walk looks whether to continue.
+const PAUSE_STEP: Duration = Duration::from_millis(1);
 /// Maximum number of entries of a folder outside of the session's.
 const LISTED_MAX: usize = 5_000;
 
@@ -105,7 +106,6 @@ struct Files {
     walk: Option<Walk>,
     /// When the last walk has ended, or was needed by a query.
     used: Option<Instant>,
-    matcher: Matcher,
     search: Search,
 }
 
@@ -113,6 +113,7 @@ struct Files {
 struct Walk {
     news: Receiver<News>,
     is_cancelled: Arc<AtomicBool>,
+    is_paused: Arc<AtomicBool>,
     paths: Vec<FilePath>,
 }
 
@@ -131,7 +132,6 @@ impl Files {
             changed: Vec::new(),
             walk: None,
             used: None,
-            matcher: Matcher::new(Config::DEFAULT.match_paths()),
             search: Search::default(),
         }
     }
@@ -147,26 +147,30 @@ impl Files {
             let FileQuery { session, query, .. } = query.clone();
             services.send(ServiceEvent::FilesFound { session, query, files, is_complete }).is_ok()
         };
+        self.pause_walk(false);
         if let Some(listed) = list_elsewhere(&self.root, &query.query) {
             send(listed, true);
             return None;
         }
         self.refresh();
-        self.search.change(&query.query, known(&self.paths, self.walk.as_ref()), &mut self.matcher);
+        self.search.change(&query.query, known(&self.paths, self.walk.as_ref()));
         let began = Instant::now();
         let mut answered_at: Option<Instant> = None;
         let mut is_matched = false;
         loop {
+            // Matching must not compete with the walk for processors until the first answer.
+            self.pause_walk(answered_at.is_none() && !is_matched && self.search.has_any());
             let is_walked = self.take_news(is_matched);
             let paths = known(&self.paths, self.walk.as_ref());
-            is_matched = self.search.advance(paths, &mut self.matcher);
+            is_matched = self.search.advance(paths);
             let is_complete = is_walked && is_matched;
             let is_due = answered_at.map_or_else(
                 || is_matched || began.elapsed() >= FIRST_ANSWER,
                 |at: Instant| at.elapsed() >= ANSWER_STEP,
             );
-            if is_complete || is_due && !self.search.found.is_empty() {
+            if is_complete || is_due && self.search.has_any() {
                 answered_at = Some(Instant::now());
+                self.pause_walk(false);
                 if !send(self.best(query), is_complete) {
                     return None;
                 }
@@ -191,6 +195,12 @@ impl Files {
             self.walk = Walk::start(&self.root, threads);
         }
         self.used = Some(Instant::now());
+    }
+
+    fn pause_walk(&self, is_paused: bool) {
+        if let Some(walk) = &self.walk {
+            walk.is_paused.store(is_paused, Ordering::Relaxed);
+        }
     }
 
     /// Takes new paths of a running walk, and may wait for one. Returns whether all are known.
@@ -223,7 +233,7 @@ impl Files {
     fn best(&mut self, query: &FileQuery) -> Vec<FoundFile> {
         let changed = &self.changed;
         let paths = known(&self.paths, self.walk.as_ref());
-        let shown = self.search.best(paths, &mut self.matcher);
+        let shown = self.search.best(paths);
         let mut ranked: Vec<(usize, &String)> = Vec::new();
         if query.query.is_empty() {
             let preferred = query.recent.iter().chain(changed).filter(|path| !is_hidden(path));
@@ -233,7 +243,7 @@ impl Files {
                 }
             }
         }
-        for (rank, path) in shown.enumerate() {
+        for (rank, path) in shown.into_iter().enumerate() {
             let bonus = if query.recent.contains(path) {
                 RECENT_BONUS
             } else if changed.contains(path) {
@@ -259,11 +269,11 @@ fn known<'a>(paths: &'a [FilePath], walk: Option<&'a Walk>) -> &'a [FilePath] {
 impl Walk {
     fn start(root: &Path, threads: usize) -> Option<Self> {
         let (sender, news) = channel();
-        let is_cancelled = Arc::new(AtomicBool::new(false));
-        let (root, cancelled) = (root.to_owned(), Arc::clone(&is_cancelled));
-        let run = move || walk_files(&root, threads, &cancelled, &sender);
+        let (is_cancelled, is_paused) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+        let (root, cancelled, paused) = (root.to_owned(), Arc::clone(&is_cancelled), Arc::clone(&is_paused));
+        let run = move || walk_files(&root, threads, (&cancelled, &paused), &sender);
         thread::Builder::new().name("file-walk".to_owned()).spawn(run).ok()?;
-        Some(Self { news, is_cancelled, paths: Vec::new() })
+        Some(Self { news, is_cancelled, is_paused, paths: Vec::new() })
     }
 }
 
@@ -273,7 +283,12 @@ impl Drop for Walk {
     }
 }
 
-fn walk_files(root: &Path, threads: usize, is_cancelled: &AtomicBool, news: &Sender<News>) {
+fn walk_files(
+    root: &Path,
+    threads: usize,
+    (is_cancelled, is_paused): (&AtomicBool, &AtomicBool),
+    news: &Sender<News>,
+) {
     let is_git = |entry: &DirEntry| entry.depth() > 0 && entry.file_name() == ".git";
     let walker = WalkBuilder::new(root)
         .hidden(false)
@@ -287,6 +302,9 @@ fn walk_files(root: &Path, threads: usize, is_cancelled: &AtomicBool, news: &Sen
         let (news, files) = (news.clone(), sender.clone());
         let count = &count;
         Box::new(move |entry| {
+            while is_paused.load(Ordering::Relaxed) && !is_cancelled.load(Ordering::Relaxed) {
+                thread::sleep(PAUSE_STEP);
+            }
             if is_cancelled.load(Ordering::Relaxed) {
                 return WalkState::Quit;
             }
