@@ -190,3 +190,42 @@ impl FilePath {
 pub(super) fn is_hidden(path: &str) -> bool {
     path.starts_with('.') || path.contains("/.")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finish<'a>(search: &mut Search, paths: &'a [FilePath]) -> Vec<&'a String> {
+        while !search.advance(paths) {}
+        search.best(paths)
+    }
+
+    #[test]
+    fn a_query_finds_the_same_when_it_is_typed_as_when_it_is_pasted() {
+        let names = ["src/Main.rs", "café/übung.md", "a b.txt", "README_1", "дом/файл.md", "x/.hidden/main"];
+        let many = (0..2 * EXACT_MAX).map(|number| format!("part_{number}/module.rs"));
+        let paths: Vec<FilePath> =
+            names.map(str::to_owned).into_iter().chain(many).map(FilePath::new).collect();
+        for paths in [&paths[..names.len()], &paths] {
+            for query in
+                ["main", "Main", "cafe", "café", "ub", "файл", "a b", "readme1", "m.rs", "part9mod", "zzz"]
+            {
+                let mut typed = Search::default();
+                for (end, letter) in query.char_indices() {
+                    typed.change(&query[..end + letter.len_utf8()], paths);
+                    // Only the last answer is complete.
+                    typed.advance(paths);
+                }
+                let mut pasted = Search::default();
+                pasted.change(query, paths);
+                assert_eq!(finish(&mut typed, paths), finish(&mut pasted, paths), "{query}");
+                let pattern = Pattern::new(query, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
+                let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
+                let matches = |path: &&FilePath| {
+                    !path.is_hidden && pattern.score(path.letters(), &mut matcher).is_some()
+                };
+                assert_eq!(pasted.found.len(), paths.iter().filter(matches).count(), "{query}");
+            }
+        }
+    }
+}
