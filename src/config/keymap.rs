@@ -13,10 +13,10 @@ mod merge;
 pub mod sequence;
 pub mod typed;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crossterm::event::KeyEvent;
 
@@ -38,7 +38,7 @@ pub const PRESETS: &[(&str, &str)] = &[
 ];
 
 /// The focused part of the interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
     /// The prompt and the transcript.
     Main,
@@ -204,10 +204,9 @@ impl Context {
     }
 }
 
-/// A key binding.
+/// A key binding of a context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binding {
-    pub context: Context,
     pub keys: Sequence,
     /// The action; `None` disables the key, also in later contexts of the chain.
     pub action: Option<Action>,
@@ -243,10 +242,10 @@ struct EditBinding {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keymap {
     preset: &'static str,
-    bindings: Vec<Binding>,
+    bindings: BTreeMap<Context, Vec<Binding>>,
     edits: Vec<EditBinding>,
     /// Labels of the keys per context and action, cached because hints need them in each frame.
-    labels: HashMap<(Context, Action), Vec<String>>,
+    labels: Arc<HashMap<(Context, Action), Vec<String>>>,
 }
 
 /// A row of the help: an action with its keys.
@@ -326,7 +325,7 @@ impl Keymap {
 
     /// As [`Self::resolve`], without later contexts.
     fn resolve_in(&self, location: Context, keys: &[Chord]) -> Option<Lookup> {
-        self.bindings.iter().filter(|binding| binding.context == location).find_map(|binding| {
+        self.of(location).iter().find_map(|binding| {
             if binding.keys.chords() == keys {
                 Some(binding.action.map_or(Lookup::Unbound, Lookup::Action))
             } else {
@@ -340,10 +339,7 @@ impl Keymap {
     pub fn continuations(&self, context: Context, prefix: &[Chord]) -> Vec<Continuation> {
         let mut found: Vec<Continuation> = Vec::new();
         let mut taken = HashSet::new();
-        let bindings = context
-            .chain()
-            .iter()
-            .flat_map(|location| self.bindings.iter().filter(move |binding| binding.context == *location));
+        let bindings = context.chain().iter().flat_map(|location| self.of(*location));
         for keys in bindings.map(|binding| &binding.keys).filter(|keys| keys.continues(prefix)) {
             let Some(next) = keys.chords().get(prefix.len()).filter(|next| taken.insert(**next)) else {
                 continue;
@@ -386,13 +382,20 @@ impl Keymap {
         self.labels.get(&(context, action)).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// The bindings of a context itself.
+    fn of(&self, context: Context) -> &[Binding] {
+        self.bindings.get(&context).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Rebuilds the cached labels from all bindings.
     fn label(&mut self) {
-        let mut labels: HashMap<(Context, Action), Vec<String>> = HashMap::new();
+        let count = self.bindings.values().flatten().count();
+        // A context lists the keys of the contexts of its chain, too.
+        let mut labels: HashMap<(Context, Action), Vec<String>> = HashMap::with_capacity(4 * count);
         for context in Context::ALL {
             let mut taken = HashSet::new();
             for location in context.chain() {
-                for binding in self.bindings.iter().filter(|binding| binding.context == *location) {
+                for binding in self.of(*location) {
                     // The first context of the chain that binds a key, or a prefix of it, wins.
                     let chords = binding.keys.chords();
                     let is_reached = |len| {
@@ -407,14 +410,14 @@ impl Keymap {
                 }
             }
         }
-        self.labels = labels;
+        self.labels = Arc::new(labels);
     }
 
     /// All bindings: those of the prompt and the transcript by task, and those of other contexts after them.
     pub fn help(&self) -> Vec<HelpRow> {
         let mut rows: Vec<(usize, HelpRow)> = Vec::new();
         for (location, context) in Context::ALL.iter().enumerate() {
-            for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
+            for binding in self.of(*context) {
                 let Some(info) = binding.action.and_then(info) else { continue };
                 let key = binding.keys.label();
                 let action = first_of_numbered(info.action);
@@ -469,30 +472,28 @@ impl Keymap {
         text
     }
 
-    /// The keys that each context itself binds to its actions.
-    fn own_keys(&self) -> HashMap<(Context, Option<Action>), Vec<&Sequence>> {
-        let mut own = HashMap::<_, Vec<_>>::new();
-        for Binding { context, keys, action, .. } in &self.bindings {
-            own.entry((*context, *action)).or_default().push(keys);
-        }
-        own
+    /// The keys that a context itself binds to an action.
+    fn own_keys(&self, context: Context, action: Action) -> impl Iterator<Item = &Sequence> {
+        self.of(context)
+            .iter()
+            .filter(move |binding| binding.action == Some(action))
+            .map(|binding| &binding.keys)
     }
 
     /// Actions with their keys, for the list of bindings: in each context those that it binds, and in the first one the
     /// commands without a key. Numbered actions are changed in the file only.
     pub fn binding_rows(&self) -> Vec<BindingRow> {
         let defaults = Self::of_preset(self.preset);
-        let (own, default_own) = (self.own_keys(), defaults.own_keys());
-        let bound: HashSet<Action> = own.keys().filter_map(|(_, action)| *action).collect();
+        let bound: HashSet<Action> =
+            self.bindings.values().flatten().filter_map(|binding| binding.action).collect();
         let mut rows = Vec::new();
         for context in Context::ALL {
             for info in all().filter(|info| !matches!(info.action, Action::Choose(_) | Action::ShowTab(_))) {
-                let keys = own.get(&(*context, Some(info.action))).map_or(&[][..], Vec::as_slice);
-                let default_keys =
-                    default_own.get(&(*context, Some(info.action))).map_or(&[][..], Vec::as_slice);
+                let keys: Vec<&Sequence> = self.own_keys(*context, info.action).collect();
+                let is_changed = !defaults.own_keys(*context, info.action).eq(keys.iter().copied());
                 let is_main = *context == Context::Main;
                 let is_command = is_main && info.group.is_some() && !bound.contains(&info.action);
-                if keys.is_empty() && default_keys.is_empty() && !is_command {
+                if keys.is_empty() && !is_changed && !is_command {
                     continue;
                 }
                 rows.push(BindingRow {
@@ -502,7 +503,7 @@ impl Keymap {
                     text: info.text,
                     labels: keys.iter().map(|keys| keys.label()).collect(),
                     keys: keys.iter().map(|keys| keys.syntax()).collect(),
-                    is_changed: keys != default_keys,
+                    is_changed,
                 });
             }
         }
@@ -532,7 +533,7 @@ impl Keymap {
     pub fn entries(&self) -> Vec<(&'static str, String, &'static str, Origin)> {
         let mut entries = Vec::new();
         for context in Context::ALL {
-            for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
+            for binding in self.of(*context) {
                 let name = binding.action.and_then(name_of).unwrap_or("none");
                 entries.push((context.name(), binding.keys.syntax(), name, binding.origin));
             }

@@ -119,10 +119,8 @@ impl Keymap {
                 }
                 DeValue::Array(items) => {
                     let Some(action) = read_action_name(reader, name, &left.span()) else { continue };
-                    self.bindings.retain(|binding| {
-                        binding.context != context
-                            || binding.action != Some(action)
-                            || binding.origin != Origin::Default
+                    self.bindings.entry(context).or_default().retain(|binding| {
+                        binding.action != Some(action) || binding.origin != Origin::Default
                     });
                     for item in items {
                         let Some(key) = item.get_ref().as_str() else {
@@ -170,14 +168,12 @@ impl Keymap {
         let (context, keys) = (wish.context, &wish.keys);
         written.entry(context).or_default().insert(keys.clone(), (wish.action, line));
         // A sequence replaces the unbound keys that it starts with, and a key the sequences that start with it.
-        self.bindings.retain(|old| {
-            let is_prefix = keys.continues(old.keys.chords());
-            old.context != context || !is_prefix && !old.keys.continues(keys.chords())
-        });
-        let binding = Binding { context, keys: keys.clone(), action: wish.action, origin: origin(line) };
-        match self.bindings.iter_mut().find(|old| old.context == context && old.keys == *keys) {
+        let bindings = self.bindings.entry(context).or_default();
+        bindings.retain(|old| !keys.continues(old.keys.chords()) && !old.keys.continues(keys.chords()));
+        let binding = Binding { keys: keys.clone(), action: wish.action, origin: origin(line) };
+        match bindings.iter_mut().find(|old| old.keys == *keys) {
             Some(old) => *old = binding,
-            None => self.bindings.push(binding),
+            None => bindings.push(binding),
         }
     }
 
@@ -226,10 +222,8 @@ impl Keymap {
                 format!("remove one of them; `{}` is used", other.syntax()),
             ));
         }
-        let shorter = self
-            .bindings
-            .iter()
-            .find(|old| old.context == context && old.action.is_some() && keys.continues(old.keys.chords()));
+        let mut old = self.of(context).iter();
+        let shorter = old.find(|old| old.action.is_some() && keys.continues(old.keys.chords()));
         if let Some(shorter) = shorter {
             let (short, old) = (shorter.keys.syntax(), shorter.action.and_then(name_of).unwrap_or_default());
             return Some((

@@ -242,6 +242,7 @@ fn inherited_roles_use_the_palette_of_the_child() {
     assert_eq!(theme.style(Role::Text).fg, Some(Color::Rgb(1, 2, 3)));
     assert!(!theme.is_dark);
     set.add("child", "inherits = \"mine\"");
+    set.add("late", "names = [\n[\"a\"],\n]\nvariant = \"light\"");
     for name in set.names() {
         assert_eq!(set.is_dark(&name), set.load(&name, ColorSupport::TrueColor).0.is_dark, "{name}");
     }
