@@ -49,7 +49,7 @@ const TOP_KEYS: &[&str] = &[
 pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
 
 /// The values of `notify`.
-pub const NOTIFY_WAYS: [&str; 3] = ["auto", "terminal", "off"];
+pub const NOTIFY_WAYS: [&str; 4] = ["auto", "terminal", "system", "off"];
 
 /// The values of `ui.editing`.
 pub const EDITING_STYLES: [&str; 2] = ["emacs", "vim"];
@@ -119,7 +119,7 @@ pub struct Config {
     pub code_line_numbers: bool,
     /// Whether the terminal bell rings for events in the background.
     pub bell: bool,
-    /// Desktop notifications of the terminal: one of [`NOTIFY_WAYS`].
+    /// Desktop notifications: one of [`NOTIFY_WAYS`].
     pub notify: String,
     /// Whether the window title is set.
     pub title: bool,

@@ -17,6 +17,7 @@ pub mod git;
 pub mod grants;
 pub mod locate;
 pub mod login;
+pub mod notification;
 pub mod patch;
 pub mod picture;
 pub mod prompt;

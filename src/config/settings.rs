@@ -206,7 +206,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "ui.bell", NOTIFICATIONS, Flag, bell,
         "Ring the bell when another tab waits, or while the terminal does not have the focus";
     "ui.notify", NOTIFICATIONS, NOTIFY, notify,
-        "Desktop notifications of the terminal: `auto` if it is known to support them";
+        "Desktop notifications: `auto` through the terminal if it is known to support them, `system` without the terminal";
     "ui.title", NOTIFICATIONS, Flag, title, "Set the window title";
     "ui.progress", NOTIFICATIONS, Flag, progress,
         "Show progress in the tab or taskbar (OSC 9;4)" { unset: "if the terminal is known to support it" };

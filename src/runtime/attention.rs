@@ -40,6 +40,8 @@ pub enum Notify {
     Auto,
     /// Always, as OSC 9 unless the terminal is known to use another sequence.
     Terminal,
+    /// By the system that parlor runs on, not by the terminal.
+    System,
     Off,
 }
 
@@ -48,6 +50,7 @@ impl Notify {
     pub fn of(word: &str) -> Self {
         match word {
             "terminal" => Self::Terminal,
+            "system" => Self::System,
             "off" => Self::Off,
             _ => Self::Auto,
         }
@@ -133,6 +136,15 @@ fn numbers(version: &str) -> Vec<u32> {
     parts.map(|part| part.get(..4).unwrap_or(part).parse().unwrap_or(0)).collect()
 }
 
+/// How to announce an event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Announcement {
+    /// For the terminal.
+    pub sequences: String,
+    /// Title and text of a notification of the system.
+    pub notification: Option<(String, String)>,
+}
+
 /// Selects the sequences to send to the terminal.
 #[derive(Debug)]
 pub struct Attention {
@@ -167,25 +179,27 @@ impl Attention {
         }
     }
 
-    /// The sequences for an event: the bell, and a notification unless the terminal has the focus. Empty soon after the
-    /// last one.
-    pub fn announce(&mut self, title: &str, text: &str, has_focus: bool, now: Instant) -> String {
+    /// Announces an event: the bell, and a notification unless the terminal has the focus. Nothing soon after the last
+    /// one.
+    pub fn announce(&mut self, title: &str, text: &str, has_focus: bool, now: Instant) -> Announcement {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) < APART) {
-            return String::new();
+            return Announcement::default();
         }
         self.last = Some(now);
+        let (title, text) = (shortened(title, MOST_TITLE), shortened(text, MOST_TEXT));
         let protocol = match self.settings.notify {
             _ if has_focus => None,
             Notify::Auto => self.terminal.protocol,
             Notify::Terminal => Some(self.terminal.protocol.unwrap_or(Protocol::Osc9)),
-            Notify::Off => None,
+            Notify::System | Notify::Off => None,
         };
-        let mut out =
-            protocol.map(|protocol| self.wrap(notification(protocol, title, text))).unwrap_or_default();
+        let mut sequences =
+            protocol.map(|protocol| self.wrap(notification(protocol, &title, &text))).unwrap_or_default();
         if self.settings.bell {
-            out.push('\x07');
+            sequences.push('\x07');
         }
-        out
+        let is_by_system = self.settings.notify == Notify::System && !has_focus;
+        Announcement { sequences, notification: is_by_system.then_some((title, text)) }
     }
 
     /// The sequence that shows the status of all tabs as progress; empty if it is shown already.
@@ -232,15 +246,17 @@ impl Attention {
     }
 }
 
-/// The sequence of a notification. The texts are sanitised and shortened.
+fn shortened(text: &str, cols: usize) -> String {
+    text::truncate(&text::one_line(text), cols)
+}
+
+/// The sequence of a notification with sanitised texts.
 fn notification(protocol: Protocol, title: &str, text: &str) -> String {
-    let clean = |text: &str, cols| text::truncate(&text::one_line(text), cols);
-    let (title, text) = (clean(title, MOST_TITLE), clean(text, MOST_TEXT));
     // A semicolon ends a field, and after a number the rest is a command of `ConEmu`.
     let field = |text: &str| text.replace(';', ",");
     match protocol {
-        Protocol::Osc9 => format!("\x1b]9;{}: {}\x1b\\", field(&title), field(&text)),
-        Protocol::Osc777 => format!("\x1b]777;notify;{};{}\x1b\\", field(&title), field(&text)),
+        Protocol::Osc9 => format!("\x1b]9;{}: {}\x1b\\", field(title), field(text)),
+        Protocol::Osc777 => format!("\x1b]777;notify;{};{}\x1b\\", field(title), field(text)),
         // A later notification replaces the one with the same id; `o` checks the focus again.
         Protocol::Osc99 => {
             let id = std::process::id();
@@ -268,7 +284,7 @@ mod tests {
     }
 
     fn said(variables: &[(&str, &str)], title: &str, text: &str) -> String {
-        let said = attention(variables).announce(title, text, false, Instant::now());
+        let said = attention(variables).announce(title, text, false, Instant::now()).sequences;
         said.replace(&format!("parlor{}", std::process::id()), "parlor0")
     }
 
@@ -320,23 +336,36 @@ mod tests {
     #[test]
     fn a_focused_terminal_only_rings() {
         let mut attention = attention(&[("TERM", "xterm-kitty")]);
-        assert_eq!(attention.announce("a", "b", true, Instant::now()), "\x07");
+        assert_eq!(attention.announce("a", "b", true, Instant::now()).sequences, "\x07");
+    }
+
+    #[test]
+    fn the_system_shows_the_notification_instead_of_the_terminal_if_configured() {
+        let settings = Settings { notify: Notify::System, ..SETTINGS };
+        let announce = |has_focus| {
+            let mut attention = Attention::new(settings, terminal(&[("TERM", "xterm-kitty")]));
+            attention.announce("Clock\nskew", "Turn \x1b[1mfinished.", has_focus, Instant::now())
+        };
+        let Announcement { sequences, notification } = announce(false);
+        assert_eq!(sequences, "\x07");
+        assert_eq!(notification, Some(("Clock skew".to_owned(), "Turn finished.".to_owned())));
+        assert_eq!(announce(true).notification, None);
     }
 
     #[test]
     fn many_requests_at_once_are_one_notification() {
         let mut attention = attention(&[("TERM", "foot")]);
         let now = Instant::now();
-        assert_ne!(attention.announce("a", "b", false, now), "");
-        assert_eq!(attention.announce("a", "b", false, now + APART / 2), "");
-        assert_ne!(attention.announce("a", "b", false, now + APART), "");
+        assert_ne!(attention.announce("a", "b", false, now), Announcement::default());
+        assert_eq!(attention.announce("a", "b", false, now + APART / 2), Announcement::default());
+        assert_ne!(attention.announce("a", "b", false, now + APART), Announcement::default());
     }
 
     #[test]
     fn settings_override_the_detection() {
         let now = Instant::now();
         let say = |settings, term| {
-            Attention::new(settings, terminal(&[("TERM", term)])).announce("a", "b", false, now)
+            Attention::new(settings, terminal(&[("TERM", term)])).announce("a", "b", false, now).sequences
         };
         let forced = Settings { notify: Notify::Terminal, bell: false, ..SETTINGS };
         assert_eq!(say(forced, "xterm"), "\x1b]9;a: b\x1b\\");

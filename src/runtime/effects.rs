@@ -26,6 +26,7 @@ use crate::services::git;
 use crate::services::grants;
 use crate::services::locate::Locator;
 use crate::services::login;
+use crate::services::notification;
 use crate::services::patch;
 use crate::services::prompt;
 use crate::services::store::{Export, Recorder, Store, Transcript};
@@ -478,6 +479,11 @@ impl EffectRunner {
                 let _ = services.send(event);
             }
         });
+    }
+
+    /// Shows a notification of the system.
+    pub fn notify(&self, title: String, text: String) {
+        self.work(move || notification::show(&title, &text).err().map(ServiceEvent::Problem));
     }
 
     fn find_files(&mut self, query: FileQuery) {

@@ -18,9 +18,12 @@ impl Loop {
             return;
         }
         let title = ui::session_name(&self.state, session);
-        let bytes = self.attention.announce(&title, text, self.state.has_focus, now);
-        if !bytes.is_empty() {
-            self.tty.send(&bytes);
+        let announcement = self.attention.announce(&title, text, self.state.has_focus, now);
+        if !announcement.sequences.is_empty() {
+            self.tty.send(&announcement.sequences);
+        }
+        if let Some((title, text)) = announcement.notification {
+            self.doer.notify(title, text);
         }
     }
 
