@@ -472,10 +472,12 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::ImagePasted { session, before, label } => {
             dialogs::on_image(state, session, &before, label, fx);
         }
+        // The view inserts a text for the active session.
+        ServiceEvent::ClipboardRead { session, text: Ok(_), .. } if session == state.active => {}
         ServiceEvent::ClipboardRead { text, .. } => {
-            if let Err(why) = text {
-                lifecycle::call::flash(state, why, fx);
-            }
+            let why = text.err();
+            let why = why.unwrap_or_else(|| "Not pasted, because you changed tabs.".to_owned());
+            lifecycle::call::flash(state, why, fx);
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),

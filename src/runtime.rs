@@ -7,6 +7,7 @@
 
 pub mod agents;
 pub mod attention;
+pub mod clipboard;
 pub mod clock;
 mod compare;
 pub mod effects;
@@ -35,8 +36,8 @@ use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
-use crate::model::{Batch, ConfigJob, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
-use crate::services::clipboard;
+use crate::model::{Batch, ConfigJob, ConnId, CopyOutcome, ServiceEvent};
+use crate::services::clipboard::Surroundings;
 use crate::services::store::{Export, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::watch::Watched;
@@ -46,6 +47,7 @@ use crate::ui::{self, ViewState};
 
 use agents::Agents;
 use attention::Attention;
+use clipboard::terminal::{self as terminal_clipboard, TerminalClipboard};
 use clock::Clock;
 use effects::EffectRunner;
 use keys::{Keys, TtyEvent};
@@ -74,7 +76,7 @@ pub struct Launch {
     /// The files of the configuration.
     pub watched: Watched,
     /// The environment for clipboards.
-    pub clipboard: clipboard::Surroundings,
+    pub clipboard: Surroundings,
     /// Returns the name of the theme for a background; `None`: the terminal has too few colours.
     pub theme_for: Option<ThemeFor>,
     /// The terminal, as detected from the environment.
@@ -105,7 +107,7 @@ pub struct Launch {
 
 /// Runs until the user quits. Fails if the terminal cannot be used.
 pub fn run(launch: Launch) -> anyhow::Result<()> {
-    in_runtime(async { Loop::new(launch)?.run().await })
+    in_runtime(async { Box::pin(Loop::new(launch)?.run()).await })
 }
 
 fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
@@ -141,6 +143,7 @@ struct Loop {
     input: Option<Keys>,
     signals: Signals,
     tty: Tty,
+    terminal_clipboard: TerminalClipboard,
     clock: Clock,
     gate: GateKeeper,
     pictures: Pictures,
@@ -190,7 +193,9 @@ impl Loop {
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
         let width_question = if launch.has_rich_glyphs { tty::WIDTH_QUESTION } else { "" };
-        let questions = format!("{width_question}{}", pictures.questions());
+        let has_clipboard = launch.clipboard.has_clipboard();
+        let clipboard_question = if has_clipboard { "" } else { terminal_clipboard::QUESTION };
+        let questions = format!("{width_question}{clipboard_question}{}", pictures.questions());
         let tty = Tty::enter(mouse, launch.theme_for.is_some(), &questions)?;
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
@@ -228,6 +233,7 @@ impl Loop {
             input: None,
             signals: Signals::new()?,
             tty,
+            terminal_clipboard: TerminalClipboard::default(),
             clock: Clock::new(now),
             gate: gate_keeper,
             pictures,
@@ -302,7 +308,9 @@ impl Loop {
     }
 
     async fn wait(&mut self) -> Wake {
-        let deadline = self.clock.next_deadline(self.doer.next_connect(), !self.is_away);
+        let other =
+            [self.doer.next_connect(), self.terminal_clipboard.deadline()].into_iter().flatten().min();
+        let deadline = self.clock.next_deadline(other, !self.is_away);
         let input = async {
             match &mut self.input {
                 Some(keys) => keys.next().await,
@@ -337,6 +345,7 @@ impl Loop {
                 self.reports_colors = true;
                 self.on_background(if is_dark { [0; 3] } else { [255; 3] }, now);
             }
+            Wake::Input(Ok(TtyEvent::Clipboard(packet))) => self.on_clipboard(packet, now),
             Wake::Input(Ok(answer)) => self.on_answer(answer),
             Wake::Picture(done) => {
                 if self.pictures.take(done) {
@@ -489,28 +498,12 @@ impl Loop {
             && *session == self.state.active
         {
             let text = text.as_deref().ok();
-            for event in ui::insert_clipboard(text, *is_register, &self.state, &mut self.view, now) {
+            for event in ui::insert_clipboard(text, *is_register, &mut self.view) {
                 self.apply(event, now);
             }
         }
         self.clock.note_arrival(now);
         self.apply(Event::Service(event), now);
-    }
-
-    /// Copies the selected text. If a key was required for that, the selection is cleared.
-    fn copy_selection(&mut self, now: Instant) {
-        let text = ui::selected_text(&self.state, &mut self.view, &self.theme).unwrap_or_default();
-        let (lines, letters) = (text.lines().count(), text.chars().count());
-        let what = match (lines, letters) {
-            (_, 1) => "1 character".to_owned(),
-            (0 | 1, letters) => format!("{letters} characters"),
-            (lines, _) => format!("{lines} lines"),
-        };
-        if !self.view.copies_on_select {
-            self.view.clear_selection();
-        }
-        let job = CopyJob { what, content: CopyContent::Text(text) };
-        self.doer.carry_out(Effect::Copy(job), &mut self.agents, now);
     }
 
     fn apply(&mut self, event: Event, now: Instant) {
@@ -535,6 +528,7 @@ impl Loop {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::Announce { session, text } => self.announce(session, &text, now),
                 Effect::CopySelection => self.copy_selection(now),
+                Effect::ReadClipboard { session, before } => self.read_clipboard(session, before, now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
                     self.theme = (self.doer.themes)(&name);
@@ -569,6 +563,7 @@ impl Loop {
             self.apply(Event::Timer(id), now);
         }
         self.doer.connect_due(&mut self.agents, now);
+        self.on_clipboard_deadline(now);
     }
 
     fn draw(&mut self, now: Instant) {

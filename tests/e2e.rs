@@ -9,6 +9,7 @@ mod e2e {
     #[allow(dead_code, reason = "other tests use the rest")]
     pub mod bridge;
     mod ceiling;
+    mod clipboard;
     mod copy;
     mod editor;
     mod forks;

@@ -178,22 +178,6 @@ impl EffectRunner {
             }
             Effect::AttachSession(job) => self.attach_session(job),
             Effect::SaveAttachment(attachment) => self.save_attachment(attachment),
-            Effect::ReadClipboard { session, before } => {
-                let (around, attachments) = (self.clipboard, self.attachments.clone());
-                self.work(move || {
-                    let is_register = before.is_none();
-                    let text = match (clipboard::read(around, !is_register), before) {
-                        (Ok(Contents::Image(size, pixels)), Some(before)) => {
-                            let label = prompt::attach_pixels(size, pixels, &attachments);
-                            return Some(ServiceEvent::ImagePasted { session, before, label });
-                        }
-                        (Ok(Contents::Text(text)), _) => Ok(text),
-                        (Ok(Contents::Image(..)), None) => return None,
-                        (Err(why), _) => Err(why),
-                    };
-                    Some(ServiceEvent::ClipboardRead { session, is_register, text })
-                });
-            }
             Effect::ReadDropped(job) => {
                 let attachments = self.attachments.clone();
                 self.work(move || {
@@ -292,12 +276,43 @@ impl EffectRunner {
             | Effect::SetTheme(_)
             | Effect::Configure(_)
             | Effect::CopySelection
+            | Effect::ReadClipboard { .. }
             | Effect::Announce { .. }
             | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }
             | Effect::Suspend => {}
         }
+    }
+
+    /// Reads a clipboard for a draft: an image is attached, a text is inserted. `before`: the draft before the cursor;
+    /// `None`: a command needs the text.
+    pub fn paste(
+        &self,
+        session: SessionKey,
+        before: Option<String>,
+        read: impl FnOnce(bool) -> Result<Contents, String> + Send + 'static,
+    ) {
+        let attachments = self.attachments.clone();
+        self.work(move || {
+            let is_register = before.is_none();
+            let (label, before) = match (read(!is_register), before) {
+                (Ok(Contents::Pixels(size, pixels)), Some(before)) => {
+                    (prompt::attach_pixels(size, pixels, &attachments), before)
+                }
+                (Ok(Contents::Encoded(bytes)), Some(before)) => {
+                    (prompt::attach_encoded(&bytes, &attachments), before)
+                }
+                (Ok(Contents::Pixels(..) | Contents::Encoded(_)), None) => return None,
+                (Ok(Contents::Text(text)), _) => {
+                    return Some(ServiceEvent::ClipboardRead { session, is_register, text: Ok(text) });
+                }
+                (Err(why), _) => {
+                    return Some(ServiceEvent::ClipboardRead { session, is_register, text: Err(why) });
+                }
+            };
+            Some(ServiceEvent::ImagePasted { session, before, label })
+        });
     }
 
     /// Runs an agent's sign-in command in the terminal, which was released before.

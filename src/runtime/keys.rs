@@ -18,6 +18,8 @@ use std::io;
 use crossterm::event::Event;
 use tokio::sync::mpsc::{Receiver, channel};
 
+use super::clipboard::terminal::ClipboardPacket;
+
 /// Maximum number of pending events; further input stays in the terminal's buffer.
 const WAITING_MAX: usize = 64;
 
@@ -42,6 +44,10 @@ pub enum TtyEvent {
     Name(String),
     /// The number of cells of an ambiguous character.
     AmbiguousWidth(u16),
+    /// Whether the terminal supports requests for its clipboard.
+    HasClipboard(bool),
+    /// A response to a request for the terminal's clipboard.
+    Clipboard(ClipboardPacket),
 }
 
 /// Reads events of the terminal until it is dropped.

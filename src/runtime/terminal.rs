@@ -1,4 +1,4 @@
-//! What the terminal reports: its colors, its image protocols, and the width of ambiguous characters.
+//! What the terminal reports: its colors, its image protocols, its clipboard, and the width of ambiguous characters.
 
 use std::time::Instant;
 
@@ -23,7 +23,12 @@ impl Loop {
     /// Handles the terminal's response about its image protocols, and its name.
     pub(super) fn on_answer(&mut self, answer: TtyEvent) {
         match &answer {
-            TtyEvent::Name(name) => self.attention.note_name(name),
+            TtyEvent::Name(name) => {
+                self.attention.note_name(name);
+                // Older versions of kitty have the clipboard but no paste events.
+                self.terminal_clipboard.is_supported |= name.starts_with("kitty(");
+            }
+            TtyEvent::HasClipboard(true) => self.terminal_clipboard.is_supported = true,
             TtyEvent::AmbiguousWidth(cols) => {
                 self.is_wide = *cols == 2;
                 self.use_width();
@@ -40,7 +45,9 @@ impl Loop {
             | TtyEvent::Synchronizes(_)
             | TtyEvent::Background(_)
             | TtyEvent::IsDark(_)
-            | TtyEvent::AmbiguousWidth(_) => {}
+            | TtyEvent::AmbiguousWidth(_)
+            | TtyEvent::HasClipboard(_)
+            | TtyEvent::Clipboard(_) => {}
         });
         self.clock.want_frame();
     }

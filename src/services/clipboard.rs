@@ -23,8 +23,9 @@ const TERMINAL_MAX_BYTES: usize = 74_994;
 /// Maximum size of a text that is read.
 const TEXT_MAX_BYTES: usize = 16 << 20;
 
-const REMOTE: &str = "The clipboard of your computer cannot be read over SSH. Paste text with the terminal's own key. Copy \
-                      an image to this machine, and mention the file with @.";
+/// Other ways to paste.
+const ADVICE: &str =
+    "Paste text with the terminal's own key. Copy an image to this machine, and mention the file with @.";
 
 /// Bytes of a sequence in one GNU screen escape; its limit is 768.
 const SCREEN_CHUNK_BYTES: usize = 480;
@@ -54,6 +55,11 @@ impl Surroundings {
             has_x11: is_set("DISPLAY"),
             is_macos: cfg!(target_os = "macos"),
         }
+    }
+
+    /// Whether this machine has the user's clipboard.
+    pub fn has_clipboard(self) -> bool {
+        !self.is_remote && (self.has_wayland || self.has_x11 || self.is_macos || cfg!(windows))
     }
 
     /// The clipboard programs to try, in order.
@@ -91,14 +97,24 @@ pub fn copy(text: &str, around: Surroundings) -> CopyOutcome {
 #[derive(Debug)]
 pub enum Contents {
     /// Width and height, and four bytes per pixel.
-    Image((u32, u32), Vec<u8>),
+    Pixels((u32, u32), Vec<u8>),
+    /// A file of an image.
+    Encoded(Vec<u8>),
     Text(String),
 }
 
 /// Reads the text in the clipboard or, if `takes_images`, preferably an image. Blocks for up to some seconds.
 pub fn read(around: Surroundings, takes_images: bool) -> Result<Contents, String> {
-    if around.is_remote {
-        return Err(REMOTE.to_owned());
+    if !around.has_clipboard() {
+        let why = match around {
+            Surroundings { is_in_tmux: true, .. } => "tmux does not give programs the terminal's clipboard.",
+            Surroundings { is_in_screen: true, .. } => {
+                "GNU screen does not give programs the terminal's clipboard."
+            }
+            Surroundings { is_remote: true, .. } => "This terminal does not share its clipboard over SSH.",
+            _ => "There is no display, and this terminal does not share its clipboard.",
+        };
+        return Err(format!("{why} {ADVICE}"));
     }
     let mut clipboard =
         arboard::Clipboard::new().map_err(|error| format!("Could not open the clipboard: {error}."))?;
@@ -108,7 +124,7 @@ pub fn read(around: Surroundings, takes_images: bool) -> Result<Contents, String
             Ok(image) => {
                 let size = u32::try_from(image.width).ok().zip(u32::try_from(image.height).ok());
                 let size = size.ok_or("The image in the clipboard is too large.")?;
-                return Ok(Contents::Image(size, image.bytes.into_owned()));
+                return Ok(Contents::Pixels(size, image.bytes.into_owned()));
             }
             // Some programs offer a text in place of an image.
             Err(error) => why = Some(error),
@@ -116,14 +132,21 @@ pub fn read(around: Surroundings, takes_images: bool) -> Result<Contents, String
     }
     let text = clipboard.get_text();
     match text.map_err(|error| why.filter(|why| !is_empty(why)).unwrap_or(error)) {
-        Ok(text) if text.len() > TEXT_MAX_BYTES => {
-            Err(format!("The text in the clipboard is larger than {} MiB.", TEXT_MAX_BYTES >> 20))
-        }
-        Ok(text) if !text.is_empty() => Ok(Contents::Text(text)),
         Err(error) if !is_empty(&error) => Err(format!("Could not read the clipboard: {error}.")),
-        _ if takes_images => Err("The clipboard contains no image and no text.".to_owned()),
-        _ => Err("The clipboard contains no text.".to_owned()),
+        text => text_of(text.unwrap_or_default(), takes_images),
     }
+}
+
+/// The text in a clipboard, which may be empty or too long. `takes_images`: the clipboard contains no image.
+pub fn text_of(text: String, takes_images: bool) -> Result<Contents, String> {
+    if text.len() > TEXT_MAX_BYTES {
+        return Err(format!("The text in the clipboard is larger than {} MiB.", TEXT_MAX_BYTES >> 20));
+    }
+    if !text.is_empty() {
+        return Ok(Contents::Text(text));
+    }
+    let missing = if takes_images { "no image and no text" } else { "no text" };
+    Err(format!("The clipboard contains {missing}."))
 }
 
 fn is_empty(error: &arboard::Error) -> bool {
@@ -206,11 +229,20 @@ mod tests {
     }
 
     #[test]
-    fn the_clipboard_is_not_read_over_ssh() {
-        for takes_images in [true, false] {
-            let read = read(judged(&[("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10")]), takes_images);
-            assert_eq!(read.unwrap_err(), REMOTE);
+    fn the_clipboard_of_the_machine_is_not_read_over_ssh() {
+        let remote = [("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10")];
+        for (variables, why) in [
+            (&remote[..], "This terminal does not share its clipboard over SSH. "),
+            (&[("SSH_CONNECTION", "x"), ("TMUX", "x")], "tmux does not "),
+            (&[("STY", "x")], "GNU screen does not "),
+            (&[], "There is no display, "),
+        ] {
+            for takes_images in [true, false] {
+                let read = read(judged(variables), takes_images).unwrap_err();
+                assert!(read.starts_with(why) && read.ends_with(ADVICE), "{read}");
+            }
         }
+        assert!(judged(&[("DISPLAY", ":0"), ("TMUX", "x")]).has_clipboard());
     }
 
     #[test]

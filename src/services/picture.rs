@@ -35,11 +35,12 @@ pub fn read(base64: &str) -> Result<Picture, String> {
     if text.len() > MOST_TEXT_BYTES {
         return Err("not shown: larger than 36 MB".to_owned());
     }
-    let bytes = decode(text).ok_or("not shown: invalid base64")?;
+    let bytes = decode_base64(text).ok_or("not shown: invalid base64")?;
     decode_bytes(&bytes)
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
+/// Decodes base64, with or without padding and line breaks.
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     use base64::alphabet::STANDARD;
     use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);

@@ -181,6 +181,11 @@ pub fn attach_pixels(
     encoded.ok_or("The image in the clipboard cannot be encoded.")?.save(attachments)
 }
 
+/// Saves the image of the clipboard, which is a file of an image, and returns its label. Blocks on the disk.
+pub fn attach_encoded(bytes: &[u8], attachments: &Attachments) -> Result<String, String> {
+    encode_image(bytes).ok_or("The image in the clipboard is not valid.")?.save(attachments)
+}
+
 /// Adds what is mentioned, or the problem with it. Returns whether it exists; a mention of nothing is only text.
 fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut PreparedPrompt) -> bool {
     match content_of(job, mention, home) {

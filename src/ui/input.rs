@@ -477,15 +477,10 @@ fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
 
 /// Inserts the text of the clipboard that was asked for: by a vim command (`is_register`) or like a paste. `None`: it
 /// could not be read.
-pub fn insert_clipboard(
-    text: Option<&str>,
-    is_register: bool,
-    state: &State,
-    view: &mut ViewState,
-    now: Instant,
-) -> Vec<Event> {
+pub fn insert_clipboard(text: Option<&str>, is_register: bool, view: &mut ViewState) -> Vec<Event> {
     if !is_register {
-        return text.map(|text| on_paste(text, state, view, now)).unwrap_or_default();
+        // The focus may have changed since the key.
+        return text.map(|text| paste_into_prompt(text, view)).unwrap_or_default();
     }
     let text = text.map(clean);
     let is_label = !view.composer.is_command();

@@ -155,6 +155,9 @@ fn a_text_in_the_clipboard_is_read_for_a_command() {
     assert_eq!(flash(&app), "", "the view inserts it");
     app.service(read(Err("The clipboard contains no text.".into())));
     assert_eq!(flash(&app), "The clipboard contains no text.");
+    app.state.flash = None;
+    app.play(Event::Act(Action::NewSession)).service(read(Ok("one".into())));
+    assert_eq!(flash(&app), "Not pasted, because you changed tabs.");
 }
 
 #[test]

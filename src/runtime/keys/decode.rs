@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::TtyEvent;
+use crate::runtime::clipboard::terminal::ClipboardPacket;
 
 /// Timeout of an incomplete sequence that could also be a key: Esc, Alt+[.
 pub const KEY_WAIT: Duration = Duration::from_millis(50);
@@ -22,7 +23,16 @@ pub const REST_WAIT: Duration = Duration::from_secs(1);
 /// Timeout of an incomplete paste; without it, a lost end would block the keyboard.
 pub const PASTE_WAIT: Duration = Duration::from_secs(3);
 
-/// Maximum length of a response in bytes.
+/// Timeout of an incomplete part of the clipboard, which may be megabytes over a slow connection.
+const CLIPBOARD_WAIT: Duration = Duration::from_secs(10);
+
+/// Maximum length of a part of the clipboard in bytes. The protocol allows 4 KiB before base64.
+const CLIPBOARD_MAX_BYTES: usize = 256 << 10;
+
+/// Start of a response about the clipboard (OSC 5522).
+const CLIPBOARD_START: &[u8] = b"\x1b]5522;";
+
+/// Maximum length of another response in bytes.
 const ANSWER_MAX_BYTES: usize = 4096;
 
 /// Maximum length of a key or mouse sequence in bytes.
@@ -49,6 +59,8 @@ enum Found {
     Open,
     /// A complete sequence without meaning for parlor.
     Nothing,
+    /// A string that is too long; the rest of it is skipped.
+    TooLong,
     This(TtyEvent),
 }
 
@@ -71,6 +83,7 @@ impl Decoder {
             _ if self.is_pasting => PASTE_WAIT,
             [] => return None,
             [0x1b] | [0x1b, _] | [0x1b, 0x1b, _] => KEY_WAIT,
+            _ if self.bytes.starts_with(CLIPBOARD_START) => CLIPBOARD_WAIT,
             _ => REST_WAIT,
         };
         self.fed.map(|fed| fed + wait)
@@ -85,7 +98,7 @@ impl Decoder {
             self.bytes.clear();
             return;
         }
-        let mut bytes = std::mem::take(&mut self.bytes);
+        let mut bytes = self.drop_sequence(out);
         if bytes.starts_with(b"\x1b\x1b") {
             out.push(escape());
             bytes.remove(0);
@@ -112,7 +125,7 @@ impl Decoder {
             }
         } else if is_broken_string(&self.bytes, byte) {
             // A key inside a response means that the end of the response was lost.
-            if std::mem::take(&mut self.bytes).last() == Some(&0x1b) {
+            if self.drop_sequence(out).last() == Some(&0x1b) {
                 self.bytes.push(0x1b);
                 return self.on_byte(byte, out);
             }
@@ -127,15 +140,29 @@ impl Decoder {
             match &mut found {
                 Found::Open => {}
                 Found::This(TtyEvent::Input(Event::Key(key))) => key.modifiers |= KeyModifiers::ALT,
-                Found::Nothing | Found::This(_) => out.push(escape()),
+                Found::Nothing | Found::TooLong | Found::This(_) => out.push(escape()),
             }
         }
         match found {
             Found::Open => return,
             Found::Nothing => self.is_pasting = is_paste,
             Found::This(told) => out.push(told),
+            Found::TooLong => {
+                self.drop_sequence(out);
+                // A string without meaning.
+                self.bytes.extend([0x1b, b'X', byte]);
+                return;
+            }
         }
         self.bytes.clear();
+    }
+
+    /// Removes the incomplete sequence. A part of the clipboard that is missing is reported.
+    fn drop_sequence(&mut self, out: &mut Vec<TtyEvent>) -> Vec<u8> {
+        if self.bytes.starts_with(CLIPBOARD_START) {
+            out.push(TtyEvent::Clipboard(ClipboardPacket::BROKEN));
+        }
+        std::mem::take(&mut self.bytes)
     }
 
     fn on_paste(&mut self, byte: u8, out: &mut Vec<TtyEvent>) {
@@ -187,7 +214,10 @@ fn find(bytes: &[u8]) -> Found {
         // The latter starts F1 to F4 of Konsole.
         [0x1b] | [0x1b, b'O', b'2'..=b'8'] => Found::Open,
         // Strings: OSC, DCS, APC, PM, SOS.
-        [0x1b, kind @ (b']' | b'P' | b'_' | b'^' | b'X'), rest @ ..] => find_string(*kind, rest),
+        [0x1b, kind @ (b']' | b'P' | b'_' | b'^' | b'X'), rest @ ..] => {
+            let is_clipboard = bytes.starts_with(CLIPBOARD_START);
+            find_string(*kind, rest, if is_clipboard { CLIPBOARD_MAX_BYTES } else { ANSWER_MAX_BYTES })
+        }
         // Control sequences with a private marker are not keys, except `<` for the mouse.
         [0x1b, b'[', mark @ (b'?' | b'>' | b'='), rest @ ..] => match rest.split_last() {
             Some((end @ 0x40..=0x7e, parameters)) => find_report(*mark, parameters, *end),
@@ -261,14 +291,18 @@ fn without_shifted_letter(text: &str) -> Option<String> {
     is_letter.then(|| format!("{key}{rest}u"))
 }
 
-fn find_string(kind: u8, rest: &[u8]) -> Found {
+/// Decodes a string with a maximum length, or finds that it is incomplete.
+fn find_string(kind: u8, rest: &[u8], max: usize) -> Found {
     let body = match rest {
         [body @ .., 0x07] | [body @ .., 0x1b, b'\\'] => body,
-        _ if rest.len() > ANSWER_MAX_BYTES => return Found::Nothing,
+        _ if rest.len() > max => return Found::TooLong,
         _ => return Found::Open,
     };
     let told = match kind {
-        b']' => body.strip_prefix(b"11;").and_then(colour_of).map(TtyEvent::Background),
+        b']' => match body.strip_prefix(b"5522;") {
+            Some(part) => ClipboardPacket::parse(part).map(TtyEvent::Clipboard),
+            None => body.strip_prefix(b"11;").and_then(colour_of).map(TtyEvent::Background),
+        },
         b'_' => body.strip_prefix(b"Gi=").and_then(kitty_question).map(TtyEvent::Kitty),
         b'P' => {
             body.strip_prefix(b">|").map(|name| TtyEvent::Name(String::from_utf8_lossy(name).into_owned()))
@@ -297,6 +331,10 @@ fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
     match (mark, parameters, end) {
         (b'?', [b'2', b'0', b'2', b'6', b';', value, b'$'], b'y') => {
             Found::This(TtyEvent::Synchronizes(matches!(value, b'1' | b'2')))
+        }
+        // Paste events, of which only the requests that they require are used.
+        (b'?', [b'5', b'5', b'2', b'2', b';', value, b'$'], b'y') => {
+            Found::This(TtyEvent::HasClipboard(matches!(value, b'1'..=b'3')))
         }
         (b'?', b"997;1" | b"997;2", b'n') => Found::This(TtyEvent::IsDark(parameters.ends_with(b"1"))),
         // DA1; 4 is sixel.

@@ -3,6 +3,7 @@ mod terminals;
 use proptest::prelude::*;
 
 use super::*;
+use crate::runtime::clipboard::terminal::Status;
 
 /// The events of bytes that arrive in these reads, followed by a timeout.
 fn decoded(pieces: &[&[u8]]) -> Vec<TtyEvent> {
@@ -20,7 +21,7 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> TtyEvent {
 }
 
 /// Input of terminals: keys of several protocols, mouse, focus, pastes, responses, and truncated sequences.
-const CORPUS: [&[u8]; 40] = [
+const CORPUS: [&[u8]; 43] = [
     b"a",
     "é日🙂".as_bytes(),
     b"\r",
@@ -51,6 +52,9 @@ const CORPUS: [&[u8]; 40] = [
     b"\x1bP>|term 1\x1b\\",
     b"\x1b[6;20;10t",
     b"\x1b[2;2R",
+    b"\x1b[?5522;2$y",
+    b"\x1b]5522;type=read:status=DATA:id=a:mime=Lg==;dGV4dA==\x1b\\",
+    b"\x1b]5522;type=read:status=DATA:id=a:mime=Lg==;dG\x03",
     b"\x1b]11;lost\x03",
     b"\x1b[1;\x1b[B",
     b"\x1b\x1b[A",
@@ -262,11 +266,77 @@ fn incomplete_sequences_become_keys() {
 }
 
 #[test]
+fn parts_of_the_clipboard_are_decoded() {
+    let part = ClipboardPacket {
+        id: "a-1".into(),
+        status: Status::Data,
+        mime: "image/png".into(),
+        data: b"data".into(),
+    };
+    let part = TtyEvent::Clipboard(part);
+    for end in ["\x1b\\", "\x07"] {
+        let bytes = format!("\x1b]5522;type=read:status=DATA:id=a-1:mime=aW1hZ2UvcG5n;ZGF0YQ=={end}x");
+        for cut in 0..bytes.len() {
+            let (first, rest) = bytes.as_bytes().split_at(cut);
+            let found = decoded(&[first, rest]);
+            assert_eq!(found, [&[part.clone()][..], &letters("x")].concat(), "cut at {cut}");
+        }
+    }
+    for (report, is_supported) in [("0", false), ("1", true), ("2", true), ("3", true), ("4", false)] {
+        let report = format!("\x1b[?5522;{report}$y");
+        assert_eq!(decoded(&[report.as_bytes()]), [TtyEvent::HasClipboard(is_supported)]);
+    }
+}
+
+#[test]
+fn an_incomplete_part_of_the_clipboard_is_reported_and_not_typed() {
+    let start = "\x1b]5522;type=read:status=DATA:id=a:mime=Lg==;";
+    let broken = TtyEvent::Clipboard(ClipboardPacket::BROKEN);
+    let control_c = key(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    for (bytes, expected) in [
+        (format!("{start}ZG\x03"), vec![broken.clone(), control_c]),
+        (format!("{start}Z!==\x1b\\x"), [vec![broken.clone()], letters("x")].concat()),
+        (format!("{start}Z\x1b]11;x\x07"), vec![broken.clone()]),
+        (format!("{start}ZG"), vec![broken.clone()]),
+        (
+            format!("{start}{}\x1b\\x", "A".repeat(3 * CLIPBOARD_MAX_BYTES)),
+            [vec![broken], letters("x")].concat(),
+        ),
+    ] {
+        assert_eq!(decoded(&[bytes.as_bytes()]), expected, "{}", &bytes[..60]);
+    }
+}
+
+#[test]
+fn other_responses_about_the_clipboard_are_ignored() {
+    for body in [
+        "",
+        "type=read",
+        "type=read:status=OK",
+        "type=write:status=DONE:id=a",
+        "status=OK:id=a",
+        ":;:=",
+        "id=a;type=read:status=OK",
+    ] {
+        assert_eq!(decoded(&[format!("\x1b]5522;{body}\x07").as_bytes()]), [], "{body}");
+    }
+}
+
+#[test]
+fn the_rest_of_a_response_that_is_too_long_is_skipped() {
+    let long = format!("\x1b]11;{}\x1b\\x", "y".repeat(3 * ANSWER_MAX_BYTES));
+    assert_eq!(decoded(&[long.as_bytes()]), letters("x"));
+}
+
+#[test]
 fn an_endless_response_is_bounded() {
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
     decoder.feed(b"\x1b]11;", Instant::now(), &mut out);
     decoder.feed(&[b'x'; 3 * ANSWER_MAX_BYTES], Instant::now(), &mut out);
     assert!(decoder.bytes.len() <= ANSWER_MAX_BYTES + 8);
+    decoder.feed(b"\x1b\\\x1b]5522;", Instant::now(), &mut out);
+    decoder.feed(&vec![b'x'; 3 * CLIPBOARD_MAX_BYTES], Instant::now(), &mut out);
+    assert!(decoder.bytes.capacity() <= 4 * CLIPBOARD_MAX_BYTES);
 }
 
 proptest! {
@@ -320,7 +390,8 @@ proptest! {
         cuts in proptest::collection::vec(0_usize..60, 1..6),
         answer in proptest::sample::select(vec![
             b"\x1b]11;rgb:1111/1111/1111\x1b\\".as_slice(), b"\x1b[?2026;2$y", b"\x1b[?62;4;22c", b"\x1bP>|term 1\x1b\\",
-            b"\x1b_Gi=31;OK\x1b\\", b"\x1b[6;20;10t",
+            b"\x1b_Gi=31;OK\x1b\\", b"\x1b[6;20;10t", b"\x1b[?5522;2$y",
+            b"\x1b]5522;type=read:status=DATA:id=a:mime=Lg==;dGV4dA==\x1b\\",
         ]),
     ) {
         // The first two bytes could still be a key.

@@ -44,9 +44,7 @@ fn a_command_contains_pasted_text_and_no_labels() {
 #[test]
 fn the_text_of_the_clipboard_is_a_paste() {
     let mut rig = Rig::new(fixture::ready());
-    let mut insert = |text, is_register| {
-        super::super::insert_clipboard(text, is_register, &rig.stage.state, &mut rig.view, rig.stage.now)
-    };
+    let mut insert = |text, is_register| super::super::insert_clipboard(text, is_register, &mut rig.view);
     assert_eq!(insert(Some("one\r\ntwo"), false), [Event::Draft("one\ntwo".into())]);
     assert_eq!(insert(None, false), []);
     assert_eq!(insert(Some("one"), true), [], "no command waits for it");

@@ -109,20 +109,12 @@ fn enter_runs_a_command_that_was_shown() {
 fn the_clipboard_register_is_read() {
     let mut rig = normal_mode("one two");
     assert_eq!(typed(&mut rig, "\"+p"), [Event::Draft("one two".into()), Event::ReadClipboard]);
-    let mut insert = |text: &str| {
-        super::super::insert_clipboard(Some(text), true, &rig.stage.state, &mut rig.view, rig.stage.now)
-    };
+    let mut insert = |text: &str| super::super::insert_clipboard(Some(text), true, &mut rig.view);
     assert_eq!(insert("\u{1b}x"), [Event::Draft("one twox".into())]);
     let long = Attachment::of_text(&"line\n".repeat(20));
     assert_eq!(insert("late"), [], "nothing waits");
     typed(&mut rig, "\"+P");
-    let events = super::super::insert_clipboard(
-        Some(&"line\n".repeat(20)),
-        true,
-        &rig.stage.state,
-        &mut rig.view,
-        rig.stage.now,
-    );
+    let events = super::super::insert_clipboard(Some(&"line\n".repeat(20)), true, &mut rig.view);
     assert_eq!(events, [Event::Pasted(long.clone()), Event::Draft(format!("one two{}x", long.label()))]);
 }
 
