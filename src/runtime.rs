@@ -528,6 +528,7 @@ impl Loop {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::Announce { session, text } => self.announce(session, &text, now),
                 Effect::CopySelection => self.copy_selection(now),
+                Effect::QuoteSelection(item) => self.quote_selection(item, now),
                 Effect::ReadClipboard { session, before } => self.read_clipboard(session, before, now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {

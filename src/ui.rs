@@ -38,7 +38,7 @@ mod which_key;
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
-pub use input::{insert_clipboard, route};
+pub use input::{insert_clipboard, quote, route};
 pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
 

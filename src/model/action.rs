@@ -122,6 +122,8 @@ pub enum Action {
 
     CopySelection,
     ClearSelection,
+    /// Inserts the selected text, or the selected item, into the prompt as a quote.
+    QuoteSelection,
     /// Copies the source text of the selected item, or of the last reply.
     CopyItem,
     /// Copies the last reply as Markdown.

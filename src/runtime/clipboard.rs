@@ -1,10 +1,11 @@
-//! Copies the selection, and pastes from the clipboard of this machine or, where there is none, of the terminal.
+//! Copies and quotes the selection, and pastes from the clipboard of this machine or, where there is none, of the terminal.
 
 pub mod terminal;
 
 use std::time::Instant;
 
 use super::Loop;
+use super::effects::text_to_copy;
 use crate::app::{Effect, Event};
 use crate::model::{CopyContent, CopyJob, SessionKey};
 use crate::services::clipboard;
@@ -27,6 +28,22 @@ impl Loop {
         }
         let job = CopyJob { what, content: CopyContent::Text(text) };
         self.doer.carry_out(Effect::Copy(job), &mut self.agents, now);
+    }
+
+    /// Quotes the selected text in the prompt, or that of an item.
+    pub(super) fn quote_selection(&mut self, item: Option<CopyContent>, now: Instant) {
+        let selected = ui::selected_text(&self.state, &mut self.view, &self.theme);
+        let text = selected.or_else(|| item.map(|content| text_to_copy(content, now)));
+        let events = match text.filter(|text| !text.is_empty()) {
+            Some(text) => ui::quote(&text, &mut self.view),
+            None => {
+                let text = "Nothing to quote. Select text with the mouse, or an item while browsing.";
+                vec![Event::Message(text.to_owned())]
+            }
+        };
+        for event in events {
+            self.apply(event, now);
+        }
     }
 
     /// Reads the clipboard for a draft. `before`: the draft before the cursor; `None`: a command needs the text.

@@ -276,6 +276,7 @@ impl EffectRunner {
             | Effect::SetTheme(_)
             | Effect::Configure(_)
             | Effect::CopySelection
+            | Effect::QuoteSelection(_)
             | Effect::ReadClipboard { .. }
             | Effect::Announce { .. }
             | Effect::CaptureMouse(_)
@@ -577,7 +578,7 @@ fn edit_pasted(
 }
 
 /// The text to copy, without characters that could control a terminal.
-fn text_to_copy(content: CopyContent, now: Instant) -> String {
+pub(super) fn text_to_copy(content: CopyContent, now: Instant) -> String {
     let text = match content {
         CopyContent::Text(text) => text,
         CopyContent::MarkdownAsPlain(source) => ui::markdown::plain_text(&source, now),

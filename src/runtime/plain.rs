@@ -310,6 +310,7 @@ impl Lines {
                 | Effect::SetTheme(_)
                 | Effect::CaptureMouse(_)
                 | Effect::CopySelection
+                | Effect::QuoteSelection(_)
                 | Effect::Announce { .. }
                 | Effect::Suspend => {}
                 other => self.doer.carry_out(other, &mut self.agents, now),

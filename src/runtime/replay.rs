@@ -393,6 +393,7 @@ impl Replay {
                 | Effect::RunLogin { .. }
                 | Effect::Copy(_)
                 | Effect::CopySelection
+                | Effect::QuoteSelection(_)
                 | Effect::CaptureMouse(_)
                 | Effect::SetTheme(_)
                 | Effect::Configure(_)

@@ -475,6 +475,22 @@ fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
     vec![Event::Pasted(attachment), draft(view)]
 }
 
+/// Inserts a text into the prompt as a quote on lines of its own, and clears the selection. It is a label even if it is
+/// short: the agent may have written it, and mentions in it must not attach files.
+pub fn quote(text: &str, view: &mut ViewState) -> Vec<Event> {
+    view.clear_selection();
+    view.composer.prepare_paste();
+    let quoted = clean(text)
+        .lines()
+        .fold(String::new(), |quoted, line| quoted + format!("> {line}").trim_end() + "\n");
+    let attachment = Attachment::of_text(&quoted);
+    let before = view.composer.text();
+    let before = before.get(..view.composer.offset()).unwrap_or_default();
+    let start = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    view.composer.insert(&format!("{start}{}\n", attachment.label()));
+    vec![Event::Pasted(attachment), draft(view)]
+}
+
 /// Inserts the text of the clipboard that was asked for: by a vim command (`is_register`) or like a paste. `None`: it
 /// could not be read.
 pub fn insert_clipboard(text: Option<&str>, is_register: bool, view: &mut ViewState) -> Vec<Event> {

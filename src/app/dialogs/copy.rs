@@ -14,7 +14,7 @@ use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
 };
 
-use super::{obstacle, picker, say};
+use super::{leave, obstacle, picker, say};
 
 /// Handles the copy actions. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -22,6 +22,12 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     let source = match action {
         Action::CopySelection => {
             fx.push(Effect::CopySelection);
+            return true;
+        }
+        Action::QuoteSelection => {
+            let item = session.selected.and_then(|id| job_of(session, CopySource::Item(id)));
+            leave::stop_browsing(state);
+            fx.push(Effect::QuoteSelection(item.map(|job| job.content)));
             return true;
         }
         Action::OpenCopy => {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyJob, DropJob, FileJob,
-    FileQuery, LocateJob, Location, Note, PromptJob, SessionAttachJob, SessionKey, StoreJob, StoredGrant,
-    TerminalJob,
+    AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
+    FileJob, FileQuery, LocateJob, Location, Note, PromptJob, SessionAttachJob, SessionKey, StoreJob,
+    StoredGrant, TerminalJob,
 };
 
 /// A side effect.
@@ -165,6 +165,8 @@ pub enum Effect {
     Copy(CopyJob),
     /// Copies the screen selection to the clipboard; reported as `ServiceEvent::Copied`.
     CopySelection,
+    /// Inserts the screen selection into the prompt as a quote, or this content if there is none.
+    QuoteSelection(Option<CopyContent>),
     /// Enables or disables mouse capture.
     CaptureMouse(bool),
     SetTheme(String),

@@ -172,6 +172,7 @@ actions! {
     CopyTurnPatch, "copy-turn-patch", COPY, "Copy changes of last turn as patch", "clipboard yank diff";
     CopySelection, "copy-selection", HIDDEN, "Copy selection", "";
     ClearSelection, "clear-selection", HIDDEN, "Clear selection", "";
+    QuoteSelection, "quote-selection", COPY, "Quote selection in prompt", "reply cite mention reference";
     ToggleMouse, "toggle-mouse", APPLICATION, "Toggle mouse capture", "selection terminal";
 
     OpenPalette, "open-palette", HIDDEN, "Show all commands", "";

@@ -118,6 +118,20 @@ fn the_selected_item_takes_precedence_over_the_reply() {
 }
 
 #[test]
+fn the_selected_item_is_quoted_and_the_focus_returns_to_the_prompt() {
+    let mut rig = rig();
+    rig.session().selected = Some(ItemId(0));
+    rig.state.user.is_browsing = true;
+    let quoted = |effects: Vec<Effect>| match effects.as_slice() {
+        [Effect::QuoteSelection(content)] => content.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(quoted(rig.act(Action::QuoteSelection)), Some(text("how")));
+    assert!(!rig.state.user.is_browsing);
+    assert_eq!(quoted(rig.act(Action::QuoteSelection)), None);
+}
+
+#[test]
 fn the_list_is_filtered_by_its_headings_too() {
     let mut rig = rig();
     rig.act(Action::OpenCopy);

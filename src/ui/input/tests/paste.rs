@@ -108,3 +108,15 @@ fn labels_and_mentions_are_styled() {
         .collect();
     assert_eq!(styled, format!("{label}@src/a.rs"));
 }
+
+#[test]
+fn a_quote_is_a_label_on_its_own_line_so_that_its_mentions_are_not_read() {
+    let mut rig = Rig::new(fixture::ready());
+    rig.view.apply(crate::app::ViewCommand::SetDraft("see".into()));
+    let events = super::super::quote("fn main() {\u{1b}[31m\n\n  @/etc/passwd", &mut rig.view);
+    let [Event::Pasted(attachment), Event::Draft(draft)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(attachment.bytes(), b"> fn main() {[31m\n>\n>   @/etc/passwd\n");
+    assert_eq!(*draft, format!("see\n{}\n", attachment.label()));
+    super::super::quote("one", &mut rig.view);
+    assert_eq!(rig.view.composer.text().lines().count(), 3, "the next quote is on the next line");
+}
