@@ -389,9 +389,8 @@ impl Keymap {
 
     /// Rebuilds the cached labels from all bindings.
     fn label(&mut self) {
-        let count = self.bindings.values().flatten().count();
-        // A context lists the keys of the contexts of its chain, too.
-        let mut labels: HashMap<(Context, Action), Vec<String>> = HashMap::with_capacity(4 * count);
+        let room = 4 * self.bindings.values().flatten().count();
+        let mut labels: HashMap<(Context, Action), Vec<String>> = HashMap::with_capacity(room);
         for context in Context::ALL {
             let mut taken = HashSet::new();
             for location in context.chain() {
