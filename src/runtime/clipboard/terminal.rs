@@ -48,6 +48,7 @@ pub struct ClipboardPacket {
     pub data: Vec<u8>,
 }
 
+/// The result of a request, or its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Data follows.
