@@ -176,6 +176,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         },
         keymap: &keymap,
         pending: pending.as_deref(),
+        lists_keys: lists_keys(view),
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
         until: std::cell::Cell::new(None),

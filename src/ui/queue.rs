@@ -187,6 +187,6 @@ mod tests {
     fn an_idle_queue_is_on_hold() {
         let rows = shown(&queued(ready(), &["later"]), (80, 24));
         let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
-        assert!(row.starts_with(" on hold  later") && row.ends_with("enter send next · ↑ edit"), "{row}");
+        assert!(row.starts_with(" on hold  later") && row.ends_with("Enter send next · ↑ edit"), "{row}");
     }
 }

@@ -72,9 +72,10 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let mut lines = match ctx.pending {
         Some(keys) => {
             let mut line = Line::from(ctx.span(Role::KeyHint, format!("{keys} ")));
-            let hints = [("?", "keys"), ("esc", "cancel")];
-            let hints = hints.map(|(key, does)| (ctx.key_name(key), does.to_owned()));
-            line.spans.extend(ctx.hints(&hints, room.saturating_sub(line_width(&line))).spans);
+            let hints = [("?", "keys"), ("Esc", "cancel")];
+            let hints = hints.map(|(key, does)| (key.to_owned(), does.to_owned()));
+            let hints: &[_] = if ctx.lists_keys { &[] } else { &hints };
+            line.spans.extend(ctx.hints(hints, room.saturating_sub(line_width(&line))).spans);
             vec![line]
         }
         None => notice_lines(ctx, area.width, area.height),

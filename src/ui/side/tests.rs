@@ -141,10 +141,10 @@ fn a_prompt_that_is_being_edited_is_marked_with_its_keys() {
     };
     for size in [WIDE, (80, 24)] {
         let shown = edit(size);
-        assert!(shown.contains("enter save · esc discard"), "{shown}");
+        assert!(shown.contains("Enter save · Esc discard"), "{shown}");
     }
     assert!(edit(WIDE).contains("editing e"));
-    assert_eq!(edit(WIDE).matches("enter save").count(), 2, "in the panel and in the status line");
+    assert_eq!(edit(WIDE).matches("Enter save").count(), 2, "in the panel and in the status line");
     let shown = edit((80, 24));
     let rows: Vec<&str> = shown.lines().filter(|row| row.starts_with(" editing  ")).collect();
     assert_eq!(rows, [" editing  e"], "in the last row, because its place is below: {shown}");
