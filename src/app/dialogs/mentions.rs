@@ -12,7 +12,7 @@ use crate::app::state::session::KnownOutput;
 use crate::app::{Effect, MentionList, Session, State, ViewCommand};
 use crate::model::{
     CHANGES, FileQuery, FoundFile, FoundSymbol, LAST_OUTPUT, MentionedSession, SESSIONS, SYMBOLS,
-    SessionAttachJob, SessionKey, StoreJob, argument_text, mention_text, mentions, output_name,
+    SessionAttachJob, SessionKey, StoreJob, argument_text, byte_size, mention_text, mentions, output_name,
     output_number, symbol_name, typed_argument, typed_mention,
 };
 
@@ -223,8 +223,8 @@ fn groups(list: &MentionList) -> impl Iterator<Item = Completion> {
 fn others(session: &Session, query: &str) -> Vec<Completion> {
     let output = |name: String, known: &KnownOutput<'_>| {
         let state = if known.exit.is_none() { "running, " } else { "" };
-        let size = known.output.len().div_ceil(1024);
-        let description = format!("output of {} ({state}{size} KiB)", known.command);
+        let size = byte_size(known.output.len() as u64);
+        let description = format!("output of {} ({state}{size})", known.command);
         Completion::new(name, description, CompletionKind::Output)
     };
     let last = session.last_output().map(|known| output(LAST_OUTPUT.to_owned(), &known));
