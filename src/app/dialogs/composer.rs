@@ -288,7 +288,10 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         let key = session.key;
         queue::finish_edit(state, fx);
-        operations::send_next(state, key, now, fx);
+        // The turn may have ended during the edit.
+        if state.active_session().is_some_and(|session| !session.prompts.holds_queue()) {
+            operations::send_next(state, key, now, fx);
+        }
         return;
     }
     let key = session.key;
