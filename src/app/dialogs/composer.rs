@@ -196,7 +196,7 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     if session.draft.trim().is_empty() {
         let Some(text) = session.stash.pop() else { return say(state, "No stashed prompts.", fx) };
         set_draft(state, text, fx);
-        return;
+        return say(state, "Prompt restored.", fx);
     }
     let text = std::mem::take(&mut session.draft);
     // The history has it after a restart.
