@@ -78,17 +78,29 @@ fn look_up(
     if is_new && !is_argument {
         fx.push(Effect::Store(StoreJob::Mentionable { folder: session.workspace.cwd.clone() }));
     }
-    state.user.mention = Some(MentionList { range, query, ..list });
+    // Typing goes on with the list that the key has opened.
+    let is_completing = is_new && is_argument;
+    state.user.mention = Some(MentionList { is_completing, range, query, ..list });
     state.user.completion = 0;
 }
 
-/// Files were found for the mention.
-pub fn on_found(state: &mut State, session: SessionKey, query: String, files: Vec<FoundFile>) {
-    if state.active == session
-        && let Some(list) = &mut state.user.mention
-        && list.query == query
-    {
-        (list.found, list.found_for) = (files, query);
+/// Files were found for the mention. The only one completes an argument. `is_complete`: no others will be found.
+pub fn on_found(
+    state: &mut State,
+    session: SessionKey,
+    query: String,
+    files: Vec<FoundFile>,
+    is_complete: bool,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(list) = state.user.mention.as_mut().filter(|list| list.query == query) else { return };
+    if state.active != session {
+        return;
+    }
+    let is_only = list.is_completing && is_complete && files.len() == 1;
+    (list.found, list.found_for) = (files, query);
+    if is_only && let Some(chosen) = completions(state).and_then(|offers| offers.into_iter().next()) {
+        insert(state, chosen, fx);
     }
 }
 
@@ -143,7 +155,9 @@ pub fn completions(state: &State) -> Option<Vec<Completion>> {
         Completion::new(name, String::new(), CompletionKind::File)
     };
     let mut offered: Vec<Completion> = if list.found_for == list.query {
-        list.found.iter().map(offer).collect()
+        // A folder that was chosen is not offered again among its files.
+        let is_open = |file: &&FoundFile| file.path == list.query && file.path.ends_with('/');
+        list.found.iter().filter(|file| !is_open(file)).map(offer).collect()
     } else {
         // Until the answer is there, the former files are filtered.
         let rows = list.found.iter().map(|file| (file.path.as_str(), ""));
