@@ -17,7 +17,7 @@ pub(super) const CAPTURE_TITLE: &str = "Press keys";
 /// A question.
 pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.is_alone = dialog.opened_by_itself.is_some();
+    sheet.is_alone = dialog.opened_by_itself.is_some() && ctx.session.transcript.items().is_empty();
     for paragraph in &dialog.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
