@@ -318,6 +318,7 @@ fn draw_chrome(
     let cursor = view.composer.draw(ctx, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
     let facts = composer::edge::EdgeFacts {
         focus,
+        is_full: is_full(ctx.state, view),
         hidden_rows: view.composer.hidden().unwrap_or_default(),
         mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&ctx.state.active),

@@ -64,6 +64,18 @@ fn a_chip_names_the_layer_with_the_keys_and_the_key_that_returns_them() {
 }
 
 #[test]
+fn the_full_screen_prompt_names_the_key_that_returns() {
+    let stage = ready();
+    let mut view = stage.view();
+    view.composer.is_full = true;
+    for (size, is_shown) in [((80, 24), true), ((40, 12), false)] {
+        let rows = text(&stage.draw(&mut view, &theme("dark"), size));
+        assert_eq!(rows.contains(" full screen · Ctrl+X f to return ─"), is_shown, "{rows}");
+    }
+    assert!(!shown(&stage, (80, 24)).contains("full screen"));
+}
+
+#[test]
 fn the_composer_has_its_surface_only_while_it_has_the_keys() {
     for name in ["dark", "light", "nord", "gruvbox-dark"] {
         let theme = theme(name);
