@@ -135,6 +135,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
         Focus::Main if !session.draft.trim().is_empty() => {
             let sends = match session.prompts.editing() {
                 Some(_) => "save",
+                None if session.draft.starts_with('!') => "run",
                 None if is_running => "queue",
                 None => "send",
             };
@@ -271,7 +272,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     if let Some((id, view)) = ctx.session.command_to_stop() {
         let command = text::one_line(view.command.as_deref().unwrap_or_default());
         let command = text::truncate(&command, usize::from(width / 3).max(8));
-        let line = busy(format!("running {command} {}", ctx.since(view.began)));
+        let line = busy(format!("running {command} {} {}", glyphs.dot, ctx.since(view.began)));
         // Escape belongs to the command while keys are typed into it.
         if ctx.session.typing() == Some(id) {
             return line;

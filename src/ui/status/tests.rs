@@ -72,7 +72,9 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.session(|session| session.history = vec!["earlier".into()]);
     assert!(footer(&stage, 100).contains("Shift+Tab mode · Ctrl+R history · F6 sessions"));
     stage.session(|session| session.draft = "fix it".into());
-    assert_eq!(footer(&stage, 120), "ready | enter send · Ctrl+J newline · Ctrl+G editor · Ctrl+P commands");
+    assert_eq!(footer(&stage, 120), "ready | Enter send · Ctrl+J newline · Ctrl+G editor · Ctrl+P commands");
+    stage.session(|session| session.draft = "!make".into());
+    assert!(footer(&stage, 120).starts_with("ready | Enter run"));
     stage.session(|session| session.draft.clear());
     stage.state.user.is_browsing = true;
     assert_eq!(footer(&stage, 120), "ready | Enter expand · / search · Alt+Y copy · l outline");
