@@ -452,8 +452,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.git = git;
             }
         }
-        ServiceEvent::FilesFound { session, query, files, .. } => {
-            dialogs::on_found(state, session, query, files);
+        ServiceEvent::FilesFound { session, query, files, is_complete } => {
+            dialogs::on_found(state, session, query, files, is_complete, fx);
         }
         ServiceEvent::SymbolsFound { session, query, symbols, has_tags } => {
             dialogs::on_symbols_found(state, session, query, symbols, has_tags);

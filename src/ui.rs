@@ -176,6 +176,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         },
         keymap: &keymap,
         pending: pending.as_deref(),
+        lists_keys: lists_keys(view),
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
         until: std::cell::Cell::new(None),
@@ -274,7 +275,7 @@ fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
         () if fits(DiffLayout::SideBySide) => DiffRoom::Narrow,
         () => DiffRoom::OneColumn,
     };
-    let has_side_plan = panes.side.is_some() && side::has_plan(ctx);
+    let has_side_steps = panes.side.is_some() && side::has_steps(ctx);
     let fits_plan = panes.side.is_some() || rows >= plan::LEAST_ROWS;
     let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
     Screen {
@@ -282,7 +283,7 @@ fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
         output_cols,
         terminal: terminal_panel::size(panes),
         fits_plan,
-        shows_steps: has_side_plan || panes.plan.is_some_and(|plan| plan.height > 1),
+        shows_steps: has_side_steps || panes.plan.is_some_and(|plan| plan.height > 1),
     }
 }
 
@@ -308,8 +309,7 @@ fn draw_chrome(
         plan::draw(ctx, area, buf, &mut view.hits);
     }
     let of_search = panes.search.and_then(|area| search::draw(ctx, area, buf, &mut view.hits));
-    let has_side_plan = panes.side.is_some() && side::has_plan(ctx);
-    let has_plan_count = !has_side_plan && panes.plan.is_none();
+    let has_plan_count = panes.side.is_none() && panes.plan.is_none();
     if let Some(area) = panes.queue {
         queue::draw(ctx, keys, area, buf, &mut view.hits);
     }
@@ -318,6 +318,7 @@ fn draw_chrome(
     let facts = composer::edge::EdgeFacts {
         focus,
         hidden_rows: view.composer.hidden().unwrap_or_default(),
+        is_full: is_full(ctx.state, view),
         mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&ctx.state.active),
         has_plan_count,
@@ -433,8 +434,7 @@ fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_full = is_full(ctx.state, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
     let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(ctx, &view.side);
-    let plan_rows =
-        if is_full || has_side && side::has_plan(ctx) { 0 } else { plan::rows(ctx.session, area.height) };
+    let plan_rows = if is_full || has_side { 0 } else { plan::rows(ctx.session, area.height) };
 
     let tab_rows = u16::from(tabs::is_there(ctx));
     let head_rows = tab_rows + 1;

@@ -229,6 +229,23 @@ pub fn text_size(text: &str) -> String {
     }
 }
 
+/// The label of a pasted text in a prompt that was sent, without an id.
+pub fn pasted_label(text: &str) -> String {
+    format!("[{}: {}]", AttachmentKind::Text.name(), text_size(text))
+}
+
+/// A text with labels in place of these parts, which are in order.
+pub fn with_labels(text: &str, parts: &[Range<usize>], label: impl Fn(&str) -> String) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for range in parts {
+        shown.push_str(text.get(at..range.start).unwrap_or_default());
+        shown.push_str(&label(text.get(range.clone()).unwrap_or_default()));
+        at = range.end;
+    }
+    shown + text.get(at..).unwrap_or_default()
+}
+
 /// The SHA-256 hash of a content in hexadecimal digits.
 pub fn content_hash(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {

@@ -12,7 +12,7 @@ use std::io;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::model::CopyOutcome;
+use crate::model::{CopyOutcome, byte_size};
 
 use super::process;
 
@@ -166,15 +166,13 @@ fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Resul
         }
     }
     if text.len() > TERMINAL_MAX_BYTES {
-        let (size, most) = (text.len() / 1000, TERMINAL_MAX_BYTES / 1000);
+        let (size, most) = (byte_size(text.len() as u64), byte_size(TERMINAL_MAX_BYTES as u64));
         let advice = match (around.is_remote, around.has_wayland, around.has_x11) {
             (false, true, _) => "Install wl-clipboard, or copy less.",
             (false, false, true) => "Install xclip or xsel, or copy less.",
             _ => "Copy less.",
         };
-        return CopyOutcome::Failed(format!(
-            "Cannot copy {size} kB: the terminal's limit is {most} kB. {advice}"
-        ));
+        return CopyOutcome::Failed(format!("Cannot copy {size}: the terminal's limit is {most}. {advice}"));
     }
     CopyOutcome::Terminal { sequence: sequence(text, around) }
 }
@@ -285,7 +283,7 @@ mod tests {
         };
         assert_eq!(
             why,
-            "Cannot copy 74 kB: the terminal's limit is 74 kB. Install xclip or xsel, or copy less."
+            "Cannot copy 74 KiB: the terminal's limit is 74 KiB. Install xclip or xsel, or copy less."
         );
         assert_eq!(copy_by("", judged(&[]), refuse), CopyOutcome::Nothing);
     }

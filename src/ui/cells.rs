@@ -7,11 +7,11 @@
 use crate::ui::text::{Line, Span};
 
 use crate::app::ToolCall;
-use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
+use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind, byte_size};
 
 use super::diff::cache::Placed;
 use super::picture::{self, base64_bytes};
-use super::render_context::{RenderContext, size};
+use super::render_context::RenderContext;
 use super::text::copy_hint::Mark;
 use super::text::{self, sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
@@ -112,7 +112,7 @@ pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols
     let head = head_of(text);
     let mut lines = plain_lines(head, role, look, cols);
     if head.len() < text.len() {
-        let left = size((text.len() - head.len()) as u64);
+        let left = byte_size((text.len() - head.len()) as u64);
         let count_text = format!("{} {left} more", look.glyphs.fold);
         lines.push(Mark::NO_LINE.row(Line::styled(count_text, look.theme.style(Role::TextDim))));
     }
@@ -181,7 +181,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
             let mut spans = vec![name.linked(number)];
             let mut more = vec![text::one_line(&link.uri)];
             more.extend(link.mime_type.as_deref().map(text::one_line));
-            more.extend(link.size_bytes.map(size));
+            more.extend(link.size_bytes.map(byte_size));
             let dot = look.glyphs.dot;
             let text = format!(" {dot} {}", more.join(&format!(" {dot} ")));
             let more = Span::styled(text, look.theme.style(Role::TextDim));
@@ -223,7 +223,7 @@ pub(crate) fn resource_line(
     match Target::of_link(uri) {
         Some(Target::File(position)) => {
             let text =
-                format!("{} {} {}", look.path(&position.path), look.glyphs.dot, size(text.len() as u64));
+                format!("{} {} {}", look.path(&position.path), look.glyphs.dot, byte_size(text.len() as u64));
             Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
         }
         _ => media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols),
@@ -242,7 +242,7 @@ fn media_line(
     let dot = look.glyphs.dot;
     let name = if name.is_empty() { String::new() } else { format!(" {dot} {}", text::one_line(name)) };
     let kind = text::one_line(kind);
-    let text = format!("{what} {dot} {kind} {dot} {}{name}", size(bytes));
+    let text = format!("{what} {dot} {kind} {dot} {}{name}", byte_size(bytes));
     Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
 }
 

@@ -30,6 +30,8 @@ pub(super) struct FrameContext<'a> {
     pub keymap: &'a Keymap,
     /// The keys of the started sequence, for display.
     pub pending: Option<&'a str>,
+    /// Whether the keys that continue it are listed.
+    pub lists_keys: bool,
     pub home: Option<&'a Path>,
     pub marks: Marks,
     /// When the first of the times that were drawn changes; `None`: none was.
@@ -64,7 +66,7 @@ impl Marks {
                 meter_full: "#",
                 meter_empty: ".",
                 down: "v",
-                updown: "up/down",
+                updown: "Up/Down",
                 current: "*",
                 thumb: "#",
                 mask: "*",
@@ -161,7 +163,7 @@ impl<'a> FrameContext<'a> {
         self.keymap.keys_for(context, action).first().map(|key| self.key_name(key))
     }
 
-    /// A hint such as `esc stops`, if the action has a key.
+    /// A hint such as `Esc stop`, if the action has a key.
     pub fn hint(&self, context: Context, action: Action, does: &str) -> Option<(String, String)> {
         Some((self.key(context, action)?, does.to_owned()))
     }
@@ -171,21 +173,16 @@ impl<'a> FrameContext<'a> {
         (self.marks.updown.to_owned(), does.to_owned())
     }
 
-    /// The name of a key in hints: `esc`, `enter`, `↑`, `Ctrl+P`.
+    /// The name of a key in hints: that of the key bindings, or an arrow.
     pub fn key_name(&self, key: &str) -> String {
-        let is_rich = self.look.glyphs != Glyphs::plain();
-        match key.to_ascii_lowercase().as_str() {
-            "up" if is_rich => "↑".to_owned(),
-            "down" if is_rich => "↓".to_owned(),
-            "left" if is_rich => "←".to_owned(),
-            "right" if is_rich => "→".to_owned(),
-            "esc" | "escape" => "esc".to_owned(),
-            named @ ("enter" | "tab" | "space" | "home" | "end" | "backspace" | "delete" | "up" | "down"
-            | "left" | "right") => named.to_owned(),
-            "pageup" | "page up" | "pgup" => "page up".to_owned(),
-            "pagedown" | "page down" | "pgdn" => "page down".to_owned(),
-            _ => key.to_owned(),
-        }
+        let arrow = match key {
+            "Up" => "↑",
+            "Down" => "↓",
+            "Left" => "←",
+            "Right" => "→",
+            _ => key,
+        };
+        if self.look.glyphs == Glyphs::plain() { key.to_owned() } else { arrow.to_owned() }
     }
 
     /// The context of the same frame for another session.
@@ -202,7 +199,7 @@ impl<'a> FrameContext<'a> {
         }
     }
 
-    /// Hints in a row, as many as fit: `esc stops · F1 help`.
+    /// Hints in a row, as many as fit: `Esc stop · F1 help`.
     pub fn hints(&self, hints: &[(String, String)], cols: usize) -> Line<'static> {
         let dot = format!(" {} ", self.look.glyphs.dot);
         let mut spans: Vec<Span<'static>> = Vec::new();

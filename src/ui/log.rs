@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::LineInput;
 use crate::config::keymap::Context;
-use crate::model::Action;
+use crate::model::{Action, byte_size};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
@@ -201,7 +201,7 @@ fn lines(ctx: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<Lin
     let mut rows = text::hard_wrap(&source, room);
     if is_cut || rows.len() > MOST_ROWS {
         rows.truncate(MOST_ROWS);
-        let size = super::render_context::size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
+        let size = byte_size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
         rows.push(Line::from(ctx.span(Role::TextDim, format!("{} {size} in total", ctx.look.glyphs.fold))));
     }
     for (index, row) in rows.iter_mut().enumerate() {

@@ -13,10 +13,11 @@ use std::sync::{Arc, Weak};
 
 use crate::ui::text::{Line, Span};
 
-use super::render_context::{Glyphs, RenderContext, size as size_text};
+use super::render_context::{Glyphs, RenderContext};
 use super::text::copy_hint::Mark;
 use super::text::{one_line, truncate};
 use super::theme::Role;
+use crate::model::byte_size;
 
 pub mod strip;
 
@@ -243,9 +244,9 @@ pub fn lines(
                 let by = if look.glyphs == Glyphs::plain() { "x" } else { "×" };
                 parts.push(facts.format.to_owned());
                 parts.push(format!("{}{by}{}", facts.points.0, facts.points.1));
-                parts.push(size_text(facts.bytes));
+                parts.push(byte_size(facts.bytes));
             }
-            None => parts.extend([one_line(mime), size_text(bytes)]),
+            None => parts.extend([one_line(mime), byte_size(bytes)]),
         }
         parts.extend(why.map(str::to_owned));
         if !name.is_empty() {

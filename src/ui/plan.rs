@@ -67,9 +67,12 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     draw_list(ctx, list, buf);
 }
 
-/// The lines of the plan beside the transcript, each with the index of its step.
+/// The lines of the plan beside the transcript, each with the index of its step; none if it is folded.
 pub(super) fn side_lines(ctx: &FrameContext, cols: u16) -> Vec<(usize, Line<'static>)> {
     let mut lines: Vec<(usize, Line<'static>)> = Vec::new();
+    if ctx.session.is_plan_folded() {
+        return lines;
+    }
     for (index, step) in steps(ctx.session).into_iter().enumerate() {
         let (mark, role) = mark(step, &ctx.look.glyphs);
         let style = step_style(ctx, step, role);
@@ -102,7 +105,9 @@ pub(super) fn draw_side(
     hits: &mut HitMap,
 ) {
     hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
-    buf.put_line(inner.x, inner.y, &head(ctx), inner.width);
+    let is_folded = ctx.session.is_plan_folded();
+    let head = if is_folded { one_line(ctx, usize::from(inner.width)) } else { head(ctx) };
+    buf.put_line(inner.x, inner.y, &head, inner.width);
     let marked = steps(ctx.session).iter().position(|step| step.status == PlanStatus::InProgress);
     // Keeps the active step visible in a long list.
     let first = inner.y + 1;

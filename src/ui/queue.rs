@@ -27,9 +27,13 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     u16::try_from(session.queue.len()).unwrap_or(most).min(most)
 }
 
+fn is_on_hold(session: &Session) -> bool {
+    session.can_prompt() || session.prompts.holds_queue()
+}
+
 /// The state of the queue, and the style of that word.
 fn state_word(session: &Session) -> (&'static str, Role) {
-    if session.can_prompt() { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) }
+    if is_on_hold(session) { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) }
 }
 
 /// What is done with a queued prompt at the moment, apart from waiting.
@@ -59,8 +63,9 @@ fn keys(ctx: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
         ]
     } else {
         let edit = if session.queue.len() > 1 { "edit last" } else { "edit" };
+        let submit = if session.can_prompt() { "send next" } else { "continue" };
         [
-            ctx.hint(Context::Main, Action::Submit, "send next").filter(|_| session.can_prompt()),
+            ctx.hint(Context::Main, Action::Submit, submit).filter(|_| is_on_hold(session)),
             ctx.hint(Context::Main, Action::HistoryPrevious, edit),
             ctx.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| session.queue.len() > 1),
         ]
@@ -184,9 +189,18 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_stays_on_hold_during_a_turn_says_so() {
+        let mut stage = queued(streaming(), &["later"]);
+        stage.session(|session| session.prompts.hold_queue(true));
+        let rows = shown(&stage, (80, 24));
+        let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
+        assert!(row.starts_with(" on hold  later") && row.ends_with("Enter continue · ↑ edit"), "{row}");
+    }
+
+    #[test]
     fn an_idle_queue_is_on_hold() {
         let rows = shown(&queued(ready(), &["later"]), (80, 24));
         let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
-        assert!(row.starts_with(" on hold  later") && row.ends_with("enter send next · ↑ edit"), "{row}");
+        assert!(row.starts_with(" on hold  later") && row.ends_with("Enter send next · ↑ edit"), "{row}");
     }
 }

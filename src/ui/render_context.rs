@@ -175,18 +175,6 @@ pub fn with_commas(count: usize) -> String {
     out
 }
 
-/// A short size: `812 B`, `34 kB`, `1.2 MB`.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1000 => format!("{bytes} B"),
-        1000..1_000_000 => format!("{} kB", bytes / 1000),
-        1_000_000..1_000_000_000 => {
-            format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
-        }
-        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes % 1_000_000_000 / 100_000_000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,14 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn times_and_sizes_are_formatted() {
+    fn times_and_counts_are_formatted() {
         assert_eq!(duration(Duration::from_millis(340)), "0.3 s");
         assert_eq!(duration(Duration::from_secs(8)), "8 s");
         assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
         assert_eq!(duration(Duration::from_secs(3780)), "1 h 3 min");
         assert_eq!([7, 980, 1980, 1_234_567].map(with_commas), ["7", "980", "1,980", "1,234,567"]);
-        assert_eq!(size(812), "812 B");
-        assert_eq!(size(34_500), "34 kB");
-        assert_eq!(size(1_240_000), "1.2 MB");
     }
 }

@@ -27,8 +27,8 @@ struct Section {
     action: Action,
 }
 
-/// Whether the panel shows the plan.
-pub(super) fn has_plan(ctx: &FrameContext) -> bool {
+/// Whether the panel shows the steps of the plan, not only its state.
+pub(super) fn has_steps(ctx: &FrameContext) -> bool {
     plan::is_there(ctx.session) && !ctx.session.is_plan_folded()
 }
 
@@ -37,7 +37,7 @@ pub(super) fn is_there(ctx: &FrameContext, changes: &ChangesView) -> bool {
     let session = ctx.session;
     let has_items = !session.transcript.items().is_empty();
     let has_facts = changes.files().len() > 0 || session.usage.is_some() || !session.queue.is_empty();
-    has_items && (has_facts || has_plan(ctx))
+    has_items && (has_facts || has_steps(ctx))
 }
 
 /// Draws the panel. Its left column is blank, because the transcript's scroll bar is next to it.
@@ -56,7 +56,7 @@ pub(super) fn draw(
             .flatten()
             .collect();
     let mut y = inner.y;
-    if has_plan(ctx) {
+    if plan::is_there(ctx.session) {
         let lines = plan::side_lines(ctx, inner.width);
         let others: usize = sections.iter().map(|section| section.lines.len() + 1).sum();
         // The plan is shortened first, but not below half of the panel.

@@ -72,9 +72,10 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let mut lines = match ctx.pending {
         Some(keys) => {
             let mut line = Line::from(ctx.span(Role::KeyHint, format!("{keys} ")));
-            let hints = [("?", "keys"), ("esc", "cancel")];
-            let hints = hints.map(|(key, does)| (ctx.key_name(key), does.to_owned()));
-            line.spans.extend(ctx.hints(&hints, room.saturating_sub(line_width(&line))).spans);
+            let hints = [("?", "keys"), ("Esc", "cancel")];
+            let hints = hints.map(|(key, does)| (key.to_owned(), does.to_owned()));
+            let hints: &[_] = if ctx.lists_keys { &[] } else { &hints };
+            line.spans.extend(ctx.hints(hints, room.saturating_sub(line_width(&line))).spans);
             vec![line]
         }
         None => notice_lines(ctx, area.width, area.height),
@@ -134,6 +135,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
         Focus::Main if !session.draft.trim().is_empty() => {
             let sends = match session.prompts.editing() {
                 Some(_) => "save",
+                None if session.draft.starts_with('!') => "run",
                 None if is_running => "queue",
                 None => "send",
             };
@@ -270,7 +272,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     if let Some((id, view)) = ctx.session.command_to_stop() {
         let command = text::one_line(view.command.as_deref().unwrap_or_default());
         let command = text::truncate(&command, usize::from(width / 3).max(8));
-        let line = busy(format!("running {command} {}", ctx.since(view.began)));
+        let line = busy(format!("running {command} {} {}", glyphs.dot, ctx.since(view.began)));
         // Escape belongs to the command while keys are typed into it.
         if ctx.session.typing() == Some(id) {
             return line;

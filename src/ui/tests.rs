@@ -399,7 +399,7 @@ fn scroll_hint_is_shown_only_if_the_body_scrolls() {
     let stage = permission();
     for (size, has_hint) in [((80, 24), true), ((120, 60), false)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        assert_eq!(shown.contains("page down scroll"), has_hint, "{shown}");
+        assert_eq!(shown.contains("PageDown scroll"), has_hint, "{shown}");
     }
 }
 
@@ -417,17 +417,17 @@ fn forms_show_their_keys() {
     });
     stage.state.request_view.form = shown_form;
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for expected in ["1 small", "2 large", "enter send"] {
+    for expected in ["1 small", "2 large", "Enter send"] {
         assert!(shown.contains(expected), "{expected}:\n{shown}");
     }
     let mut stage = form();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    assert!(!shown.contains("2 large") && shown.contains("enter continue"), "{shown}");
+    assert!(!shown.contains("2 large") && shown.contains("Enter continue"), "{shown}");
     if let Some(form) = &mut stage.state.request_view.form {
         form.is_review = true;
     }
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    assert!(shown.contains("enter send") && shown.contains("back"), "{shown}");
+    assert!(shown.contains("Enter send") && shown.contains("back"), "{shown}");
     assert!(!shown.contains("next field") && !shown.contains("marks"), "{shown}");
 }
 

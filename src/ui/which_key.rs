@@ -86,7 +86,7 @@ pub(super) fn draw(
     let more = entries.len() - per_page.min(entries.len());
     let hints = [
         (pages > 1).then(|| ("?".to_owned(), counted(more, "more key", "more keys"))),
-        Some((ctx.key_name("esc"), "cancel".to_owned())),
+        Some(("Esc".to_owned(), "cancel".to_owned())),
     ];
     let hints: Vec<(String, String)> = hints.into_iter().flatten().collect();
     let room = usize::from(area.width).saturating_sub(line_width(&head) + 4);

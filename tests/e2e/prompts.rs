@@ -22,14 +22,14 @@ fn queued_prompts_are_edited_and_one_is_sent_now() {
     screen.wait_for("queued  first");
     // The request gives the keys to the composer while there is a draft.
     screen.send("x\u{7f}");
-    screen.wait_for("esc reject");
+    screen.wait_for("Esc reject");
     screen.send(&format!("\t{UP}{UP}"));
     screen.wait_for("editing  second");
     screen.send(&format!(", better{ENTER}"));
     screen.wait_for("second, better");
     screen.wait_gone("editing");
     // The request has the keys again after a pause.
-    screen.wait_for("enter answer");
+    screen.wait_for("Enter answer");
     screen.send("\u{1b}[18~");
     screen.wait_for("Queued prompts");
     screen.send("js");
@@ -42,7 +42,7 @@ fn queued_prompts_are_edited_and_one_is_sent_now() {
     screen.send(ESC);
     screen.wait_for("─ Prompts ─");
     // The last row of the dialog.
-    screen.wait_for("enter select");
+    screen.wait_for("Enter select");
     let text = screen.text();
     // Only the columns of the dialog: the transcript behind it has the prompts, too.
     let rows = text.lines().skip_while(|row| !row.contains("─ Prompts ─"));

@@ -76,9 +76,9 @@ fn esc_cancels_a_flood() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
     prompt(&mut screen, "/long 100000");
-    screen.wait_for("esc stop");
+    screen.wait_for("Esc stop");
     screen.send(ESC);
-    screen.wait_gone("esc stop");
+    screen.wait_gone("Esc stop");
     screen.wait_for("ready");
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");

@@ -102,10 +102,10 @@ fn an_agent_streams_in_the_background_while_another_gets_a_prompt() {
     let mut screen = two_tabs(folder.path(), (24, 80));
     let agents = wait_for_children(&screen, 2);
     prompt(&mut screen, "/long 100000");
-    screen.wait_for("esc stop");
+    screen.wait_for("Esc stop");
     screen.send(&alt("1"));
     screen.wait_for("▸1");
-    screen.wait_gone("esc stop");
+    screen.wait_gone("Esc stop");
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");
     screen.wait_for("ready");
@@ -178,7 +178,7 @@ fn a_crash_in_a_background_tab_is_marked_and_the_active_tab_is_unchanged() {
     screen.send(&alt("1"));
     screen.wait_for("▸1");
     prompt(&mut screen, "first prompt");
-    screen.wait_for("esc stop");
+    screen.wait_for("Esc stop");
     screen.send(&alt("2"));
     screen.wait_for("▸2");
     screen.send("half a thought");

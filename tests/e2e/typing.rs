@@ -31,7 +31,7 @@ fn check(waits_for_request: bool, sentences: &[(&str, u64)]) {
         screen.wait_for(&format!("queued  {sentence}"));
         assert!(screen.text().contains("answer required"), "{}", screen.text());
         // Without a draft, the request accepts keys after a pause.
-        screen.wait_for("esc reject");
+        screen.wait_for("Esc reject");
         screen.send(ESC);
         screen.wait_gone("Allow this edit?");
         screen.wait_for(&format!("▌ {sentence}"));

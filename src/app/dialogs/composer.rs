@@ -196,7 +196,7 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     if session.draft.trim().is_empty() {
         let Some(text) = session.stash.pop() else { return say(state, "No stashed prompts.", fx) };
         set_draft(state, text, fx);
-        return;
+        return say(state, "Prompt restored.", fx);
     }
     let text = std::mem::take(&mut session.draft);
     // The history has it after a restart.
@@ -288,7 +288,10 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         let key = session.key;
         queue::finish_edit(state, fx);
-        operations::send_next(state, key, now, fx);
+        // The turn may have ended during the edit.
+        if state.active_session().is_some_and(|session| !session.prompts.holds_queue()) {
+            operations::send_next(state, key, now, fx);
+        }
         return;
     }
     let key = session.key;

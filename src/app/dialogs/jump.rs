@@ -11,7 +11,7 @@ use crate::app::{
     Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
     ToolCall, TurnEnd,
 };
-use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
+use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
 
 use super::{picker, say};
 
@@ -120,7 +120,7 @@ fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Opens the list of the prompts alone.
 pub fn open_prompts(state: &mut State, kind: PickerKind, fx: &mut Vec<Effect>) {
-    open_list(state, "Prompts", kind, is_prompt, fx);
+    open_list(state, "Go back to a prompt", kind, is_prompt, fx);
 }
 
 /// Whether the item is a prompt of the user.
@@ -201,11 +201,12 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
     }
     let (kind, text) = match &item.body {
         ItemBody::Message(message) if message.role == Role::User => {
-            let text = message.parts.iter().find_map(|part| match part {
-                MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
-                MessagePart::Block(_) => None,
+            let text = message.parts.iter().enumerate().find_map(|(part, text)| match text {
+                MessagePart::Text(text) if !text.trim().is_empty() => Some((part, text)),
+                _ => None,
             });
-            ("prompt", text.unwrap_or("(no text)").to_owned())
+            let text = text.map(|(part, text)| message.with_labels(part, text, pasted_label));
+            ("prompt", text.unwrap_or_else(|| "(no text)".to_owned()))
         }
         ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.workspace.folder()).into_owned()),
         ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),

@@ -12,7 +12,7 @@ use crate::app::state::session::KnownOutput;
 use crate::app::{Effect, MentionList, Session, State, ViewCommand};
 use crate::model::{
     CHANGES, FileQuery, FoundFile, FoundSymbol, LAST_OUTPUT, MentionedSession, SESSIONS, SYMBOLS,
-    SessionAttachJob, SessionKey, StoreJob, argument_text, mention_text, mentions, output_name,
+    SessionAttachJob, SessionKey, StoreJob, argument_text, byte_size, mention_text, mentions, output_name,
     output_number, symbol_name, typed_argument, typed_mention,
 };
 
@@ -78,17 +78,29 @@ fn look_up(
     if is_new && !is_argument {
         fx.push(Effect::Store(StoreJob::Mentionable { folder: session.workspace.cwd.clone() }));
     }
-    state.user.mention = Some(MentionList { range, query, ..list });
+    // Typing goes on with the list that the key has opened.
+    let is_completing = is_new && is_argument;
+    state.user.mention = Some(MentionList { is_completing, range, query, ..list });
     state.user.completion = 0;
 }
 
-/// Files were found for the mention.
-pub fn on_found(state: &mut State, session: SessionKey, query: String, files: Vec<FoundFile>) {
-    if state.active == session
-        && let Some(list) = &mut state.user.mention
-        && list.query == query
-    {
-        (list.found, list.found_for) = (files, query);
+/// Files were found for the mention. The only one completes an argument. `is_complete`: no others will be found.
+pub fn on_found(
+    state: &mut State,
+    session: SessionKey,
+    query: String,
+    files: Vec<FoundFile>,
+    is_complete: bool,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(list) = state.user.mention.as_mut().filter(|list| list.query == query) else { return };
+    if state.active != session {
+        return;
+    }
+    let is_only = list.is_completing && is_complete && files.len() == 1;
+    (list.found, list.found_for) = (files, query);
+    if is_only && let Some(chosen) = completions(state).and_then(|offers| offers.into_iter().next()) {
+        insert(state, chosen, fx);
     }
 }
 
@@ -143,7 +155,9 @@ pub fn completions(state: &State) -> Option<Vec<Completion>> {
         Completion::new(name, String::new(), CompletionKind::File)
     };
     let mut offered: Vec<Completion> = if list.found_for == list.query {
-        list.found.iter().map(offer).collect()
+        // A folder that was chosen is not offered again among its files.
+        let is_open = |file: &&FoundFile| file.path == list.query && file.path.ends_with('/');
+        list.found.iter().filter(|file| !is_open(file)).map(offer).collect()
     } else {
         // Until the answer is there, the former files are filtered.
         let rows = list.found.iter().map(|file| (file.path.as_str(), ""));
@@ -223,8 +237,8 @@ fn groups(list: &MentionList) -> impl Iterator<Item = Completion> {
 fn others(session: &Session, query: &str) -> Vec<Completion> {
     let output = |name: String, known: &KnownOutput<'_>| {
         let state = if known.exit.is_none() { "running, " } else { "" };
-        let size = known.output.len().div_ceil(1024);
-        let description = format!("output of {} ({state}{size} KiB)", known.command);
+        let size = byte_size(known.output.len() as u64);
+        let description = format!("output of {} ({state}{size})", known.command);
         Completion::new(name, description, CompletionKind::Output)
     };
     let last = session.last_output().map(|known| output(LAST_OUTPUT.to_owned(), &known));

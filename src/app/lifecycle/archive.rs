@@ -450,6 +450,7 @@ fn on_taken(
         session.draft = draft;
     }
     session.queue.extend(queue);
+    session.prompts.hold_queue(!session.prompts.sends_when_ready() && !session.queue.is_empty());
     go_on(state, key, now, fx);
 }
 

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use crate::model::{
     Action, AgentSpec, ConnId, ContentBlock, ItemId, Record, ResourceBody, Role, SessionKey, Setting,
-    ToolKind, ToolStatus,
+    ToolKind, ToolStatus, byte_size,
 };
 
 use super::{call, conn, history, tabs};
@@ -112,7 +112,7 @@ fn begin_beside(
             format!(
                 "The conversation ({}) is sent to {} with your first prompt. The agent does not have \
                     this history.",
-                size_text(text.len()),
+                byte_size(text.len() as u64),
                 spec.name
             )
         });
@@ -138,7 +138,7 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         call::flash(state, "Nothing to send yet.", fx);
         return;
     };
-    let size = size_text(text.len());
+    let size = byte_size(text.len() as u64);
     if let Some(session) = state.sessions.get_mut(&key) {
         set(session, text, agent);
         record::say(
@@ -161,7 +161,7 @@ fn set(session: &mut Session, text: String, agent: String) {
 /// The offer to send the conversation, for the notice that the agent does not have it; `None`: it is empty. Accepted by
 /// [`crate::model::Action::HandOver`].
 pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
-    let size = size_text(document(state, key, None)?.len());
+    let size = byte_size(document(state, key, None)?.len() as u64);
     let keys = state.setup.palette.iter().find(|command| command.action == Action::HandOver);
     let how = match keys {
         Some(command) if !command.keys.is_empty() => command.keys.clone(),
@@ -212,10 +212,6 @@ fn agent_name(state: &State, key: SessionKey) -> String {
     name.or_else(|| kept.map(|(name, ..)| name.clone()))
         .filter(|name| !name.is_empty())
         .unwrap_or("another agent".to_owned())
-}
-
-fn size_text(bytes: usize) -> String {
-    format!("{} KiB", bytes.div_ceil(1024))
 }
 
 /// The conversation, or the part before an item, as a document of at most the configured size; `None` if it is empty.

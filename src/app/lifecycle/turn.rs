@@ -39,8 +39,8 @@ pub(in crate::app) enum Ending {
     Abandoned,
 }
 
-/// Sends a prompt, or queues it while a turn is running or the session is not open yet. Adds it to the history. An
-/// empty prompt sends the next queued one.
+/// Sends a prompt, or queues it while a turn is running or the session is not open yet. Adds it to the history. A queue
+/// on hold stays so. An empty prompt sends the next queued one, or has the queue continue after the running turn.
 pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.parent.is_some() {
@@ -49,6 +49,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         return;
     }
     if text.trim().is_empty() {
+        session.prompts.hold_queue(false);
         if session.can_prompt() {
             send_next(state, key, now, fx);
         }
@@ -56,6 +57,9 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     }
     session.history_index = None;
     prompt::remember(session, &text, fx);
+    if session.can_prompt() || session.queue.is_empty() {
+        session.prompts.hold_queue(!session.queue.is_empty());
+    }
     if session.can_prompt() {
         begin(state, key, text, true, now, fx);
         return;
@@ -76,6 +80,7 @@ fn send_when_open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         return;
     }
     session.prompts.send_when_ready(true);
+    session.prompts.hold_queue(false);
     if session.phase == SessionPhase::Ready {
         return;
     }
@@ -164,6 +169,7 @@ pub fn send_now(state: &mut State, key: SessionKey, position: usize, now: Instan
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(text) = session.unqueue(position) else { return };
     session.queue.push_front(text);
+    session.prompts.hold_queue(false);
     match session.turn {
         Turn::Idle if session.can_prompt() => send_next(state, key, now, fx),
         Turn::Idle => send_when_open(state, key, now, fx),
@@ -200,11 +206,17 @@ fn begin(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    if let Some(session) = state.sessions.get_mut(&key).filter(|_| !shows_item) {
+        // It is resent, so that its turn has not failed.
+        session.prompts.hold_queue(false);
+    }
     let is_strict = state.conn_of(key).is_some_and(|conn| conn.spec.wire.is_strict);
     if !is_strict && state.sessions.get(&key).is_some_and(|session| clear::is_own(session, &text)) {
         open::start_over(state, key, now, fx);
         // The queue is still that of this session if it had nothing to clear.
-        send_next(state, key, now, fx);
+        if state.sessions.get(&key).is_some_and(|session| !session.prompts.holds_queue()) {
+            send_next(state, key, now, fx);
+        }
         return;
     }
     if prompt::waits_for_commands(state, key, &text, now, fx) {
@@ -491,6 +503,7 @@ pub(in crate::app) fn end(
         session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });
     }
     session.resume.turn_ended(matches!(ending, Ending::Replied(..)));
+    let is_held = session.prompts.holds_queue();
     let has_typed_since = session.prompts.take_queued_since_cancel();
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
@@ -529,6 +542,9 @@ pub(in crate::app) fn end(
         call::notice(state, key, Severity::Info, title, None);
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
+    // Prompts are sent in the order in which they were typed, also after a cancel.
+    let continues = !is_held && (is_good || was_cancelled && may_go_on && has_typed_since);
+    session.prompts.hold_queue(!continues && !session.queue.is_empty());
     let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
     let is_far = session.workspace.far.is_some();
     if let Some(agent) = agent {
@@ -547,7 +563,7 @@ pub(in crate::app) fn end(
         };
         tabs::note_unseen(state, key, what, now);
         // A successful end is not announced while the queue continues.
-        if waiting == 0 || !is_good {
+        if waiting == 0 || !continues {
             tabs::announce(state, key, &message, fx);
         }
     }
@@ -555,14 +571,13 @@ pub(in crate::app) fn end(
         fx.push(Effect::ReadGit { session: key, folder });
     }
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {
-        reopen(state, key, has_typed_since, now, fx);
-    } else if is_good || (was_cancelled && may_go_on && has_typed_since) {
-        // Prompts are sent in the order in which they were typed, also after a cancel.
+        reopen(state, key, continues, now, fx);
+    } else if continues {
         send_next(state, key, now, fx);
     } else if waiting > 0 {
         let text = match waiting {
-            1 => "1 prompt queued. Send an empty prompt to run it.".to_owned(),
-            _ => format!("{waiting} prompts queued. Send an empty prompt to run the next."),
+            1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),
+            _ => format!("{waiting} prompts on hold. Send an empty prompt to run the next."),
         };
         tabs::flash(state, key, &text, fx);
     }

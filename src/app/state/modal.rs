@@ -506,6 +506,8 @@ pub struct MentionList {
     pub session: SessionKey,
     /// Whether it is an argument of a slash command, without `@`.
     pub is_argument: bool,
+    /// Whether a single match is inserted: the completion key was pressed, and nothing was typed since.
+    pub is_completing: bool,
     /// The bytes of the draft from the `@` to the cursor.
     pub range: Range<usize>,
     /// The path as typed so far.

@@ -11,7 +11,7 @@ use crate::model::{
     AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
     StopReason, TerminalModes, TerminalSize, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus,
-    TurnUsage,
+    TurnUsage, with_labels,
 };
 
 pub use items::{Rank, Transcript};
@@ -126,14 +126,8 @@ impl Message {
 
     /// A text of the message, with labels in place of the pasted texts in the first part.
     pub fn with_labels(&self, part: usize, text: &str, label: impl Fn(&str) -> String) -> String {
-        let mut shown = String::new();
-        let mut at = 0;
-        for range in self.pasted.iter().filter(|_| part == 0) {
-            shown.push_str(text.get(at..range.start).unwrap_or_default());
-            shown.push_str(&label(text.get(range.clone()).unwrap_or_default()));
-            at = range.end;
-        }
-        shown + text.get(at..).unwrap_or_default()
+        let pasted = if part == 0 { self.pasted.as_slice() } else { &[] };
+        with_labels(text, pasted, label)
     }
 }
 

@@ -371,10 +371,10 @@ fn outputs_and_changes_are_listed_with_a_description() {
         let offered = dialogs::completions(&app.state);
         offered.into_iter().map(|offer| format!("{} {}", offer.name, offer.description)).collect::<Vec<_>>()
     };
-    let (last, diff) = ("last output of make (1 KiB)", "diff changes since the last commit");
+    let (last, diff) = ("last output of make (17 B)", "diff changes since the last commit");
     assert_eq!(list("", &["a", "b", "c", "d"]), ["a ", "b ", "c ", last, diff, "d "]);
     assert_eq!(list("la", &["last", "lab"]), [last, "./last ", "lab "]);
-    assert_eq!(list("!", &[]), ["!1 output of make (1 KiB)"]);
+    assert_eq!(list("!", &[]), ["!1 output of make (17 B)"]);
     app.play(Event::Act(Action::Complete));
     assert_eq!(app.session().draft, "@!1 ");
 }

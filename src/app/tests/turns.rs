@@ -43,7 +43,7 @@ fn a_queue_continues_only_after_a_successful_end() {
         end Cancelled
         "#,
     );
-    assert!(app.state.flash.as_ref().is_some_and(|text| text.starts_with("2 prompts queued")));
+    assert!(app.state.flash.as_ref().is_some_and(|text| text.starts_with("2 prompts on hold")));
     app.submit("").expect_sent(r#"call prompt "three""#);
     app.fail(-32603, "overloaded").expect_sent("");
     app.expect(
@@ -58,6 +58,60 @@ fn a_queue_continues_only_after_a_successful_end() {
         "#,
     );
     app.submit("first this").expect_sent(r#"call prompt "first this""#);
+}
+
+/// A session whose turn was cancelled while these prompts were queued.
+fn on_hold(queued: &[&str]) -> TestApp {
+    let mut app = TestApp::running();
+    for text in queued {
+        app.submit(text);
+    }
+    app.cancel().end_turn(StopReason::Cancelled).expect_sent("cancel s");
+    app
+}
+
+#[test]
+fn a_new_prompt_leaves_a_queue_on_hold() {
+    let mut app = on_hold(&["A"]);
+    app.submit("new").expect_sent("call prompt \"new\"");
+    app.submit("B");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
+    assert_eq!(app.session().queue, ["A", "B"]);
+    app.submit("").expect_sent("call prompt \"A\"");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"B\"");
+}
+
+#[test]
+fn an_empty_prompt_lets_a_queue_on_hold_continue_after_the_turn() {
+    let mut app = on_hold(&["A"]);
+    app.submit("new").submit("").expect_sent("call prompt \"new\"");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"A\"");
+}
+
+#[test]
+fn a_queue_that_was_emptied_is_not_on_hold() {
+    let mut app = on_hold(&["A"]);
+    app.submit("new").sent();
+    app.play(Event::Act(Action::OpenQueue)).play(Event::Act(Action::Remove));
+    app.submit("B");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"B\"");
+}
+
+#[test]
+fn an_edit_of_a_prompt_on_hold_sends_nothing() {
+    let mut app = on_hold(&["A"]);
+    app.play(Event::Act(Action::HistoryPrevious)).play(Event::Draft("A, edited".into())).sent();
+    app.play(Event::Act(Action::Submit)).expect_sent("draft \"\"");
+    assert_eq!(app.session().queue, ["A, edited"]);
+}
+
+#[test]
+fn a_prompt_that_starts_the_agent_lets_the_queue_continue() {
+    let mut app = TestApp::running();
+    app.submit("A").crash();
+    assert!(app.session().prompts.holds_queue());
+    app.submit("B");
+    assert!(!app.session().prompts.holds_queue(), "the agent is started for the queue");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! All prompts are read once, and searched in memory until the list is closed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::search::MAX_TEXT_BYTES;
 use super::{Store, StoreError, format, locked, unix_ms};
-use crate::model::{FoundPrompt, PromptQuery, PromptSource, Record};
+use crate::model::{Attachment, AttachmentKind, FoundPrompt, PromptQuery, PromptSource, Record, with_labels};
 use crate::services::when;
 
 /// Maximum number of results, and of bytes in their texts.
@@ -27,6 +27,9 @@ const MAX_CHARS: usize = 2_000;
 /// to search words.
 const MAX_SIMILAR: usize = 20_000;
 const MAX_SIMILAR_CHARS: usize = 200;
+
+/// A single line that was pasted has a label only from this size on.
+const LEAST_PASTED_BYTES: usize = 2_000;
 
 /// The prompts of all folders, latest first; each once per folder.
 #[derive(Debug)]
@@ -95,6 +98,7 @@ impl PromptIndex {
         let sessions = sessions(conn, &mut shared)?;
         let mut all = Self { prompts: Vec::new(), texts: Vec::new(), sessions };
         let mut known = Known::default();
+        let labelled = labelled_prompts(conn)?;
         let mut bytes = 0;
         let mut query = conn.prepare_cached(
             "SELECT text, at, session, seq FROM docs
@@ -109,6 +113,8 @@ impl PromptIndex {
             let (session, seq): (i64, i64) = (row.get(2)?, row.get(3)?);
             let Some(folder) = all.sessions.get(&session).map(|it| Arc::clone(&it.folder)) else { continue };
             let text = whole_text(conn, row.get(0)?, session, seq)?;
+            let text =
+                if labelled.is_empty() { text } else { as_typed(conn, text, session, seq, &labelled)? };
             bytes += text.len();
             all.add(&mut known, text.into(), folder, row.get(1)?, Some((session, seq)));
         }
@@ -233,12 +239,40 @@ fn whole_text(conn: &Connection, text: String, session: i64, seq: i64) -> rusqli
     if text.len() + 4 < MAX_TEXT_BYTES {
         return Ok(text);
     }
-    let mut query = conn.prepare_cached("SELECT body FROM events WHERE session = ?1 AND seq = ?2")?;
-    let body: Option<String> = query.query_row(params![session, seq], |row| row.get(0)).ok();
-    Ok(match body.as_deref().and_then(format::decode) {
+    Ok(match record(conn, session, seq)? {
         Some(Record::Prompt { text, .. }) => text,
         _ => text,
     })
+}
+
+fn record(conn: &Connection, session: i64, seq: i64) -> rusqlite::Result<Option<Record>> {
+    let mut query = conn.prepare_cached("SELECT body FROM events WHERE session = ?1 AND seq = ?2")?;
+    let body: Option<String> = query.query_row(params![session, seq], |row| row.get(0)).ok();
+    Ok(body.as_deref().and_then(format::decode))
+}
+
+/// The prompts of folders that contain labels of pasted texts.
+fn labelled_prompts(conn: &Connection) -> rusqlite::Result<HashSet<String>> {
+    let label = format!("[{} #", AttachmentKind::Text.name());
+    let mut query = conn.prepare_cached("SELECT text FROM prompts WHERE instr(text, ?1) > 0")?;
+    query.query_map([label], |row| row.get(0))?.collect()
+}
+
+/// The text of a prompt as it was typed, with labels of pasted texts, if it was typed so in a folder. Otherwise it would
+/// be listed twice.
+fn as_typed(
+    conn: &Connection,
+    text: String,
+    session: i64,
+    seq: i64,
+    labelled: &HashSet<String>,
+) -> rusqlite::Result<String> {
+    if !text.contains('\n') && text.len() < LEAST_PASTED_BYTES {
+        return Ok(text);
+    }
+    let Some(Record::Prompt { pasted, .. }) = record(conn, session, seq)? else { return Ok(text) };
+    let typed = with_labels(&text, &pasted, |text| Attachment::of_text(text).label());
+    Ok(if labelled.contains(&typed) { typed } else { text })
 }
 
 /// The latest texts that start with the letters of each word in order, best first.

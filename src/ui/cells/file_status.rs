@@ -2,8 +2,9 @@
 
 use crate::ui::text::Line;
 
+use crate::model::byte_size;
 use crate::ui::diff::{Diff, FileStatus};
-use crate::ui::render_context::{RenderContext, size};
+use crate::ui::render_context::RenderContext;
 use crate::ui::text::{truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
@@ -42,6 +43,6 @@ fn status(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
         ("100755", "100644") => "no longer executable".to_owned(),
         _ => format!("mode {old} to {new}"),
     });
-    let noise = (!diff.is_text).then(|| format!("binary, {}", size(diff.len_bytes())));
+    let noise = (!diff.is_text).then(|| format!("binary, {}", byte_size(diff.len_bytes())));
     status.map(str::to_owned).into_iter().chain(moved).chain(modes).chain(noise).collect()
 }

@@ -4,9 +4,9 @@ use crate::ui::text::{Line, Span};
 
 use crate::app::state::fold::{are_long, is_long_prompt};
 use crate::app::{Item, Message, MessagePart};
-use crate::model::{AttachmentKind, ContentBlock, Role as Speaker, text_size};
+use crate::model::{ContentBlock, Role as Speaker, byte_size, pasted_label};
 use crate::ui::markdown::Markdown;
-use crate::ui::render_context::{RenderContext, duration, size, with_commas};
+use crate::ui::render_context::{RenderContext, duration, with_commas};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::one_line;
 use crate::ui::theme::Role;
@@ -55,8 +55,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                 }
             }
             MessagePart::Text(text) if position == 0 && !message.pasted.is_empty() => {
-                let label = |text: &str| format!("[{}: {}]", AttachmentKind::Text.name(), text_size(text));
-                let text = message.with_labels(position, text, label);
+                let text = message.with_labels(position, text, pasted_label);
                 let lines = if are_long([text.as_str()]) {
                     ends_of(&text, context.look, cols)
                 } else {
@@ -104,7 +103,7 @@ fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'sta
     let gap = if count > 1 {
         format!("{} {} lines", look.glyphs.fold, with_commas(count))
     } else {
-        format!("{} {} more", look.glyphs.fold, size(left_out.len() as u64))
+        format!("{} {} more", look.glyphs.fold, byte_size(left_out.len() as u64))
     };
     let gap = Line::from(Mark::GAP.span(gap, look.theme.style(Role::TextDim)));
     vec![draw(first), vec![gap], draw(last.strip_prefix('\n').unwrap_or(last))]

@@ -13,9 +13,9 @@ use super::changes_of;
 use crate::app::ToolCall;
 use crate::app::state::duplicate_diffs::repeats;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
-use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind};
+use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind, byte_size};
 use crate::ui::json::{self, Leaf, Step};
-use crate::ui::render_context::{RenderContext, size};
+use crate::ui::render_context::RenderContext;
 use crate::ui::text::{Shown, clip, hard_wrap, reveal_line, reveal_lines, wrap_whole};
 use crate::ui::theme::Role;
 
@@ -167,7 +167,7 @@ pub(super) fn text_lines(
     let (head, rest) = clip(text, most_bytes);
     add(head, &mut out);
     if let Some((left_out, tail)) = rest {
-        let note = format!("{} {} omitted", look.glyphs.fold, size(left_out as u64));
+        let note = format!("{} {} omitted", look.glyphs.fold, byte_size(left_out as u64));
         out.push(Line::styled(note, dim));
         add(tail, &mut out);
     }

@@ -35,6 +35,8 @@ pub(in crate::ui) struct EdgeFacts<'a> {
     pub focus: Focus,
     /// Number of the draft's rows above and below the composer.
     pub hidden_rows: (usize, usize),
+    /// Whether the composer takes the place of the transcript.
+    pub is_full: bool,
     /// The mode of vim keys, and whether typed characters are text.
     pub mode: Option<(String, bool)>,
     pub transcript: Option<&'a TranscriptView>,
@@ -81,6 +83,17 @@ pub(in crate::ui) fn draw(
     if let Some((mode, is_inserting)) = &facts.mode {
         let role = if *is_inserting { Role::TextDim } else { Role::Accent };
         left.push(Label::new(ctx, role, &text::truncate(mode, MOST_NAME), None, 8));
+    }
+    if facts.is_full {
+        let key = ctx.key(Context::Main, Action::FullComposer);
+        let key = key.map(|key| format!(" {} {key} to return", ctx.look.glyphs.dot)).unwrap_or_default();
+        left.push(Label::new(
+            ctx,
+            Role::TextDim,
+            &format!("full screen{key}"),
+            Some(Action::FullComposer),
+            3,
+        ));
     }
     let settings = settings(ctx, bottom.is_empty() && !left.is_empty(), top.width);
     let usage = if facts.has_usage { usage(ctx, top.width) } else { Vec::new() };

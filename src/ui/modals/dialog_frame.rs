@@ -103,7 +103,7 @@ pub(super) struct DialogFrame<'a> {
     pub body_rows: usize,
     /// Maximum number of body rows if the dialog does not cover the screen; 0 for as many as fit.
     pub most_body: usize,
-    /// Whether the dialog hides the screen, because the user did not open it.
+    /// Whether the dialog hides the screen: the user did not open it, and there is no transcript to see.
     pub is_alone: bool,
 }
 

@@ -12,10 +12,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::dialog_frame::{DialogFrame, Row, Window, wrapped};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
-use crate::model::{Action, ItemId, Raw, ToolStatus};
+use crate::model::{Action, ItemId, Raw, ToolStatus, byte_size};
 use crate::ui::cells::kind_word;
 use crate::ui::frame_context::FrameContext;
-use crate::ui::render_context::{duration, size};
+use crate::ui::render_context::duration;
 use crate::ui::text::{Line, Span};
 use crate::ui::text::{
     TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
@@ -214,7 +214,7 @@ fn lay_out(ctx: &FrameContext, raw: &str, cols: u16) -> Laid {
     if raw.len() > COLOURED_BYTES {
         let rows = rows_of(&text, cols);
         let note = (end < raw.len()).then(|| {
-            let all = size(raw.len() as u64);
+            let all = byte_size(raw.len() as u64);
             format!("{} truncated; {all} in total, see the protocol log", ctx.look.glyphs.fold)
         });
         return Laid::Long { text: text.into_owned(), rows, note };

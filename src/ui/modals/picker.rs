@@ -36,7 +36,7 @@ pub(super) fn draw(
     let cols = position.cols();
     let mut sheet = DialogFrame { title: text::one_line(&picker.title), ..DialogFrame::default() };
     let is_first = picker.kind == PickerKind::Agent && ctx.session.phase == SessionPhase::NoAgent;
-    sheet.is_alone = picker.is_by_itself || is_first;
+    sheet.is_alone = picker.is_by_itself && ctx.session.transcript.items().is_empty() || is_first;
     sheet.tag = if picker.matches.len() < picker.rows.len() {
         format!("{} of {}", picker.matches.len(), picker.rows.len())
     } else {

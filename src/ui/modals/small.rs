@@ -17,7 +17,7 @@ pub(super) const CAPTURE_TITLE: &str = "Press keys";
 /// A question.
 pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.is_alone = dialog.opened_by_itself.is_some();
+    sheet.is_alone = dialog.opened_by_itself.is_some() && ctx.session.transcript.items().is_empty();
     for paragraph in &dialog.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
@@ -57,7 +57,7 @@ pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16)
             sheet.body.extend(wrapped(ctx, Role::Warning, &format!("{old} is bound to: {meaning}"), cols));
         }
         // These keys are fixed, because all others can be bound.
-        sheet.hints.insert(0, (ctx.key_name("enter"), "bind".to_owned()));
+        sheet.hints.insert(0, ("Enter".to_owned(), "bind".to_owned()));
         if keys.chords().len() < MOST_KEYS {
             sheet.body.extend(wrapped(ctx, Role::TextDim, "Press another key for a sequence.", cols));
         }

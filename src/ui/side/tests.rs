@@ -100,6 +100,24 @@ fn the_panel_shows_the_files_of_the_tab_that_is_shown() {
 }
 
 #[test]
+fn a_completed_plan_is_one_line_of_the_panel() {
+    let mut stage = streaming();
+    stage.session(|session| {
+        session.turn = crate::app::Turn::Idle;
+        for plan in &mut session.plans {
+            if let crate::model::PlanBody::Entries(steps) = &mut plan.body {
+                for step in steps {
+                    step.status = crate::model::PlanStatus::Completed;
+                }
+            }
+        }
+    });
+    assert_eq!(panel(&stage)[..3], ["plan 4/4   ✓ done", "", "1 on hold"]);
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), WIDE));
+    assert_eq!(shown.matches("plan 4/4").count(), 1, "{shown}");
+}
+
+#[test]
 fn narrow_screens_and_empty_sessions_have_no_panel() {
     let mut stage = streaming();
     edit(&mut stage, "/home/ada/code/shop/src/a.txt", None, "1\n");
@@ -141,10 +159,10 @@ fn a_prompt_that_is_being_edited_is_marked_with_its_keys() {
     };
     for size in [WIDE, (80, 24)] {
         let shown = edit(size);
-        assert!(shown.contains("enter save · esc discard"), "{shown}");
+        assert!(shown.contains("Enter save · Esc discard"), "{shown}");
     }
     assert!(edit(WIDE).contains("editing e"));
-    assert_eq!(edit(WIDE).matches("enter save").count(), 2, "in the panel and in the status line");
+    assert_eq!(edit(WIDE).matches("Enter save").count(), 2, "in the panel and in the status line");
     let shown = edit((80, 24));
     let rows: Vec<&str> = shown.lines().filter(|row| row.starts_with(" editing  ")).collect();
     assert_eq!(rows, [" editing  e"], "in the last row, because its place is below: {shown}");

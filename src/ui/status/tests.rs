@@ -14,12 +14,12 @@ fn a_long_notice_wraps_and_keeps_the_key_that_stops_the_turn() {
         let rows = shown(&stage, size);
         let words: Vec<&str> = rows.split_whitespace().collect();
         let words = words.join(" ");
-        assert!(rows.contains("esc stop"), "{rows}");
+        assert!(rows.contains("Esc stop"), "{rows}");
         let parts = ["This prompt has several", "or clear your", "draft", "first."];
         assert!(parts.iter().all(|part| words.contains(part)), "{rows}");
         assert!(rows.contains("› "), "the composer is still visible:\n{rows}");
         stage.state.flash = None;
-        assert!(shown(&stage, size).contains("esc stop"));
+        assert!(shown(&stage, size).contains("Esc stop"));
     }
 }
 
@@ -38,7 +38,7 @@ fn the_reason_why_nothing_is_saved_leaves_room_for_the_activity() {
     stage.state.unsaved = Some("No space left on device (os error 28), while writing the session".into());
     for size in [(40, 12), (80, 24), (120, 40)] {
         let rows = shown(&stage, size);
-        assert!(rows.contains("not saved") && rows.contains("esc stop"), "{rows}");
+        assert!(rows.contains("not saved") && rows.contains("Esc stop"), "{rows}");
     }
 }
 
@@ -72,10 +72,12 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.session(|session| session.history = vec!["earlier".into()]);
     assert!(footer(&stage, 100).contains("Shift+Tab mode · Ctrl+R history · F6 sessions"));
     stage.session(|session| session.draft = "fix it".into());
-    assert_eq!(footer(&stage, 120), "ready | enter send · Ctrl+J newline · Ctrl+G editor · Ctrl+P commands");
+    assert_eq!(footer(&stage, 120), "ready | Enter send · Ctrl+J newline · Ctrl+G editor · Ctrl+P commands");
+    stage.session(|session| session.draft = "!make".into());
+    assert!(footer(&stage, 120).starts_with("ready | Enter run"));
     stage.session(|session| session.draft.clear());
     stage.state.user.is_browsing = true;
-    assert_eq!(footer(&stage, 120), "ready | enter expand · / search · Alt+Y copy · l outline");
+    assert_eq!(footer(&stage, 120), "ready | Enter expand · / search · Alt+Y copy · l outline");
     let mut stage = streaming();
     stage.session(|session| {
         session.usage = None;
@@ -83,14 +85,14 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
         session.queue.clear();
     });
     assert!(
-        footer(&stage, 120).ends_with("| Ctrl+P commands · tab browse · F6 sessions"),
+        footer(&stage, 120).ends_with("| Ctrl+P commands · Tab browse · F6 sessions"),
         "{}",
         footer(&stage, 120)
     );
     stage.session(|session| session.queue.push_back("more".into()));
     assert!(footer(&stage, 120).contains("F7 edit queue · ^P commands"), "{}", footer(&stage, 120));
     stage.session(|session| session.draft = "and more".into());
-    assert!(footer(&stage, 120).contains("enter queue"), "{}", footer(&stage, 120));
+    assert!(footer(&stage, 120).contains("Enter queue"), "{}", footer(&stage, 120));
     // Dialogs and notices have the line for themselves.
     stage.state.flash = Some("Copied.".into());
     assert!(!footer(&stage, 120).contains("commands"));
@@ -117,20 +119,20 @@ fn five_keys_are_shown_beside_context_and_cost() {
         session.history = vec!["earlier".into()];
         session.transcript.push(1, says);
     });
-    check(&mut stage, ["^P commands", "tab browse", "Shift+Tab mode", "^R history", "F1 help"]);
+    check(&mut stage, ["^P commands", "Tab browse", "Shift+Tab mode", "^R history", "F1 help"]);
     stage.session(|session| session.draft = "fix it".into());
-    check(&mut stage, ["enter send", "newline", "editor", "commands", "F1 help"]);
+    check(&mut stage, ["Enter send", "newline", "editor", "commands", "F1 help"]);
     stage.session(|session| session.draft.clear());
     stage.state.user.is_browsing = true;
-    check(&mut stage, ["enter expand", "/ search", "Alt+Y copy", "l outline", "F1 help"]);
+    check(&mut stage, ["Enter expand", "/ search", "Alt+Y copy", "l outline", "F1 help"]);
     let mut stage = streaming();
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
     stage.session(|session| session.draft.clear());
-    check(&mut stage, ["esc stop", "commands", "tab browse", "F7 edit queue", "F1 help"]);
+    check(&mut stage, ["Esc stop", "commands", "Tab browse", "F7 edit queue", "F1 help"]);
     stage.session(|session| session.queue.clear());
-    check(&mut stage, ["esc stop", "commands", "tab browse", "F6 sessions", "F1 help"]);
+    check(&mut stage, ["Esc stop", "commands", "Tab browse", "F6 sessions", "F1 help"]);
     stage.session(|session| session.draft = "more".into());
-    check(&mut stage, ["esc stop", "enter queue", "newline", "editor", "F1 help"]);
+    check(&mut stage, ["Esc stop", "Enter queue", "newline", "editor", "F1 help"]);
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn content_behind_a_dialog_keeps_its_hues() {
 }
 
 #[test]
-fn dialogs_that_open_on_their_own_hide_the_screen() {
+fn dialogs_that_open_on_their_own_hide_an_empty_session() {
     let shows = |stage: &Stage| {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
         (shown.contains("The check was off by the clock skew."), shown.contains("look at session.rs"))
@@ -86,7 +86,13 @@ fn dialogs_that_open_on_their_own_hide_the_screen() {
     assert_eq!(shows(&stage), (true, true));
     let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
     dialog.opened_by_itself = Some(stage.now);
-    assert_eq!(shows(&stage), (false, false));
+    assert_eq!(shows(&stage), (true, true), "the transcript stays visible");
+    let title = |stage: &Stage| {
+        text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40))).contains("~/code/shop")
+    };
+    assert!(title(&stage));
+    stage.session(|session| drop(session.transcript.take()));
+    assert!(!title(&stage));
     let mut first = first_screen();
     first.state.modals = picker("").state.modals;
     let shown = text(&first.draw(&mut first.view(), &theme("dark"), (120, 40)));

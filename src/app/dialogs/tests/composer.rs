@@ -117,6 +117,7 @@ fn stashed_drafts_are_restored_last_first() {
     }
     assert_eq!(rig.session().history, ["one", "two"], "they survive the end of parlor");
     assert_eq!(views(&rig.act(Action::StashDraft)), set("two"));
+    assert_eq!(rig.state.flash.as_deref(), Some("Prompt restored."));
     rig.type_draft("");
     assert_eq!(views(&rig.act(Action::StashDraft)), set("one"));
     rig.type_draft("");

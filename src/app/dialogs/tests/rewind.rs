@@ -79,6 +79,7 @@ fn a_prompt_with_a_pasted_text_is_edited_with_its_label() {
     let body = play::user_message(text, &[], std::iter::once(4..17).collect(), now);
     rig.session().transcript.push(4, body);
     open(&mut rig);
+    assert_eq!(rig.marked(), "see [Pasted text: 3 lines].", "as in the transcript");
     rig.act(Action::Accept);
     let effects = rig.act(Action::Accept);
     let pasted = Attachment::of_text("one\ntwo\nthree");

@@ -222,15 +222,18 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
 
 #[test]
 fn tab_completes_an_argument_as_a_path() {
+    let found = |rig: &mut Rig, files: &[FoundFile]| {
+        let (key, query) = (rig.state.active, "src/m".to_owned());
+        crate::app::dialogs::on_found(&mut rig.state, key, query, files.to_vec(), true, &mut Vec::new());
+    };
     let mut rig = rig_with_templates();
     rig.type_draft("/review src/m");
     let mut fx = Vec::new();
     crate::app::dialogs::on_argument(&mut rig.state, (8..13, "src/m".to_owned()), &mut fx);
     assert!(matches!(&fx[..], [Effect::FindFiles(query)] if query.query == "src/m"), "{fx:?}");
-    let key = rig.state.active;
     let files =
         ["src/main.rs", "src/my file.rs", "src/more/"].map(|path| FoundFile { path: path.to_owned() });
-    crate::app::dialogs::on_found(&mut rig.state, key, "src/m".to_owned(), files.to_vec());
+    found(&mut rig, &files);
     assert_eq!(names(&rig), ["src/main.rs", "src/my file.rs", "src/more/"]);
     rig.act(Action::Mark(2));
     rig.act(Action::Complete);
@@ -238,10 +241,34 @@ fn tab_completes_an_argument_as_a_path() {
     assert!(rig.state.user.mention.as_ref().is_some_and(|list| list.is_argument));
     rig.type_draft("/review src/m");
     crate::app::dialogs::on_argument(&mut rig.state, (8..13, "src/m".to_owned()), &mut Vec::new());
-    crate::app::dialogs::on_found(&mut rig.state, key, "src/m".to_owned(), files.to_vec());
+    found(&mut rig, &files);
     rig.act(Action::Mark(1));
     rig.act(Action::Submit);
     assert_eq!(rig.session().draft, "/review \"src/my file.rs\" ", "without @, and quoted");
+}
+
+#[test]
+fn tab_inserts_the_only_match_of_an_argument_once_all_files_are_known() {
+    let mut rig = rig_with_templates();
+    let found = |rig: &mut Rig, query: &str, is_complete| {
+        let files = vec![FoundFile { path: "src/main.rs".to_owned() }];
+        let (key, query) = (rig.state.active, query.to_owned());
+        crate::app::dialogs::on_found(&mut rig.state, key, query, files, is_complete, &mut Vec::new());
+        rig.session().draft.clone()
+    };
+    let look_up = |rig: &mut Rig, draft: &str| {
+        rig.type_draft(draft);
+        let typed = (8..draft.len(), draft[8..].to_owned());
+        crate::app::dialogs::on_argument(&mut rig.state, typed, &mut Vec::new());
+    };
+    look_up(&mut rig, "/review src/m");
+    assert_eq!(found(&mut rig, "src/m", false), "/review src/m");
+    look_up(&mut rig, "/review src/ma");
+    assert_eq!(found(&mut rig, "src/ma", true), "/review src/ma", "the list is open while typing");
+    rig.act(Action::Escape);
+    rig.state.user.mention = None;
+    look_up(&mut rig, "/review src/m");
+    assert_eq!(found(&mut rig, "src/m", true), "/review src/main.rs ");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct PromptState {
     preparing: Option<Preparing>,
     /// Whether the first prompt of the queue is sent when the cancelled turn ends.
     sends_now: bool,
+    /// Whether the queue waits for the user, also when the running turn ends: an earlier turn was cancelled or failed.
+    holds_queue: bool,
     /// The queued prompt that is being edited in the composer.
     editing: Option<QueueEdit>,
     /// The queued prompt that is being added to the running turn.
@@ -246,6 +248,15 @@ impl PromptState {
     /// The first prompt of the queue is sent when the cancelled turn ends.
     pub(in crate::app) fn send_now(&mut self) {
         self.sends_now = true;
+    }
+
+    /// Whether the queue is on hold, also when the running turn ends.
+    pub fn holds_queue(&self) -> bool {
+        self.holds_queue
+    }
+
+    pub(crate) fn hold_queue(&mut self, is_held: bool) {
+        self.holds_queue = is_held;
     }
 
     /// The queued prompt that is being edited.

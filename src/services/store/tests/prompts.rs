@@ -76,6 +76,32 @@ fn long_prompts_are_found_complete_and_answers_are_left_out() {
 }
 
 #[test]
+fn a_prompt_with_a_pasted_text_is_listed_once_as_it_was_typed() {
+    let (_dir, store) = store();
+    let pasted = |note: &str, text: &str| {
+        let text = format!("{text}{note}");
+        let pasted = std::iter::once(0..text.len() - note.len()).collect();
+        Record::Prompt { text, is_again: false, blocks: Vec::new(), pasted }
+    };
+    let label = Attachment::of_text("one\ntwo").label();
+    store.append_prompt(Path::new("/one"), &format!("{label} please")).unwrap();
+    let notes = vec![
+        head_in("/one"),
+        event(1, pasted(" please", "one\ntwo")),
+        event(2, pasted(" imported", "three\nfour")),
+        prompt(3, "typed\nin two lines"),
+        ended(3),
+    ];
+    record(&store, notes);
+    let found = search(&store, "", None);
+    let mut listed = texts(&found);
+    listed.sort_unstable();
+    let typed = format!("{label} please");
+    assert_eq!(listed, [typed.as_str(), "three\nfour imported", "typed\nin two lines"]);
+    assert!(found.iter().all(|prompt| prompt.source.is_some()), "{found:?}");
+}
+
+#[test]
 fn prompts_of_subagents_and_of_deleted_sessions_are_left_out() {
     let (_dir, store) = store();
     let Note::Head(mut child) = head_in("/one") else { unreachable!("a head") };

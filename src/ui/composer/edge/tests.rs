@@ -50,17 +50,29 @@ fn a_chip_names_the_layer_with_the_keys_and_the_key_that_returns_them() {
         stage
     };
     for (stage, expected) in [
-        (browsing(), " Focus: transcript · tab to return "),
-        (permission(), " Focus: request · tab to return "),
-        (form(), " Focus: form · esc to cancel "),
-        (choice(), " Focus: dialog · esc to close "),
+        (browsing(), " Focus: transcript · Tab to return "),
+        (permission(), " Focus: request · Tab to return "),
+        (form(), " Focus: form · Esc to cancel "),
+        (choice(), " Focus: dialog · Esc to close "),
     ] {
         let rows = shown(&stage, (80, 40));
         assert!(rows.contains(expected), "{expected}:\n{rows}");
     }
     let rows = shown(&with_mode(browsing(), "Bypass permissions"), (40, 12));
-    assert!(rows.contains(" Focus: transcript · tab ─ Bypass"), "{rows}");
+    assert!(rows.contains(" Focus: transcript · Tab ─ Bypass"), "{rows}");
     assert!(!shown(&streaming(), (80, 24)).contains("Focus:"));
+}
+
+#[test]
+fn the_full_screen_prompt_names_the_key_that_returns() {
+    let stage = ready();
+    let mut view = stage.view();
+    view.composer.is_full = true;
+    for (size, is_shown) in [((80, 24), true), ((40, 12), false)] {
+        let rows = text(&stage.draw(&mut view, &theme("dark"), size));
+        assert_eq!(rows.contains(" full screen · Ctrl+X f to return ─"), is_shown, "{rows}");
+    }
+    assert!(!shown(&stage, (80, 24)).contains("full screen"));
 }
 
 #[test]

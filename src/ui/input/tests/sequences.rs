@@ -27,7 +27,7 @@ fn a_sequence_runs_its_action() {
 fn the_started_sequence_is_shown_until_it_ends() {
     let mut rig = started(fixture::ready());
     rig.draw();
-    assert!(last_line(&rig).starts_with(" Ctrl+X … ? keys · esc cancel"), "{}", rig.shown);
+    assert!(last_line(&rig).starts_with(" Ctrl+X … ? keys · Esc cancel"), "{}", rig.shown);
     assert_eq!(rig.key(KeyCode::Esc), [], "only the sequence is cancelled");
     rig.draw();
     assert!(last_line(&rig).starts_with(" ready"), "{}", rig.shown);
@@ -102,6 +102,7 @@ fn continuing_keys_are_listed_after_a_delay() {
     rig.stage.now += WHICH_KEY_DELAY;
     rig.draw();
     assert!(rig.shown.contains("Select model"), "{}", rig.shown);
+    assert_eq!(rig.shown.matches("Esc cancel").count(), 1, "not in the status line too: {}", rig.shown);
     assert_eq!(crate::ui::next_frame_in(&rig.stage.state, &rig.view), None, "nothing is animated");
     assert_eq!(rig.key(KeyCode::Char('m')), act(Action::OpenModels));
     rig.draw();

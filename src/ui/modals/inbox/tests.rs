@@ -48,7 +48,7 @@ fn full_screen_shows_the_dialog_of_the_request() {
     let now = ago(stage.now, 1);
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for expected in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "esc back"] {
+    for expected in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "Esc back"] {
         assert!(shown.contains(expected), "{expected:?} in\n{shown}");
     }
 }

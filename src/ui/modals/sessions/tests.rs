@@ -168,7 +168,7 @@ fn session_status_from_the_agent_is_shown_on_the_right() {
         shown.selected = selected;
         if shown.marked().is_some_and(|row| row.open.is_none() && row.kept.is_none()) {
             let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-            assert!(drawn.contains("enter resume") && drawn.contains("scope"), "{drawn}");
+            assert!(drawn.contains("Enter resume") && drawn.contains("scope"), "{drawn}");
             assert!(!drawn.contains("read-only") && !drawn.contains("F2 rename"), "{drawn}");
             theirs += 1;
         }

@@ -521,10 +521,10 @@ fn long_prompts_are_folded_in_the_middle() {
     let id = push(&mut session, message(Role::User, &"wörd ".repeat(20_000)));
     view.scroll_end();
     let rows = rows_of(&render(&session, &mut view, 60, 200));
-    assert!(rows.iter().any(|row| row.contains("kB more")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.contains("KiB more")), "{rows:?}");
     session.transcript.edit(id, |item| item.is_open = Some(true));
     let rows = rows_of(&render(&session, &mut view, 60, 40));
-    assert!(rows.iter().all(|row| !row.contains("kB more")));
+    assert!(rows.iter().all(|row| !row.contains("KiB more")));
 }
 
 #[test]
