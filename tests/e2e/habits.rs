@@ -38,7 +38,7 @@ fn escape_twice_lists_the_prompts_and_quit_is_a_word() {
     screen.send("\u{1b}");
     screen.wait_for("Press again to go back to an earlier prompt");
     screen.send("\u{1b}");
-    screen.wait_for("─ Prompts ─");
+    screen.wait_for("─ Go back to a prompt ─");
     screen.send("\r");
     screen.wait_for("Go back to this prompt");
     screen.wait_for("Files that were changed since then are not reverted");

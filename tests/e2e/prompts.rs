@@ -40,18 +40,18 @@ fn queued_prompts_are_edited_and_one_is_sent_now() {
     screen.send(ESC);
     screen.wait_for("Press again");
     screen.send(ESC);
-    screen.wait_for("─ Prompts ─");
+    screen.wait_for("─ Go back to a prompt ─");
     // The last row of the dialog.
     screen.wait_for("Enter select");
     let text = screen.text();
     // Only the columns of the dialog: the transcript behind it has the prompts, too.
-    let rows = text.lines().skip_while(|row| !row.contains("─ Prompts ─"));
+    let rows = text.lines().skip_while(|row| !row.contains("─ Go back to a prompt ─"));
     let list: Vec<&str> = rows.map(|row| row.split('│').nth(1).unwrap_or_default()).collect();
     let place = |prompt: &str| list.iter().position(|row| row.contains(prompt));
     assert!(place("second, better").is_some() && place("second, better") < place("first"), "{text}");
     assert!(place("first") < place("third"), "{text}");
     screen.send(ESC);
-    screen.wait_gone("─ Prompts ─");
+    screen.wait_gone("─ Go back to a prompt ─");
     screen.send(CTRL_Q);
     assert!(screen.wait_exit().success());
 }
