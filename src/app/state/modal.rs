@@ -3,15 +3,16 @@
 
 mod form;
 mod line;
+mod mention;
 mod sessions;
 
 pub use form::*;
 pub use line::*;
+pub use mention::*;
 pub use sessions::*;
 
 use crate::app::State;
 use crate::model::ArchiveRow;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -19,9 +20,8 @@ use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundFile, FoundPrompt,
-    FoundSymbol, Grant, GrantScope, ItemId, Location, MentionedSession, ProviderRequest, RequestId,
-    SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundPrompt, Grant, GrantScope,
+    ItemId, Location, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -497,32 +497,6 @@ pub struct UserView {
     pub is_browsing: bool,
     /// The previously active tab.
     pub former_tab: Option<SessionKey>,
-}
-
-/// A mention that is being typed, with the files, symbols and sessions that may match it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MentionList {
-    /// The session of the draft.
-    pub session: SessionKey,
-    /// Whether it is an argument of a slash command, without `@`.
-    pub is_argument: bool,
-    /// Whether a single match is inserted: the completion key was pressed, and nothing was typed since.
-    pub is_completing: bool,
-    /// The bytes of the draft from the `@` to the cursor.
-    pub range: Range<usize>,
-    /// The path as typed so far.
-    pub query: String,
-    pub found: Vec<FoundFile>,
-    /// The query that `found` answers.
-    pub found_for: String,
-    pub symbols: Vec<FoundSymbol>,
-    pub symbols_for: String,
-    /// Whether the folder has a tags file.
-    pub has_tags: bool,
-    /// The saved sessions of the folder, latest first.
-    pub sessions: Vec<MentionedSession>,
-    /// The paths that earlier prompts mention, latest first.
-    pub recent: Vec<String>,
 }
 
 /// The user's decision about files of a folder: its MCP servers, configuration or templates.
