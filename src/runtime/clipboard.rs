@@ -34,12 +34,11 @@ impl Loop {
     pub(super) fn quote_selection(&mut self, item: Option<CopyContent>, now: Instant) {
         let selected = ui::selected_text(&self.state, &mut self.view, &self.theme);
         let text = selected.or_else(|| item.map(|content| text_to_copy(content, now)));
-        let events = match text.filter(|text| !text.is_empty()) {
-            Some(text) => ui::quote(&text, &mut self.view),
-            None => {
-                let text = "Nothing to quote. Select text with the mouse, or an item while browsing.";
-                vec![Event::Message(text.to_owned())]
-            }
+        let events = if let Some(text) = text.filter(|text| !text.is_empty()) {
+            ui::quote(&text, &mut self.view)
+        } else {
+            let text = "Nothing to quote. Select text with the mouse, or an item while browsing.";
+            vec![Event::Message(text.to_owned())]
         };
         for event in events {
             self.apply(event, now);
