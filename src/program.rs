@@ -11,13 +11,19 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::LazyLock;
+use std::process::{Child, Command};
+use std::sync::{LazyLock, RwLock};
 
 use portable_pty::CommandBuilder;
 use rustix::process::Signal;
 
 use crate::model::is_refused_variable;
+
+/// Held shared while a process starts, and exclusively while parlor stops itself.
+///
+/// A child process that has not run its program yet is in parlor's process group. A stop signal to the group would stop it
+/// there, and parlor, which waits for it in `vfork`, would never stop: the shell would not get the terminal back.
+static STARTS: RwLock<()> = RwLock::new(());
 
 /// Variable with the process id of parlor, for agents and their child processes.
 pub const PARLOR_PID: &str = "PARLOR_PID";
@@ -240,6 +246,28 @@ impl Start {
     }
 }
 
+/// Starts a blocking process.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let _starting = STARTS.read();
+    command.spawn()
+}
+
+/// Starts an async process.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+pub fn spawn_task(command: &mut tokio::process::Command) -> std::io::Result<tokio::process::Child> {
+    let _starting = STARTS.read();
+    command.spawn()
+}
+
+/// Sends a stop signal (job control) to the process group of parlor, while no process is being started.
+#[cfg(unix)]
+pub fn stop_group() {
+    let _none_starts = STARTS.write();
+    // Like Ctrl+Z in a shell; agents have separate groups and continue.
+    let _ = rustix::process::kill_current_process_group(Signal::TSTP);
+}
+
 /// The `PATH` of programs if the user's has no absolute folder.
 const PLAIN_PATH: &str = "/usr/bin:/bin";
 
@@ -324,6 +352,60 @@ pub fn signal_name(number: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether this process is the child process of the test below.
+    const STOPS: &str = "PARLOR_TEST_STOPS";
+
+    /// The child process of the test below.
+    #[test]
+    fn child_that_stops_itself_while_it_starts_programs() {
+        if std::env::var_os(STOPS).is_none() {
+            assert!(std::env::args().len() > 0);
+            return;
+        }
+        for _ in 0..2 {
+            std::thread::spawn(|| {
+                let start = Start::find(StartedBy::Parlor, "true", None, &[]).unwrap();
+                loop {
+                    spawn(&mut start.command()).unwrap().wait().unwrap();
+                }
+            });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        stop_group();
+    }
+
+    #[test]
+    fn parlor_stops_while_it_starts_programs() {
+        use rustix::process::{Pid, WaitOptions, waitpid};
+        use std::os::unix::process::CommandExt as _;
+        let name = "program::tests::child_that_stops_itself_while_it_starts_programs";
+        for _ in 0..40 {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", name])
+                .env(STOPS, "1")
+                .stdout(std::process::Stdio::null())
+                .process_group(0)
+                .spawn()
+                .unwrap();
+            let pid = Pid::from_child(&child);
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            let has_stopped = loop {
+                let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
+                if let Some((_, status)) = waitpid(Some(pid), options).unwrap() {
+                    break status.stopped();
+                }
+                if std::time::Instant::now() > deadline {
+                    break false;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            };
+            // Programs that were started meanwhile end on their own.
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(has_stopped, "it neither stopped nor ended");
+        }
+    }
 
     #[test]
     fn signals_have_names() {

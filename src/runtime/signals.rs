@@ -97,8 +97,5 @@ const CONT: i32 = rustix::process::Signal::CONT.as_raw();
 /// Stops this process (job control), and returns when it is continued.
 pub fn suspend() {
     #[cfg(unix)]
-    {
-        // The whole group, like Ctrl+Z; agents have separate groups and continue.
-        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-    }
+    crate::program::stop_group();
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Stdio;
 use std::thread;
 
-use crate::program::{Start, StartedBy};
+use crate::program::{self, Start, StartedBy};
 
 /// Opens a URL with the first opener of the system that starts, and does not wait for it.
 pub fn open(url: &str) -> io::Result<()> {
@@ -14,7 +14,7 @@ pub fn open(url: &str) -> io::Result<()> {
         let started =
             Start::find(StartedBy::Parlor, &name, None, &[]).map_err(io::Error::from).and_then(|start| {
                 let mut command = start.args(opener.get_args()).command();
-                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+                program::spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))
             });
         match started {
             Ok(mut child) => {

@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 use crate::model::Location;
 use crate::private;
-use crate::program::{Start, StartedBy};
+use crate::program::{self, Start, StartedBy};
 
 /// Editors with their own window, for which parlor does not release the screen.
 const WINDOWED: &[&str] = &[
@@ -103,9 +103,10 @@ impl Launch {
             let start = start.args(arguments);
             if self.is_windowed {
                 let mut command = start.command();
-                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+                program::spawn(&mut command)?.wait()
             } else {
-                start.in_terminal().command().status()
+                program::spawn(&mut start.in_terminal().command())?.wait()
             }
         });
         match status {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::unix;
-use crate::program::{Start, StartedBy};
+use crate::program::{self, Start, StartedBy};
 
 const MAX_TIME: Duration = Duration::from_secs(2);
 
@@ -28,7 +28,7 @@ pub(super) fn read_start(start: &Start, max_time: Duration) -> io::Result<Vec<u8
     let program = start.command_line().next().unwrap_or_default().to_string_lossy().into_owned();
     let mut command = start.command();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
+    let mut child = program::spawn(&mut command)?;
     let group = unix::process_id(child.id());
     let stdout = child.stdout.take();
 
@@ -64,7 +64,7 @@ pub(super) fn read_start(start: &Start, max_time: Duration) -> io::Result<Vec<u8
 pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()> {
     let mut command = Start::find(StartedBy::Parlor, program, None, &[])?.args(args).command();
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
+    let mut child = program::spawn(&mut command)?;
     let stdin = child.stdin.take();
     let input = input.to_vec();
     // A separate thread, because a program may not read; its exit breaks the pipe.

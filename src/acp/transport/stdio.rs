@@ -29,7 +29,7 @@ use super::stderr::StderrTail;
 use super::{In, Link, LinkEnd, Setup, Sink, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
-use crate::program::{Start, StartedBy};
+use crate::program::{self, Start, StartedBy};
 
 /// Timeout between the end of stdout and the exit, in either order.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -110,7 +110,7 @@ impl Stdio {
 impl Transport for Stdio {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         let mut command = self.command().map_err(|reason| self.without_ssh(reason))?;
-        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();
         let group = Group::of(pid);
         let (Some(stdin), Some(stdout), Some(stderr)) =

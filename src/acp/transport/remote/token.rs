@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 use crate::model::TokenSource;
-use crate::program::{Start, StartedBy};
+use crate::program::{self, Start, StartedBy};
 
 /// Maximum token size in bytes.
 const MAX_BYTES: u64 = 64 << 10;
@@ -87,7 +87,8 @@ async fn from_program(parts: &[String]) -> Result<String, String> {
     let start = start.map_err(|refusal| failed(&format!("could not be started ({refusal})")))?;
     let mut command = start.args(args).task();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let mut child = command.spawn().map_err(|error| failed(&format!("could not be started ({error})")))?;
+    let spawned = program::spawn_task(&mut command);
+    let mut child = spawned.map_err(|error| failed(&format!("could not be started ({error})")))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let work = async {
         let read = |pipe| async move {
