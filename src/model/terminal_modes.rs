@@ -139,6 +139,18 @@ impl<'a> Sequence<'a> {
     }
 }
 
+/// Number of bytes of an incomplete character at the end, which vt100 would lose if the rest followed in another call.
+pub fn open_character(bytes: &[u8]) -> usize {
+    let Some(position) = bytes.iter().rev().take(3).position(|byte| byte & 0xc0 != 0x80) else { return 0 };
+    let length = match bytes.get(bytes.len() - 1 - position) {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => 1,
+    };
+    if length > position + 1 { position + 1 } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -26,6 +26,7 @@ mod backlog;
 mod last_lines;
 mod live;
 mod plain;
+mod responder;
 mod ring;
 mod shell;
 mod start;

@@ -13,7 +13,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::TerminalView;
-use crate::model::TerminalSize;
+use crate::model::{TerminalSize, open_character};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
@@ -288,18 +288,6 @@ pub fn lines_of(text: &str) -> (Vec<Line<'static>>, bool) {
     let mut screen = Screen::default();
     screen.feed(text.as_bytes(), false);
     (screen.tail(usize::MAX), screen.dropped_lines() > 0)
-}
-
-/// Number of bytes of an incomplete character at the end.
-fn open_character(bytes: &[u8]) -> usize {
-    let Some(position) = bytes.iter().rev().take(3).position(|byte| byte & 0xc0 != 0x80) else { return 0 };
-    let length = match bytes.get(bytes.len() - 1 - position) {
-        Some(0xc2..=0xdf) => 2,
-        Some(0xe0..=0xef) => 3,
-        Some(0xf0..=0xf4) => 4,
-        _ => 1,
-    };
-    if length > position + 1 { position + 1 } else { 0 }
 }
 
 /// A command's output as plain text, as on an endless screen.

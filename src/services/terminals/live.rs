@@ -18,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::Owner;
 use super::backlog::Backlog;
 use super::plain::Plain;
+use super::responder::Responder;
 use super::ring::Ring;
 use super::start::pty_size;
 use crate::model::{
@@ -67,6 +68,8 @@ impl std::fmt::Debug for Live {
 #[expect(clippy::struct_excessive_bools, reason = "set by several threads in any order")]
 struct State {
     modes: TerminalModes,
+    /// Set if the command can read its input.
+    responder: Option<Responder>,
     plain: Plain,
     /// The output for the agent.
     ring: Ring,
@@ -95,6 +98,7 @@ impl Live {
         let limit = limit_bytes.unwrap_or(DEFAULT_LIMIT_BYTES).min(MAX_LIMIT_BYTES);
         let state = State {
             modes: TerminalModes::default(),
+            responder: None,
             plain: Plain::default(),
             ring: Ring::new(usize::try_from(limit).unwrap_or(usize::MAX)),
             unreported: Vec::new(),
@@ -133,12 +137,18 @@ impl Live {
         });
         if started.is_ok() {
             *self.input.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+            let size = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).get_size().ok();
+            let size = size.map(|size| TerminalSize { rows: size.rows, cols: size.cols });
+            self.state().responder = size.and_then(Responder::new);
         }
     }
 
     /// Changes the size of the terminal, which the system reports to the command.
     pub(super) fn resize(&self, size: TerminalSize) {
         let _ = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).resize(pty_size(size));
+        if let Some(responder) = &mut self.state().responder {
+            responder.resize(size);
+        }
     }
 
     /// Types into the terminal. Returns false if the command reads no input, or is far behind.
@@ -159,6 +169,10 @@ impl Live {
                 if brackets { format!("\x1b[200~{text}\x1b[201~") } else { text }.into_bytes()
             }
         };
+        self.send(bytes)
+    }
+
+    fn send(&self, bytes: Vec<u8>) -> bool {
         let sender = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         sender.as_ref().is_some_and(|sender| sender.try_send(bytes).is_ok())
     }
@@ -203,6 +217,12 @@ impl Live {
 
     fn take_bytes(&self, bytes: &[u8]) {
         let mut state = self.state();
+        if let Some(responder) = &mut state.responder {
+            let responses = responder.read(bytes);
+            if !responses.is_empty() {
+                self.send(responses);
+            }
+        }
         {
             let State { modes, plain, ring, .. } = &mut *state;
             // A full-screen program leaves nothing to read.

@@ -262,3 +262,10 @@ fn a_terminal_is_resized_and_a_full_screen_program_leaves_no_text() {
     let (text, _, _) = shell.rig.read(&id).unwrap();
     assert!(text.contains("over") && !text.contains("hidden"), "{text}");
 }
+
+#[test]
+fn a_command_gets_the_responses_of_its_terminal() {
+    let mut shell = Shell::new(Path::new("/bin/sh"));
+    let line = "stty -icanon -echo; printf 'ab\\n  \\033[6n'; head -c 6 | tr '\\033' E; printf '\\033[c'; head -c 5 | tr '\\033' E";
+    assert_eq!(shell.say(line).trim(), "ab\n  E[2;3RE[?6c");
+}
