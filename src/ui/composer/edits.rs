@@ -30,26 +30,27 @@ impl Composer {
             _ => None,
         };
         let before = Text { text: self.text(), at: self.offset() };
-        let is_change = match action {
-            _ if let Some(motion) = motion => {
-                self.travel(motion, selects);
-                false
+        let is_change = if let Some(motion) = motion {
+            self.travel(motion, selects);
+            false
+        } else {
+            match action {
+                Action::DeleteBefore => self.erase(-1),
+                Action::DeleteAfter => self.erase(1),
+                Action::DeleteWordBefore => self.erase_word(CursorMove::WordBack),
+                Action::DeleteWordAfter => self.erase_word(CursorMove::WordForward),
+                Action::DeleteToLineStart => self.area.delete_line_by_head(),
+                Action::DeleteToLineEnd => self.area.delete_line_by_end(),
+                Action::Yank => self.yank(),
+                Action::YankPop => self.yank_pop(),
+                Action::Transpose => self.transpose(),
+                Action::UppercaseWord | Action::LowercaseWord | Action::CapitalizeWord => {
+                    self.change_case(action)
+                }
+                Action::Undo => return Some(self.undo(1, false)),
+                Action::Redo => return Some(self.undo(1, true)),
+                _ => return None,
             }
-            Action::DeleteBefore => self.erase(-1),
-            Action::DeleteAfter => self.erase(1),
-            Action::DeleteWordBefore => self.erase_word(CursorMove::WordBack),
-            Action::DeleteWordAfter => self.erase_word(CursorMove::WordForward),
-            Action::DeleteToLineStart => self.area.delete_line_by_head(),
-            Action::DeleteToLineEnd => self.area.delete_line_by_end(),
-            Action::Yank => self.yank(),
-            Action::YankPop => self.yank_pop(),
-            Action::Transpose => self.transpose(),
-            Action::UppercaseWord | Action::LowercaseWord | Action::CapitalizeWord => {
-                self.change_case(action)
-            }
-            Action::Undo => return Some(self.undo(1, false)),
-            Action::Redo => return Some(self.undo(1, true)),
-            _ => return None,
         };
         self.note_kill(action, &before);
         self.forget();
