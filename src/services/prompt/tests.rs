@@ -288,8 +288,7 @@ fn pipes_and_devices_are_not_read() {
     let rig = Rig::new();
     rig.write("a", "");
     let pipe = rig.folder.path().join("w/pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
-        .unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert_eq!(rig.prepare("@pipe @/dev/zero", ALL).blocks, []);
 }
 
