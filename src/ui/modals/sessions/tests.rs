@@ -93,7 +93,13 @@ fn preview_shows_the_end_of_the_selected_session() {
     let event = |text: &str| RecordedEvent {
         at_ms: 0,
         turn: 1,
-        record: Record::Prompt { text: text.into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+        record: Record::Prompt {
+            text: text.into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None,
+        },
     };
     let kept = RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
     let mut session = Session::new(SessionKey(77), SessionWorkspace::default());
