@@ -238,6 +238,18 @@ fn rows_are_grouped_by_day_and_show_the_last_reply() {
 }
 
 #[test]
+fn the_last_reply_is_shown_without_markup() {
+    let mut stage = stage(1);
+    let state = stage.state.clone();
+    let list = dialog(&mut stage);
+    "# Done\nRun `make` and **not** _ninja_".clone_into(&mut Arc::make_mut(&mut list.kept[0]).last_reply);
+    list.scope = Scope::All;
+    list.join(&state);
+    let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
+    assert!(drawn.contains("Done Run make and not ninja"), "{drawn}");
+}
+
+#[test]
 fn matches_are_shown_with_their_context() {
     let mut stage = stage(1);
     let hit = ArchiveHit {
