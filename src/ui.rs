@@ -243,12 +243,18 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let is_typing = dialogs::is_beside_draft(state);
     let most = if is_typing { panes.rule.y.saturating_sub(below.y) } else { below.height };
     let below = Rect { height: most, ..below };
-    let of_dialog = match request {
-        Some(request) => {
-            request.draw(&ctx, view, buf);
-            None
+    let of_dialog = if let Some(request) = request {
+        request.draw(&ctx, view, buf);
+        None
+    } else {
+        let cursor = modals::draw(&ctx, view, below, buf);
+        // A notice stays visible above a dialog that covers the status line, unless that row is being edited.
+        let is_edited = cursor.is_some_and(|cursor| panes.status.contains(cursor));
+        if is_free && state.flash.is_some() && !is_edited {
+            buf.blank(panes.status, ctx.style(Role::Text));
+            status::draw(&ctx, panes.status, buf, &mut view.hits);
         }
-        None => modals::draw(&ctx, view, below, buf),
+        cursor
     };
     if is_free {
         cursor = of_dialog;
