@@ -454,7 +454,7 @@ fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let queue_rows = if has_side || is_full { 0 } else { queue::rows(ctx.session, area.height) };
     let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
-    take(u16::from(is_airy && plan_rows > 0));
+    take(u16::from(is_airy && plan_rows + queue_rows > 0));
     let search = search::is_there(ctx).then(|| take(1));
     let top = area.y + head_rows + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };
