@@ -27,6 +27,7 @@ fn events(count: usize) -> Vec<RecordedEvent> {
                     is_again: false,
                     blocks: Vec::new(),
                     pasted: Vec::new(),
+                    typed: None,
                 },
                 19 => Record::TurnEnded(TurnOutcome::Stopped {
                     reason: StopReason::EndTurn,
@@ -135,6 +136,7 @@ fn searching(c: &mut Criterion) {
         is_again: false,
         blocks: Vec::new(),
         pasted: Vec::new(),
+        typed: None,
     };
     store.import(&row("rare"), &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     let search = |text: &str| Search { text: text.to_owned(), limit: 50, ..Search::default() };
@@ -163,7 +165,8 @@ fn searching_prompts(c: &mut Criterion) {
             let count = if n == 0 { 400 } else { 8 + number % 30 };
             let text: Vec<&str> = (0..count).map(|at| words[(number * 7 + at * at) % words.len()]).collect();
             let text = format!("{} number {number}", text.join(" "));
-            let record = Record::Prompt { text, is_again: false, blocks: Vec::new(), pasted: Vec::new() };
+            let record =
+                Record::Prompt { text, is_again: false, blocks: Vec::new(), pasted: Vec::new(), typed: None };
             RecordedEvent { at_ms: i64::try_from(number).unwrap(), turn: u32::try_from(n).unwrap(), record }
         });
         store.import(&row(&format!("s{session}")), &prompts.collect::<Vec<_>>()).unwrap();

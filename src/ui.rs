@@ -50,7 +50,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{DiffLayout, DiffRoom, Event, Screen, Session, SessionPhase, State};
+use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
 use crate::model::{Action, ItemId};
 
 use frame_context::{FrameContext, Marks};
@@ -180,7 +180,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
         until: std::cell::Cell::new(None),
-        diff_cols: std::cell::Cell::new(0),
+        diff_room: std::cell::Cell::new(DiffRoom::OneColumn),
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         view.hits.clear();
@@ -193,7 +193,9 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         view.side.follow(state, session.key);
     }
     let mut panes = arrange(&ctx, view, area);
-    ctx.diff_cols.set(panes.transcript.width.saturating_sub(DIFF_MARGIN));
+    let diff_cols = panes.transcript.width.saturating_sub(DIFF_MARGIN);
+    let fits = |wish| diff::Layout::choose(wish, diff_cols) == diff::Layout::SideBySide;
+    ctx.diff_room.set(DiffRoom::of(fits));
     let request = modals::AnchoredRequest::new(&ctx, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
@@ -241,12 +243,18 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let is_typing = dialogs::is_beside_draft(state);
     let most = if is_typing { panes.rule.y.saturating_sub(below.y) } else { below.height };
     let below = Rect { height: most, ..below };
-    let of_dialog = match request {
-        Some(request) => {
-            request.draw(&ctx, view, buf);
-            None
+    let of_dialog = if let Some(request) = request {
+        request.draw(&ctx, view, buf);
+        None
+    } else {
+        let cursor = modals::draw(&ctx, view, below, buf);
+        // A notice stays visible above a dialog that covers the status line, unless that row is being edited.
+        let is_edited = cursor.is_some_and(|cursor| panes.status.contains(cursor));
+        if is_free && state.flash.is_some() && !is_edited {
+            buf.blank(panes.status, ctx.style(Role::Text));
+            status::draw(&ctx, panes.status, buf, &mut view.hits);
         }
-        None => modals::draw(&ctx, view, below, buf),
+        cursor
     };
     if is_free {
         cursor = of_dialog;
@@ -268,18 +276,11 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
 
 /// What the frame had room for.
 fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
-    let cols = ctx.diff_cols.get();
-    let fits = |layout| diff::Layout::choose(layout, cols) == diff::Layout::SideBySide;
-    let diffs = match () {
-        () if fits(DiffLayout::Auto) => DiffRoom::Wide,
-        () if fits(DiffLayout::SideBySide) => DiffRoom::Narrow,
-        () => DiffRoom::OneColumn,
-    };
     let has_side_steps = panes.side.is_some() && side::has_steps(ctx);
     let fits_plan = panes.side.is_some() || rows >= plan::LEAST_ROWS;
     let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
     Screen {
-        diffs,
+        diffs: ctx.diff_room.get(),
         output_cols,
         terminal: terminal_panel::size(panes),
         fits_plan,
@@ -453,7 +454,7 @@ fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let queue_rows = if has_side || is_full { 0 } else { queue::rows(ctx.session, area.height) };
     let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
-    take(u16::from(is_airy && plan_rows > 0));
+    take(u16::from(is_airy && plan_rows + queue_rows > 0));
     let search = search::is_there(ctx).then(|| take(1));
     let top = area.y + head_rows + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };

@@ -157,7 +157,7 @@ fn permission() {
 #[test]
 fn side_by_side() {
     let stage = Stage::new();
-    let mut screen = fixed(&stage, (20, 164));
+    let mut screen = fixed(&stage, (20, 176));
     screen.send(ALL_CHANGES);
     screen.wait_for("s unified");
     check("side-by-side", "parlor: all changes of a session, old and new beside each other", &mut screen);

@@ -471,7 +471,7 @@ pub enum MouseOwner {
 /// The layout of diffs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiffLayout {
-    /// By width: side by side from 120 columns on.
+    /// Side by side from 120 columns on, if that suits the diff.
     #[default]
     Auto,
     /// Side by side wherever two columns fit.
@@ -503,6 +503,17 @@ pub enum DiffRoom {
     Narrow,
     /// Two columns fit well.
     Wide,
+}
+
+impl DiffRoom {
+    /// The room for diffs, by whether they are side by side with a layout.
+    pub fn of(is_side_by_side: impl Fn(DiffLayout) -> bool) -> Self {
+        match () {
+            () if is_side_by_side(DiffLayout::Auto) => Self::Wide,
+            () if is_side_by_side(DiffLayout::SideBySide) => Self::Narrow,
+            () => Self::OneColumn,
+        }
+    }
 }
 
 /// The next numbers of ids.

@@ -31,6 +31,9 @@ pub enum Record {
         /// The bytes of the text that were pasted and are shown folded, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pasted: Vec<Range<usize>>,
+        /// The prompt as it was typed, if that is not its text: it called a template, or has pasted texts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        typed: Option<String>,
     },
     /// A session update of the agent.
     Update(SessionUpdate),

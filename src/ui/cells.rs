@@ -28,7 +28,7 @@ mod turn_end;
 pub(crate) mod unlisted_input;
 
 pub(crate) use body::{ToolBody, diffs_of};
-pub(crate) use file_status::diff_head;
+pub(crate) use file_status::{counts_line, diff_head};
 pub(crate) use tool::{comparing, indent, is_asked_first, is_groupable, title};
 
 /// Maximum number of lines of raw JSON that are shown.

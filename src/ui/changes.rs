@@ -12,15 +12,15 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::shown_files;
 use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
-use crate::app::{ChangesDialog, State};
+use crate::app::{ChangesDialog, DiffLayout, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
 
-use super::cells::{comparing, diff_head};
+use super::cells::{comparing, counts_line, diff_head};
 use super::diff::cache::{self, Diffs, Placed, Shown};
-use super::diff::{Diff, FileStatus, Layout, Pages};
+use super::diff::{Diff, FileStatus, Pages};
 use super::frame_context::{FrameContext, counted, line_width};
 use super::highlight;
 use super::modals;
@@ -58,7 +58,7 @@ pub(super) struct ChangesView {
 /// The line layout of the shown diffs.
 struct Laid {
     of: Diffs,
-    layout: Layout,
+    wish: DiffLayout,
     cols: u16,
     wraps: bool,
     theme: String,
@@ -141,21 +141,25 @@ impl ChangesView {
     }
 
     /// The diffs laid out for a width; reuses the previous layout if it is still valid.
-    fn lay(&mut self, diffs: &Diffs, layout: Layout, look: &RenderContext<'_>, cols: u16) -> Laid {
+    fn lay(&mut self, diffs: &Diffs, look: &RenderContext<'_>, cols: u16) -> Laid {
+        let wish = look.diff_layout;
         let epoch = highlight::epoch();
         let known = self
             .laid
             .take()
             .filter(|laid| Diffs::ptr_eq(&laid.of, diffs))
-            .filter(|laid| (laid.layout, laid.cols, laid.wraps) == (layout, cols, look.wraps));
+            .filter(|laid| (laid.wish, laid.cols, laid.wraps) == (wish, cols, look.wraps));
         let mut laid = known.unwrap_or_else(|| Laid {
             of: Diffs::clone(diffs),
-            layout,
+            wish,
             cols,
             wraps: look.wraps,
             theme: look.theme.name.clone(),
             epoch,
-            pages: diffs.iter().map(|diff| Pages::of(diff, layout, cols, look.wraps)).collect(),
+            pages: diffs
+                .iter()
+                .map(|diff| Pages::of(diff, diff.layout(wish, cols), cols, look.wraps))
+                .collect(),
             at: None,
         });
         if laid.epoch != epoch || laid.theme != look.theme.name {
@@ -212,10 +216,12 @@ pub(super) fn draw(
             buf.put_line(right.x + 1, y, line, right.width.saturating_sub(2));
         }
     }
+    let diffs = file.and_then(|file| page.diffs.get(&file.path)).map_or(&[][..], |diffs| diffs);
+    let layout_hint = modals::other_layout(ctx, right.width.saturating_sub(3), diffs);
     page.jump = 0;
     page.files = files;
     view.changes = page;
-    draw_foot(ctx, dialog, right.width.saturating_sub(3), area, buf)
+    draw_foot(ctx, dialog, layout_hint, area, buf)
 }
 
 /// Computes the diffs of listed files: up to a limit immediately, the others one at a time.
@@ -246,19 +252,6 @@ fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
     Some(diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed)))
 }
 
-/// Formats `  +12 −3`.
-pub(super) fn counts_line(ctx: &FrameContext, counts: (usize, usize)) -> Line<'static> {
-    let mut line = Line::default();
-    if counts.0 > 0 {
-        line.push_span(ctx.span(Role::Success, format!("  +{}", counts.0)));
-    }
-    if counts.1 > 0 {
-        let lead = if counts.0 > 0 { " " } else { "  " };
-        line.push_span(ctx.span(Role::Error, format!("{lead}{}{}", ctx.look.glyphs.minus, counts.1)));
-    }
-    line
-}
-
 /// The title with the counts; without a file list, also the name of the shown file.
 fn draw_head(
     ctx: &FrameContext,
@@ -282,7 +275,7 @@ fn draw_head(
             None => files,
         };
         right.push_span(ctx.span(Role::TextDim, text));
-        right.spans.extend(counts_line(ctx, sum).spans);
+        right.spans.extend(counts_line(sum, &ctx.look).spans);
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
@@ -311,7 +304,7 @@ fn draw_list(
     let skip = selected.saturating_sub(rows / 2).min(files.len().saturating_sub(rows));
     for ((position, file), y) in files.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
         let is_selected = position == selected;
-        let counts = counts(page, file).map(|counts| counts_line(ctx, counts)).unwrap_or_default();
+        let counts = counts(page, file).map(|counts| counts_line(counts, &ctx.look)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
         let room = cols.saturating_sub(line_width(&counts));
         let name = text::truncate_path(&ctx.look.path(&file.path), room);
@@ -351,7 +344,7 @@ impl Laid {
         let mut out = Vec::new();
         for (index, (diff, pages)) in self.of.iter().zip(&self.pages).enumerate() {
             begin += usize::from(has_head(&self.of, index));
-            out.extend(diff.hunks(self.layout).into_iter().map(|row| begin + pages.line_of(row)));
+            out.extend(diff.hunks(pages.layout()).into_iter().map(|row| begin + pages.line_of(row)));
             begin += pages.len();
         }
         out
@@ -403,14 +396,13 @@ fn draw_file(
     buf: &mut Canvas,
 ) {
     let cols = area.width.saturating_sub(3);
-    let layout = Layout::choose(ctx.look.diff_layout, cols);
     let Some(diffs) = page.compare(file, true) else {
         let note = comparing(&ctx.look);
         buf.put_line(area.x + 1, area.y, &note, cols);
         return;
     };
     let look = RenderContext { wraps: view.wraps, ..ctx.look };
-    let mut laid = page.lay(&diffs, layout, &look, cols);
+    let mut laid = page.lay(&diffs, &look, cols);
     let height = usize::from(area.height);
     let all = laid.len();
     let scroll = &mut view.dialog.scroll;
@@ -461,7 +453,7 @@ fn jumped(hunks: &[usize], at: Option<usize>, top: usize, steps: i32) -> Option<
 fn draw_foot(
     ctx: &FrameContext,
     dialog: &ChangesDialog,
-    file_cols: u16,
+    layout_hint: &str,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
@@ -487,7 +479,7 @@ fn draw_foot(
         hint(Action::NextField, "next file"),
         hint(Action::Filter, "filter"),
         hint(Action::ToggleContext, if dialog.shows_context { "hunks only" } else { "all lines" }),
-        hint(Action::ToggleDiffLayout, modals::other_layout(ctx, file_cols)),
+        hint(Action::ToggleDiffLayout, layout_hint),
         hint(Action::Accept, "open editor"),
     ];
     draw_hints(ctx, &hints, room, area, buf);

@@ -442,8 +442,10 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
         let label = text::truncate(&format!("{sign}{}", text::one_line(&offer.name)), labels);
         let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
         let room = usize::from(area.width).saturating_sub(labels + 6);
-        let hint = offer.hint.as_deref().map(|hint| format!("{hint}  ")).unwrap_or_default();
-        let detail = text::truncate(&text::one_line(&format!("{hint}{}", offer.description)), room);
+        let about = [Some(offer.description.as_str()), offer.hint.as_deref()];
+        let about: Vec<&str> = about.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        let about = about.join(&format!(" {} ", ctx.look.glyphs.dot));
+        let detail = text::truncate(&text::one_line(&about), room);
         let dim = if is_selected { style } else { ctx.style(Role::TextDim) };
         let count = format!("{} of {} ", index + 1, offered.len());
         let line = Line::from(vec![

@@ -58,6 +58,8 @@ pub struct Diff {
     rows: Vec<Row>,
     /// Pairs of rows for the side-by-side layout.
     sides: Vec<Side>,
+    /// The width that nine tenths of the rows fit, without line numbers.
+    usual_cols: usize,
 }
 
 /// What happens to a file.
@@ -225,6 +227,7 @@ impl Diff {
             new,
             rows: Vec::new(),
             sides: Vec::new(),
+            usual_cols: 0,
         }
     }
 
@@ -303,6 +306,11 @@ impl Diff {
         }
         self.rows.shrink_to_fit();
         self.sides.shrink_to_fit();
+        let mut widths: Vec<usize> = self.rows.iter().map(|row| self.width(row)).collect();
+        if let Some(last) = widths.len().checked_sub(1) {
+            let usual = last - widths.len() / 10;
+            self.usual_cols = *widths.select_nth_unstable(usual).1;
+        }
     }
 
     /// Aligns removed rows with added ones.

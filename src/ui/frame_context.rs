@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ratatui::style::Style;
 
 use crate::app::state::tab;
-use crate::app::{Session, State};
+use crate::app::{DiffRoom, Session, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
 use crate::ui::text::{Line, Span};
@@ -37,7 +37,7 @@ pub(super) struct FrameContext<'a> {
     /// When the first of the times that were drawn changes; `None`: none was.
     pub until: Cell<Option<Instant>>,
     /// The width of the diffs on top.
-    pub diff_cols: Cell<u16>,
+    pub diff_room: Cell<DiffRoom>,
 }
 
 /// Symbols outside of the transcript, each one cell wide.
@@ -194,7 +194,7 @@ impl<'a> FrameContext<'a> {
             session,
             look: RenderContext { folder: &session.workspace.cwd, ..self.look },
             until: self.until.clone(),
-            diff_cols: self.diff_cols.clone(),
+            diff_room: self.diff_room.clone(),
             ..*self
         }
     }

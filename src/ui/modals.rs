@@ -27,13 +27,13 @@ use std::time::Instant;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{LineInput, Modal, OpenRequestKind, PickerKind, Session, State};
+use crate::app::{DiffRoom, LineInput, Modal, OpenRequestKind, PickerKind, Session, State};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
 
 use super::changes;
-use super::diff::Layout;
+use super::diff::{Diff, Layout};
 use super::frame_context::FrameContext;
 use super::log;
 use super::text;
@@ -143,13 +143,15 @@ fn asked_session(state: &State) -> Option<&Session> {
     state.sessions.get(key)
 }
 
-/// The effect of the layout key on diffs of this width.
-pub(super) fn other_layout(ctx: &FrameContext, cols: u16) -> &'static str {
-    ctx.diff_cols.set(cols);
-    match Layout::choose(ctx.look.diff_layout, cols) {
-        Layout::Unified => "side by side",
-        Layout::SideBySide => "unified",
-    }
+/// The effect of the layout key on these diffs.
+pub(super) fn other_layout(ctx: &FrameContext, cols: u16, diffs: &[Diff]) -> &'static str {
+    let has = |wish| match diffs {
+        // They are being computed.
+        [] => Layout::choose(wish, cols) == Layout::SideBySide,
+        diffs => diffs.iter().any(|diff| diff.layout(wish, cols) == Layout::SideBySide),
+    };
+    ctx.diff_room.set(DiffRoom::of(has));
+    if has(ctx.look.diff_layout) { "unified" } else { "side by side" }
 }
 
 /// `1 of 3` if more requests are open; for a request of another tab, the tab.

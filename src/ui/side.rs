@@ -8,7 +8,8 @@ use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::changes::{ChangesView, counts_line};
+use super::cells::counts_line;
+use super::changes::ChangesView;
 use super::frame_context::{FrameContext, counted, line_width};
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -92,7 +93,7 @@ fn files(ctx: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section
     let mut lines =
         vec![Line::from(ctx.span(Role::TextDim, counted(count, "file changed", "files changed")))];
     for (path, counts) in changes.files().take(FILES_MAX) {
-        let counts = counts.map(|counts| counts_line(ctx, counts)).unwrap_or_default();
+        let counts = counts.map(|counts| counts_line(counts, &ctx.look)).unwrap_or_default();
         let room = usize::from(cols).saturating_sub(line_width(&counts));
         let name = text::truncate_path(&ctx.look.path(path), room);
         let fill = " ".repeat(room.saturating_sub(text::width(&name)));

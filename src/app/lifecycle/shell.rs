@@ -172,7 +172,12 @@ pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, fx: &mut 
         fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
     }
     if session.shell.typing.as_ref() == Some(id) {
-        fx.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
+        if session.shell.returns_keys {
+            // A full-screen program has no line of input that could be incomplete.
+            session.shell.typing = None;
+        } else {
+            fx.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
+        }
     }
 }
 

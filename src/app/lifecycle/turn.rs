@@ -281,7 +281,8 @@ fn begin_prepared(
     paging::on_pushed(session, next);
     let PreparedPrompt { text: sent, blocks, pasted, .. } = prepared;
     let message = play::user_message(&sent, &blocks, pasted.clone(), now);
-    record::note(session, Record::Prompt { text: sent, is_again: !shows_item, blocks, pasted });
+    let typed = (text != sent).then(|| text.clone());
+    record::note(session, Record::Prompt { text: sent, is_again: !shows_item, blocks, pasted, typed });
     if shows_item {
         session.transcript.push(session.turn_count, message);
     }

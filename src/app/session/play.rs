@@ -114,7 +114,7 @@ pub(in crate::app) fn count_turn(session: &mut Session, turn: u32, record: &Reco
 
 pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant) {
     match record {
-        Record::Prompt { text, is_again, blocks, pasted } => {
+        Record::Prompt { text, is_again, blocks, pasted, .. } => {
             turns::next_turn(session, now);
             if !is_again {
                 session.transcript.push(session.turn_count, user_message(&text, &blocks, pasted, now));

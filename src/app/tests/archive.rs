@@ -9,7 +9,13 @@ fn prompt(text: &str, turn: u32) -> RecordedEvent {
     RecordedEvent {
         at_ms: 0,
         turn,
-        record: Record::Prompt { text: text.into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+        record: Record::Prompt {
+            text: text.into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None,
+        },
     }
 }
 

@@ -100,6 +100,7 @@ fn the_record_restores_the_folded_text() {
         is_again: false,
         blocks: Vec::new(),
         pasted: ranges(&[(4, 17)]),
+        typed: Some(format!("see {}.", pasted().label())),
     };
     assert_eq!(record, expected);
     let mut restored = Session::new(KEY, SessionWorkspace::default());

@@ -279,8 +279,13 @@ fn a_handover_is_recorded_until_it_was_sent() {
         session.resume.handover().cloned()
     };
     let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
-    let prompt =
-        || Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() };
+    let prompt = || Record::Prompt {
+        text: "go".into(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+        typed: None,
+    };
     let ended =
         |reason| Record::TurnEnded(TurnOutcome::Stopped { reason, usage: None, took_ms: 1, cost: None });
     let failed = || {

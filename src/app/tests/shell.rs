@@ -413,6 +413,20 @@ fn a_full_screen_program_that_was_just_started_gets_the_keys_until_it_ends() {
 }
 
 #[test]
+fn the_end_of_a_full_screen_program_returns_the_keys_at_once() {
+    let mut app = TestApp::talked();
+    run(&mut app, "!vim");
+    let id = started(&mut app, 1, "vim");
+    app.wait(1);
+    wrote(&mut app, &id, "\x1b[?1049h\x1b[Htext");
+    assert_eq!(app.session().typing(), Some(&id));
+    wrote(&mut app, &id, "\x1b[?1049l");
+    assert_eq!(app.session().typing(), Some(&id), "git starts an editor more than once");
+    ended(&mut app, &id, 0);
+    assert_eq!(app.session().typing(), None);
+}
+
+#[test]
 fn a_program_of_an_agent_does_not_take_the_keys() {
     let mut app = TestApp::running();
     app.state.setup.policy.command_input = true;

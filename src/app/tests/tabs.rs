@@ -376,6 +376,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
             is_again: false,
             blocks: Vec::new(),
             pasted: Vec::new(),
+            typed: None,
         };
         let events = vec![RecordedEvent { at_ms: 0, turn: 1, record }];
         Box::new(RecordedSession { head, events, ..RecordedSession::default() })

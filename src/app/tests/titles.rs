@@ -27,6 +27,7 @@ fn kept(owes_title: bool) -> RecordedSession {
                 is_again: false,
                 blocks: Vec::new(),
                 pasted: Vec::new(),
+                typed: None,
             },
         }],
         end_seq: 1,

@@ -378,7 +378,13 @@ fn the_summary_of_a_turn_is_restored_from_its_records() {
     for outcome in outcomes {
         let mut session = Session::new(KEY, SessionWorkspace::default());
         let records = [
-            Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+            Record::Prompt {
+                text: "go".into(),
+                is_again: false,
+                blocks: Vec::new(),
+                pasted: Vec::new(),
+                typed: None,
+            },
             Record::Update(says("ok")),
             Record::TurnEnded(outcome),
         ];

@@ -13,8 +13,13 @@ fn store_with_session(root: &Path, folder: &Path) -> Store {
         folder_mark: folder_relocation::mark(folder),
         ..SessionRow::default()
     };
-    let record =
-        Record::Prompt { text: "hello".to_owned(), is_again: false, blocks: Vec::new(), pasted: Vec::new() };
+    let record = Record::Prompt {
+        text: "hello".to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+        typed: None,
+    };
     store.import(&row, &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     store
 }
@@ -52,8 +57,13 @@ fn an_imported_session_names_no_program_and_no_folder() {
         roots: vec!["/".into()],
         ..SessionRow::default()
     };
-    let record =
-        Record::Prompt { text: "hello".to_owned(), is_again: false, blocks: Vec::new(), pasted: Vec::new() };
+    let record = Record::Prompt {
+        text: "hello".to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+        typed: None,
+    };
     store.import(&row, &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     // Outside of the folder that the file names, the user chooses first.
     let found = find(&store, &ResumeRequest::Id("k1".to_owned()), &root).unwrap().unwrap();

@@ -85,7 +85,7 @@ macro_rules! actions {
 }
 
 actions! {
-    Submit, "submit", HIDDEN, "Send (queues while a turn is running)", "";
+    Submit, "submit", HIDDEN, "Send, or queue during a turn", "";
     NewLine, "new-line", HIDDEN, "Insert line break", "";
     Complete, "complete", HIDDEN, "Accept completion", "";
     EditDraft, "edit-draft", PROMPT, "Edit prompt in editor", "external vim emacs visual compose";
@@ -95,8 +95,8 @@ actions! {
     OpenAttachment, "open-attachment", PROMPT, "Open attachment", "pasted text image chip expand view";
     HistoryPrevious, "history-previous", HIDDEN, "Line up, then previous prompt", "";
     HistoryNext, "history-next", HIDDEN, "Line down, then next prompt", "";
-    Escape, "escape", HIDDEN, "Close dialog, reject request or cancel turn", "";
-    ClearOrQuit, "clear-or-quit", HIDDEN, "Clear prompt or cancel turn; press twice to quit", "";
+    Escape, "escape", HIDDEN, "Close, reject or cancel turn", "";
+    ClearOrQuit, "clear-or-quit", HIDDEN, "Clear or cancel; twice to quit", "";
 
     CursorLeft, "cursor-left", HIDDEN, "Character left", "";
     CursorRight, "cursor-right", HIDDEN, "Character right", "";
@@ -115,7 +115,7 @@ actions! {
     DeleteToLineStart, "delete-to-line-start", HIDDEN, "Delete to start of line", "";
     DeleteToLineEnd, "delete-to-line-end", HIDDEN, "Delete to end of line", "";
     Yank, "yank", HIDDEN, "Insert deleted text", "";
-    YankPop, "yank-pop", HIDDEN, "Insert earlier deleted text instead", "";
+    YankPop, "yank-pop", HIDDEN, "Insert text deleted earlier", "";
     Transpose, "transpose", HIDDEN, "Swap characters", "";
     UppercaseWord, "uppercase-word", HIDDEN, "Word to upper case", "";
     LowercaseWord, "lowercase-word", HIDDEN, "Word to lower case", "";
@@ -135,7 +135,7 @@ actions! {
     NextHit, "next-hit", HIDDEN, "Next match", "";
     PreviousHit, "previous-hit", HIDDEN, "Previous match", "";
     ToggleRegex, "toggle-regex", HIDDEN, "Toggle regular expression", "";
-    OpenOutline, "open-outline", TRANSCRIPT, "Go to prompt, edit, command or failure", "outline contents jump navigate timeline prompts";
+    OpenOutline, "open-outline", TRANSCRIPT, "Go to prompt, edit or failure", "outline contents jump navigate timeline prompts";
     OpenFilter, "open-filter", TRANSCRIPT, "Filter transcript by type", "only hide show";
     OpenPlaces, "open-places", TRANSCRIPT, "Open a mentioned file or link", "links urls files paths open";
     PreviousPrompt, "previous-prompt", TRANSCRIPT, "Previous prompt", "jump back message";
@@ -153,13 +153,13 @@ actions! {
     TogglePlan, "toggle-plan", TRANSCRIPT, "Toggle plan", "todo todos tasks checklist";
     OpenChanges, "open-changes", TRANSCRIPT, "Show diff of session changes", "review git edits files modified";
     OpenGap, "open-gap", HIDDEN, "Expand one gap in diff", "";
-    ToggleContext, "toggle-context", TRANSCRIPT, "Toggle all unchanged lines in diff", "unchanged expand gap";
-    InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output of tool call", "raw json inspect details";
+    ToggleContext, "toggle-context", TRANSCRIPT, "Toggle unchanged lines in diff", "unchanged expand gap";
+    InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output", "raw json inspect details";
     OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";
-    ToggleWrap, "toggle-wrap", TRANSCRIPT, "Toggle line wrap in diffs and code", "word long lines truncate overflow";
-    TypeIntoTerminal, "type-into-terminal", PROMPT, "Type into terminal, or return to prompt", "stdin input keys answer password interactive";
-    KillCommand, "kill-command", PROMPT, "Stop tool call, command or subagent", "kill terminate abort cancel";
+    ToggleWrap, "toggle-wrap", TRANSCRIPT, "Toggle line wrap of code", "word long lines truncate overflow";
+    TypeIntoTerminal, "type-into-terminal", PROMPT, "Type into terminal, or return", "stdin input keys answer password interactive";
+    KillCommand, "kill-command", PROMPT, "Stop call, command or subagent", "kill terminate abort cancel";
 
     OpenCopy, "open-copy", COPY, "Copy…", "clipboard yank";
     CopyItem, "copy-item", COPY, "Copy selected item or last reply", "clipboard yank message";
@@ -183,19 +183,19 @@ actions! {
     OpenOptions, "open-options", AGENT, "Change agent options", "settings config configuration preferences effort reasoning";
     OpenAgents, "open-agents", AGENT, "Select agent", "switch change start claude codex gemini opencode";
     OpenSessions, "open-sessions", SESSION, "Show sessions", "resume continue history list open load conversations";
-    ContinueLast, "continue-last", SESSION, "Resume last session in this folder", "continue restore reopen previous";
+    ContinueLast, "continue-last", SESSION, "Resume last session here", "continue restore reopen previous";
     SearchSessions, "search-sessions", SESSION, "Search all sessions", "find grep conversations";
     NewSession, "new-session", SESSION, "New session with this agent", "clear reset start over fresh";
     ForkSession, "fork-session", SESSION, "Fork session", "branch duplicate";
     RenameSession, "rename-session", SESSION, "Rename session", "title name";
     ExportSession, "export-session", SESSION, "Export session", "save markdown share download dump";
-    HandOver, "hand-over", SESSION, "Hand over conversation to another agent", "transfer switch move handoff";
+    HandOver, "hand-over", SESSION, "Hand over to another agent", "transfer switch move handoff";
     LoadEarlier, "load-earlier", SESSION, "Load earlier part of session", "more older";
     LoadLater, "load-later", SESSION, "Load later part of session", "more newer";
     ArchiveSession, "archive-session", SESSION, "Archive or unarchive session", "hide restore";
     OpenProviders, "open-providers", AGENT, "Configure providers", "api key endpoint base url";
     CloseSession, "close-session", SESSION, "Close session and tab", "end";
-    SendNow, "send-now", PROMPT, "Send now (cancels the running turn)", "interrupt immediately skip";
+    SendNow, "send-now", PROMPT, "Cancel the turn and send now", "interrupt immediately skip";
     Steer, "steer", PROMPT, "Send into the running turn", "inject interject queue amend";
     Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "undo rewind checkpoint fork edit resend restore";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";

@@ -101,7 +101,8 @@ impl PromptIndex {
         let labelled = labelled_prompts(conn)?;
         let mut bytes = 0;
         let mut query = conn.prepare_cached(
-            "SELECT text, at, session, seq FROM docs
+            "SELECT text, at, session, seq, (SELECT body FROM events WHERE events.session = docs.session
+                    AND events.seq = docs.seq AND instr(body, '\"typed\":') > 0) FROM docs
                 WHERE kind = 'prompt' AND NOT EXISTS (SELECT 1 FROM events
                     WHERE events.session = docs.session AND events.seq = docs.seq AND events.kind = 'answered')
                 ORDER BY at DESC",
@@ -112,9 +113,14 @@ impl PromptIndex {
         {
             let (session, seq): (i64, i64) = (row.get(2)?, row.get(3)?);
             let Some(folder) = all.sessions.get(&session).map(|it| Arc::clone(&it.folder)) else { continue };
-            let text = whole_text(conn, row.get(0)?, session, seq)?;
-            let text =
-                if labelled.is_empty() { text } else { as_typed(conn, text, session, seq, &labelled)? };
+            let body: Option<String> = row.get(4)?;
+            let body = body.as_deref().and_then(format::decode);
+            let text = if let Some(Record::Prompt { typed: Some(typed), .. }) = body {
+                typed
+            } else {
+                let text = whole_text(conn, row.get(0)?, session, seq)?;
+                if labelled.is_empty() { text } else { as_typed(conn, text, session, seq, &labelled)? }
+            };
             bytes += text.len();
             all.add(&mut known, text.into(), folder, row.get(1)?, Some((session, seq)));
         }
@@ -259,7 +265,7 @@ fn labelled_prompts(conn: &Connection) -> rusqlite::Result<HashSet<String>> {
 }
 
 /// The text of a prompt as it was typed, with labels of pasted texts, if it was typed so in a folder. Otherwise it would
-/// be listed twice.
+/// be listed twice. For prompts that were recorded without the typed text.
 fn as_typed(
     conn: &Connection,
     text: String,

@@ -48,7 +48,13 @@ pub fn event(turn: u32, record: Record) -> Note {
 pub fn prompt(turn: u32, text: &str) -> Note {
     event(
         turn,
-        Record::Prompt { text: text.to_owned(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+        Record::Prompt {
+            text: text.to_owned(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None,
+        },
     )
 }
 

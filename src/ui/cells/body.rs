@@ -11,7 +11,7 @@ use crate::app::state::duplicate_diffs::repeats;
 use crate::app::{Session, ToolCall};
 use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
 use crate::ui::diff::cache::{self, Diffs, Shown};
-use crate::ui::diff::{Diff, FileStatus, Layout as DiffColumns, Pages};
+use crate::ui::diff::{Diff, FileStatus, Pages};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
@@ -186,8 +186,8 @@ impl ToolBody {
             let is_plain = diff.is_text && diff.status != FileStatus::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
         };
-        let columns = DiffColumns::choose(look.diff_layout, cols);
         for (index, diff) in diffs.iter().enumerate() {
+            let columns = diff.layout(look.diff_layout, cols);
             if diffs.len() > 1 || (file_status::needs_head(diff) && !is_told_above(diff)) {
                 self.push(vec![file_status::diff_head(diff, look, cols)]);
             }

@@ -1,12 +1,26 @@
 //! Lines about a changed file: its name, and whether it is new, deleted, moved, binary or has another mode.
 
-use crate::ui::text::Line;
+use crate::ui::text::{Line, Span};
 
 use crate::model::byte_size;
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{truncate, truncate_path, width};
 use crate::ui::theme::Role;
+
+/// Formats `  +12 −3`, the numbers of added and removed lines; 0 is omitted.
+pub(crate) fn counts_line(counts: (usize, usize), look: &RenderContext<'_>) -> Line<'static> {
+    let mut line = Line::default();
+    if counts.0 > 0 {
+        line.push_span(Span::styled(format!("  +{}", counts.0), look.theme.style(Role::Success)));
+    }
+    if counts.1 > 0 {
+        let lead = if counts.0 > 0 { " " } else { "  " };
+        let text = format!("{lead}{}{}", look.glyphs.minus, counts.1);
+        line.push_span(Span::styled(text, look.theme.style(Role::Error)));
+    }
+    line
+}
 
 /// Whether a change needs a line with the file name even if it is the only one.
 pub(super) fn needs_head(diff: &Diff) -> bool {

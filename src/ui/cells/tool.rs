@@ -14,7 +14,6 @@ use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
-use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{self, Key, Shown};
 use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
@@ -25,7 +24,7 @@ use crate::ui::text::link;
 use crate::ui::text::{truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
-use super::file_status::{diff_head, needs_head, status_line};
+use super::file_status::{counts_line, diff_head, needs_head, status_line};
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces, text_pieces};
 use super::{
     access_lines, changes_of, failure_summary, hidden_commands, kind_word, output, placed, raw_lines,
@@ -146,14 +145,7 @@ pub(super) fn head(
         ToolStatus::Failed => (glyphs.cross, Role::Error),
         ToolStatus::Cancelled => (glyphs.cross, Role::TextDim),
     };
-    let mut facts: Vec<Span<'static>> = Vec::new();
-    if counts.0 > 0 {
-        facts.push(Span::styled(format!("  +{}", counts.0), style(Role::Success)));
-    }
-    if counts.1 > 0 {
-        let lead = if counts.0 > 0 { " " } else { "  " };
-        facts.push(Span::styled(format!("{lead}{}{}", glyphs.minus, counts.1), style(Role::Error)));
-    }
+    let mut facts = counts_line(counts, look).spans;
     if let Some(code) = tool.exit_code.or_else(|| exit_code(tool, context.session)).filter(|code| *code != 0)
     {
         facts.push(Span::styled(format!("  exit {code}"), style(Role::Error)));
@@ -416,7 +408,6 @@ impl<'a> Body<'a, '_> {
 
     fn add_diffs(&mut self) {
         let look = self.context.look;
-        let columns = DiffColumns::choose(look.diff_layout, self.cols);
         let indent = panel_indent(look, Role::DiffPlus, 0);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();
@@ -425,6 +416,7 @@ impl<'a> Body<'a, '_> {
         }
         for index in 0..count {
             let Some(diff) = self.layout.diffs.get(index) else { break };
+            let columns = diff.layout(look.diff_layout, self.cols);
             let (rows, needs_head) = (diff.len(columns), count > 1 || needs_head(diff));
             // The head of an edit already names its only file.
             let is_named = count == 1 && self.tool.kind == ToolKind::Edit;

@@ -242,8 +242,8 @@ impl ShownContent<'_> {
             || (is(QUERY) || is(URL)) && is_top && named_text(self.tool) == Some(&text)
             || is(PATH) && named_paths(self.tool).contains(&Path::new(&text))
             || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.shows_patch(&text)
-            || is(OLD) && (self.has_text(&text, false) || self.shows_edit(leaf))
-            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.shows_edit(leaf))
+            || is(OLD) && (self.has_text(&text, false) || self.shows_edit(leaf, &text, false))
+            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.shows_edit(leaf, &text, true))
             || is(&["new_content", "content"]) && self.has_text(&text, true)
             || is(&["old_content", "content"]) && self.has_text(&text, false)
     }
@@ -298,8 +298,8 @@ impl ShownContent<'_> {
         repeats(text, self.changes.iter().copied())
     }
 
-    /// Whether a change of a whole file equals this edit of its old text.
-    fn shows_edit(&self, leaf: &Leaf<'_>) -> bool {
+    /// Whether a change of a whole file equals the edit of its old text that replaces or inserts this text.
+    fn shows_edit(&self, leaf: &Leaf<'_>, text: &str, is_new: bool) -> bool {
         let Some((_, parent)) = leaf.path.split_last() else { return false };
         let beside = |keys: &[&str]| {
             let found = self.leaves.iter().find(|other| match other.path.split_last() {
@@ -310,6 +310,7 @@ impl ShownContent<'_> {
         };
         let (Some(from), Some(to)) = (beside(OLD), beside(NEW)) else { return false };
         !from.is_empty()
+            && text == if is_new { &to } else { &from }
             && self.changes.iter().take(EDITS_MAX).any(|change| match &change.change {
                 DiffChange::Texts { old: Some(old), new } if old.len() <= EDITED_BYTES => {
                     is_edit(old, (&from, &to), new)

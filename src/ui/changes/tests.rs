@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::app::{ItemBody, Modal, ToolCall, ViewCommand};
+use crate::app::{DiffRoom, ItemBody, Modal, ToolCall, ViewCommand};
 use crate::model::{DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
@@ -110,6 +110,23 @@ fn new_changes_appear_while_the_page_is_open() {
     assert!(filtered.contains("1 of 4 files") && filtered.contains("  3 − a"), "{filtered}");
     dialog(&mut stage).filter.text = "nowhere".into();
     assert!(shown(&stage, &mut view, (120, 12)).contains("No matching files."));
+}
+
+#[test]
+fn a_new_file_is_shown_in_one_column_unless_the_user_decides() {
+    let mut stage = stage();
+    let last = |stage: &Stage, view: &mut ViewState| {
+        shown(stage, view, (200, 60)).lines().last().unwrap().to_owned()
+    };
+    for (file, auto, room) in [(0, "side by side", DiffRoom::Narrow), (1, "unified", DiffRoom::Wide)] {
+        dialog(&mut stage).selected = file;
+        let mut view = stage.view();
+        assert!(last(&stage, &mut view).contains(auto), "{}", last(&stage, &mut view));
+        assert_eq!(view.screen.unwrap().diffs, room);
+    }
+    stage.state.diff_layout = DiffLayout::SideBySide;
+    let mut view = stage.view();
+    assert!(last(&stage, &mut view).contains("unified"), "{}", last(&stage, &mut view));
 }
 
 #[test]

@@ -14,10 +14,11 @@ use crate::ui::text::{Line, Span};
 use crate::ui::text::{code_rows, expand_tabs, hard_wrap, reveal_bytes, width};
 use crate::ui::theme::Role;
 
-use super::{Diff, Row, RowKind};
+use super::{Diff, FileStatus, Row, RowKind};
 
-/// Minimum screen width for the side-by-side layout, unless the user overrides it.
-const SIDE_BY_SIDE_COLS: u16 = 120;
+/// Minimum width of the body for the side-by-side layout, unless the user overrides it: that of a screen with 120
+/// columns.
+const SIDE_BY_SIDE_COLS: u16 = 112;
 
 /// Minimum width of the body for the side-by-side layout.
 const LEAST_SIDES_COLS: u16 = 40;
@@ -38,10 +39,10 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Chooses the layout for a body width; the screen is about 8 columns wider.
+    /// Chooses the layout for a body width.
     pub fn choose(wish: DiffLayout, cols: u16) -> Self {
         match wish {
-            DiffLayout::Auto if cols + 8 >= SIDE_BY_SIDE_COLS => Self::SideBySide,
+            DiffLayout::Auto if cols >= SIDE_BY_SIDE_COLS => Self::SideBySide,
             DiffLayout::SideBySide if cols >= LEAST_SIDES_COLS => Self::SideBySide,
             _ => Self::Unified,
         }
@@ -49,6 +50,20 @@ impl Layout {
 }
 
 impl Diff {
+    /// Chooses the layout for a body width. Unless the user decides, columns are not used if one would be blank, or if
+    /// more than a tenth of the rows would be wrapped in them.
+    pub fn layout(&self, wish: DiffLayout, cols: u16) -> Layout {
+        let suits_columns = || {
+            let is_one_sided = matches!(self.status, FileStatus::New | FileStatus::Deleted)
+                || self.added.max(self.removed) == self.rows.len();
+            !is_one_sided && self.head_cols() + self.usual_cols <= usize::from(columns(cols).0)
+        };
+        match Layout::choose(wish, cols) {
+            Layout::SideBySide if wish == DiffLayout::Auto && !suits_columns() => Layout::Unified,
+            layout => layout,
+        }
+    }
+
     /// Draws a range of rows. Highlighting restarts at the first row and after each gap.
     pub fn draw(
         &self,

@@ -42,6 +42,11 @@ impl Pages {
         Self { layout: Some(layout), cols, wraps, ends: ends.collect(), drawn: Vec::new() }
     }
 
+    /// The layout of the diff.
+    pub fn layout(&self) -> Layout {
+        self.layout.unwrap_or(Layout::Unified)
+    }
+
     /// Number of lines.
     pub fn len(&self) -> usize {
         self.ends.last().map_or(0, |end| *end as usize)
@@ -89,7 +94,7 @@ impl Pages {
         let drawn = if let Some(at) = known {
             self.drawn.remove(at)
         } else {
-            let layout = self.layout.unwrap_or(Layout::Unified);
+            let layout = self.layout();
             let rows = run * RUN_ROWS..((run + 1) * RUN_ROWS).min(self.ends.len());
             let look = RenderContext { wraps: self.wraps, ..*look };
             (run, diff.draw(rows, layout, &look, self.cols))
@@ -124,13 +129,19 @@ impl Diff {
         }
     }
 
+    /// Width of the text of a row.
+    pub(super) fn width(&self, row: &Row) -> usize {
+        let text = self.text(row);
+        if is_ascii(text) { text.len() } else { width(&clean(text)) }
+    }
+
     fn height(&self, row: &Row, head_cols: usize, cols: u16) -> usize {
         if matches!(row.kind, RowKind::Gap(_) | RowKind::Note(_)) {
             return 1;
         }
         let room = usize::from(cols).saturating_sub(head_cols).max(4);
         let text = self.text(row);
-        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        if is_ascii(text) {
             return text.len().div_ceil(room).max(1);
         }
         let text = clean(text);
@@ -139,4 +150,9 @@ impl Diff {
         }
         hard_wrap(&Line::from(Span::raw(text)), u16::try_from(room).unwrap_or(u16::MAX)).len()
     }
+}
+
+/// Whether a text consists of visible ASCII characters, one column each.
+fn is_ascii(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

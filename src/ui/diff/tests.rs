@@ -368,6 +368,32 @@ fn a_chosen_layout_is_used_at_any_width_that_fits_it() {
 }
 
 #[test]
+fn columns_are_used_unless_one_is_blank_or_too_narrow() {
+    let of = |old: Option<&str>, new: &str| Diff::of(&change(old, new), None).remove(0);
+    let lines = |count: usize, word: &str| format!("{word}\n").repeat(count);
+    let long = "x".repeat(60);
+    let changed = of(Some("a\nold\nb\n"), "a\nnew\nb\n");
+    for (diff, is_wide) in [
+        (of(None, "new\nfile\n"), false),
+        (of(Some("deleted\n"), ""), false),
+        (changed.clone(), true),
+        (of(Some("a\n"), "a\nadded\n"), true),
+        (of(Some(&lines(20, "a")), &format!("{}{long}\n", lines(20, "b"))), true),
+        (of(Some(&lines(20, "a")), &lines(20, &long)), false),
+    ] {
+        let (wanted, chosen) = (DiffLayout::Auto, DiffLayout::SideBySide);
+        let layout = if is_wide { Layout::SideBySide } else { Layout::Unified };
+        assert_eq!(diff.layout(wanted, 112), layout, "{:?}", diff.rows);
+        assert_eq!(diff.layout(chosen, 112), Layout::SideBySide, "it was chosen");
+    }
+    assert_eq!(
+        of(Some(&lines(20, "a")), &lines(20, &long)).layout(DiffLayout::Auto, 160),
+        Layout::SideBySide
+    );
+    assert_eq!(changed.layout(DiffLayout::Auto, 111), Layout::Unified);
+}
+
+#[test]
 fn similar_lines_are_shown_side_by_side() {
     let old = "    print(count, item, price)\n    total = total + price\n";
     let new = "    cost = count * price\n    print(count, item, cost)\n    total = total + cost\n";

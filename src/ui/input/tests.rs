@@ -574,7 +574,7 @@ fn keys_are_captured_with_what_they_are_bound_to() {
         (&["f9", "g"], captured("f9 g", "F9 g", Some(("F9", "Select theme")))),
         (&["ctrl+x"], captured("ctrl+x", "Ctrl+X", Some(("Ctrl+X", "sequences that start with Ctrl+X")))),
         (&["ctrl+x", "f10"], captured("ctrl+x f10", "Ctrl+X F10", None)),
-        (&["enter"], captured("enter", "Enter", Some(("Enter", "Send (queues while a turn is running)")))),
+        (&["enter"], captured("enter", "Enter", Some(("Enter", "Send, or queue during a turn")))),
     ] {
         rig.stage.state.modals = vec![Modal::Capture(capture(pressed))];
         assert_eq!(rig.key(KeyCode::Enter), expected, "{pressed:?}");

@@ -29,8 +29,12 @@ const LEAST_BODY: usize = 3;
 /// An anchored dialog with fewer rows has no blank rows if its body does not fit.
 const AIRY_ROWS: usize = 16;
 
-/// Rows of an anchored dialog that it may use even if little of its area remains.
+/// Rows of an anchored dialog that it may use even if little of its area remains, and the rows that remain above more
+/// than the minimum.
 const ANCHORED_ROWS: u16 = 10;
+const ROWS_ABOVE: u16 = 4;
+/// Maximum height of an anchored dialog that uses more than two thirds of its area.
+const LOW_ROWS: u16 = 14;
 
 /// The width of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +146,10 @@ impl DialogPosition {
     fn most_rows(self) -> u16 {
         match self.screen.height {
             // The last lines before the request explain it.
-            height if self.is_anchored => (height * 2 / 3).max(ANCHORED_ROWS).min(height),
+            height if self.is_anchored => {
+                let low = LOW_ROWS.min(height.saturating_sub(ROWS_ABOVE));
+                (height * 2 / 3).max(low).max(ANCHORED_ROWS).min(height)
+            }
             height if self.is_whole => height,
             height => height - 2,
         }

@@ -21,7 +21,7 @@ use crate::config::keymap::Context;
 use crate::model::{Access, Action, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind};
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::unlisted_input::{named_paths, named_text};
-use crate::ui::cells::{ToolBody, diffs_of};
+use crate::ui::cells::{ToolBody, counts_line, diffs_of};
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
@@ -99,7 +99,8 @@ fn permission_frame<'s>(
     position: DialogPosition,
 ) -> DialogFrame<'s> {
     let tool = tool_of(ctx, item);
-    let counts = tool.and_then(diffs_of).map(|diffs| counts_of(&diffs)).unwrap_or_default();
+    let diffs = tool.and_then(diffs_of).unwrap_or_default();
+    let counts = counts_of(&diffs);
     let is_full = ctx.state.request_view.is_full_screen;
     let cols = position.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
@@ -112,10 +113,9 @@ fn permission_frame<'s>(
     let agent = ctx.agent();
     let (wants, what) = requested_action(ctx, tool);
     let mut left = vec![ctx.span(Role::Modal, format!("{agent} asks to {wants} "))];
-    let mut right = Line::default();
-    if counts != (0, 0) {
-        right.push_span(ctx.span(Role::Success, format!("+{}", counts.0)));
-        right.push_span(ctx.span(Role::Error, format!(" {}{}", ctx.look.glyphs.minus, counts.1)));
+    let mut right = counts_line(counts, &ctx.look);
+    if let Some(first) = right.spans.first_mut() {
+        first.content = first.content.trim_start().to_owned().into();
     }
     if ctx.state.request_view.has_changed {
         let text = format!("{} The request has changed; review it again.", ctx.look.glyphs.warn);
@@ -175,7 +175,7 @@ fn permission_frame<'s>(
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ctx.hint(Context::Main, Action::Complete, "prompt").filter(|_| ctx.state.modals.is_empty()),
         ctx.hint(Context::Permission, Action::FullScreen, full),
-        ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols))
+        ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols, &diffs))
             .filter(|_| has_diff(ctx, item)),
         ctx.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
     ]);

@@ -61,11 +61,8 @@ pub(super) fn draw(
     let most = usize::from(area.height) * 3 / 5;
     sheet.body_rows = (picker.rows.len() + group_rows(&shape.groups)).min(most).max(1);
     sheet.most_body = most.max(1);
-    // On a low screen, the dialog covers the notice that a command was copied.
-    let notice = ctx.state.flash.as_ref().filter(|_| is_install(picker));
-    if let Some(note) = notice.or(picker.note.as_ref()) {
-        let role = if notice.is_some() { Role::Text } else { Role::TextDim };
-        sheet.foot = wrapped(ctx, role, note, cols);
+    if let Some(note) = &picker.note {
+        sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
     }
     let is_setting = picker.kind == PickerKind::Setting;
     let is_choice = matches!(

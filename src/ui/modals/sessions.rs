@@ -17,6 +17,7 @@ use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
+use crate::ui::markdown;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
@@ -328,8 +329,9 @@ fn row_line(
         ctx.span(Role::Accent, format!("{mark} ")),
         ctx.span(Role::Modal, padded(&name(row), columns.name)),
     ];
-    let parts =
-        [(about(ctx, dialog, row, cols), columns.about), (text::one_line(row.last_reply()), columns.reply)];
+    let reply =
+        if columns.reply > 0 { markdown::plain_text(row.last_reply(), ctx.look.now) } else { String::new() };
+    let parts = [(about(ctx, dialog, row, cols), columns.about), (text::one_line(&reply), columns.reply)];
     for (part, cols) in parts.iter().filter(|(_, cols)| *cols > 0) {
         left.push(ctx.span(Role::TextDim, format!("  {}", padded(part, *cols))));
     }

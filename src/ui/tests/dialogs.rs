@@ -4,8 +4,8 @@ use ratatui::style::Modifier;
 
 use super::fixture::*;
 use crate::app::{
-    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerValue, ThemeInfo,
-    ViewCommand, update,
+    ChangesDialog, Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerValue,
+    ThemeInfo, ViewCommand, update,
 };
 use crate::model::{Action, ConnId, ItemId};
 use crate::ui::event_after_frame;
@@ -194,7 +194,47 @@ fn a_copied_install_command_is_confirmed_in_the_list() {
     assert!(shown(&stage).contains("Others can be added"));
     stage.state.flash = Some("Copied the command.".into());
     assert!(shown(&stage).contains("Copied the command."), "{}", shown(&stage));
-    assert!(!shown(&stage).contains("Others can be added"));
+}
+
+#[test]
+fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
+    for size in [(40, 12), (80, 24), (200, 60)] {
+        let mut stage = streaming();
+        stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+        let last = |stage: &Stage| {
+            let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+            shown.lines().last().unwrap().to_owned()
+        };
+        assert!(last(&stage).contains("Esc close"), "{}", last(&stage));
+        stage.state.flash = Some("Diff layout: unified".into());
+        assert!(last(&stage).contains("Diff layout: unified"), "{}", last(&stage));
+        let Some(Modal::Changes(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
+        dialog.is_filtering = true;
+        assert!(!last(&stage).contains("Diff layout"), "the filter is edited there: {}", last(&stage));
+    }
+}
+
+#[test]
+fn key_descriptions_fit_beside_the_keys() {
+    for cols in [120, 200] {
+        let mut stage = streaming();
+        stage.state.modals.push(Modal::Help { filter: LineInput::default() });
+        let mut view = stage.view();
+        let shown = text(&stage.draw(&mut view, &theme("dark"), (cols, 120)));
+        for text in
+            ["Send, or queue during a turn", "Clear or cancel; twice to quit", "Insert text deleted earlier"]
+        {
+            assert!(shown.contains(text), "{text}: {shown}");
+        }
+        let has_keys =
+            |line: &&str| line.contains(['│', '▐']) && !line.trim_matches(['│', ' ', '▐']).is_empty();
+        let inner = |line: &str| line.split('│').nth(1).unwrap_or(line).chars().skip(2).collect::<String>();
+        let wrapped = shown.lines().filter(has_keys).map(inner).filter(|line| {
+            let left: String = line.chars().take(54).collect();
+            left.starts_with("          ") && !left.trim().is_empty()
+        });
+        assert_eq!(wrapped.collect::<Vec<_>>(), [""; 0]);
+    }
 }
 
 #[test]

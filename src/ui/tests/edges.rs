@@ -1,9 +1,9 @@
-//! The left and right edge of the transcript's content.
+//! The edges of the transcript: the left and right edge of its content, and the rows below it.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 
-use super::fixture::{Stage, ready, text, theme};
+use super::fixture::{Stage, ready, streaming, text, theme};
 use crate::app::{DiffLayout, ItemBody, Message, MessagePart, ToolCall};
 use crate::model::{ContentBlock, DiffChange, FileDiff, Role, ToolContent, ToolKind, ToolStatus};
 use crate::ui::theme;
@@ -109,4 +109,24 @@ fn prompts_and_requests_end_at_the_edge_of_the_text_on_wide_screens() {
     let shown = text(&asked.draw(&mut asked.view(), &dark, (200, 60)));
     let dialog = shown.lines().filter(|row| row.starts_with('▌')).map(|row| row.trim_end().chars().count());
     assert!(dialog.max().is_some_and(|end| end <= usize::from(code.1) + 2), "{shown}");
+}
+
+#[test]
+fn queued_prompts_are_separated_from_the_transcript() {
+    let mut stage = streaming();
+    let now = stage.now;
+    stage.session(|session| {
+        session.plans.clear();
+        for line in 0..30 {
+            let mut call = ToolCall::new(format!("t{line}").into(), now);
+            call.title = format!("call {line}");
+            session.transcript.push(1, ItemBody::Tool(Box::new(call)));
+        }
+        session.queue.clear();
+        session.queue.push_back("and the docs".into());
+    });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    let lines: Vec<&str> = shown.lines().collect();
+    let row = lines.iter().position(|line| line.contains("and the docs")).unwrap();
+    assert_eq!(lines[row - 1].trim(), "", "{shown}");
 }

@@ -30,6 +30,27 @@ fn requests_name_the_changed_files() {
 }
 
 #[test]
+fn requests_count_lines_as_tool_calls_do_and_show_many_on_a_low_screen() {
+    let mut stage = permission();
+    stage.session(|session| {
+        session.queue.clear();
+        session.plans.clear();
+        let id = session.transcript.items().last().unwrap().id;
+        session.transcript.edit(id, |item| {
+            let ItemBody::Tool(tool) = &mut item.body else { unreachable!() };
+            tool.title = String::new();
+            let change = DiffChange::Texts { old: None, new: "let x = 1;\n".repeat(60).into() };
+            tool.content = vec![ToolContent::Diff(FileDiff { path: "src/new.rs".into(), change })];
+        });
+    });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    let heading = shown.lines().find(|line| line.contains("asks to")).unwrap_or_default();
+    assert!(heading.trim_end().ends_with("  +60"), "{shown}");
+    assert!(shown.lines().filter(|line| line.contains("let x = 1;")).count() >= 6, "{shown}");
+    assert!(shown.contains("answer required"), "the call stays visible: {shown}");
+}
+
+#[test]
 fn requests_are_laid_out_once() {
     // A grammar that becomes ready between frames repeats the layout.
     crate::ui::highlight::wait_for(&["rs"]);

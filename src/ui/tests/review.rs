@@ -89,6 +89,16 @@ fn every_part_of_an_input_is_shown_or_listed() {
             vec!["$ ls", "command: [\"/tmp/bash\",\"-lc\",\"ls\"]"],
         ),
         ("execute", json!({"x": "npm test", "command": "npm test"}), vec!["$ npm test", "x: npm test"]),
+        (
+            "fetch",
+            json!({"content": "EVIL", "new_string": "b", "old_string": "a", "path": "/x"}),
+            vec!["content: EVIL"],
+        ),
+        (
+            "edit",
+            json!({"old_string": "a", "new_string": "b", "path": "/x", "oldText": "EVIL", "newText": "MORE"}),
+            vec!["oldText: EVIL", "newText: MORE"],
+        ),
         ("other", json!("{\"to\":\"DE00\"}"), vec!["to: DE00"]),
         ("other", json!("plain words"), vec!["input: plain words"]),
         (

@@ -214,7 +214,7 @@ fn what_fits_the_moment_comes_first_in_the_palette() {
     assert_eq!(first(&mut rig), ["Resend failed prompt"]);
     rig.session().failed_prompt = None;
     rig.run_turn().session().queue.push_back("later".to_owned());
-    let of_turn = ["Cancel turn", "Send now (cancels the running turn)", "Edit queued prompts"];
+    let of_turn = ["Cancel turn", "Cancel the turn and send now", "Edit queued prompts"];
     assert_eq!(first(&mut rig), of_turn);
     rig.ask_permission(1, &[crate::model::PermissionKind::AllowOnce]);
     assert_eq!(first(&mut rig)[..2], ["Show inbox", "Cancel turn"]);

@@ -19,6 +19,7 @@ fn exports_contain_pasted_texts_and_images_of_prompts() {
         is_again: false,
         blocks: vec![data],
         pasted: std::iter::once(4..38).collect(),
+        typed: None,
     };
     let head = SessionHead { agent: "fake".to_owned(), session: Some("s".into()), ..SessionHead::default() };
     let draft = Note::Draft(format!("draft {} and {image}", pasted.label()));

@@ -245,6 +245,7 @@ fn pages_cover_all_events_backwards_and_forwards() {
                     is_again: false,
                     blocks: Vec::new(),
                     pasted: Vec::new(),
+                    typed: None,
                 },
                 _ => Record::Update(SessionUpdate::Chunk {
                     role: Role::Agent,
@@ -308,6 +309,7 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
                         is_again: false,
                         blocks: Vec::new(),
                         pasted: Vec::new(),
+                        typed: None,
                     },
                 }],
             )

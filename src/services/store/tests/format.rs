@@ -13,7 +13,13 @@ fn check(record: &Record, text: &str) {
 #[test]
 fn records_have_this_format() {
     check(
-        &Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+        &Record::Prompt {
+            text: "go".into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None,
+        },
         r#"{"prompt":{"text":"go"}}"#,
     );
     check(
@@ -22,6 +28,7 @@ fn records_have_this_format() {
             is_again: false,
             blocks: Vec::new(),
             pasted: std::iter::once(4..7).collect(),
+            typed: None,
         },
         r#"{"prompt":{"text":"see a\nb","pasted":[{"start":4,"end":7}]}}"#,
     );
@@ -101,7 +108,13 @@ fn unknown_fields_are_ignored() {
     let record = decode(r#"{"prompt":{"text":"go","mood":"good"}}"#);
     assert_eq!(
         record,
-        Some(Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() })
+        Some(Record::Prompt {
+            text: "go".into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None
+        })
     );
     assert_eq!(decode(r#"{"dance":{}}"#), None);
 }
@@ -113,6 +126,7 @@ fn an_oversized_event_is_replaced_by_a_notice() {
         is_again: false,
         blocks: Vec::new(),
         pasted: Vec::new(),
+        typed: None,
     });
     assert!(!is_whole);
     assert!(text.len() < 200 && text.contains("65 MiB was too large"), "{text}");

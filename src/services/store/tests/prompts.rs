@@ -81,7 +81,7 @@ fn a_prompt_with_a_pasted_text_is_listed_once_as_it_was_typed() {
     let pasted = |note: &str, text: &str| {
         let text = format!("{text}{note}");
         let pasted = std::iter::once(0..text.len() - note.len()).collect();
-        Record::Prompt { text, is_again: false, blocks: Vec::new(), pasted }
+        Record::Prompt { text, is_again: false, blocks: Vec::new(), pasted, typed: None }
     };
     let label = Attachment::of_text("one\ntwo").label();
     store.append_prompt(Path::new("/one"), &format!("{label} please")).unwrap();
@@ -98,6 +98,25 @@ fn a_prompt_with_a_pasted_text_is_listed_once_as_it_was_typed() {
     listed.sort_unstable();
     let typed = format!("{label} please");
     assert_eq!(listed, [typed.as_str(), "three\nfour imported", "typed\nin two lines"]);
+    assert!(found.iter().all(|prompt| prompt.source.is_some()), "{found:?}");
+}
+
+#[test]
+fn a_prompt_that_called_a_template_is_listed_once_as_it_was_typed() {
+    let (_dir, store) = store();
+    store.append_prompt(Path::new("/one"), "/fix \"typed\": tests").unwrap();
+    let expanded = Record::Prompt {
+        text: "Fix the tests. Begin with \"typed\":".to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+        typed: Some("/fix \"typed\": tests".to_owned()),
+    };
+    record(&store, vec![head_in("/one"), event(1, expanded), prompt(2, "say \"typed\":"), ended(2)]);
+    let found = search(&store, "", Some("/one"));
+    let mut listed = texts(&found);
+    listed.sort_unstable();
+    assert_eq!(listed, ["/fix \"typed\": tests", "say \"typed\":"]);
     assert!(found.iter().all(|prompt| prompt.source.is_some()), "{found:?}");
 }
 

@@ -93,7 +93,13 @@ fn preview_shows_the_end_of_the_selected_session() {
     let event = |text: &str| RecordedEvent {
         at_ms: 0,
         turn: 1,
-        record: Record::Prompt { text: text.into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+        record: Record::Prompt {
+            text: text.into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None,
+        },
     };
     let kept = RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
     let mut session = Session::new(SessionKey(77), SessionWorkspace::default());
@@ -229,6 +235,18 @@ fn rows_are_grouped_by_day_and_show_the_last_reply() {
     dialog(&mut stage).refilter();
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
     assert!(!drawn.contains("Today"), "{drawn}");
+}
+
+#[test]
+fn the_last_reply_is_shown_without_markup() {
+    let mut stage = stage(1);
+    let state = stage.state.clone();
+    let list = dialog(&mut stage);
+    "# Done\nRun `make` and **not** _ninja_".clone_into(&mut Arc::make_mut(&mut list.kept[0]).last_reply);
+    list.scope = Scope::All;
+    list.join(&state);
+    let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
+    assert!(drawn.contains("Done Run make and not ninja"), "{drawn}");
 }
 
 #[test]
