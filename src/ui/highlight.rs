@@ -49,7 +49,11 @@ struct HighlightQueue {
 
 /// Incremented whenever a language becomes ready.
 pub fn epoch() -> u32 {
-    EPOCH.load(Ordering::Acquire)
+    #[cfg(not(test))]
+    let epoch = EPOCH.load(Ordering::Acquire);
+    #[cfg(test)]
+    let epoch = tests::epoch_of_thread();
+    epoch
 }
 
 /// Whether [`start`] returns a highlighter for this language. Never changes back to false.
@@ -79,6 +83,8 @@ pub fn start(language: &str, sample: &str) -> Option<Highlighter> {
     {
         return ready.find(&key).map(Highlighter::new);
     }
+    #[cfg(test)]
+    tests::note_missing(&key);
     order(key, sample);
     None
 }
@@ -282,6 +288,21 @@ pub(crate) fn wait_for(languages: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    thread_local! {
+        /// The languages that were not ready when this thread asked for them.
+        static MISSING: std::cell::RefCell<HashSet<String>> = std::cell::RefCell::default();
+    }
+
+    pub(super) fn note_missing(language: &str) {
+        MISSING.with_borrow_mut(|missing| missing.insert(language.to_owned()));
+    }
+
+    /// The epoch without the languages of other tests in the same process, which would repeat layouts that a test counts.
+    pub(super) fn epoch_of_thread() -> u32 {
+        let count = MISSING.with_borrow(|missing| missing.iter().filter(|key| is_warm(key)).count());
+        u32::try_from(count).unwrap()
+    }
 
     fn roles(highlighter: &mut Highlighter, line: &str) -> Vec<(String, Option<Role>)> {
         highlighter.line(line).into_iter().map(|(range, role)| (line[range].to_owned(), role)).collect()
