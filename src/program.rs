@@ -263,7 +263,7 @@ pub fn spawn_task(command: &mut tokio::process::Command) -> std::io::Result<toki
 /// Sends a stop signal (job control) to the process group of parlor, while no process is being started.
 #[cfg(unix)]
 pub fn stop_group() {
-    let _none_starts = STARTS.write();
+    let _exclusive = STARTS.write();
     // Like Ctrl+Z in a shell; agents have separate groups and continue.
     let _ = rustix::process::kill_current_process_group(Signal::TSTP);
 }

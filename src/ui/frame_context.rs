@@ -36,7 +36,7 @@ pub(super) struct FrameContext<'a> {
     pub marks: Marks,
     /// When the first of the times that were drawn changes; `None`: none was.
     pub until: Cell<Option<Instant>>,
-    /// The width of the diffs on top.
+    /// The room for the diffs on top.
     pub diff_room: Cell<DiffRoom>,
 }
 

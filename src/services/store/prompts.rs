@@ -98,7 +98,8 @@ impl PromptIndex {
         let sessions = sessions(conn, &mut shared)?;
         let mut all = Self { prompts: Vec::new(), texts: Vec::new(), sessions };
         let mut known = Known::default();
-        let labelled = labelled_prompts(conn)?;
+        let label = format!("[{} #", AttachmentKind::Text.name());
+        let labelled = prompts_with(conn, &label)?;
         let mut bytes = 0;
         let mut query = conn.prepare_cached(
             "SELECT text, at, session, seq, (SELECT body FROM events WHERE events.session = docs.session
@@ -115,11 +116,17 @@ impl PromptIndex {
             let Some(folder) = all.sessions.get(&session).map(|it| Arc::clone(&it.folder)) else { continue };
             let body: Option<String> = row.get(4)?;
             let body = body.as_deref().and_then(format::decode);
-            let text = if let Some(Record::Prompt { typed: Some(typed), .. }) = body {
-                typed
-            } else {
-                let text = whole_text(conn, row.get(0)?, session, seq)?;
-                if labelled.is_empty() { text } else { as_typed(conn, text, session, seq, &labelled)? }
+            let text = match body {
+                // The contents of labels are kept with the prompts of folders.
+                Some(Record::Prompt { typed: Some(typed), .. })
+                    if !typed.contains(&label) || labelled.contains(&typed) =>
+                {
+                    typed
+                }
+                _ => {
+                    let text = whole_text(conn, row.get(0)?, session, seq)?;
+                    if labelled.is_empty() { text } else { as_typed(conn, text, session, seq, &labelled)? }
+                }
             };
             bytes += text.len();
             all.add(&mut known, text.into(), folder, row.get(1)?, Some((session, seq)));
@@ -257,9 +264,8 @@ fn record(conn: &Connection, session: i64, seq: i64) -> rusqlite::Result<Option<
     Ok(body.as_deref().and_then(format::decode))
 }
 
-/// The prompts of folders that contain labels of pasted texts.
-fn labelled_prompts(conn: &Connection) -> rusqlite::Result<HashSet<String>> {
-    let label = format!("[{} #", AttachmentKind::Text.name());
+/// The prompts of folders that contain this text.
+fn prompts_with(conn: &Connection, label: &str) -> rusqlite::Result<HashSet<String>> {
     let mut query = conn.prepare_cached("SELECT text FROM prompts WHERE instr(text, ?1) > 0")?;
     query.query_map([label], |row| row.get(0))?.collect()
 }

@@ -1,8 +1,7 @@
 //! Responds to the queries that a program sends to its terminal.
 //!
 //! Programs that ask for the position of the cursor or the kind of the terminal wait for the response, some of them for
-//! seconds. Responses consist of numbers only: a terminal that repeats text of its output would type for the program's
-//! input.
+//! seconds. Responses contain numbers only, so that output cannot type text into the command that reads them.
 
 use std::num::NonZeroU16;
 
@@ -68,7 +67,7 @@ impl Callbacks for Responses {
             (None, None, 'n', 5) => "\x1b[0n".to_owned(),
             (None, None, 'n', 6) => {
                 let (row, col) = screen.cursor_position();
-                // A cursor behind the last column is in it.
+                // After a full line, the cursor is in its last column.
                 let col = col.min(screen.size().1.get() - 1);
                 format!("\x1b[{};{}R", row + 1, col + 1)
             }
@@ -91,6 +90,8 @@ impl Callbacks for Responses {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn responder() -> Responder {
@@ -157,5 +158,31 @@ mod tests {
     fn responses_are_bounded() {
         let responses = responder().read("\x1b[6n".repeat(100_000).as_bytes());
         assert!(responses.len() <= RESPONSES_MAX && responses.ends_with(b"R"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_output_types_text_or_ends_a_line(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec![
+                        "\x1b[", "\x1b]", "\x1bP", "?", ">", "$", ";", "5", "6", "65535", "n", "c", "p", "t", "21", "8;",
+                        "q", "\x1b\\", "\x07", "rm -rf", "日", "\r\n", "\x1b[?1049h", "\x1b[999;999H",
+                    ])
+                    .prop_map(|piece| piece.as_bytes().to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..8),
+                ],
+                0..60,
+            ),
+            (rows, cols) in (0_u16..5, 0_u16..5),
+        ) {
+            let mut responder = responder();
+            for piece in pieces {
+                for byte in responder.read(&piece) {
+                    prop_assert!(b"\x1b[?>$;0123456789Rncty".contains(&byte), "{byte}");
+                }
+                responder.resize(TerminalSize { rows, cols });
+            }
+        }
     }
 }

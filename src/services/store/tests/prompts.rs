@@ -121,6 +121,21 @@ fn a_prompt_that_called_a_template_is_listed_once_as_it_was_typed() {
 }
 
 #[test]
+fn a_prompt_with_a_label_that_no_folder_knows_is_listed_with_its_text() {
+    let (_dir, store) = store();
+    let (label, text) = (Attachment::of_text("one\ntwo").label(), "one\ntwo please");
+    let sent = Record::Prompt {
+        text: text.to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: std::iter::once(0..7).collect(),
+        typed: Some(format!("{label} please")),
+    };
+    record(&store, vec![head_in("/one"), event(1, sent), ended(1)]);
+    assert_eq!(texts(&search(&store, "", Some("/one"))), [text]);
+}
+
+#[test]
 fn prompts_of_subagents_and_of_deleted_sessions_are_left_out() {
     let (_dir, store) = store();
     let Note::Head(mut child) = head_in("/one") else { unreachable!("a head") };
