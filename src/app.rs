@@ -38,6 +38,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::guard::Input;
 use crate::model::{
     Action, AgentEvent, Anomaly, AnomalyKind, Attachment, CommandAccess, ConnId, CopyContent, CopyJob,
     ItemId, LineEdit, RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target,
@@ -98,8 +99,16 @@ pub enum Event {
     Reading(ItemId, ItemId),
     /// The first item on the screen of the active session, or `None` if the reader is at the end.
     Reader(Option<ItemId>),
-    /// A key, click or paste without an effect: the grace period of dialogs counts from it.
+    /// A printable key at a question that the user did not open, with the action that is bound to it there.
+    Letter(char, Option<Action>),
+    /// Backspace at such a question.
+    Backspace,
+    /// A click on such a question, with the action of the clicked part.
+    Click(Option<Action>),
+    /// A key, click, paste or turn of the wheel without an effect.
     Input,
+    /// The same, of the mouse outside of the question on top.
+    InputElsewhere,
     /// The same, with its effects in order.
     Key(Vec<Event>),
     /// An event of a service.
@@ -107,6 +116,8 @@ pub enum Event {
     /// A timer has expired.
     Timer(TimerId),
     Focus(bool),
+    /// parlor has the terminal again, which another program had.
+    Returned,
     /// The theme that matches the terminal's background is known.
     Theme(String),
     /// The last frame had other room than the one before.
@@ -240,7 +251,8 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     }
     lifecycle::project::settle(state, now, &mut fx);
     lifecycle::servers::settle(state, now, &mut fx);
-    dialogs::settle(state, now);
+    dialogs::settle(state);
+    dialogs::show_left_keys(state, &mut fx);
     dialogs::settle_search(state, &mut fx);
     dialogs::settle_sessions(state, &mut fx);
     recording::trim::settle(state);
@@ -265,7 +277,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Pasted(attachment) => fx.push(Effect::SaveAttachment(attachment)),
         Event::Dropped { text, at, readings } => dialogs::on_dropped(state, text, at, readings, fx),
         Event::Cursor(at) => state.user.cursor = at,
-        Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
+        Event::Line(edit) => dialogs::on_line(state, edit, fx),
         Event::Capturing(key) => dialogs::settings::on_capturing(state, key),
         Event::Captured { keys, label, taken } => {
             dialogs::settings::on_captured(state, keys, &label, taken, fx);
@@ -275,9 +287,26 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Open(target) => dialogs::on_open(state, target, fx),
         Event::Reading(first, last) => dialogs::on_reading(state, first, last),
         Event::Reader(reader) => dialogs::on_reader(state, reader),
-        Event::Input => dialogs::on_input(state, now),
+        Event::Letter(key, action) => dialogs::on_letter(state, key, action, now, fx),
+        Event::Backspace => dialogs::on_backspace(state, now, fx),
+        Event::Click(action) => dialogs::on_click(state, action, now, fx),
+        Event::Input => dialogs::on_input(state, Some(Input::Look), now, fx),
+        Event::InputElsewhere => dialogs::on_input(state, Some(Input::Elsewhere), now, fx),
         Event::Key(events) => {
-            dialogs::on_input(state, now);
+            let tells_guard = |event: &Event| {
+                matches!(
+                    event,
+                    Event::Act(_)
+                        | Event::Letter(..)
+                        | Event::Backspace
+                        | Event::Click(_)
+                        | Event::InputElsewhere
+                )
+            };
+            let is_text = events.iter().any(|event| matches!(event, Event::Draft(_)));
+            let input = if is_text { Input::Paste } else { Input::Look };
+            let is_told = events.iter().any(tells_guard);
+            dialogs::on_input(state, (!is_told).then_some(input), now, fx);
             for event in events {
                 on_event(state, event, now, fx);
                 dialogs::serve(state, now, fx);
@@ -293,7 +322,13 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, now, fx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
-        Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
+        Event::Focus(has_focus) => {
+            lifecycle::tabs::set_focus(state, has_focus);
+            if has_focus {
+                state.guard.returned();
+            }
+        }
+        Event::Returned => state.guard.returned(),
         Event::Theme(name) => dialogs::on_theme(state, name, fx),
         Event::Screen(screen) => {
             state.screen = Some(screen);

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::prompt::FirstPrompt;
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
@@ -137,6 +137,13 @@ pub struct Cli {
     pub command: Vec<String>,
 }
 
+/// What happens to questions while the input of plain-text mode is a pipe or a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Permissions {
+    /// The lines answer them. Without this, questions are refused.
+    Ask,
+}
+
 /// Options that are valid before and after a subcommand.
 #[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -156,6 +163,10 @@ pub struct Options {
     /// Print plain text, for screen readers, dumb terminals and logs
     #[arg(long, global = true)]
     pub plain: bool,
+
+    /// What to do with questions of a plain-text session whose input is a pipe or a file
+    #[arg(long, global = true, value_name = "MODE", requires = "plain")]
+    pub permissions: Option<Permissions>,
 
     /// Disable file access for agents through parlor
     #[arg(long, global = true)]
@@ -247,6 +258,8 @@ pub struct Session {
     pub project: Option<ProjectQuestion>,
     /// The file of the protocol log.
     pub log_file: Option<PathBuf>,
+    /// Whether lines of a pipe or a file answer questions in plain-text mode.
+    pub has_answers: bool,
     pub paths: Paths,
     pub config: Config,
     pub problems: Vec<Problem>,
@@ -383,6 +396,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 prompt,
                 project,
                 log_file,
+                has_answers: cli.options.permissions.is_some(),
                 paths,
                 config,
                 problems,

@@ -68,6 +68,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod escape;
+pub mod guard;
 pub mod model;
 pub mod private;
 pub mod program;

@@ -34,7 +34,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
-use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
+use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, dialogs, update};
 use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConfigJob, ConnId, CopyOutcome, ServiceEvent};
 use crate::services::clipboard::Surroundings;
@@ -103,6 +103,8 @@ pub struct Launch {
     pub tap: Tap,
     /// The folder of the agents' logs.
     pub log_dir: PathBuf,
+    /// Whether lines of a pipe or a file answer questions in plain-text mode.
+    pub has_answers: bool,
 }
 
 /// Runs until the user quits. Fails if the terminal cannot be used.
@@ -465,6 +467,7 @@ impl Loop {
             signals::Signal::Resize => self.on_resize(),
             signals::Signal::Continue => {
                 self.tty.reenter();
+                self.apply(Event::Returned, now);
                 self.clock.want_frame_at_once();
             }
         }
@@ -578,6 +581,7 @@ impl Loop {
         let cursor = ui::draw_into(state, view, theme, canvas);
         self.tty.shape_cursor(ui::cursor_shape(&self.state, &self.view));
         self.tty.finish(cursor);
+        dialogs::on_frame(&mut self.state, self.view.shows_end(), Instant::now());
         self.clock.frame_drawn(Instant::now());
         self.show_status(now);
         self.pictures.work();

@@ -113,7 +113,7 @@ fn chrome_key(ctx: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canv
         (ctx.state.chrome_changes, &ctx.state.flash, status::is_quiet(ctx)),
         (ctx.look.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
-        (panes.queue, panes.edge, modals::key_focus(ctx.state, ctx.look.now), text::is_wide()),
+        (panes.queue, panes.edge, modals::key_focus(ctx.state), text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
@@ -226,7 +226,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         Focus::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
         _ => {}
     }
-    let is_free = modals::takes_keys(state, view.now);
+    let is_free = modals::takes_keys(state);
     if !is_free {
         let mut above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
         if let Some(Position { y, .. }) = cursor.filter(|_| is_full(state, view)) {
@@ -301,7 +301,7 @@ fn draw_chrome(
     }
     title::draw(ctx, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
-    let focus = modals::key_focus(ctx.state, ctx.look.now);
+    let focus = modals::key_focus(ctx.state);
     let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
         side::draw(ctx, &view.side, keys, side, buf, &mut view.hits);
@@ -332,7 +332,7 @@ fn draw_chrome(
 
 /// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
 pub fn cursor_shape(state: &State, view: &ViewState) -> CursorShape {
-    let is_in_composer = modals::key_focus(state, view.now) == Focus::Main;
+    let is_in_composer = modals::key_focus(state) == Focus::Main;
     if is_in_composer { view.composer.cursor_shape() } else { CursorShape::Default }
 }
 

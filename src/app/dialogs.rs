@@ -3,8 +3,8 @@
 //! `app::operations` acts on agents, `config::keymap` maps keys to actions, `ui` owns scrolling and the text area. The
 //! effect of an action depends on the layer with the focus: the top dialog, otherwise the shown request of the agent,
 //! otherwise prompt and transcript. The layer is computed by [`focus()`], not stored.
-//! Invariants: a dialog opened by parlor receives no key before input was quiet ([`takes_input`]); closing a dialog
-//! does not also cancel a turn; an answer that allows something permanently is never the default.
+//! Invariants: a question that the user did not open is answered only through [`crate::guard`]; closing a dialog does
+//! not also cancel a turn; an answer that allows something permanently is never the default.
 
 mod attachments;
 mod changes;
@@ -15,7 +15,6 @@ mod copy;
 mod draft;
 mod focus;
 mod form;
-mod grace;
 mod history;
 mod inbox;
 mod items;
@@ -30,6 +29,7 @@ mod picker;
 mod pickers;
 mod picks;
 mod providers;
+mod question;
 mod queue;
 mod requests;
 mod rewind;
@@ -60,7 +60,6 @@ pub use composer::{
 };
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
-pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use history::on_found as on_prompts_found;
 pub use inbox::{is_whole as is_attention_whole, marked_request, rows as attention_rows};
 pub use items::is_item_open;
@@ -69,6 +68,10 @@ pub use obstacle::obstacle;
 pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
 pub use picks::on_theme;
+pub use question::{
+    answer_line, has_keys, is_beside_draft, is_closed, on_backspace, on_frame, on_letter, show_left_keys,
+    takes_answers, takes_answers_from, takes_input,
+};
 pub use requests::on_request_shown;
 pub use rows::used_synonyms;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
@@ -105,9 +108,11 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// Handles an action of the user.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    settle(state, now);
+    settle(state);
     let shown = state.active;
+    let is_usual = state.is_quitting || question::on_action(state, action, now, fx);
     match action {
+        _ if !is_usual => {}
         Action::Redraw => fx.push(Effect::View(ViewCommand::Redraw)),
         _ if state.is_quitting => {}
         Action::Suspend => fx.push(Effect::Suspend),
@@ -115,29 +120,28 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ClearOrQuit => leave::interrupt(state, now, fx),
         Action::Escape => leave::escape(state, now, fx),
         // The mouse wheel scrolls at any time.
-        Action::Scroll(lines) if !takes_input(state, now) => stack::scroll(i32::from(lines), fx),
+        Action::Scroll(lines) if is_beside_draft(state) => stack::scroll(i32::from(lines), fx),
         _ if is_beside_draft(state) => beside_request(state, action, now, fx),
-        _ if !takes_input(state, now) => {}
         _ => route(state, action, now, fx),
     }
     if state.active != shown {
         // Each session has a separate draft, which the composer must show.
         composer::show_draft(state, fx);
     }
-    settle(state, now);
+    settle(state);
 }
 
 /// Runs the draft as a command of the user's shell.
 pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     composer::on_command_line(state, text, now, fx);
-    settle(state, now);
+    settle(state);
 }
 
 /// Handles an edit of the line in the top dialog, or in the shown form.
 #[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
-pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Effect>) {
-    settle(state, now);
-    if state.is_quitting || !takes_input(state, now) && !is_beside_draft(state) {
+pub fn on_line(state: &mut State, edit: LineEdit, fx: &mut Vec<Effect>) {
+    settle(state);
+    if state.is_quitting {
         return;
     }
     if focus(state) == Focus::Search || is_beside_draft(state) {
@@ -192,11 +196,8 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         on_session(state, action, now, fx);
         return;
     }
-    if action == Action::Complete && matches!(top, Focus::Permission | Focus::Access | Focus::Url) {
-        grace::switch_keys(state);
-        return;
-    }
-    let said = in_a_dialog(action);
+    let scrolls = matches!(action, Action::ScrollTop | Action::ScrollEnd) && asks(top);
+    let said = if scrolls { action } else { in_a_dialog(action) };
     let is_done = match top {
         Focus::Picker => picks::on_action(state, said, now, fx),
         Focus::Sessions => sessions::on_action(state, said, now, fx),
@@ -205,8 +206,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Help | Focus::Log | Focus::Connection => choice::on_page(state, said, fx),
         Focus::Changes => changes::on_action(state, said, fx),
         Focus::Line => line_dialog::on_action(state, said, now, fx),
-        Focus::Permission | Focus::Access => requests::on_options(state, said, now, fx),
-        Focus::Url => requests::on_url(state, said, now, fx),
+        Focus::Permission | Focus::Access | Focus::Url => requests::on_options(state, said, now, fx),
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),
         Focus::Attention => inbox::on_action(state, said, now, fx),
@@ -217,13 +217,25 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
     }
 }
 
+/// Whether the layer is a question with a text to scroll.
+fn asks(top: Focus) -> bool {
+    matches!(top, Focus::Permission | Focus::Access | Focus::Url | Focus::Choice | Focus::Attention)
+}
+
+/// A click on a question that the user did not open.
+pub fn on_click(state: &mut State, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
+    settle(state);
+    if question::on_click(state, action, now, fx)
+        && let Some(action) = action
+    {
+        route(state, action, now, fx);
+    }
+    settle(state);
+}
+
 /// Handles an action while a request is shown and the composer or the search has the keys.
 fn beside_request(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    let is_empty_prompt = base_focus(state) == Focus::Main && !grace::has_draft(state);
-    if action == Action::Browse && is_empty_prompt {
-        // The key of an empty prompt that otherwise moves the keys to the transcript.
-        grace::switch_keys(state);
-    } else if base_focus(state) != Focus::Search {
+    if base_focus(state) != Focus::Search {
         on_session(state, action, now, fx);
     } else if !search::on_action(state, in_a_dialog(action), fx) {
         commands::on_action(state, action, now, fx);

@@ -26,6 +26,7 @@ pub mod tab;
 pub mod texts;
 pub mod transcript;
 
+use crate::guard::Guard;
 use crate::model::Action;
 use std::collections::BTreeMap;
 use std::collections::HashSet;
@@ -79,8 +80,10 @@ pub struct State {
     pub shows_thoughts: bool,
     pub mouse: MouseOwner,
     pub has_focus: bool,
-    /// Time of the last key or click; the grace period starts then.
+    /// Time of the last key or click.
     pub last_input: Option<Instant>,
+    /// Decides when the question on top is answered.
+    pub guard: Guard,
     /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
     /// UI state between keys.
@@ -119,6 +122,7 @@ impl State {
             shows_thoughts: false,
             has_focus: true,
             last_input: None,
+            guard: Guard::default(),
             last_interrupt: None,
             user: UserView::default(),
             ui_requests: Vec::new(),

@@ -163,6 +163,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         transcript: sessions::transcript,
         tap,
         log_dir: paths.log_dir,
+        has_answers: session.has_answers,
     };
     if is_plain { runtime::plain::run(launch) } else { runtime::run(launch) }
 }

@@ -109,6 +109,8 @@ pub enum Action {
     OpenThisGap(ItemId, Gap),
     /// Shows the protocol messages of the selected tool call.
     InspectItem,
+    /// Moves the keys from the prompt to the question that is shown, or back.
+    AnswerRequest,
     /// Opens the file of the selected tool call in the editor.
     OpenLocation,
     /// Cycles the diff layout: side by side, unified, by width.

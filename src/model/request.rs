@@ -74,14 +74,16 @@ impl PermissionRequest {
         all.find(|(position, _)| !self.is_ambiguous(*position)).map(|(position, _)| position)
     }
 
-    /// The index of the option that is selected initially: never one with a permanent effect.
+    /// The index of the option that is selected initially: the one that allows this once, otherwise one that rejects it,
+    /// never one with a permanent effect.
     pub fn first_marked(&self) -> Option<usize> {
-        let is_once = |option: &PermissionOption| {
-            matches!(option.kind, PermissionKind::AllowOnce | PermissionKind::RejectOnce)
+        let first = |kind| {
+            (0..self.options.len()).find(|position| {
+                self.options.get(*position).is_some_and(|option| option.kind == kind)
+                    && !self.is_ambiguous(*position)
+            })
         };
-        (0..self.options.len()).find(|position| {
-            self.options.get(*position).is_some_and(is_once) && !self.is_ambiguous(*position)
-        })
+        first(PermissionKind::AllowOnce).or_else(|| first(PermissionKind::RejectOnce))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs a session as plain text, without a screen.
 //!
 //! Passes events of agents, services, timers, signals and typed lines to `app::update`, and prints new output of
-//! `ui::plain`. From a pipe, a line is read when a question is asked or the agent is idle. From a terminal, a line
-//! that was typed before a question does not answer it.
+//! `ui::plain`. From a pipe, a line is read when the agent is idle, and questions are refused unless the command line
+//! says that lines answer them. From a terminal, [`crate::guard`] decides whether a line answers.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
@@ -17,6 +17,7 @@ use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::question::{self, Reply};
 use crate::ui::render_context::Glyphs;
+use crate::ui::text::one_line;
 
 use super::agents::Agents;
 use super::clock::{self, Clock};
@@ -44,14 +45,24 @@ struct Lines {
     clock: Clock,
     typing: mpsc::Receiver<io::Result<String>>,
     /// Lines that were not processed yet, with their times.
-    typed: VecDeque<(Instant, String)>,
+    typed: VecDeque<Typed>,
     /// The start of a prompt whose line ended with a backslash.
     begun: String,
     is_over: bool,
     is_script: bool,
+    /// Whether lines of a pipe or a file answer questions.
+    has_answers: bool,
     has_prompts: bool,
     /// Since when the current question is shown.
     asked_at: Option<Instant>,
+}
+
+/// A line of input.
+struct Typed {
+    at: Instant,
+    line: String,
+    /// Whether it did not answer a question, and is the next prompt.
+    is_prompt: bool,
 }
 
 enum Wake {
@@ -85,6 +96,7 @@ impl Lines {
             begun: String::new(),
             is_over: false,
             is_script: !io::stdin().is_terminal(),
+            has_answers: launch.has_answers,
             has_prompts: io::stdin().is_terminal() && io::stdout().is_terminal(),
             asked_at: None,
         };
@@ -110,7 +122,7 @@ impl Lines {
                 break;
             }
             self.prompt()?;
-            let wake = self.wait(now).await;
+            let wake = self.wait().await;
             self.on_wake(wake, Instant::now());
         }
         let unsaved = self.doer.shut_down();
@@ -122,12 +134,9 @@ impl Lines {
         }
     }
 
-    /// Waits for the next event. Lines were processed as of `now`: a question that can be answered since then wakes
-    /// immediately.
-    async fn wait(&mut self, now: Instant) -> Wake {
-        let grace = dialogs::takes_input_from(&self.state).filter(|at| *at > now);
-        let other = [self.doer.next_connect(), grace].into_iter().flatten().min();
-        let deadline = self.clock.next_deadline(other, false);
+    /// Waits for the next event.
+    async fn wait(&mut self) -> Wake {
+        let deadline = self.clock.next_deadline(self.doer.next_connect(), false);
         tokio::select! {
             biased;
             line = self.typing.recv(), if !self.is_over && self.typed.len() < TYPED_MAX => Wake::Typed(line),
@@ -140,7 +149,9 @@ impl Lines {
 
     fn on_wake(&mut self, wake: Wake, now: Instant) {
         match wake {
-            Wake::Typed(Some(Ok(line))) => self.typed.push_back((now, line)),
+            Wake::Typed(Some(Ok(line))) => {
+                self.typed.push_back(Typed { at: now, line, is_prompt: false });
+            }
             Wake::Typed(Some(Err(_)) | None) => self.is_over = true,
             // The first interrupt cancels the turn, a second one soon after quits.
             Wake::Signal(signal @ (Signal::Interrupt | Signal::Terminate)) => {
@@ -200,14 +211,16 @@ impl Lines {
         while !self.doer.is_leaving && !self.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
-                if !dialogs::takes_input(&self.state, now) {
-                    return Ok(());
+                if self.is_script && !self.has_answers && self.state.guard.question().is_some() {
+                    self.refuse(now);
+                    self.print(now)?;
+                    continue;
                 }
             } else {
                 self.asked_at = None;
             }
             match self.next_line() {
-                Some(line) => self.on_line(&line, now),
+                Some(typed) => self.on_line(typed, now),
                 None if self.end(now)? => {}
                 None => return Ok(()),
             }
@@ -217,18 +230,20 @@ impl Lines {
     }
 
     /// The next line that is currently accepted.
-    fn next_line(&mut self) -> Option<String> {
+    fn next_line(&mut self) -> Option<Typed> {
         let is_command = |line: &str| line.trim_start().starts_with(':');
         let position = match self.asked_at {
-            Some(asked_at) if !self.is_script => self.typed.iter().position(|(at, _)| *at >= asked_at),
-            Some(_) => Some(0),
+            Some(asked_at) => self
+                .typed
+                .iter()
+                .position(|typed| !typed.is_prompt && (self.is_script || typed.at >= asked_at)),
             None if self.is_idle() => Some(0),
-            None if self.is_stuck() => self.typed.front().filter(|(_, line)| is_command(line)).map(|_| 0),
+            None if self.is_stuck() => self.typed.front().filter(|typed| is_command(&typed.line)).map(|_| 0),
             // In a terminal, prompts can be typed during a turn; the reducer queues them.
             None if !self.is_script && self.is_ready() => Some(0),
-            None => self.typed.iter().position(|(_, line)| is_command(line)).filter(|_| !self.is_script),
+            None => self.typed.iter().position(|typed| is_command(&typed.line)).filter(|_| !self.is_script),
         };
-        self.typed.remove(position?).map(|(_, line)| line)
+        self.typed.remove(position?)
     }
 
     fn is_ready(&self) -> bool {
@@ -246,6 +261,7 @@ impl Lines {
             // Declines the question, because there is no more input.
             let before = (self.state.modals.len(), self.state.request_view.clone());
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
+            self.state.guard.admit();
             self.apply(Event::Act(Action::Escape), now);
             if is_start {
                 bail!("end of input before an agent was chosen; pass --agent NAME");
@@ -261,8 +277,31 @@ impl Lines {
         Ok(false)
     }
 
-    fn on_line(&mut self, line: &str, now: Instant) {
-        self.linear.note_typed(line);
+    /// Refuses a question, because the lines of a script are prompts.
+    fn refuse(&mut self, now: Instant) {
+        self.linear.note(
+            "Refused: lines of a pipe or a file are prompts. To answer with them, pass --permissions ask."
+                .to_owned(),
+        );
+        self.state.guard.admit();
+        self.apply(Event::Act(Action::Escape), now);
+    }
+
+    fn on_line(&mut self, typed: Typed, now: Instant) {
+        self.linear.note_typed(&typed.line);
+        if self.state.guard.question().is_some() {
+            let is_command = typed.line.trim_start().starts_with(':');
+            let is_answer = matches!(question::reply(&self.state, &typed.line), Reply::Do(_));
+            if !is_command && !(is_answer && self.state.guard.counts_line(self.is_script, typed.at)) {
+                let text = format!("Not answered. Kept as the next prompt: {}", one_line(&typed.line));
+                self.linear.note(text);
+                self.linear.ask_again();
+                self.typed.push_front(Typed { is_prompt: true, ..typed });
+                return;
+            }
+            self.state.guard.admit();
+        }
+        let line = typed.line.as_str();
         if !self.is_asked() {
             if let Some(line) = line.strip_suffix('\\') {
                 self.begun.push_str(line);
@@ -320,7 +359,9 @@ impl Lines {
 
     fn print(&mut self, now: Instant) -> anyhow::Result<()> {
         let text = self.linear.advance(&self.state, now);
-        write(&text)
+        write(&text)?;
+        dialogs::on_frame(&mut self.state, true, Instant::now());
+        Ok(())
     }
 
     /// Prints the prompt marker when a prompt is accepted.

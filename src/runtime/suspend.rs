@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::Loop;
 use super::keys::Keys;
-use crate::app::Effect;
 use crate::app::state::tab;
+use crate::app::{Effect, Event};
 use crate::model::{Location, SessionKey};
 use crate::services::editor::DRAFT_NAME;
 use crate::ui;
@@ -89,6 +89,7 @@ impl Loop {
         if self.input.is_none() {
             self.tty.lose();
         }
+        self.apply(Event::Returned, Instant::now());
         self.clock.want_frame_at_once();
     }
 }

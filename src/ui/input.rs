@@ -3,18 +3,18 @@
 //! Determines the target of an input (the composer, the top dialog, the transcript), and looks up the action
 //! in the keymap.
 //!
-//! The order for a key: releases are ignored; during its grace period, a dialog gets no keys, so the composer
-//! gets them; a text field gets the keys that it can type; then the keymap, with the keys of a started sequence;
-//! then the composer, or for a request of the agent, the keys that open other views (its sessions, the palette).
+//! The order for a key: releases are ignored; beside a question, the composer gets the keys; a letter at a question goes
+//! to it as a whole; a text field gets the keys that it can type; then the keymap, with the keys of a started sequence;
+//! then the composer, or for a question, the keys that open other views (its sessions, the palette).
 //!
-//! Invariants: every key, click and paste results in one event, which restarts the grace period; a character that
-//! does not continue a sequence is typed if the focus is on a text.
+//! Invariants: every key, click and paste results in one event; a character that does not continue a sequence is typed
+//! if the focus is on a text.
 
 mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
@@ -48,7 +48,7 @@ pub fn route(
         }
         Terminal::Paste(text) => {
             view.pending = None;
-            let events = on_paste(text, state, view, now);
+            let events = on_paste(text, state, view);
             as_user_input(with_mention(events, state, view))
         }
         Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, state, view, now),
@@ -74,14 +74,13 @@ fn with_mention(mut events: Vec<Event>, state: &State, view: &ViewState) -> Vec<
     events
 }
 
-/// Marks the events as input of the user, which restarts the grace period of a dialog.
+/// Marks the events as one input of the user.
 fn as_user_input(events: Vec<Event>) -> Vec<Event> {
     vec![if events.is_empty() { Event::Input } else { Event::Key(events) }]
 }
 
 fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
-    let focus =
-        if modals::takes_keys(state, now) { dialogs::focus(state) } else { dialogs::base_focus(state) };
+    let focus = if modals::takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) };
     let (context, takes_text) = match focus {
         Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
         Focus::Main if view.composer.has_yanked() => (Context::AfterYank, true),
@@ -104,6 +103,14 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     if let Some(events) = capture(key, state, focus, keymap) {
         return events;
     }
+    let is_closed = dialogs::is_closed(state);
+    let takes_text = takes_text && !(is_closed && focus.is_dialog());
+    if is_closed
+        && view.pending.is_none()
+        && let Some(event) = on_question_key(key, context, keymap)
+    {
+        return vec![event];
+    }
     // In a form, space and arrows edit text fields first; in a list, bound keys come first.
     if focus == Focus::Form
         && takes_text
@@ -125,16 +132,15 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     {
         return events;
     }
-    // While a request is open, keys that open other views or move to the composer still work.
-    let is_request_on_top = focus.is_dialog() && state.modals.is_empty();
+    // While a question is open, keys that open other views still work.
+    let is_request_on_top = dialogs::has_keys(state) && focus != Focus::Attention;
     let contexts = [Some(context), is_request_on_top.then_some(Context::Main)];
     let pressed = press(key, &contexts, view, keymap, now);
     let (action, message) = match pressed {
         Pressed::Pending => return Vec::new(),
         Pressed::Action(context, action) => {
-            let is_beside = is_request_on_top && context == Context::Main;
-            let moves_focus = action == Action::Complete && is_request(focus);
-            if is_beside && !moves_focus && !dialogs::is_allowed_during_request(action) {
+            let is_of_screen = is_request_on_top && context == Context::Main;
+            if is_of_screen && !dialogs::is_allowed_during_request(action) {
                 return Vec::new();
             }
             (Some(action), None)
@@ -161,7 +167,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         _ => {
             let act = action.map(Event::Act);
             let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
-            act.or_else(edit).or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
+            act.or_else(edit).into_iter().collect()
         }
     };
     message.into_iter().chain(events).collect()
@@ -257,15 +263,23 @@ fn press(
     Pressed::Unbound(Some(label(&keys)))
 }
 
-/// A letter that does not answer the request starts a prompt; the reducer then waits for a pause before the
-/// dialog gets keys.
-fn type_beside_request(key: &KeyEvent, focus: Focus, view: &mut ViewState) -> Option<Event> {
-    (types_letter(key) && is_request(focus) && view.composer.on_key(key)).then(|| draft(view))
-}
-
-/// Whether the focus is on a request of an agent without a text field.
-fn is_request(focus: Focus) -> bool {
-    matches!(focus, Focus::Permission | Focus::Access | Focus::Url)
+/// A printable key or Backspace at a question that the user did not open. Of the bindings of letters only those of
+/// answers apply, because all other letters are text of the prompt.
+fn on_question_key(key: &KeyEvent, context: Context, keymap: &Keymap) -> Option<Event> {
+    if key.code == KeyCode::Backspace && key.modifiers.is_empty() {
+        return Some(Event::Backspace);
+    }
+    let KeyCode::Char(letter) = key.code else { return None };
+    if !types_letter(key) {
+        return None;
+    }
+    let answers = |action: &Action| matches!(action, Action::Choose(_) | Action::Yes | Action::No);
+    let bound = Chord::of(key).map(|chord| keymap.resolve(context, &[chord]));
+    let action = match bound {
+        Some(Lookup::Action(action)) => Some(action).filter(answers),
+        _ => None,
+    };
+    Some(Event::Letter(letter, action))
 }
 
 /// Whether the selected field of the form accepts text.
@@ -412,8 +426,11 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
     seen.into_iter().chain(cursor).chain([Event::Act(action)]).collect()
 }
 
-fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
-    if modals::takes_keys(state, now) {
+fn on_paste(text: &str, state: &State, view: &mut ViewState) -> Vec<Event> {
+    if dialogs::is_closed(state) {
+        return paste_into_prompt(text, view);
+    }
+    if modals::takes_keys(state) {
         let takes_text = match dialogs::focus(state) {
             Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log | Focus::Line => true,
             Focus::Form => is_text_field(state),
@@ -431,9 +448,6 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Access
             | Focus::Attention => false,
         };
-        if is_request(dialogs::focus(state)) {
-            return paste_into_prompt(text, view);
-        }
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
     }

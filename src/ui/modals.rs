@@ -22,8 +22,6 @@ pub(in crate::ui) use dialog_frame::draw_bar;
 pub(in crate::ui) use options::label as option_label;
 pub(in crate::ui) use permission::question as question_of;
 
-use std::time::Instant;
-
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
@@ -46,14 +44,14 @@ use super::view_state::{DialogId, ViewState};
 const ANCHOR_COLS: u16 = 60;
 const ANCHOR_ROWS: u16 = 11;
 
-/// Whether keys go to a dialog: one is open, and its grace period is over.
-pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
-    dialogs::focus(state).is_dialog() && dialogs::takes_input(state, now)
+/// Whether keys go to a dialog.
+pub(super) fn takes_keys(state: &State) -> bool {
+    dialogs::focus(state).is_dialog() && dialogs::takes_input(state)
 }
 
 /// The layer that gets the keys now: the top dialog, otherwise search, transcript or composer.
-pub(super) fn key_focus(state: &State, now: Instant) -> Focus {
-    if takes_keys(state, now) { dialogs::focus(state) } else { dialogs::base_focus(state) }
+pub(super) fn key_focus(state: &State) -> Focus {
+    if takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) }
 }
 
 /// Draws the top dialog, if there is one, and returns the cursor position in it.

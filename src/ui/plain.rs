@@ -167,6 +167,11 @@ impl PlainOutput {
         self.notes.push(text);
     }
 
+    /// Prints the current question again.
+    pub fn ask_again(&mut self) {
+        self.question = None;
+    }
+
     /// Records a line that the user typed.
     pub fn note_typed(&mut self, text: &str) {
         if std::mem::take(&mut self.is_prompting) {

@@ -131,7 +131,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     };
     let session = ctx.session;
     let is_running = session.turn.is_running();
-    let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.state, ctx.look.now) {
+    let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.state) {
         Focus::Main if !session.draft.trim().is_empty() => {
             let sends = match session.prompts.editing() {
                 Some(_) => "save",

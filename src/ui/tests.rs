@@ -94,7 +94,6 @@ fn long_lists_create_only_visible_rows() {
         note: None,
         conn: None,
         is_by_itself: false,
-        shown_at: Some(stage.now),
     }));
     let mut view = stage.view();
     let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));

@@ -92,6 +92,8 @@ pub(super) struct DialogView {
     pub is_placed: bool,
     /// Number of body rows in the last frame.
     pub page: usize,
+    /// Number of body rows below the visible ones in the last frame.
+    pub below: usize,
     /// The selected row in the last frame: the view only follows it when it moves.
     pub marked: Option<usize>,
     /// The measurements of the shown list.
@@ -271,6 +273,11 @@ impl ViewState {
     /// Enables or disables vim keys in the composer.
     pub fn set_vim(&mut self, is_on: bool) {
         self.composer.set_vim(is_on);
+    }
+
+    /// Whether the last frame showed the end of the top dialog.
+    pub fn shows_end(&self) -> bool {
+        self.dialog.below == 0
     }
 
     /// Returns whether the screen must be repainted, and resets the flag.

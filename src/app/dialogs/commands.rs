@@ -130,7 +130,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 stack::toggle_page(state, Modal::Connection(conn), fx);
             }
         }
-        Action::OpenAttention => inbox::open(state, now, fx),
+        Action::OpenAttention => inbox::open(state, fx),
         Action::OpenAgents => pickers::open_agents(state),
         Action::OpenSessions => sessions::open(state, false, now, fx),
         Action::ContinueLast => operations::continue_last(state, now, fx),

@@ -11,7 +11,7 @@ use crate::model::{Action, SessionKey, TemplateSource};
 
 use super::draft::leave_history;
 pub use super::draft::set_draft;
-use super::{grace, items, mentions, moved, obstacle, picker, pickers, queue, say, slash, templates};
+use super::{items, mentions, moved, obstacle, picker, pickers, queue, say, slash, templates};
 use crate::app::state::commands::OWN_PREFIX;
 
 /// Maximum number of stashed drafts of a session.
@@ -119,9 +119,7 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     }
     // Two presses of Ctrl+C count only without typing between them.
     state.last_interrupt = None;
-    // The next letter of a draft must not answer a dialog.
-    state.user.unlocked = None;
-    state.request_view.has_keys = None;
+    state.guard.release();
 }
 
 /// Handles an action of the composer. Returns whether it was one.
@@ -394,7 +392,6 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     let mut offered = completions(state);
     let position = selected_completion(state);
     if position >= offered.len() {
-        grace::switch_keys(state);
         return;
     }
     let chosen = offered.swap_remove(position);

@@ -55,16 +55,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     if form.is_review {
         return on_review(form, action, fx);
     }
-    let is_taken = on_field(form, selected, action);
-    // Choosing an answer of a single question by its number submits it, as for a permission.
-    let is_answer = matches!(action, Action::Choose(position) if position > 0)
-        && form.fields.len() == 1
-        && form.is_one_question()
-        && form.fields.iter().all(|field| field.checked.contains(&true));
-    if is_answer {
-        finish(state, now, fx);
-    }
-    is_taken
+    on_field(form, selected, action)
 }
 
 /// Enter: submits the form if it is complete.

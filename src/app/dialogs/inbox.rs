@@ -1,9 +1,8 @@
 //! The inbox, and answering a permission in it.
 //!
-//! Up and down move the selection, Enter activates the tab, and digits answer a permission; a key expands the request,
-//! with the keys of its dialog except that Escape returns to the list.
-//! Invariant: an answer goes to the selected request, never to one that replaced it: a new request under the selection
-//! accepts answers only after its grace period, like a dialog opened by parlor.
+//! Up and down move the selection, and Enter activates the tab; a key or a digit expands the request, with the keys of
+//! its dialog except that Escape returns to the list.
+//! Invariant: a request is answered only where it is expanded.
 
 use std::time::Instant;
 
@@ -12,16 +11,15 @@ use crate::app::state::inbox::{Waiting, WaitingFor, waiting};
 use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
 use crate::model::{Action, SessionKey};
 
-use super::{grace, moved, requests, stack};
+use super::{moved, requests, stack};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
 /// Opens the inbox, or closes it if it is on top.
-pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     stack::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
     settle(state);
-    grace::stamp(state, now);
 }
 
 /// Keeps the selection on its entry; if that was removed, selects its neighbour.
@@ -67,13 +65,6 @@ pub fn leave_whole(state: &mut State) -> bool {
 
 /// Handles an action in the inbox.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let answers = matches!(action, Action::Choose(_)) || (action == Action::Accept && is_whole(state));
-    if answers {
-        if marked_request(state).is_some() && grace::takes_answers(state, now) {
-            requests::on_options(state, action, now, fx);
-        }
-        return true;
-    }
     if is_whole(state) {
         return action == Action::Left && leave_whole(state) || requests::on_options(state, action, now, fx);
     }
@@ -84,7 +75,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             go(state, now, fx);
             return true;
         }
-        Action::FullScreen | Action::Right | Action::ToggleChoice => {
+        Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
             let can = marked_request(state).is_some();
             if let Some(Modal::Attention(dialog)) = state.modals.last_mut() {
                 dialog.is_whole = can;

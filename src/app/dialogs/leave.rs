@@ -11,8 +11,8 @@ use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, Time
 use crate::model::Action;
 
 use super::{
-    changes, composer, first_request, grace, inbox, jump, obstacle, queue, requests, rewind, say, search,
-    stack, takes_input,
+    changes, composer, first_request, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, say,
+    search, stack,
 };
 
 /// How long the first of two presses counts.
@@ -34,19 +34,21 @@ const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 /// A second press soon after a rejection cancels the turn, even if another request is shown by then:
 /// a user who presses twice wants the agent to stop.
 pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let is_open_to_keys = takes_input(state, now);
+    let may_close = state.guard.question().is_none() || state.guard.rejects();
     let last_escape = state.user.last_escape.take();
     if !state.modals.is_empty() {
-        if is_open_to_keys && !changes::leave_filter(state) && !inbox::leave_whole(state) {
+        if inbox::leave_whole(state) {
+            // Returning to the list answers nothing.
+        } else if may_close && !changes::leave_filter(state) {
             stack::close_top(state, fx);
         }
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
         state.user.last_reject = None;
         operations::cancel_turn(state, state.active, now, fx);
-    } else if grace::is_beside_draft(state) && queue::leave_edit(state, fx) {
+    } else if is_beside_draft(state) && queue::leave_edit(state, fx) {
         // The request stays open.
     } else if first_request(state).is_some() {
-        if is_open_to_keys || grace::is_beside_draft(state) && state.user.may_reject {
+        if may_close {
             requests::reject(state, now, fx);
             state.user.last_reject = Some(now);
         }
@@ -105,7 +107,8 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         operations::quit(state, now, fx);
         return;
     }
-    if !takes_input(state, now) {
+    let is_early = state.guard.question().is_some() && !state.guard.rejects();
+    if is_early || is_beside_draft(state) {
         // The composer still has the focus.
         if composer::clear(state, fx) || operations::stop_command(state, state.active, fx) {
             return;

@@ -21,7 +21,6 @@ pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> 
         note: None,
         conn: None,
         is_by_itself: false,
-        shown_at: None,
     }
 }
 

@@ -2,36 +2,29 @@
 
 use std::time::Instant;
 
-use crate::app::ViewCommand;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::{
-    AccessChoice, Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall,
-    State, URL_OPTIONS,
+    Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
+    URL_OPTIONS,
 };
-use crate::model::{Action, ElicitationMode, PermissionKind};
+use crate::model::{Action, ElicitationMode};
 
 use super::{first_request, inspect_url, moved, say, shown_request, stack};
 
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
-pub fn on_request_shown(state: &mut State, now: Instant) {
+pub fn on_request_shown(state: &mut State) {
     let front = shown_request(state).map(|(_, open)| open.request_id);
-    let is_in_list = matches!(state.modals.last(), Some(Modal::Attention(_)));
     if front.is_some() && state.request_view.request_id == front {
-        if state.request_view.is_in_list != is_in_list {
-            // The request is shown again, in another place.
-            state.request_view.is_in_list = is_in_list;
-            state.request_view.shown_at = None;
-        }
         return;
     }
-    let fresh = shown_request(state).map(|(_, open)| fresh_view(open, now)).unwrap_or_default();
-    let left = std::mem::replace(&mut state.request_view, RequestView { is_in_list, ..fresh });
+    let fresh = shown_request(state).map(|(_, open)| fresh_view(open)).unwrap_or_default();
+    let left = std::mem::replace(&mut state.request_view, fresh);
     keep_form(state, left);
 }
 
-/// Resets the selection, the grace period and earlier answers if the content of the tool call in question changes.
-pub fn follow_call(state: &mut State, now: Instant) {
+/// Resets the selection and makes a new revision if the content of the tool call in question changes.
+pub fn follow_call(state: &mut State) {
     let Some((key, open)) = shown_request(state) else { return };
     let OpenRequestKind::Permission { tool, .. } = open.kind else { return };
     let Some(item) = state.sessions.get(&key).and_then(|session| session.transcript.get(tool)) else {
@@ -44,13 +37,12 @@ pub fn follow_call(state: &mut State, now: Instant) {
     }
     let has_changed = seen.is_some_and(|seen| !seen.asks_the_same(call));
     let seen = SeenCall { rev: item.rev, call: call.as_ref().clone() };
-    let marked = fresh_view(open, now).selected;
+    let marked = fresh_view(open).selected;
     state.request_view.seen = Some(Box::new(seen));
     if has_changed {
         state.request_view.has_changed = true;
         state.request_view.selected = marked;
-        state.request_view.shown_at = Some(now);
-        state.user.unlocked = None;
+        state.request_view.revision += 1;
     }
 }
 
@@ -69,88 +61,58 @@ fn keep_form(state: &mut State, left: RequestView) {
     let mut forms: Vec<RequestView> =
         state.user.left_forms.iter().filter(|view| is_open(view)).cloned().collect();
     if let Some(position) = forms.iter().position(|view| view.request_id == state.request_view.request_id) {
-        let known = forms.remove(position);
-        state.request_view = RequestView { shown_at: state.request_view.shown_at, ..known };
+        state.request_view = forms.remove(position);
     }
     state.user.left_forms = forms;
 }
 
-/// Handles the keys of requests with several answers: permissions, files and commands.
+/// Handles the keys of requests with several answers, apart from those that answer.
 pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some((key, open)) = shown_request(state) else { return false };
-    let request_id = open.request_id;
+    let Some((_, open)) = shown_request(state) else { return false };
     let count = match &open.kind {
         OpenRequestKind::Permission { request, .. } => request.options.len(),
         OpenRequestKind::Access(open) => open.choices().len(),
-        OpenRequestKind::Elicitation(_) => return false,
+        OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
     };
-    let chosen = match action {
-        Action::Choose(position) => usize::from(position).checked_sub(1),
-        Action::Accept => Some(state.request_view.selected),
-        Action::Yes => allow_once(&open.kind),
-        Action::No => {
-            operations::answer_request(state, key, request_id, None, now, fx);
-            return true;
-        }
-        _ => return move_mark(state, action, count, fx),
-    };
-    let is_ambiguous = |position: usize| match shown_request(state).map(|(_, open)| &open.kind) {
-        Some(OpenRequestKind::Permission { request, .. }) => request.is_ambiguous(position),
-        _ => false,
-    };
-    match chosen.filter(|position| *position < count) {
-        Some(position) if is_ambiguous(position) => {
-            say(state, "This option cannot be sent: duplicate id.", fx);
-        }
-        Some(position) => operations::answer_request(state, key, request_id, Some(position), now, fx),
-        None if count == 0 => {
-            say(state, "The agent offers no options. The request can only be rejected.", fx);
-        }
-        None if action == Action::Yes => {
-            say(state, "No option allows this once. Choose an option by its number.", fx);
-        }
-        None if action == Action::Accept => say(state, "Select an answer first, or type its number.", fx),
-        None => {}
+    if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
+        operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx);
+        return true;
     }
-    true
+    move_mark(state, action, count, fx)
 }
 
-/// The option that allows the request once.
-fn allow_once(kind: &OpenRequestKind) -> Option<usize> {
-    match kind {
+/// Gives the marked answer to the shown permission request, file or command.
+pub fn answer(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let position = state.request_view.selected;
+    let Some((key, open)) = shown_request(state) else { return };
+    let request_id = open.request_id;
+    let (count, is_ambiguous) = match &open.kind {
         OpenRequestKind::Permission { request, .. } => {
-            let is_once = |position: &usize| {
-                let option = request.options.get(*position);
-                option.is_some_and(|option| option.kind == PermissionKind::AllowOnce)
-                    && !request.is_ambiguous(*position)
-            };
-            (0..request.options.len()).find(is_once)
+            (request.options.len(), request.is_ambiguous(position))
         }
-        OpenRequestKind::Access(open) => {
-            open.choices().iter().position(|choice| *choice == AccessChoice::Once)
-        }
-        OpenRequestKind::Elicitation(_) => None,
+        OpenRequestKind::Access(open) => (open.choices().len(), false),
+        OpenRequestKind::Elicitation(_) => return,
+    };
+    if count == 0 {
+        say(state, "The agent offers no options. The request can only be rejected.", fx);
+    } else if position >= count {
+        say(state, "Select an answer first, or type its number.", fx);
+    } else if is_ambiguous {
+        say(state, "This option cannot be sent: duplicate id.", fx);
+    } else {
+        operations::answer_request(state, key, request_id, Some(position), now, fx);
     }
 }
 
-/// Handles the keys of a request to open a page. It is opened only after the user confirms.
-pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let position = match action {
-        Action::Choose(position) => usize::from(position).checked_sub(1),
-        Action::Accept => Some(state.request_view.selected),
-        Action::Yes => Some(0),
-        Action::No | Action::Decline => Some(1),
-        _ => return move_mark(state, action, URL_OPTIONS.len(), fx),
-    };
-    match position {
-        Some(0) if can_open(state) => {
+/// Gives the marked answer to a request to open a page.
+pub fn answer_url(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match state.request_view.selected {
+        0 if can_open(state) => {
             operations::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
         }
-        Some(0) => say(state, "This address cannot be opened safely. Decline, or copy it manually.", fx),
-        Some(1) => operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
-        _ => {}
+        0 => say(state, "This address cannot be opened safely. Decline, or copy it manually.", fx),
+        _ => operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
     }
-    true
 }
 
 /// Rejects the shown request once, with the option that has the least effect on later requests.
@@ -166,16 +128,15 @@ pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-fn fresh_view(open: &OpenRequest, now: Instant) -> RequestView {
-    let mut view =
-        RequestView { request_id: Some(open.request_id), shown_at: Some(now), ..RequestView::default() };
+fn fresh_view(open: &OpenRequest) -> RequestView {
+    let mut view = RequestView { request_id: Some(open.request_id), ..RequestView::default() };
     match &open.kind {
         // If all options are permanent, none is selected, so Enter alone does nothing.
         OpenRequestKind::Permission { request, .. } => {
             view.selected = request.first_marked().unwrap_or(request.options.len());
         }
-        // The option that rejects.
-        OpenRequestKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
+        // The first answer allows this once.
+        OpenRequestKind::Access(_) => {}
         OpenRequestKind::Elicitation(elicitation) => {
             if let ElicitationMode::Form { fields, .. } = &elicitation.mode {
                 view.form = Some(FormState::new(fields));
@@ -206,16 +167,7 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
             state.modals.extend(tool.map(Modal::Inspect));
             selected
         }
-        Action::PageUp | Action::PageDown => {
-            let pages = if action == Action::PageUp { -1 } else { 1 };
-            fx.push(Effect::View(ViewCommand::ScrollDialogPages(pages)));
-            selected
-        }
-        Action::Scroll(lines) => {
-            stack::scroll(i32::from(lines), fx);
-            selected
-        }
-        _ => return false,
+        _ => return stack::scroll_body(action, fx),
     };
     true
 }

@@ -2,22 +2,26 @@
 
 use std::time::Instant;
 
-use crate::app::State;
+use crate::app::{Effect, State};
+use crate::guard::Input;
 
-use super::{grace, inbox, leave, requests};
+use super::{inbox, leave, question, requests};
 
-/// Handles the arrival of a key or click, with or without an effect.
-pub fn on_input(state: &mut State, now: Instant) {
-    settle(state, now);
-    grace::unlock(state, now);
+/// Handles the arrival of a key or click. `input`: what it is for a question; `None`: one of its effects tells.
+pub fn on_input(state: &mut State, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
+    settle(state);
+    state.last_input = Some(now);
+    if let Some(input) = input {
+        question::judge(state, input, now, fx);
+    }
 }
 
-/// Sets the time at which dialogs appeared, and resets `state.request_view` for another request. Idempotent; called by
-/// `app::update` after every event.
-pub fn settle(state: &mut State, now: Instant) {
+/// Resets `state.request_view` for another request, and tells the guard which question is on top. Idempotent; called
+/// by `app::update` after every event.
+pub fn settle(state: &mut State) {
     inbox::settle(state);
-    requests::on_request_shown(state, now);
-    requests::follow_call(state, now);
+    requests::on_request_shown(state);
+    requests::follow_call(state);
     leave::settle_question(state);
-    grace::stamp(state, now);
+    question::settle(state);
 }

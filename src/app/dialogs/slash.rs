@@ -168,7 +168,7 @@ pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &m
     }
     on_command(state, action, now, fx);
     if !filter.is_empty() && matches!(state.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_))) {
-        on_line(state, LineEdit::Insert(filter.to_owned()), now, fx);
+        on_line(state, LineEdit::Insert(filter.to_owned()), fx);
     }
 }
 

@@ -37,6 +37,8 @@ pub fn scroll_body(action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollDialogPages(-1))),
         Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollDialogPages(1))),
         Action::Scroll(lines) => scroll(i32::from(lines), fx),
+        Action::ScrollTop => scroll(-ALL_LINES, fx),
+        Action::ScrollEnd => scroll(ALL_LINES, fx),
         _ => return false,
     }
     true

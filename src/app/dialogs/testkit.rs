@@ -14,7 +14,10 @@ use crate::model::{
     ToolCallPatch,
 };
 
-use super::{on_action, on_draft, on_input, on_line, serve, settle, takes_input};
+use super::{
+    is_closed, on_action, on_draft, on_frame, on_input, on_line, serve, settle, takes_answers, takes_input,
+};
+use crate::guard::Input;
 
 /// The one connection.
 pub const CONN: ConnId = ConnId(71);
@@ -75,25 +78,41 @@ impl Rig {
         self
     }
 
-    /// Lets time pass.
+    /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, ms: u64) -> &mut Self {
+        settle(&mut self.state);
+        on_frame(&mut self.state, true, self.now);
         self.now += Duration::from_millis(ms);
         self
     }
 
-    pub fn takes_input(&self) -> bool {
-        takes_input(&self.state, self.now)
+    /// Whether an answer counts now.
+    pub fn takes_answers(&self) -> bool {
+        takes_input(&self.state) && takes_answers(&self.state, self.now)
     }
 
-    /// A key after a pause of a second.
+    /// A key after a pause of a second. A key that only marks an answer is followed by Enter.
     pub fn act(&mut self, action: Action) -> Vec<Effect> {
-        self.wait(1001).act_now(action)
+        self.wait(1001);
+        let marks = is_closed(&self.state) && matches!(action, Action::Choose(_) | Action::Yes | Action::No);
+        let mut fx = self.act_now(action);
+        if marks {
+            fx.extend(self.act_now(Action::Accept));
+        }
+        fx
+    }
+
+    /// The number of an answer and Enter, without a pause.
+    pub fn answer_now(&mut self, position: u8) -> Vec<Effect> {
+        let mut fx = self.act_now(Action::Choose(position));
+        fx.extend(self.act_now(Action::Accept));
+        fx
     }
 
     /// A key without a pause.
     pub fn act_now(&mut self, action: Action) -> Vec<Effect> {
         let mut fx = Vec::new();
-        on_input(&mut self.state, self.now);
+        on_input(&mut self.state, None, self.now, &mut fx);
         on_action(&mut self.state, action, self.now, &mut fx);
         serve(&mut self.state, self.now, &mut fx);
         fx
@@ -102,7 +121,7 @@ impl Rig {
     /// Types text into the prompt.
     pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
         let mut fx = Vec::new();
-        on_input(&mut self.state, self.now);
+        on_input(&mut self.state, Some(Input::Paste), self.now, &mut fx);
         on_draft(&mut self.state, text.to_owned(), &mut fx);
         fx
     }
@@ -115,8 +134,8 @@ impl Rig {
     pub fn edit_line(&mut self, edit: LineEdit) -> Vec<Effect> {
         let mut fx = Vec::new();
         self.wait(1001);
-        on_input(&mut self.state, self.now);
-        on_line(&mut self.state, edit, self.now, &mut fx);
+        on_input(&mut self.state, Some(Input::Look), self.now, &mut fx);
+        on_line(&mut self.state, edit, &mut fx);
         fx
     }
 
@@ -136,7 +155,7 @@ impl Rig {
             kind,
             since,
         });
-        settle(&mut self.state, since);
+        settle(&mut self.state);
     }
 
     pub fn ask_permission(&mut self, number: u64, kinds: &[PermissionKind]) {
@@ -146,6 +165,8 @@ impl Rig {
     pub fn request_form(&mut self, fields: Vec<FormField>) {
         let mode = ElicitationMode::Form { title: None, description: None, fields };
         self.ask(1, elicitation(mode));
+        // Its fields get keys once the user has moved there.
+        self.act(Action::AnswerRequest);
     }
 
     pub fn ask_url(&mut self, url: &str) {

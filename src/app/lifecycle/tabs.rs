@@ -153,7 +153,6 @@ fn restore_dialogs(state: &mut State, to: SessionKey, now: Instant) {
     for modal in &mut modals {
         match modal {
             Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => dialog.opened_by_itself = Some(now),
-            Modal::Picker(picker) => picker.shown_at = None,
             _ => {}
         }
     }

@@ -110,10 +110,8 @@ pub struct Picker {
     pub note: Option<String>,
     /// For a sign-in: the agent's connection.
     pub conn: Option<ConnId>,
-    /// Whether parlor opened it, in which case the grace period applies.
+    /// Whether parlor opened it, so that [`crate::guard`] decides which keys it gets.
     pub is_by_itself: bool,
-    /// When it was shown; set by `dialogs::settle`.
-    pub shown_at: Option<Instant>,
 }
 
 /// The kind of a picker.
@@ -247,7 +245,7 @@ pub struct ChoiceDialog {
     pub body: Vec<String>,
     pub choices: Vec<Choice>,
     pub selected: usize,
-    /// When parlor opened it (the grace period applies); `None` if the user opened it.
+    /// When parlor opened it, so that [`crate::guard`] decides which keys it gets; `None` if the user opened it.
     pub opened_by_itself: Option<Instant>,
 }
 
@@ -382,15 +380,11 @@ pub struct RequestView {
     pub selected: usize,
     /// Whether it fills the screen.
     pub is_full_screen: bool,
-    /// When it was shown; the grace period starts then.
-    pub shown_at: Option<Instant>,
-    /// Whether it is shown in the inbox.
-    pub is_in_list: bool,
-    /// Whether the user moved the keys to it, or to the composer; `None`: it has them unless there is a draft.
-    pub has_keys: Option<bool>,
+    /// Increases when what is asked changes.
+    pub revision: u64,
     /// The form as filled in so far.
     pub form: Option<FormState>,
-    /// The tool call as shown; when a relevant part of it changes, the grace period restarts.
+    /// The tool call as shown; a change of what is asked makes a new revision.
     pub seen: Option<Box<SeenCall>>,
     /// Whether the call changed while it was shown.
     pub has_changed: bool,
@@ -469,10 +463,12 @@ pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 /// UI state between keys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UserView {
-    /// When the dialog was shown whose grace period has ended.
-    pub unlocked: Option<Instant>,
-    /// Whether there was no input for a while before the last key, so that Escape may reject a request beside a draft.
-    pub may_reject: bool,
+    /// The position that was marked when the question on top appeared.
+    pub first_mark: usize,
+    /// The session in which the question on top was shown.
+    pub asked_in: SessionKey,
+    /// Keys pressed at a question that closed, which the prompt does not show yet.
+    pub unshown: String,
     /// When Escape last rejected a request; another Escape soon after cancels the turn.
     pub last_reject: Option<Instant>,
     /// Whether the store holds prompts for a search.

@@ -331,7 +331,7 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("a question") };
     assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
     assert_eq!(dialog.choices[0].label, "Resume in /code/new till (same folder, moved or renamed)");
-    app.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    app.wait(2).play(Event::Input).answer(1);
     assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
     tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
     assert_eq!(shown(&app).workspace.cwd, std::path::Path::new("/code/new till"));

@@ -30,6 +30,11 @@ impl TestApp {
         self.wait(2).quick_key(action)
     }
 
+    /// Expands the selected request and answers it, each after a pause.
+    fn answer_whole(&mut self, position: u8) -> &mut Self {
+        self.key(Action::FullScreen).wait(2).answer(position)
+    }
+
     fn quick_key(&mut self, action: Action) -> &mut Self {
         self.play(Event::Input).play(Event::Act(action))
     }
@@ -92,13 +97,13 @@ fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
     let (mut app, key, conn) = app();
     app.other_requests(conn, 1, of_two("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::OpenAttention);
-    // The list was opened by a key, but its content has not been read yet.
-    app.quick_key(Action::Choose(1)).expect_sent("");
-    app.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    // A digit in the list only expands the request.
+    app.quick_key(Action::Choose(1)).answer(1).expect_sent("");
+    app.wait(2).answer(1).expect_sent("answer 1: selected yes");
     assert_eq!((app.state.active, app.marked()), (KEY, Some(&WaitingFor::Ask(conn, RequestId(2)))));
-    // The same key again too soon: the entry that moved under the selection is not answered.
-    app.quick_key(Action::Choose(1)).expect_sent("");
-    app.key(Action::Choose(2)).expect_sent("answer 2: selected no");
+    // The same keys again: the entry that moved under the selection is not answered.
+    app.quick_key(Action::Choose(1)).quick_key(Action::Accept).expect_sent("");
+    app.wait(2).answer(2).expect_sent("answer 2: selected no");
     assert_eq!((app.marked(), app.state.sessions[&key].requests.len()), (None, 0));
     app.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
     assert_eq!((app.state.modals.len(), app.state.active), (0, KEY), "an empty inbox closes");
@@ -122,7 +127,7 @@ fn new_entries_do_not_move_the_selection() {
     app.key(Action::OpenAttention).wait(2);
     app.ask(2, permission("b")).other_requests(conn, 3, of_two("c"));
     assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(1))));
-    app.quick_key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    app.answer_whole(1).expect_sent("answer 1: selected yes");
 }
 
 #[test]
@@ -134,8 +139,8 @@ fn arrow_keys_move_the_selection_and_enter_activates_the_tab() {
     app.quick_key(Action::Accept).expect_sent("draft \"\"");
     assert_eq!((app.state.active, app.state.modals.len()), (key, 0));
     // There it is the dialog of the tab, with a new grace period.
-    app.quick_key(Action::Choose(1)).expect_sent("");
-    app.key(Action::Choose(1)).expect_sent("answer 2: selected yes");
+    app.answer(1).expect_sent("");
+    app.wait(2).answer(1).expect_sent("answer 2: selected yes");
     assert_eq!(app.session().requests.len(), 1);
 }
 
@@ -166,12 +171,12 @@ fn a_question_is_answered_in_its_tab_only() {
 fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
     let (mut app, _, conn) = app();
     app.ask(1, permission("a")).other_requests(conn, 2, of_two("b"));
-    app.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
+    app.key(Action::Down).key(Action::OpenAttention).key(Action::Down).answer_whole(2);
     app.expect_sent("answer 2: selected no").key(Action::Escape);
     assert_eq!((app.state.modals.len(), dialogs::focus(&app.state)), (0, dialogs::Focus::Permission));
     // It was shown again without a key press.
-    app.quick_key(Action::Choose(1)).expect_sent("");
-    app.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    app.answer(1).expect_sent("");
+    app.wait(2).answer(1).expect_sent("answer 1: selected yes");
 }
 
 #[test]

@@ -219,7 +219,11 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
         // Later changes of the list do not affect the confirmed session.
         *app.state.listed_mut() = vec![listed("/", &["/"])];
         app.wait(5);
-        app.play(Event::Act(if choose == 0 { Action::Accept } else { Action::Choose(choose) }));
+        if choose == 0 {
+            app.play(Event::Act(Action::Accept))
+        } else {
+            app.answer(choose)
+        };
         let session = &app.state.sessions[&app.state.active];
         (dialog.body, session.id.clone(), session.workspace.clone())
     };

@@ -228,7 +228,7 @@ fn a_request_does_not_take_the_keys_from_a_terminal() {
         },
     );
     app.wait(9);
-    assert!(dialogs::is_beside_draft(&app.state) && !dialogs::takes_input(&app.state, app.now));
+    assert!(dialogs::is_beside_draft(&app.state) && !dialogs::takes_input(&app.state));
     assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal);
 }
 

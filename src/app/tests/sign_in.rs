@@ -84,7 +84,11 @@ fn pick(app: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
 
 fn answer(app: &mut TestApp, action: Action) {
     app.wait(5);
+    let marks = dialogs::has_keys(&app.state) && matches!(action, Action::Yes | Action::Choose(_));
     app.play(Event::Act(action));
+    if marks {
+        app.play(Event::Act(Action::Accept));
+    }
 }
 
 #[test]

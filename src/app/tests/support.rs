@@ -81,9 +81,19 @@ impl TestApp {
         app
     }
 
+    /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, seconds: u64) -> &mut Self {
+        dialogs::settle(&mut self.state);
+        dialogs::on_frame(&mut self.state, true, self.now);
         self.now += Duration::from_secs(seconds);
         self
+    }
+
+    /// The key of an answer; a question that the user did not open needs Enter too.
+    pub fn answer(&mut self, position: u8) -> &mut Self {
+        let asks = dialogs::has_keys(&self.state);
+        self.play(Event::Act(Action::Choose(position)));
+        if asks { self.play(Event::Act(Action::Accept)) } else { self }
     }
 
     pub fn play(&mut self, event: Event) -> &mut Self {

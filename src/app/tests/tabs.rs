@@ -114,8 +114,8 @@ fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     assert!(matches!(shown, Some(Modal::Choice(dialog)) if dialog.opened_by_itself == Some(app.now)));
     // A key directly after the tab switch chooses nothing.
     app.fx.clear();
-    app.play(Event::Input).play(Event::Act(Action::Choose(3))).expect_sent("");
-    app.wait(1).play(Event::Input).play(Event::Act(Action::Choose(3)));
+    app.play(Event::Input).answer(3).expect_sent("");
+    app.wait(1).play(Event::Input).answer(3);
     app.expect_sent("disconnect 2 now");
     assert_eq!(app.state.sessions[&key].conn, Some(conn));
 }
@@ -270,7 +270,7 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce { .. })).count();
     assert_eq!((calls, app.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
     assert_eq!(dialogs::focus(&app.state), dialogs::Focus::Main);
-    app.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    app.wait(10).play(Event::Input).answer(1);
     assert_eq!(app.state.sessions[&key].requests.len(), 1, "a digit typed into the prompt is not an answer");
     assert_eq!(app.session().draft, "half a wo");
 }

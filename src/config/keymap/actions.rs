@@ -154,6 +154,7 @@ actions! {
     OpenChanges, "open-changes", TRANSCRIPT, "Show diff of session changes", "review git edits files modified";
     OpenGap, "open-gap", HIDDEN, "Expand one gap in diff", "";
     ToggleContext, "toggle-context", TRANSCRIPT, "Toggle unchanged lines in diff", "unchanged expand gap";
+    AnswerRequest, "answer-request", HIDDEN, "Focus the request or the prompt", "focus question";
     InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output", "raw json inspect details";
     OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";

@@ -373,7 +373,7 @@ fn sequences_start_with_text_only_where_no_text_is_typed() {
     for context in ["main", "composer", "empty-prompt", "list", "permission", "choice", "text", "global"] {
         let (_, problems) = user(&format!("[keys.{context}]\n\"z a\" = \"open-models\"\n"));
         assert!(only(&problems).contains("`z a` types text"), "{context}");
-        let (_, problems) = user(&format!("[keys.{context}]\n\"f10 a\" = \"open-models\"\n"));
+        let (_, problems) = user(&format!("[keys.{context}]\n\"f11 a\" = \"open-models\"\n"));
         assert_eq!(problems, [], "{context}");
     }
     for context in ["browse", "changes", "queue", "form"] {

@@ -24,7 +24,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
     if matches!(mouse.kind, MouseEventKind::Down(_)) {
         view.pending = None;
     }
-    if let Some(input) = for_program(mouse, state, view, now) {
+    if let Some(input) = for_program(mouse, state, view) {
         return as_user_input(vec![Event::TypeIn(input)]);
     }
     match mouse.kind {
@@ -34,30 +34,30 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         }
         MouseEventKind::ScrollLeft => act(Action::ScrollLeft),
         MouseEventKind::ScrollRight => act(Action::ScrollRight),
-        // Scrolling is not reported as input, so it does not extend the grace period of a dialog.
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
-            let target = target_at(at, state, view, now).map(Event::Open);
+            let target = target_at(at, state, view).map(Event::Open);
             as_user_input(target.into_iter().collect())
         }
-        MouseEventKind::Down(MouseButton::Left) => {
-            as_user_input(on_click(at, state, view, now).into_iter().map(Event::Act).collect())
-        }
+        MouseEventKind::Down(MouseButton::Left) => as_user_input(on_click(at, state, view, now)),
         MouseEventKind::Drag(MouseButton::Left) => {
             if let Some(shown) = view.transcript_mut() {
                 shown.drag(at, now);
             }
-            Vec::new()
+            beside_question(at, state, view)
         }
         MouseEventKind::Up(MouseButton::Left) => {
             let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
-            match released {
-                Released::Selected if view.copies_on_select => vec![Event::Act(Action::CopySelection)],
-                Released::Gap(item, gap) => vec![Event::Act(Action::OpenThisGap(item, gap))],
-                Released::Click(item) => vec![Event::Act(Action::ToggleItem(item))],
-                Released::Selected | Released::Nothing => Vec::new(),
-            }
+            let action = match released {
+                Released::Selected if view.copies_on_select => Some(Action::CopySelection),
+                Released::Gap(item, gap) => Some(Action::OpenThisGap(item, gap)),
+                Released::Click(item) => Some(Action::ToggleItem(item)),
+                Released::Selected | Released::Nothing => None,
+            };
+            let mut events = beside_question(at, state, view);
+            events.extend(action.map(Event::Act));
+            events
         }
         _ => Vec::new(),
     }
@@ -65,9 +65,9 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
 
 /// The input of a mouse event for the program that the user types into: a report if it has requested one, and for the
 /// wheel in a full-screen program arrow keys. Source: xterm, ctlseqs, mouse tracking.
-fn for_program(mouse: MouseEvent, state: &State, view: &ViewState, now: Instant) -> Option<TerminalInput> {
+fn for_program(mouse: MouseEvent, state: &State, view: &ViewState) -> Option<TerminalInput> {
     let (_, Hit::Terminal(area)) = view.hits.at(Position::new(mouse.column, mouse.row))? else { return None };
-    let (_, terminal) = terminal_panel::shown(state).filter(|_| !modals::takes_keys(state, now))?;
+    let (_, terminal) = terminal_panel::shown(state).filter(|_| !modals::takes_keys(state))?;
     let modes = &terminal.modes;
     let button = |button| match button {
         MouseButton::Left => 0,
@@ -101,23 +101,36 @@ fn for_program(mouse: MouseEvent, state: &State, view: &ViewState, now: Instant)
 }
 
 /// The link or location under the mouse, unless a dialog covers it.
-fn target_at(at: Position, state: &State, view: &ViewState, now: Instant) -> Option<Target> {
+fn target_at(at: Position, state: &State, view: &ViewState) -> Option<Target> {
     let is_transcript = matches!(view.hits.at(at), Some((_, Hit::Transcript)));
-    let is_free = is_transcript && !modals::takes_keys(state, now);
+    let is_free = is_transcript && !modals::takes_keys(state);
     view.transcript().filter(|_| is_free)?.target_at(at)
 }
 
-fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> Vec<Action> {
+/// A drag or its end is input beside a question that it does not touch.
+fn beside_question(at: Position, state: &State, view: &ViewState) -> Vec<Event> {
+    let is_beside =
+        matches!(view.hits.at(at), None | Some((_, Hit::Transcript | Hit::Composer | Hit::Terminal(_))));
+    if state.guard.question().is_some() && is_beside { vec![Event::InputElsewhere] } else { Vec::new() }
+}
+
+fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
     if let Some(shown) = view.transcript_mut() {
         shown.clear_selection();
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
-    // A dialog in its grace period covers the target of the click.
-    let is_dialog = dialogs::focus(state).is_dialog();
-    if is_dialog && !modals::takes_keys(state, now) {
-        return Vec::new();
+    if state.guard.question().is_some() {
+        match hit {
+            Hit::Act(action @ (Action::Choose(_) | Action::Mark(_) | Action::Accept)) => {
+                return vec![Event::Click(Some(action))];
+            }
+            Hit::MarkAnd(position, _) => return vec![Event::Click(Some(Action::Mark(position)))],
+            Hit::Nothing => return vec![Event::Click(None)],
+            Hit::Act(_) | Hit::Terminal(_) | Hit::Composer | Hit::Transcript => {}
+        }
     }
-    match hit {
+    let mut events = beside_question(at, state, view);
+    let actions = match hit {
         Hit::Act(action) => vec![action],
         Hit::MarkAnd(position, action) => vec![Action::Mark(position), action],
         Hit::Nothing | Hit::Terminal(_) => Vec::new(),
@@ -137,5 +150,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
             }
             Vec::new()
         }
-    }
+    };
+    events.extend(actions.into_iter().map(Event::Act));
+    events
 }

@@ -2,8 +2,6 @@ mod paste;
 mod sequences;
 mod vim;
 
-use std::time::Duration;
-
 use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
@@ -275,26 +273,30 @@ fn a_paste_is_one_edit_with_line_breaks() {
 }
 
 #[test]
-fn digits_answer_only_after_the_grace_period() {
+fn letters_at_a_question_go_to_it_whole() {
+    let mut rig = Rig::new(fixture::permission());
+    let letter = |key, action| vec![Event::Letter(key, action)];
+    assert_eq!(rig.key(KeyCode::Char('1')), letter('1', Some(Action::Choose(1))));
+    assert_eq!(rig.key(KeyCode::Char('y')), letter('y', Some(Action::Yes)));
+    for key in "fsrjkz/ ".chars() {
+        assert_eq!(rig.key(KeyCode::Char(key)), letter(key, None), "it is text of the prompt");
+    }
+    assert_eq!(rig.key(KeyCode::Backspace), [Event::Backspace]);
+    assert_eq!(rig.key(KeyCode::Enter), act(Action::Accept));
+    assert_eq!(rig.key_with(KeyCode::Char('f'), KeyModifiers::ALT), act(Action::FullScreen));
+    assert_eq!(rig.key_with(KeyCode::End, KeyModifiers::CONTROL), act(Action::ScrollEnd));
+    assert_eq!(rig.key(KeyCode::F(10)), act(Action::AnswerRequest));
+    assert_eq!(rig.key(KeyCode::Tab), [], "it may have been meant as a completion");
+}
+
+#[test]
+fn letters_beside_a_question_are_typed() {
     let mut stage = fixture::permission();
-    let shown = stage.now.checked_sub(Duration::from_millis(100)).unwrap();
-    stage.state.request_view.shown_at = Some(shown);
-    stage.state.last_input = stage.now.checked_sub(Duration::from_millis(50));
+    stage.session(|session| session.draft = "see".to_owned());
     let mut rig = Rig::new(stage);
     let before = rig.view.draft();
     assert_eq!(rig.key(KeyCode::Char('1')), [Event::Draft(format!("{before}1"))]);
-    assert_eq!(rig.click_on("Yes, this once"), [], "the click targets the covered content");
-    rig.stage.now += Duration::from_secs(2);
-    assert_eq!(rig.key(KeyCode::Char('1')), act(Action::Choose(1)));
-    assert_eq!(rig.key(KeyCode::Char('3')), act(Action::Choose(3)));
-    assert_eq!(rig.key(KeyCode::Enter), act(Action::Accept));
-    assert_eq!(rig.key_with(KeyCode::Char('f'), KeyModifiers::ALT), act(Action::FullScreen));
-    assert_eq!(rig.key(KeyCode::Tab), act(Action::Complete));
-    let mut typed = format!("{before}1");
-    for letter in "fsrjkz".chars() {
-        typed.push(letter);
-        assert_eq!(rig.key(KeyCode::Char(letter)), [Event::Draft(typed.clone())], "it starts a prompt");
-    }
+    assert_eq!(rig.click_on("Yes, this once"), [Event::Click(Some(Action::Choose(1)))]);
 }
 
 #[test]
@@ -311,8 +313,8 @@ fn keys_for_other_views_work_during_a_request() {
 #[test]
 fn clicking_an_option_chooses_it() {
     let mut rig = Rig::new(fixture::permission());
-    assert_eq!(rig.click_on("Yes, this once"), act(Action::Choose(1)));
-    assert_eq!(rig.click_on("don't ask again"), act(Action::Choose(2)));
+    assert_eq!(rig.click_on("Yes, this once"), [Event::Click(Some(Action::Choose(1)))]);
+    assert_eq!(rig.click_on("don't ask again"), [Event::Click(Some(Action::Choose(2)))]);
     let mut rig = Rig::new(fixture::choice());
     assert_eq!(rig.click_on("End the agent"), act(Action::Choose(2)));
     let mut rig = Rig::new(fixture::picker(""));
@@ -569,20 +571,20 @@ fn keys_are_captured_with_what_they_are_bound_to() {
         vec![Event::Captured { keys: keys.into(), label: label.into(), taken }]
     };
     for (pressed, expected) in [
-        (&["f10"][..], captured("f10", "F10", None)),
+        (&["f11"][..], captured("f11", "F11", None)),
         (&["f9"], captured("f9", "F9", Some(("F9", "Select theme")))),
         (&["f9", "g"], captured("f9 g", "F9 g", Some(("F9", "Select theme")))),
         (&["ctrl+x"], captured("ctrl+x", "Ctrl+X", Some(("Ctrl+X", "sequences that start with Ctrl+X")))),
-        (&["ctrl+x", "f10"], captured("ctrl+x f10", "Ctrl+X F10", None)),
+        (&["ctrl+x", "f11"], captured("ctrl+x f11", "Ctrl+X F11", None)),
         (&["enter"], captured("enter", "Enter", Some(("Enter", "Send, or queue during a turn")))),
     ] {
         rig.stage.state.modals = vec![Modal::Capture(capture(pressed))];
         assert_eq!(rig.key(KeyCode::Enter), expected, "{pressed:?}");
     }
-    assert_eq!(rig.key(KeyCode::F(10)), [Event::Capturing("f10".into())]);
+    assert_eq!(rig.key(KeyCode::F(11)), [Event::Capturing("f11".into())]);
     assert_eq!(rig.key(KeyCode::Esc), act(Action::Escape));
     rig.stage.state.modals = vec![Modal::Capture(capture(&[]))];
     assert_eq!(rig.key(KeyCode::Enter), [Event::Capturing("enter".into())]);
     rig.stage.state.modals = vec![Modal::Capture(capture(&["g"; 4]))];
-    assert_eq!(rig.key(KeyCode::F(10)), [], "the limit");
+    assert_eq!(rig.key(KeyCode::F(11)), [], "the limit");
 }

@@ -103,6 +103,8 @@ pub(super) struct DialogFrame<'a> {
     pub hints: Vec<(String, String)>,
     /// The hint for scrolling, shown after the first two if the body does not fit.
     pub scroll_hint: Option<(String, String)>,
+    /// The key that scrolls to the end, for a question: the hints say how many lines are below.
+    pub end_key: Option<String>,
     /// Minimum number of body rows, so that the dialog does not resize while it is filtered.
     pub body_rows: usize,
     /// Maximum number of body rows if the dialog does not cover the screen; 0 for as many as fit.
@@ -229,7 +231,12 @@ impl DialogFrame<'_> {
         buf: &mut Canvas,
     ) -> Option<Position> {
         let screen = position.screen;
-        let layout = self.layout(position);
+        let mut layout = self.layout(position);
+        if layout.head < self.head.len() && self.end_key.is_some() {
+            // Everything that is asked can be scrolled to.
+            self.fold_head(layout.head);
+            layout = self.layout(position);
+        }
         let Layout {
             height, head: head_rows, body: body_rows, foot: foot_rows, wanted_body, gap, pad, ..
         } = layout;
@@ -238,6 +245,7 @@ impl DialogFrame<'_> {
         if let Some(hint) = self.scroll_hint.take().filter(|_| body_len > body_rows) {
             self.hints.insert(self.hints.len().min(2), hint);
         }
+        view.dialog.below = 0;
 
         let below = screen.height.saturating_sub(height);
         let outer = Rect {
@@ -280,6 +288,7 @@ impl DialogFrame<'_> {
                 None => self.body.iter().position(|row| row.is_selected || row.cursor.is_some()),
             };
             let skip = scroll(marked, body_len, body_rows, view);
+            self.count_below(body_len.saturating_sub(skip + body_rows), view);
             let end = y + u16::try_from(body_rows).unwrap_or(0);
             let made = match &mut self.window {
                 Some(window) => (window.make)(skip..(skip + body_rows).min(window.rows)),
@@ -304,6 +313,38 @@ impl DialogFrame<'_> {
             buf.put_line(inner.x, last, &line, inner.width);
         }
         cursor
+    }
+
+    /// Moves the rows of the head that do not fit to the start of the body.
+    fn fold_head(&mut self, fits: usize) {
+        let moved = self.head.split_off(fits);
+        let Some(window) = self.window.take() else {
+            self.body.splice(0..0, moved);
+            return;
+        };
+        let Window { rows, marked, first, mut make } = window;
+        let count = moved.len();
+        let make = move |range: Range<usize>| {
+            let of_body = range.start.saturating_sub(count)..range.end.saturating_sub(count);
+            let start = range.start.min(count);
+            let own = moved.get(start..range.end.min(count)).unwrap_or_default();
+            own.iter().cloned().chain(make(of_body)).collect()
+        };
+        self.window = Some(Window {
+            rows: rows + count,
+            marked: marked.map(|at| at + count),
+            first: first.map(|at| at + count),
+            make: Box::new(make),
+        });
+    }
+
+    /// Notes how many rows are below the visible ones, and adds that to the hints of a question.
+    fn count_below(&mut self, below: usize, view: &mut ViewState) {
+        view.dialog.below = below;
+        if let Some(key) = self.end_key.take().filter(|_| below > 0) {
+            let lines = if below == 1 { "1 line below".to_owned() } else { format!("{below} lines below") };
+            self.hints.insert(self.hints.len().min(1), (key, lines));
+        }
     }
 
     /// The visible rows of the foot: those around the selected one, and always the pinned ones.

@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
 use super::place_in_queue;
-use crate::app::dialogs::{field_hint, shown_value};
+use crate::app::dialogs::{self, field_hint, shown_value};
 use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
@@ -67,8 +67,13 @@ pub(super) fn draw(
     if form.is_review {
         sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
+    // Its fields get keys only after the user moved there.
+    let is_entered = ctx.state.guard.is_entered();
+    let accepts = if is_entered { accepts } else { "fill in" };
+    let is_beside = dialogs::is_beside_draft(ctx.state);
     sheet.set_hints([
-        ctx.hint(Context::Form, Action::Accept, accepts),
+        ctx.hint(Context::Form, Action::Accept, accepts).filter(|_| !is_beside),
+        ctx.hint(Context::Main, Action::AnswerRequest, "fill in").filter(|_| is_beside),
         ctx.hint(Context::Form, Action::Escape, "cancel"),
         ctx.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
         ctx.hint(Context::Form, Action::NextField, "next field")

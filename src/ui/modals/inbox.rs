@@ -90,9 +90,6 @@ pub(super) fn draw(
     }
     hints.push(ctx.hint(Context::Permission, Action::Escape, "close"));
     sheet.hints = hints.into_iter().flatten().collect();
-    if dialogs::marked_request(ctx.state).is_some() {
-        permission::note_quiet(ctx, &mut sheet);
-    }
     sheet.draw(ctx, position, view, buf)
 }
 

@@ -173,14 +173,14 @@ fn permission_frame<'s>(
     sheet.set_hints([
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
-        ctx.hint(Context::Main, Action::Complete, "prompt").filter(|_| ctx.state.modals.is_empty()),
+        ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| ctx.state.modals.is_empty()),
         ctx.hint(Context::Permission, Action::FullScreen, full),
         ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols, &diffs))
             .filter(|_| has_diff(ctx, item)),
         ctx.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
     ]);
     sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
-    note_quiet(ctx, &mut sheet);
+    note_guard(ctx, &mut sheet);
     with_body(ctx, sheet, view)
 }
 
@@ -196,19 +196,31 @@ fn with_body<'s>(ctx: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewS
     sheet
 }
 
-/// Shows a hint while the composer has the keys: during the grace period, or because there is a draft.
-pub(super) fn note_quiet(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
+/// Sets the hints of a question that the user did not open, for the layer that has the keys, and dims its answers until
+/// they count.
+pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
+    if ctx.state.guard.question().is_none() {
+        return;
+    }
+    sheet.end_key = ctx.key(Context::Permission, Action::ScrollEnd);
     if dialogs::is_beside_draft(ctx.state) {
-        let keys = [
-            ctx.hint(Context::Main, Action::Complete, "answer this request"),
+        sheet.set_hints([
+            ctx.hint(Context::Main, Action::AnswerRequest, "answer"),
             ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
-        ];
-        sheet.hints = keys.into_iter().flatten().collect();
+        ]);
         sheet.scroll_hint = None;
     } else if !dialogs::takes_answers(ctx.state, ctx.look.now) {
         let wait = (ctx.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;
+    }
+    if dialogs::is_beside_draft(ctx.state) || !dialogs::takes_answers(ctx.state, ctx.look.now) {
+        for row in &mut sheet.foot {
+            row.is_selected = false;
+            for span in &mut row.line.spans {
+                span.style = ctx.style(Role::TextDim);
+            }
+        }
     }
 }
 
@@ -341,7 +353,7 @@ fn access_frame<'s>(
     ];
     sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
-    note_quiet(ctx, &mut sheet);
+    note_guard(ctx, &mut sheet);
     with_body(ctx, sheet, view)
 }
 
@@ -378,7 +390,7 @@ fn url_frame<'s>(
     ];
     sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
-    note_quiet(ctx, &mut sheet);
+    note_guard(ctx, &mut sheet);
     sheet
 }
 

@@ -97,7 +97,9 @@ pub(super) fn draw(
         _ => "select",
     };
     sheet.set_hints([
-        ctx.hint(Context::List, Action::Accept, takes),
+        ctx.hint(Context::Main, Action::AnswerRequest, "answer")
+            .filter(|_| dialogs::is_beside_draft(ctx.state)),
+        ctx.hint(Context::List, Action::Accept, takes).filter(|_| !dialogs::is_beside_draft(ctx.state)),
         ctx.hint(Context::List, Action::Escape, "close"),
         Some(ctx.updown("choose")),
     ]);

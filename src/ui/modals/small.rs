@@ -1,6 +1,7 @@
 //! Small dialogs: a question with a few answers, the queue, a text input.
 
 use super::dialog_frame::{DialogFrame, Row, choice, input, spread, wrapped};
+use super::permission;
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
 use crate::config::keymap::sequence::{MOST_KEYS, Sequence};
@@ -33,6 +34,9 @@ pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16)
         Some(ctx.updown("choose")),
     ]);
     sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
+    if dialog.opened_by_itself.is_some() {
+        permission::note_guard(ctx, &mut sheet);
+    }
     sheet
 }
 

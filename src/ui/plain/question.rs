@@ -340,13 +340,10 @@ fn no_number(count: usize) -> Reply {
     })
 }
 
-/// Chooses an answer by number. Numbers above nine are selected and accepted.
+/// Chooses an answer by number.
 fn choose(line: &str, count: usize) -> Reply {
     match position_of(line, count) {
-        Some(position) => match u8::try_from(position) {
-            Ok(position @ 1..=9) => Reply::Do(vec![Event::Act(Action::Choose(position))]),
-            _ => Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)]),
-        },
+        Some(position) => Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)]),
         None => no_number(count),
     }
 }

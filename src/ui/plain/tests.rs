@@ -159,7 +159,10 @@ fn permission_requests_are_numbered_questions() {
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
     assert!(text.ends_with("Type a number and press Enter, or :cancel.\n"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    assert_eq!(reply(&stage.state, "1"), Reply::Do(vec![Event::Act(Action::Choose(1))]));
+    assert_eq!(
+        reply(&stage.state, "1"),
+        Reply::Do(vec![Event::Act(Action::Mark(0)), Event::Act(Action::Accept)])
+    );
     for wrong in ["", "0", "99", "yes please", "-1"] {
         assert!(matches!(reply(&stage.state, wrong), Reply::Say(_)), "{wrong}");
     }
@@ -231,8 +234,7 @@ fn lists_accept_numbers_and_filter_text() {
 #[test]
 fn forms_are_asked_field_by_field() {
     let mut stage = fixture::form();
-    let now = stage.now;
-    crate::app::dialogs::settle(&mut stage.state, now);
+    crate::app::dialogs::settle(&mut stage.state);
     let first = output(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage.state, "some text");

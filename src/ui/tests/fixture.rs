@@ -13,6 +13,7 @@ use ratatui::style::Color;
 
 use crate::app::*;
 use crate::config::keymap::Keymap;
+use crate::guard;
 use crate::model::*;
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 use crate::ui::{ViewState, draw};
@@ -175,8 +176,14 @@ pub fn permission() -> Stage {
         }
         session.requests.extend(requests);
     });
-    stage.state.request_view.shown_at = Some(ago(now, 5));
+    show(&mut stage.state, now);
     stage
+}
+
+/// The question on top was shown for some seconds.
+pub fn show(state: &mut State, now: Instant) {
+    dialogs::settle(state);
+    dialogs::on_frame(state, true, ago(now, 5));
 }
 
 /// A form with every kind of field.
@@ -242,7 +249,13 @@ pub fn form() -> Stage {
         });
     });
     stage.state.request_view.form = Some(form);
-    stage.state.request_view.shown_at = Some(ago(now, 5));
+    stage.state.request_view.request_id = Some(RequestId(7));
+    show(&mut stage.state, now);
+    stage.state.guard.on(
+        guard::Input::Switch,
+        guard::Facts { has_fields: true, ..guard::Facts::default() },
+        now,
+    );
     stage
 }
 
@@ -275,7 +288,6 @@ pub fn picker(filter: &str) -> Stage {
         note: Some("Others can be added to the configuration.".into()),
         conn: None,
         is_by_itself: false,
-        shown_at: None,
     };
     stage.state.modals.push(Modal::Picker(picker));
     stage

@@ -155,7 +155,7 @@ fn command_confirmation_shows_folder_variables_and_hidden_characters() {
         "LD_PRELOAD=/tmp/⟨U+202E⟩x",
         "1  Allow once",
         "3  Always allow this command for claude in this folder",
-        "▸ 4  Refuse",
+        "4  Refuse",
     ] {
         assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
     }
@@ -262,7 +262,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
         "Version control runs commands from this file.",
         "exit 0",
         "#!/bin/sh",
-        "▸ 4  Refuse",
+        "4  Refuse",
     ] {
         assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
     }

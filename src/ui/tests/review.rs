@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::acp::codec::Codec;
-use crate::app::{Event, ViewCommand, update};
+use crate::app::{Event, ViewCommand, dialogs, update};
 use crate::model::{Action, AgentEvent, AgentSpec, ConnId, RequestId};
 use crate::ui::text::{Shown, reveal_line, reveal_lines};
 
@@ -20,6 +20,7 @@ fn stage_with(params: &Value) -> Stage {
     for event in events.into_iter().chain([AgentEvent::Request(RequestId(1), Box::new(request_id))]) {
         update(&mut stage.state, Event::Agent(ConnId(1), event), now);
     }
+    dialogs::on_frame(&mut stage.state, true, now);
     stage
 }
 
@@ -246,6 +247,7 @@ fn changed_requests_are_highlighted_and_restart_the_grace_period() {
     for event in events {
         update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
     }
+    dialogs::on_frame(&mut stage.state, true, stage.now);
     let screen = shown(&stage, (80, 24));
     for part in ["The request has changed; review it again.", "rm -rf ~", "waiting for a pause in typing"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");

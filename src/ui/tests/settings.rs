@@ -11,7 +11,7 @@ const SETTINGS_SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (200, 60)];
 
 fn stage() -> Stage {
     let paths = Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap();
-    let file = "theme = \"nord\"\n[ui]\nbell = false\n[agents.mine]\ncommand = \"my-agent\"\n[keys.main]\nopen-palette = [\"f10\"]\n";
+    let file = "theme = \"nord\"\n[ui]\nbell = false\n[agents.mine]\ncommand = \"my-agent\"\n[keys.main]\nopen-palette = [\"f11\"]\n";
     let (config, _): (Config, _) = read(&paths, file, &Surroundings::default());
     let mut stage = ready();
     let setup = &mut stage.state.setup;

@@ -280,6 +280,7 @@ fn rig_with_choices(choices: Vec<Choice>) -> Rig {
         selected: 0,
         opened_by_itself,
     }));
+    super::super::settle(&mut rig.state);
     rig
 }
 
@@ -304,11 +305,12 @@ fn choices_are_selected_by_digit() {
     let fx = rig.act(Action::Choose(3));
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { .. })), "{fx:?}");
     let mut rig = rig_with_choices(choices.clone());
-    rig.act(Action::Choose(6));
-    assert_eq!(focus(&rig.state), Focus::Choice);
     // "Yes" is not an answer if there are several choices.
-    rig.act(Action::Yes);
-    assert_eq!(focus(&rig.state), Focus::Choice);
+    for action in [Action::Choose(6), Action::Yes] {
+        rig.wait(1_001).act_now(action);
+        assert_eq!((focus(&rig.state), rig.session().draft.len()), (Focus::Choice, 1), "it is text");
+        rig.type_draft("");
+    }
     for action in [Action::Last, Action::Up, Action::Down, Action::Down] {
         rig.act(action);
     }

@@ -177,7 +177,7 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
         fx.retain(|effect| matches!(effect, Effect::Configure(_)));
         fx
     };
-    assert_eq!(press(&mut rig, "f10", None), [keys("main", "open-palette", Some(&["f10"]))]);
+    assert_eq!(press(&mut rig, "f11", None), [keys("main", "open-palette", Some(&["f11"]))]);
     assert_eq!(rig.picker().kind, PickerKind::Binding);
     rig.act(Action::Accept);
     rig.act(Action::Down);
@@ -193,8 +193,8 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     rig.act(Action::Accept);
     rig.type_line(", ctrl+x g");
     assert_eq!(rig.act(Action::Accept), [keys("main", "open-palette", Some(&["ctrl+p", "ctrl+x g"]))]);
-    news(&mut rig, "[keys.main]\nopen-palette = [\"f10\"]\n", &[]);
-    assert_eq!(rig.picker().rows[rig.picker().matches[0]].detail, "F10");
+    news(&mut rig, "[keys.main]\nopen-palette = [\"f11\"]\n", &[]);
+    assert_eq!(rig.picker().rows[rig.picker().matches[0]].detail, "F11");
     rig.act(Action::Accept);
     rig.act(Action::Last);
     assert_eq!(rig.act(Action::Accept), [keys("main", "open-palette", None)]);
@@ -252,7 +252,7 @@ fn permissions_of_a_changed_file_are_asked_about() {
     let mut rig = rig("");
     let news = ConfigNews { held: vec!["policy.ask_commands"], ..ConfigNews::default() };
     update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
-    assert!(!rig.takes_input(), "a key that was meant for the prompt does not answer");
+    assert!(!rig.takes_answers(), "a key that was meant for the prompt does not answer");
     let Some(Modal::Choice(choice)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
     assert!(choice.body[1].starts_with("policy.ask_commands = false: Ask before commands"), "{choice:?}");
     assert_eq!(choice.selected, 1);

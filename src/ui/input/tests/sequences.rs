@@ -119,7 +119,7 @@ fn a_question_mark_lists_continuing_keys_at_once_in_pages() {
             .into_iter()
             .map(|next| crate::config::keymap::actions::info(next.action.unwrap()).unwrap().text.to_owned())
             .collect();
-        let pages = if size.0 == 40 { 6 } else { 2 };
+        let pages = if size.0 == 40 { 7 } else { 3 };
         for _ in 0..pages {
             assert_eq!(rig.key(KeyCode::Char('?')), []);
             let buffer = rig.stage.draw(&mut rig.view, &fixture::theme("dark"), size);

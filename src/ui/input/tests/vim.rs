@@ -119,11 +119,10 @@ fn the_clipboard_register_is_read() {
 }
 
 #[test]
-fn a_letter_typed_beside_a_request_starts_a_prompt() {
+fn vim_keys_do_not_apply_to_questions() {
     let mut rig = Rig::new(fixture::permission());
     rig.view.set_vim(true);
-    let before = rig.view.draft();
-    assert_eq!(typed(&mut rig, "x"), [Event::Draft(format!("{before}x"))]);
+    assert_eq!(typed(&mut rig, "x"), [Event::Letter('x', None)]);
 }
 
 #[test]

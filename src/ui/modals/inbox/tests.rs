@@ -1,6 +1,6 @@
 //! The inbox at three sizes, with the preview of a change, and a request in full.
 
-use crate::app::{Event, InboxDialog, Modal, SessionPhase, Unseen, UnseenKind, update};
+use crate::app::{Event, InboxDialog, Modal, SessionPhase, Unseen, UnseenKind, dialogs, update};
 use crate::model::Action;
 use crate::ui::tests::fixture::{SIZES, Stage, ago, permission, ready, text, theme};
 
@@ -47,6 +47,7 @@ fn full_screen_shows_the_dialog_of_the_request() {
     let mut stage = inbox();
     let now = ago(stage.now, 1);
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
+    dialogs::on_frame(&mut stage.state, true, now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for expected in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "Esc back"] {
         assert!(shown.contains(expected), "{expected:?} in\n{shown}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::app::dialogs::testkit::{Rig, answers, commands, selected, views};
-use crate::app::dialogs::{Focus, focus, open_sign_in, settle, takes_input, takes_input_from};
+use crate::app::dialogs::{Focus, focus, open_sign_in, settle, takes_answers_from};
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ItemBody, Modal, PickerKind, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
@@ -15,16 +15,15 @@ fn rig() -> Rig {
 }
 
 #[test]
-fn a_key_within_the_quiet_time_does_nothing_at_all() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+fn early_keys_answer_nothing() {
     for action in [Action::Choose(1), Action::Accept, Action::Submit, Action::Escape, Action::Down] {
+        let mut rig = rig();
+        rig.ask_permission(1, &[AllowOnce, RejectOnce]);
         rig.wait(60);
-        assert!(!takes_input(&rig.state, rig.now));
-        let before = rig.state.clone();
-        let fx = rig.act_now(action);
-        assert_eq!(fx, Vec::new(), "{action:?}");
-        assert_eq!(rig.state.request_view, before.request_view, "{action:?}");
+        assert!(!rig.takes_answers());
+        let before = rig.state.request_view.clone();
+        assert_eq!(answers(&rig.act_now(action)), [], "{action:?}");
+        assert_eq!(rig.state.request_view, before, "{action:?}");
         assert_eq!(rig.open_requests(), [1], "{action:?}");
         assert!(!rig.is_cancelling());
     }
@@ -34,9 +33,9 @@ fn a_key_within_the_quiet_time_does_nothing_at_all() {
 fn it_takes_keys_500_ms_after_it_appeared() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    assert!(!rig.wait(499).takes_input());
-    assert!(rig.wait(1).takes_input());
-    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    assert!(!rig.wait(499).takes_answers());
+    assert!(rig.wait(1).takes_answers());
+    assert_eq!(answers(&rig.answer_now(1)), [(1, selected("option-0"))]);
 }
 
 #[test]
@@ -48,9 +47,9 @@ fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
     }
     assert_eq!(rig.session().draft, "yes");
     rig.type_draft("");
-    assert!(!rig.wait(499).takes_input());
-    assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    assert!(!rig.wait(499).takes_answers());
+    assert!(answers(&rig.answer_now(1)).is_empty());
+    assert_eq!(answers(&rig.wait(500).answer_now(1)), [(1, selected("option-0"))]);
 }
 
 #[test]
@@ -62,37 +61,44 @@ fn typing_after_a_pause_closes_it_again() {
     for action in [Action::Accept, Action::Choose(1)] {
         assert!(answers(&rig.wait(100).act_now(action)).is_empty(), "{action:?}");
     }
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    rig.type_draft("");
+    assert_eq!(answers(&rig.wait(500).answer_now(1)), [(1, selected("option-0"))]);
 }
 
 #[test]
-fn the_time_from_which_it_takes_keys_is_known_beforehand() {
+fn the_time_from_which_answers_count_is_known() {
     let mut rig = rig();
-    assert_eq!(takes_input_from(&rig.state), None, "nothing is asked");
+    assert_eq!(takes_answers_from(&rig.state), None, "nothing is asked");
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(0);
     for wait in [0, 250, 390, 390, 390] {
         rig.wait(wait).type_draft("y");
         rig.type_draft("");
-        let left = takes_input_from(&rig.state).expect("it opened by itself").duration_since(rig.now);
-        assert!(!takes_input(&rig.state, rig.now + left.saturating_sub(Duration::from_millis(1))));
-        assert!(takes_input(&rig.state, rig.now + left));
+        let left = takes_answers_from(&rig.state).expect("it waits").duration_since(rig.now);
+        let now = rig.now;
+        rig.now = now + left.saturating_sub(Duration::from_millis(1));
+        assert!(!rig.takes_answers());
+        rig.now = now + left;
+        assert!(rig.takes_answers());
+        rig.now = now;
     }
     rig.wait(500).act_now(Action::Down);
-    assert!(rig.takes_input());
-    assert_eq!(takes_input_from(&rig.state), None, "it stays open to keys");
+    assert!(rig.takes_answers());
+    assert_eq!(takes_answers_from(&rig.state), None, "answers still count");
 }
 
 #[test]
-fn no_time_opens_it_to_who_types_on() {
+fn continued_typing_answers_nothing() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     for _ in 0..100 {
         rig.wait(120).type_draft("x");
-        assert!(!takes_input(&rig.state, rig.now));
+        assert!(!rig.takes_answers());
         assert!(answers(&rig.wait(120).act_now(Action::Accept)).is_empty());
     }
-    assert!(rig.wait(500).takes_input());
-    assert_eq!(answers(&rig.act_now(Action::Choose(2))), [(1, selected("option-1"))]);
+    rig.type_draft("");
+    assert!(rig.wait(500).takes_answers());
+    assert_eq!(answers(&rig.answer_now(2)), [(1, selected("option-1"))]);
 }
 
 /// A call that is asked about, as it stands in the transcript.
@@ -110,8 +116,7 @@ fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut
             change(call);
         }
     });
-    let now = rig.now;
-    settle(&mut rig.state, now);
+    settle(&mut rig.state);
 }
 
 #[test]
@@ -119,14 +124,14 @@ fn a_change_of_the_call_begins_the_quiet_time_anew_and_is_marked() {
     let mut rig = rig();
     let item = ask_about_a_call(&mut rig);
     rig.wait(600).act_now(Action::Down);
-    assert!(rig.takes_input() && !rig.state.request_view.has_changed);
+    assert!(rig.takes_answers() && !rig.state.request_view.has_changed);
     rig.wait(300);
     edit_call(&mut rig, item, |call| call.input.command = Some("rm -rf ~".to_owned()));
     assert!(rig.state.request_view.has_changed);
     assert_eq!(rig.state.request_view.selected, 0, "the mark is where it was at first");
     assert!(answers(&rig.wait(300).act_now(Action::Accept)).is_empty());
-    assert!(answers(&rig.wait(300).act_now(Action::Choose(1))).is_empty(), "each key begins it anew");
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(3))), [(1, selected("option-2"))]);
+    assert!(answers(&rig.wait(300).answer_now(1)).is_empty(), "each key begins it anew");
+    assert_eq!(answers(&rig.wait(500).answer_now(3)), [(1, selected("option-2"))]);
     assert!(!rig.state.request_view.has_changed, "the next request has a view of its own");
 }
 
@@ -146,7 +151,7 @@ fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_
         let item = ask_about_a_call(&mut rig);
         rig.wait(600);
         edit_call(&mut rig, item, change);
-        assert!(!rig.takes_input());
+        assert!(!rig.takes_answers());
     }
     for (is_content, number) in [(true, 1), (false, 2)] {
         let mut rig = rig();
@@ -157,28 +162,27 @@ fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_
             item,
             |call| if is_content { call.content = content() } else { call.raw_input = raw() },
         );
-        assert!(!rig.takes_input(), "{number}");
+        assert!(!rig.takes_answers(), "{number}");
     }
     let mut rig = rig();
     let item = ask_about_a_call(&mut rig);
     rig.wait(600);
     edit_call(&mut rig, item, |call| call.status = crate::model::ToolStatus::InProgress);
     edit_call(&mut rig, item, |call| call.output_text = Some("half".to_owned()));
-    assert!(rig.takes_input() && !rig.state.request_view.has_changed);
+    assert!(rig.takes_answers() && !rig.state.request_view.has_changed);
 }
 
 #[test]
 fn an_option_whose_id_is_not_its_own_is_never_sent() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
-    let now = rig.now;
     for open in &mut rig.session().requests {
         if let crate::app::OpenRequestKind::Permission { request, .. } = &mut open.kind {
             request.options[2].id = request.options[1].id.clone();
         }
     }
     rig.state.request_view = crate::app::RequestView::default();
-    settle(&mut rig.state, now);
+    settle(&mut rig.state);
     assert_eq!(rig.state.request_view.selected, 3, "nothing is marked");
     for position in [2, 3] {
         assert!(answers(&rig.act(Action::Choose(position))).is_empty());
@@ -196,8 +200,8 @@ fn the_whole_input_opens_above_the_request_which_then_begins_anew() {
     assert_eq!(rig.state.modals, [Modal::Inspect(item)]);
     rig.act(Action::Escape);
     assert_eq!(focus(&rig.state), Focus::Permission);
-    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
+    assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
+    assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn silence_before_it_appeared_does_not_count() {
     let mut rig = rig();
     rig.type_draft("half a sen");
     rig.wait(5000).ask_permission(1, &[AllowOnce]);
-    assert!(answers(&rig.wait(10).act_now(Action::Choose(1))).is_empty());
+    assert!(answers(&rig.wait(10).answer_now(1)).is_empty());
 }
 
 #[test]
@@ -215,7 +219,7 @@ fn once_open_to_keys_it_stays_open_however_fast_they_come() {
     rig.wait(500).act_now(Action::Down);
     rig.wait(20).act_now(Action::Down);
     assert_eq!(rig.state.request_view.selected, 2);
-    assert!(takes_input(&rig.state, rig.now));
+    assert!(rig.takes_answers());
     assert_eq!(answers(&rig.wait(20).act_now(Action::Accept)), [(1, selected("option-2"))]);
 }
 
@@ -224,10 +228,10 @@ fn the_next_request_has_a_quiet_time_of_its_own() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce]);
     rig.ask_permission(2, &[AllowOnce]);
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
-    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
+    assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
     assert_eq!(rig.open_requests(), [2]);
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(2, selected("option-0"))]);
+    assert_eq!(answers(&rig.wait(500).answer_now(1)), [(2, selected("option-0"))]);
 }
 
 #[test]
@@ -237,20 +241,8 @@ fn a_request_that_a_dialog_had_covered_appears_anew_when_that_closes() {
     rig.wait(5000).ask_permission(1, &[AllowOnce]);
     rig.act(Action::Escape);
     assert_eq!(focus(&rig.state), Focus::Permission);
-    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
-    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
-}
-
-#[test]
-fn the_answer_is_the_same_before_and_after_the_key_was_told() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce]);
-    for ms in [100, 499, 500, 10] {
-        rig.wait(ms);
-        let before = takes_input(&rig.state, rig.now);
-        crate::app::dialogs::on_input(&mut rig.state, rig.now);
-        assert_eq!(takes_input(&rig.state, rig.now), before, "{ms}");
-    }
+    assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
+    assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
 }
 
 #[test]
@@ -296,7 +288,7 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
         kind: AuthKind::Agent,
     }];
     open_sign_in(&mut rig.state, conn);
-    settle(&mut rig.state, rig.now);
+    settle(&mut rig.state);
     rig.wait(50).act_now(Action::Accept);
     assert_eq!(rig.marked(), "Browser");
     rig.wait(500).act_now(Action::Accept);
@@ -327,30 +319,39 @@ fn a_draft_keeps_the_keys_until_the_user_moves_them_to_the_request() {
     rig.type_draft("see step 1");
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     for _ in 0..3 {
-        assert!(!rig.wait(10_000).takes_input());
-        assert_eq!(takes_input_from(&rig.state), None);
+        assert!(!rig.wait(10_000).takes_answers());
         assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
     }
-    rig.act_now(Action::Complete);
-    assert!(rig.takes_input());
-    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    rig.act_now(Action::AnswerRequest);
+    assert!(rig.wait(500).takes_answers());
+    assert_eq!(answers(&rig.answer_now(1)), [(1, selected("option-0"))]);
     assert_eq!(rig.session().draft, "see step 1");
 }
 
 #[test]
-fn tab_moves_the_keys_between_the_request_and_the_prompt() {
+fn a_key_moves_focus_between_question_and_prompt() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    assert!(rig.wait(1_000).takes_input());
-    rig.act_now(Action::Complete);
-    assert!(!rig.wait(10_000).takes_input(), "the prompt is empty, but has the keys");
+    assert!(rig.wait(1_000).takes_answers());
+    rig.act_now(Action::AnswerRequest);
+    assert!(!rig.wait(10_000).takes_answers(), "the prompt is empty, but has the keys");
     assert!(answers(&rig.act_now(Action::Accept)).is_empty());
-    // In an empty prompt, the key has another action.
-    rig.act_now(Action::Browse);
-    assert!(rig.takes_input() && !rig.state.user.is_browsing);
-    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    rig.act_now(Action::AnswerRequest);
+    assert!(rig.wait(500).takes_answers());
+    assert_eq!(answers(&rig.answer_now(1)), [(1, selected("option-0"))]);
     rig.ask_permission(2, &[AllowOnce, RejectOnce]);
-    assert!(rig.wait(1_000).takes_input(), "the next request has the keys again");
+    assert!(rig.wait(1_000).takes_answers(), "the next request has the keys again");
+}
+
+#[test]
+fn tab_never_moves_the_focus_to_a_question() {
+    let mut rig = rig();
+    rig.type_draft("look at src/ma");
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for action in [Action::Complete, Action::Browse, Action::NextField] {
+        rig.wait(1_000).act_now(action);
+        assert!(!rig.wait(1_000).takes_answers(), "{action:?}");
+    }
 }
 
 #[test]
@@ -358,9 +359,9 @@ fn typing_returns_the_keys_to_the_draft() {
     let mut rig = rig();
     rig.type_draft("see");
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    rig.wait(1_000).act_now(Action::Complete);
+    rig.wait(1_000).act_now(Action::AnswerRequest);
     rig.wait(1_000).type_draft("see 1");
-    assert!(!rig.wait(10_000).takes_input());
+    assert!(!rig.wait(10_000).takes_answers());
 }
 
 #[test]
@@ -371,7 +372,7 @@ fn enter_beside_a_request_queues_the_draft_and_answers_nothing() {
     let fx = rig.wait(2_000).act_now(Action::Submit);
     assert!(answers(&fx).is_empty());
     assert_eq!((rig.session().queue.len(), rig.open_requests()), (1, vec![1]));
-    assert!(!rig.wait(499).takes_input() && rig.wait(1).takes_input());
+    assert!(!rig.wait(499).takes_answers() && rig.wait(1).takes_answers());
 }
 
 #[test]
@@ -388,13 +389,15 @@ fn escape_beside_a_draft_rejects_after_a_pause_and_keeps_the_draft() {
 #[test]
 fn y_allows_once_and_n_rejects() {
     for (kinds, action, expected) in [
-        (&[AllowAlways, AllowOnce, RejectOnce][..], Action::Yes, Some("option-1")),
-        (&[AllowAlways, AllowOnce, RejectOnce], Action::No, Some("option-2")),
-        (&[AllowAlways, RejectOnce], Action::Yes, None),
+        (&[AllowAlways, AllowOnce, RejectOnce][..], Action::Yes, "option-1"),
+        (&[AllowAlways, AllowOnce, RejectOnce], Action::No, "option-2"),
     ] {
         let mut rig = rig();
         rig.ask_permission(1, kinds);
-        let sent = answers(&rig.wait(600).act_now(action));
-        assert_eq!(sent, expected.map(|option| (1, selected(option))).into_iter().collect::<Vec<_>>());
+        assert_eq!(answers(&rig.act(action)), [(1, selected(expected))]);
     }
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowAlways, RejectOnce]);
+    rig.wait(600).act_now(Action::Yes);
+    assert_eq!(rig.session().draft, "y", "no option allows this once");
 }

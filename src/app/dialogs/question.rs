@@ -1,0 +1,379 @@
+//! The question on top that the user did not open, and what keys, clicks and pastes mean for it.
+//!
+//! [`crate::guard`] decides when an answer counts; this file tells it what is asked, and carries out its verdict.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Instant;
+
+use crate::app::{
+    AccessChoice, ChoiceOutcome, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, State, ToolCall,
+    TrustAnswer, URL_OPTIONS, ViewCommand,
+};
+use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
+use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
+
+use super::{Focus, base_focus, choice, focus, form, inbox, on_draft, picks, requests, say};
+
+/// Whether the top layer gets the keys. Otherwise it is a question of somebody else, and they go to the prompt.
+pub fn takes_input(state: &State) -> bool {
+    state.guard.question().is_none() || has_keys(state)
+}
+
+/// Whether a question is shown and the keys go elsewhere: text stands there, or the user moved them.
+pub fn is_beside_draft(state: &State) -> bool {
+    !takes_input(state)
+}
+
+/// Whether keys go to a question that the user did not open.
+pub fn has_keys(state: &State) -> bool {
+    state.guard.has_keys(facts(state))
+}
+
+/// Whether a question is on top whose text fields do not get keys yet.
+pub fn is_closed(state: &State) -> bool {
+    has_keys(state) && !state.guard.is_entered()
+}
+
+/// Whether the answers of the shown question count.
+pub fn takes_answers(state: &State, now: Instant) -> bool {
+    state.guard.question().is_none() || state.guard.is_open(now)
+}
+
+/// When the answers of the shown question count without further input; `None`: now, or not before another frame.
+pub fn takes_answers_from(state: &State) -> Option<Instant> {
+    state.guard.opens_at()
+}
+
+/// A frame was written to the terminal. `has_end`: the end of the top dialog is on the screen.
+pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
+    if let Some(question) = state.guard.question() {
+        state.guard.shown(question, has_end, now);
+    }
+}
+
+/// Tells the guard which question is on top. Called after every change of the state.
+pub fn settle(state: &mut State) {
+    let asked = asked(state);
+    let is_other = asked.map(|asked| asked.id) != state.guard.question().map(|asked| asked.id);
+    let left = state.guard.ask(asked);
+    if is_other {
+        state.user.first_mark = marked(state).unwrap_or(0);
+    }
+    if !left.is_empty() {
+        let key = state.user.asked_in;
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.draft.push_str(&left);
+            state.user.unshown.push_str(&left);
+        }
+    }
+    state.user.asked_in = state.active;
+}
+
+/// Shows the keys that a closed question has left to the prompt.
+pub fn show_left_keys(state: &mut State, fx: &mut Vec<Effect>) {
+    let left = std::mem::take(&mut state.user.unshown);
+    let Some(session) = state.active_session().filter(|_| !left.is_empty()) else { return };
+    if session.draft.ends_with(&left) {
+        let start = session.draft.len() - left.len();
+        fx.push(Effect::View(ViewCommand::ReplaceInDraft(start..start, left)));
+    }
+}
+
+/// The question on top, unless the user opened it.
+fn asked(state: &State) -> Option<guard::Question> {
+    let depth = state.modals.len();
+    let (id, revision) = match state.modals.last() {
+        Some(Modal::Choice(dialog)) => {
+            let length: usize = dialog.body.iter().map(String::len).sum();
+            (hash((dialog.opened_by_itself?, depth, &dialog.title, length)), 0)
+        }
+        Some(Modal::Picker(picker)) if picker.is_by_itself => {
+            (hash((depth, &picker.title, picker.conn, picker.rows.len())), 0)
+        }
+        Some(Modal::Attention(_)) if !inbox::is_whole(state) => return None,
+        Some(Modal::Attention(_)) | None => {
+            let (key, open) = super::shown_request(state)?;
+            (hash((depth, key, open.conn, open.request_id)), state.request_view.revision)
+        }
+        Some(_) => return None,
+    };
+    Some(guard::Question { id, revision })
+}
+
+fn hash(parts: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What the guard has to know of the screen.
+fn facts(state: &State) -> Facts {
+    // The user opened the inbox, so its requests have the keys.
+    let is_in_inbox = matches!(state.modals.last(), Some(Modal::Attention(_)));
+    let has_draft = state.active_session().is_some_and(|session| !session.draft.is_empty());
+    Facts {
+        has_text: !is_in_inbox && (has_draft || base_focus(state) != Focus::Main),
+        must_end: runs_something(state),
+        has_fields: matches!(focus(state), Focus::Form | Focus::Picker),
+    }
+}
+
+/// Whether the question is about a program, so that its end has to be seen. Also true for what cannot be recognized.
+fn runs_something(state: &State) -> bool {
+    match state.modals.last() {
+        Some(Modal::Choice(dialog)) => dialog.choices.iter().any(|choice| {
+            matches!(
+                choice.outcome,
+                ChoiceOutcome::AnswerServers(..)
+                    | ChoiceOutcome::AnswerProject(_)
+                    | ChoiceOutcome::AnswerTemplates { .. }
+                    | ChoiceOutcome::RunLogin(..)
+            )
+        }),
+        Some(Modal::Attention(_)) | None => {
+            super::shown_request(state).is_some_and(|(key, open)| match &open.kind {
+                OpenRequestKind::Permission { .. } => {
+                    !call_of(state, key, open).is_some_and(|call| call.kind == ToolKind::Edit)
+                }
+                OpenRequestKind::Access(request) => {
+                    matches!(request.access, Access::Run(_) | Access::SignIn { .. })
+                }
+                OpenRequestKind::Elicitation(request) => {
+                    matches!(request.mode, ElicitationMode::Url { .. })
+                }
+            })
+        }
+        Some(_) => false,
+    }
+}
+
+fn call_of<'s>(state: &'s State, key: SessionKey, open: &OpenRequest) -> Option<&'s ToolCall> {
+    let OpenRequestKind::Permission { tool, .. } = open.kind else { return None };
+    match &state.sessions.get(&key)?.transcript.get(tool)?.body {
+        ItemBody::Tool(call) => Some(call),
+        _ => None,
+    }
+}
+
+/// The answer at a position of the question on top.
+fn answer_at(state: &State, position: usize) -> Option<Answer> {
+    let effect = match state.modals.last() {
+        Some(Modal::Choice(dialog)) => effect_of(&dialog.choices.get(position)?.outcome),
+        Some(Modal::Picker(picker)) => {
+            picker.matches.get(position)?;
+            Reach::Once
+        }
+        _ => match &super::shown_request(state)?.1.kind {
+            OpenRequestKind::Permission { request, .. } => match request.options.get(position)?.kind {
+                PermissionKind::AllowOnce => Reach::Once,
+                PermissionKind::AllowAlways | PermissionKind::RejectAlways => Reach::Lasting,
+                PermissionKind::RejectOnce => Reach::Reject,
+            },
+            OpenRequestKind::Access(open) => match open.choices().get(position)? {
+                AccessChoice::Once => Reach::Once,
+                AccessChoice::Longer(_) | AccessChoice::AllCommands => Reach::Lasting,
+                AccessChoice::Refuse => Reach::Reject,
+            },
+            OpenRequestKind::Elicitation(request) => match request.mode {
+                ElicitationMode::Url { .. } if position == 0 => Reach::Once,
+                ElicitationMode::Url { .. } if position < URL_OPTIONS.len() => Reach::Reject,
+                _ => return None,
+            },
+        },
+    };
+    Some(Answer { position, effect })
+}
+
+fn effect_of(outcome: &ChoiceOutcome) -> Reach {
+    let trust = |answer: TrustAnswer| match answer {
+        TrustAnswer::NotNow => Reach::Reject,
+        TrustAnswer::Use | TrustAnswer::LeaveOut => Reach::Lasting,
+    };
+    match outcome {
+        ChoiceOutcome::Close => Reach::Reject,
+        ChoiceOutcome::AnswerServers(_, answer)
+        | ChoiceOutcome::AnswerProject(answer)
+        | ChoiceOutcome::AnswerTemplates { answer, .. } => trust(*answer),
+        _ => Reach::Once,
+    }
+}
+
+/// The marked answer of the question on top.
+fn marked(state: &State) -> Option<usize> {
+    match state.modals.last() {
+        Some(Modal::Choice(dialog)) => Some(dialog.selected),
+        Some(Modal::Picker(picker)) => Some(picker.selected),
+        Some(Modal::Attention(_)) | None => Some(state.request_view.selected),
+        Some(_) => None,
+    }
+}
+
+fn mark(state: &mut State, position: usize) {
+    let is_form = focus(state) == Focus::Form;
+    match state.modals.last_mut() {
+        Some(Modal::Choice(dialog)) => dialog.selected = position,
+        Some(Modal::Picker(picker)) => picker.selected = position,
+        Some(Modal::Attention(_)) | None if !is_form => state.request_view.selected = position,
+        _ => {}
+    }
+}
+
+/// The answer that an action stands for.
+fn answer_of(state: &State, action: Action) -> Option<Answer> {
+    let position = match action {
+        Action::Choose(position) => usize::from(position).checked_sub(1)?,
+        Action::Accept => marked(state)?,
+        Action::Mark(position) if focus(state) == Focus::Picker => position.into(),
+        Action::Yes | Action::No => {
+            let wanted = if action == Action::Yes { Reach::Once } else { Reach::Reject };
+            let mut all = (0..).map_while(|position| answer_at(state, position));
+            let first = all.find(|answer| answer.effect == wanted && can_send(state, answer.position))?;
+            // "Yes" needs a single meaning; the agent's own options are described by their kind.
+            let is_choice = matches!(state.modals.last(), Some(Modal::Choice(_)));
+            let is_unique = !is_choice || all.all(|answer| answer.effect != wanted);
+            return is_unique.then_some(first);
+        }
+        _ => return None,
+    };
+    answer_at(state, position)
+}
+
+/// Whether the agent can tell this answer from the others.
+fn can_send(state: &State, position: usize) -> bool {
+    let open = super::shown_request(state).map(|(_, open)| &open.kind);
+    !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
+}
+
+/// A printable key at a question, with the action that is bound to it.
+pub fn on_letter(state: &mut State, key: char, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
+    let answer = action.and_then(|action| answer_of(state, action));
+    judge(state, Input::Letter(key, answer), now, fx);
+}
+
+/// Backspace at a question.
+pub fn on_backspace(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    judge(state, Input::Backspace, now, fx);
+}
+
+/// A click on a question. Returns whether it has its usual effect.
+pub fn on_click(state: &mut State, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let answer = action.and_then(|action| answer_of(state, action));
+    judge(state, Input::Click(answer), now, fx)
+}
+
+/// An action while a question may be on top. Returns whether it has its usual effect.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let is_entered = state.guard.is_entered() && facts(state).has_fields;
+    let input = match action {
+        Action::AnswerRequest => Input::Switch,
+        Action::Decline => {
+            let is_usual = judge(state, Input::Escape, now, fx);
+            return is_usual && (state.guard.question().is_none() || state.guard.rejects());
+        }
+        Action::Escape | Action::ClearOrQuit => Input::Escape,
+        _ if !has_keys(state) => Input::Elsewhere,
+        Action::Submit => return on_action(state, Action::Accept, now, fx),
+        // It may have been meant as a completion.
+        Action::Complete if !is_entered => {
+            judge(state, Input::Look, now, fx);
+            return false;
+        }
+        Action::Accept => Input::Enter(answer_of(state, action)),
+        _ if is_entered => Input::Look,
+        Action::Choose(digit) => Input::Letter(char::from(b'0' + digit % 10), answer_of(state, action)),
+        Action::Yes => Input::Letter('y', answer_of(state, action)),
+        Action::No => Input::Letter('n', answer_of(state, action)),
+        // Its fields get no keys yet.
+        Action::Up | Action::Down | Action::Left | Action::Right if focus(state) == Focus::Form => {
+            judge(state, Input::Look, now, fx);
+            return false;
+        }
+        Action::Up
+        | Action::Down
+        | Action::HistoryPrevious
+        | Action::HistoryNext
+        | Action::Left
+        | Action::Right
+        | Action::First
+        | Action::Last
+        | Action::Mark(_)
+        | Action::NextField
+        | Action::PreviousField => Input::Arrow,
+        Action::PageUp
+        | Action::PageDown
+        | Action::Scroll(_)
+        | Action::ScrollTop
+        | Action::ScrollEnd
+        | Action::FullScreen
+        | Action::ToggleDiffLayout
+        | Action::InspectItem
+        | Action::Redraw => Input::Look,
+        _ => Input::Elsewhere,
+    };
+    judge(state, input, now, fx)
+}
+
+/// Carries out the verdict on an input. Returns whether it has its usual effect.
+pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let facts = facts(state);
+    match state.guard.on(input, facts, now) {
+        Verdict::Pass => return true,
+        Verdict::Keep | Verdict::Move => {}
+        Verdict::Mark(position) => mark(state, position),
+        Verdict::Unmark => mark(state, state.user.first_mark),
+        Verdict::Type(text) => {
+            mark(state, state.user.first_mark);
+            if !matches!(state.modals.last(), Some(Modal::Attention(_))) {
+                type_text(state, &text, fx);
+            }
+            say(state, "Not answered: the keys are in the prompt.", fx);
+            return input == Input::Paste;
+        }
+        Verdict::Refuse(Refusal::Early) => {
+            say(state, "Not answered: the question was not shown long enough. Try again.", fx);
+        }
+        Verdict::Refuse(Refusal::EndUnseen) => {
+            say(state, "Not answered: scroll to the end of the question first.", fx);
+        }
+        Verdict::Give(question, answer) => {
+            if asked(state) == Some(question) {
+                give(state, answer, now, fx);
+            }
+        }
+    }
+    false
+}
+
+/// Gives an answer to the question on top.
+fn give(state: &mut State, answer: Option<Answer>, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(answer) = answer {
+        mark(state, answer.position);
+    }
+    match focus(state) {
+        Focus::Form => {
+            form::on_action(state, Action::Accept, now, fx);
+        }
+        Focus::Choice => {
+            choice::on_choice(state, Action::Accept, now, fx);
+        }
+        Focus::Picker => {
+            picks::on_action(state, Action::Accept, now, fx);
+        }
+        Focus::Url => requests::answer_url(state, now, fx),
+        _ => requests::answer(state, now, fx),
+    }
+}
+
+/// Answers the question on top of plain-text mode, which has checked the line.
+pub fn answer_line(state: &mut State, position: usize, now: Instant, fx: &mut Vec<Effect>) {
+    give(state, answer_at(state, position), now, fx);
+}
+
+/// Appends text to the prompt.
+fn type_text(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let end = session.draft.len();
+    let draft = format!("{}{text}", session.draft);
+    on_draft(state, draft, fx);
+    fx.push(Effect::View(ViewCommand::ReplaceInDraft(end..end, text.to_owned())));
+}
