@@ -1,5 +1,6 @@
 mod paste;
 mod sequences;
+mod typing;
 mod vim;
 
 use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
