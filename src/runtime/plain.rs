@@ -261,8 +261,7 @@ impl Lines {
             // Declines the question, because there is no more input.
             let before = (self.state.modals.len(), self.state.request_view.clone());
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
-            self.state.guard.admit();
-            self.apply(Event::Act(Action::Escape), now);
+            self.reject(now);
             if is_start {
                 bail!("end of input before an agent was chosen; pass --agent NAME");
             }
@@ -283,7 +282,13 @@ impl Lines {
             "Refused: lines of a pipe or a file are prompts. To answer with them, pass --permissions ask."
                 .to_owned(),
         );
+        self.reject(now);
+    }
+
+    /// Rejects a question. Unlike two presses of Escape, two rejections do not cancel the turn.
+    fn reject(&mut self, now: Instant) {
         self.state.guard.admit();
+        self.state.user.last_reject = None;
         self.apply(Event::Act(Action::Escape), now);
     }
 

@@ -40,9 +40,7 @@ fn an_unfocused_terminal_shows_a_notification_a_title_and_progress() {
     assert_eq!(count(&screen, "\u{1b}]9;4;3;0\u{1b}\\"), 1, "working");
     wait_raw(&mut screen, "\u{1b}]9;4;4;100\u{1b}\\");
     wait_raw(&mut screen, "\u{1b}]0;! ");
-    // A dialog that opened without a key press ignores keys at first.
-    screen.wait_quiet();
-    screen.send("1");
+    screen.answer("1");
     wait_raw(&mut screen, ": Turn finished.\u{1b}\\\u{7}");
     wait_raw(&mut screen, "\u{1b}]0;✓ ");
     wait_raw(&mut screen, "\u{1b}]9;4;0;0\u{1b}\\");

@@ -155,9 +155,7 @@ fn updates_of_one_process_are_routed_by_session() {
     screen.send(&alt("1"));
     screen.wait_for("▸1");
     screen.wait_for("Paint the door");
-    // A dialog that opened without a key press ignores keys at first.
-    std::thread::sleep(std::time::Duration::from_millis(600));
-    screen.send("1");
+    screen.answer("1");
     screen.wait_for("alpha three");
     screen.wait_for("alpha one alpha two");
     for others in ["beta", "stray"] {

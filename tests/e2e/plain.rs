@@ -50,8 +50,11 @@ fn a_first_prompt_is_sent_before_the_lines_of_the_pipe() {
 }
 
 #[test]
-fn lines_of_a_pipe_are_prompts_and_numbers_answer_questions() {
-    let (log, is_well) = run(&["demo", "--plain"], "/edit\n1\n/help\n");
+fn lines_of_a_pipe_answer_questions_only_if_allowed() {
+    let (log, is_well) = run(&["demo", "--plain"], "/edit\n1\n");
+    assert!(is_well && log.contains("To answer with them, pass --permissions ask."), "{log}");
+    assert!(log.contains("[2] You: 1") && !log.contains("The greeting is changed."), "{log}");
+    let (log, is_well) = run(&["demo", "--plain", "--permissions", "ask"], "/edit\n1\n/help\n");
     assert!(is_well, "{log}");
     let places: Vec<usize> = [
         "demo is ready",

@@ -50,7 +50,7 @@ impl Place {
         let file = self.path("script");
         fs::write(&file, script).unwrap();
         let agent = agent();
-        let args = ["--plain", "--", agent.to_str().unwrap(), file.to_str().unwrap()];
+        let args = ["--plain", "--permissions", "ask", "--", agent.to_str().unwrap(), file.to_str().unwrap()];
         let output = self.parlor(&args, lines);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));

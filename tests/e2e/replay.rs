@@ -13,9 +13,7 @@ fn record(folder: &Path, log: &str) -> String {
     screen.wait_for("/edit");
     screen.send("\r");
     screen.wait_for("Allow this edit?");
-    // A dialog ignores keys at first.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    screen.send("1");
+    screen.answer("1");
     screen.wait_for("greeting is changed");
     screen.wait_for("ready");
     let text = screen.text();

@@ -122,6 +122,15 @@ impl Screen {
         self.keys.flush().unwrap();
     }
 
+    /// Answers a question of an agent or of parlor: after the half second before answers count, a key and Enter.
+    #[allow(dead_code, reason = "used by some of the test binaries")]
+    pub fn answer(&mut self, key: &str) {
+        self.wait_gone("waiting for a pause");
+        self.wait_quiet();
+        self.send(key);
+        self.send("\r");
+    }
+
     /// Changes the size of the terminal.
     pub fn resize(&mut self, rows: u16, cols: u16) {
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();

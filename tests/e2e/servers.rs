@@ -42,8 +42,7 @@ fn the_servers_of_a_folder_are_used_only_after_confirmation() {
 
     let mut screen = start(folder.path(), data.path());
     screen.wait_for("Use the MCP servers of this folder?");
-    wait_open_to_keys(&mut screen);
-    screen.send("2");
+    screen.answer("2");
     screen.wait_for("ready");
     // F8 opens the connection dialog.
     screen.send("\u{1b}[19~");
@@ -59,8 +58,7 @@ fn the_servers_of_a_folder_are_used_only_after_confirmation() {
     name_servers(folder.path(), "false");
     let mut screen = start(folder.path(), data.path());
     screen.wait_for("argument false");
-    wait_open_to_keys(&mut screen);
-    screen.send("3");
+    screen.answer("3");
     screen.wait_for("ready");
     leave(screen);
 }

@@ -62,9 +62,7 @@ fn an_edit_is_approved_in_a_dialog_that_shows_the_diff() {
     let mut screen = demo(&folder);
     prompt(&mut screen, "/edit");
     screen.wait_for("Allow this edit?");
-    // Keys are ignored until no key was pressed for the grace period.
-    std::thread::sleep(std::time::Duration::from_millis(600));
-    screen.send("1");
+    screen.answer("1");
     screen.wait_gone("Allow this edit?");
     screen.wait_for("Done.");
     screen.wait_for("ready");

@@ -256,8 +256,7 @@ fn the_new_folder_is_offered_for_a_session_whose_folder_was_renamed() {
     screen.send("\r");
     screen.wait_for("Session folder not found");
     screen.wait_for("same folder, moved");
-    screen.wait_quiet();
-    screen.send("1");
+    screen.answer("1");
     screen.wait_gone("Session folder not found");
     screen.wait_for("ready");
     screen.wait_for("after");

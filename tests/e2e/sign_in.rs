@@ -47,9 +47,7 @@ fn start(folder: &Path) -> Screen {
 fn allow(screen: &mut Screen) {
     screen.wait_for("Run this command to sign in?");
     screen.wait_for("--login");
-    // A dialog that opened without a key press ignores keys at first.
-    screen.bytes_within(std::time::Duration::from_millis(700));
-    screen.send("2");
+    screen.answer("2");
 }
 
 /// The main screen still has earlier questions.

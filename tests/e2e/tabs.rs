@@ -139,8 +139,9 @@ fn a_permission_of_a_background_tab_is_answered_from_the_list() {
     screen.send(&alt("a"));
     screen.wait_for("Inbox");
     screen.wait_for("Allow this edit?");
-    std::thread::sleep(Duration::from_millis(600));
     screen.send("1");
+    screen.wait_for("tab 2");
+    screen.answer("1");
     screen.wait_for("Turn finished");
     screen.send("\r");
     screen.wait_for("▸2");

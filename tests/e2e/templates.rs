@@ -96,8 +96,7 @@ fn the_configuration_of_a_project_is_used_after_consent() {
     let mut screen = run();
     screen.wait_for("Use the configuration of this project?");
     screen.wait_for("agent = \"demo\"");
-    screen.bytes_within(Duration::from_millis(700));
-    screen.send("2");
+    screen.answer("2");
     screen.wait_for("ready");
     screen.wait_for("`editor` is not allowed in a project's configuration");
     leave(screen);
