@@ -106,6 +106,16 @@ pub enum Verdict {
     Pass,
 }
 
+/// Which answers count until something else happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Open {
+    #[default]
+    ToNothing,
+    /// A change of the question does not delay rejections.
+    ToRejection,
+    ToAll,
+}
+
 /// The question on top, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Guard {
@@ -117,10 +127,7 @@ pub struct Guard {
     /// Since when the end of it is on the screen, or was for long enough.
     end_at: Option<Instant>,
     last_input: Option<Instant>,
-    /// Whether there was a pause, so that answers count until something else happens.
-    is_open: bool,
-    /// The same for rejections, which a change of the question does not delay.
-    is_open_to_rejection: bool,
+    open: Open,
     /// The keys pressed at the question.
     keys: String,
     /// Whether one of them came before answers counted.
@@ -146,7 +153,8 @@ impl Guard {
             && old.id == new.id
         {
             self.question = question;
-            (self.shown_at, self.end_at, self.is_open) = (None, None, false);
+            (self.shown_at, self.end_at) = (None, None);
+            self.open = self.open.min(Open::ToRejection);
             self.has_early_key = !self.keys.is_empty();
             return String::new();
         }
@@ -172,7 +180,7 @@ impl Guard {
     /// The user looks at the terminal again: another program had it, or another window the focus.
     pub fn returned(&mut self) {
         (self.appeared_at, self.shown_at, self.end_at) = (None, None, None);
-        (self.is_open, self.is_open_to_rejection) = (false, false);
+        self.open = Open::ToNothing;
         self.has_early_key = !self.keys.is_empty();
     }
 
@@ -193,18 +201,18 @@ impl Guard {
 
     /// Whether the question may be rejected by the input that was handled last.
     pub fn rejects(&self) -> bool {
-        self.is_open_to_rejection
+        self.open >= Open::ToRejection
     }
 
     /// When answers count if there is no further input; `None`: now, or not before another frame.
     pub fn opens_at(&self) -> Option<Instant> {
-        let since = self.shown_at.filter(|_| !self.is_open)?;
+        let since = self.shown_at.filter(|_| self.open < Open::ToAll)?;
         Some(self.last_input.map_or(since, |last| last.max(since)) + PAUSE)
     }
 
     /// Whether an answer that allows something counts now, apart from the end of a command.
     pub fn is_open(&self, now: Instant) -> bool {
-        self.is_open || self.is_quiet(self.shown_at, now)
+        self.open == Open::ToAll || self.is_quiet(self.shown_at, now)
     }
 
     fn is_quiet(&self, since: Option<Instant>, now: Instant) -> bool {
@@ -217,15 +225,18 @@ impl Guard {
             self.last_input = Some(now);
             return Verdict::Pass;
         }
-        self.is_open = self.is_open(now);
-        self.is_open_to_rejection |= self.is_quiet(self.appeared_at, now);
+        if self.is_open(now) {
+            self.open = Open::ToAll;
+        } else if self.is_quiet(self.appeared_at, now) {
+            self.open = Open::ToRejection;
+        }
         let has_keys = self.has_keys(facts);
         let reaches = has_keys && !matches!(input, Input::Elsewhere | Input::Paste)
             || matches!(input, Input::Click(_) | Input::Switch | Input::Escape);
         let verdict = self.decide(input, facts, has_keys, now);
         self.last_input = Some(now);
         if !reaches || matches!(verdict, Verdict::Type(_)) {
-            (self.is_open, self.is_open_to_rejection) = (false, false);
+            self.open = Open::ToNothing;
         }
         verdict
     }
@@ -246,9 +257,9 @@ impl Guard {
             }
             _ if !has_keys => Verdict::Pass,
             Input::Paste if self.keys.is_empty() => Verdict::Pass,
-            Input::Paste => self.to_text(None),
+            Input::Paste => self.take_as_text(None),
             Input::Letter(key, answer) => self.on_letter(key, answer),
-            Input::Arrow if self.is_open => Verdict::Pass,
+            Input::Arrow if self.open == Open::ToAll => Verdict::Pass,
             Input::Arrow => Verdict::Keep,
             Input::Backspace => {
                 self.keys.pop();
@@ -256,7 +267,7 @@ impl Guard {
                 Verdict::Unmark
             }
             Input::Enter(answer) => self.give(answer, facts, now),
-            Input::Click(Some(answer)) if answer.effect == Effect::Lasting && self.is_open => {
+            Input::Click(Some(answer)) if answer.effect == Effect::Lasting && self.open == Open::ToAll => {
                 Verdict::Mark(answer.position)
             }
             Input::Click(Some(answer)) => self.give(Some(answer), facts, now),
@@ -266,16 +277,15 @@ impl Guard {
 
     fn on_letter(&mut self, key: char, answer: Option<Answer>) -> Verdict {
         let Some(answer) = answer.filter(|_| self.keys.chars().all(|other| other == key)) else {
-            return self.to_text(Some(key));
+            return self.take_as_text(Some(key));
         };
         self.keys.push(key);
-        let counts = if answer.effect == Effect::Reject { self.is_open_to_rejection } else { self.is_open };
-        self.has_early_key |= !counts;
+        self.has_early_key |= !self.counts(answer.effect == Effect::Reject);
         if self.has_early_key { Verdict::Keep } else { Verdict::Mark(answer.position) }
     }
 
     /// All keys pressed at the question are text of the prompt.
-    fn to_text(&mut self, key: Option<char>) -> Verdict {
+    fn take_as_text(&mut self, key: Option<char>) -> Verdict {
         self.is_moved = None;
         self.has_early_key = false;
         let mut text = std::mem::take(&mut self.keys);
@@ -283,12 +293,14 @@ impl Guard {
         Verdict::Type(text)
     }
 
+    fn counts(&self, rejects: bool) -> bool {
+        self.is_admitted || self.open >= if rejects { Open::ToRejection } else { Open::ToAll }
+    }
+
     fn give(&mut self, answer: Option<Answer>, facts: Facts, now: Instant) -> Verdict {
         let Some(question) = self.question else { return Verdict::Pass };
         let rejects = answer.is_some_and(|answer| answer.effect == Effect::Reject);
-        let counts = if rejects { self.is_open_to_rejection } else { self.is_open };
-        let counts = counts || self.is_admitted;
-        if std::mem::take(&mut self.has_early_key) || !counts {
+        if std::mem::take(&mut self.has_early_key) || !self.counts(rejects) {
             self.keys.clear();
             return Verdict::Refuse(Refusal::Early);
         }
@@ -312,7 +324,7 @@ impl Guard {
 
     /// Gives the keys to the question for a line of plain-text mode that counts, or for the end of its input.
     pub fn admit(&mut self) {
-        (self.is_admitted, self.is_open, self.is_open_to_rejection) = (true, true, true);
+        (self.is_admitted, self.open) = (true, Open::ToAll);
         self.is_moved = Some(true);
     }
 }

@@ -322,20 +322,17 @@ proptest! {
                         }
                         Input::Letter(key, answer) if has_keys => {
                             let is_other = history.keys.iter().any(|(other, _)| *other != key);
-                            match answer.filter(|_| !is_other) {
-                                Some(answer) => {
-                                    let had_early = history.keys.iter().any(|(_, is_early)| *is_early);
-                                    let is_early = !history.counts(answer, now);
-                                    history.keys.push((key, is_early));
-                                    let keeps = is_early || had_early;
-                                    prop_assert_eq!(verdict, if keeps { Verdict::Keep } else { Verdict::Mark(answer.position) });
-                                }
-                                None => {
-                                    prop_assert_eq!(verdict, Verdict::Type(kept(&history) + &key.to_string()));
-                                    history.keys.clear();
-                                    history.is_moved = None;
-                                    reaches = false;
-                                }
+                            if let Some(answer) = answer.filter(|_| !is_other) {
+                                let had_early = history.keys.iter().any(|(_, is_early)| *is_early);
+                                let is_early = !history.counts(answer, now);
+                                history.keys.push((key, is_early));
+                                let keeps = is_early || had_early;
+                                prop_assert_eq!(verdict, if keeps { Verdict::Keep } else { Verdict::Mark(answer.position) });
+                            } else {
+                                prop_assert_eq!(verdict, Verdict::Type(kept(&history) + &key.to_string()));
+                                history.keys.clear();
+                                history.is_moved = None;
+                                reaches = false;
                             }
                         }
                         Input::Paste if has_keys && !history.keys.is_empty() => {

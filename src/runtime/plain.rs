@@ -49,12 +49,20 @@ struct Lines {
     /// The start of a prompt whose line ended with a backslash.
     begun: String,
     is_over: bool,
-    is_script: bool,
-    /// Whether lines of a pipe or a file answer questions.
-    has_answers: bool,
+    source: Source,
     has_prompts: bool,
     /// Since when the current question is shown.
     asked_at: Option<Instant>,
+}
+
+/// What the lines of standard input are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Terminal,
+    /// A pipe or a file with prompts only.
+    Prompts,
+    /// A pipe or a file whose lines also answer questions.
+    PromptsAndAnswers,
 }
 
 /// A line of input.
@@ -95,8 +103,11 @@ impl Lines {
             typed: VecDeque::new(),
             begun: String::new(),
             is_over: false,
-            is_script: !io::stdin().is_terminal(),
-            has_answers: launch.has_answers,
+            source: match launch.has_answers {
+                _ if io::stdin().is_terminal() => Source::Terminal,
+                false => Source::Prompts,
+                true => Source::PromptsAndAnswers,
+            },
             has_prompts: io::stdin().is_terminal() && io::stdout().is_terminal(),
             asked_at: None,
         };
@@ -176,6 +187,10 @@ impl Lines {
         }
     }
 
+    fn is_script(&self) -> bool {
+        self.source != Source::Terminal
+    }
+
     fn is_asked(&self) -> bool {
         dialogs::focus(&self.state) != Focus::Main
     }
@@ -211,7 +226,7 @@ impl Lines {
         while !self.doer.is_leaving && !self.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
-                if self.is_script && !self.has_answers && self.state.guard.question().is_some() {
+                if self.source == Source::Prompts && self.state.guard.question().is_some() {
                     self.refuse(now);
                     self.print(now)?;
                     continue;
@@ -236,12 +251,12 @@ impl Lines {
             Some(asked_at) => self
                 .typed
                 .iter()
-                .position(|typed| !typed.is_prompt && (self.is_script || typed.at >= asked_at)),
+                .position(|typed| !typed.is_prompt && (self.is_script() || typed.at >= asked_at)),
             None if self.is_idle() => Some(0),
             None if self.is_stuck() => self.typed.front().filter(|typed| is_command(&typed.line)).map(|_| 0),
             // In a terminal, prompts can be typed during a turn; the reducer queues them.
-            None if !self.is_script && self.is_ready() => Some(0),
-            None => self.typed.iter().position(|typed| is_command(&typed.line)).filter(|_| !self.is_script),
+            None if !self.is_script() && self.is_ready() => Some(0),
+            None => self.typed.iter().position(|typed| is_command(&typed.line)).filter(|_| !self.is_script()),
         };
         self.typed.remove(position?)
     }
@@ -253,7 +268,7 @@ impl Lines {
     /// Quits after all lines were processed and nothing is running. Returns whether this changed the state, in which
     /// case it must be called again, because nothing else may wake the loop.
     fn end(&mut self, now: Instant) -> anyhow::Result<bool> {
-        let is_vain = self.is_script && self.is_stuck() && !self.is_asked();
+        let is_vain = self.is_script() && self.is_stuck() && !self.is_asked();
         if !self.is_over && !is_vain {
             return Ok(false);
         }
@@ -297,7 +312,7 @@ impl Lines {
         if self.state.guard.question().is_some() {
             let is_command = typed.line.trim_start().starts_with(':');
             let is_answer = matches!(question::reply(&self.state, &typed.line), Reply::Do(_));
-            if !is_command && !(is_answer && self.state.guard.counts_line(self.is_script, typed.at)) {
+            if !(is_command || is_answer && self.state.guard.counts_line(self.is_script(), typed.at)) {
                 let text = format!("Not answered. Kept as the next prompt: {}", one_line(&typed.line));
                 self.linear.note(text);
                 self.linear.ask_again();
