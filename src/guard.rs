@@ -110,10 +110,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Open {
     #[default]
-    ToNothing,
+    Nothing,
     /// A change of the question does not delay rejections.
-    ToRejection,
-    ToAll,
+    Rejections,
+    All,
 }
 
 /// The question on top, and what is known of it.
@@ -154,7 +154,7 @@ impl Guard {
         {
             self.question = question;
             (self.shown_at, self.end_at) = (None, None);
-            self.open = self.open.min(Open::ToRejection);
+            self.open = self.open.min(Open::Rejections);
             self.has_early_key = !self.keys.is_empty();
             return String::new();
         }
@@ -180,7 +180,7 @@ impl Guard {
     /// The user looks at the terminal again: another program had it, or another window the focus.
     pub fn returned(&mut self) {
         (self.appeared_at, self.shown_at, self.end_at) = (None, None, None);
-        self.open = Open::ToNothing;
+        self.open = Open::Nothing;
         self.has_early_key = !self.keys.is_empty();
     }
 
@@ -201,18 +201,18 @@ impl Guard {
 
     /// Whether the question may be rejected by the input that was handled last.
     pub fn rejects(&self) -> bool {
-        self.open >= Open::ToRejection
+        self.open >= Open::Rejections
     }
 
     /// When answers count if there is no further input; `None`: now, or not before another frame.
     pub fn opens_at(&self) -> Option<Instant> {
-        let since = self.shown_at.filter(|_| self.open < Open::ToAll)?;
+        let since = self.shown_at.filter(|_| self.open < Open::All)?;
         Some(self.last_input.map_or(since, |last| last.max(since)) + PAUSE)
     }
 
     /// Whether an answer that allows something counts now, apart from the end of a command.
     pub fn is_open(&self, now: Instant) -> bool {
-        self.open == Open::ToAll || self.is_quiet(self.shown_at, now)
+        self.open == Open::All || self.is_quiet(self.shown_at, now)
     }
 
     fn is_quiet(&self, since: Option<Instant>, now: Instant) -> bool {
@@ -226,9 +226,9 @@ impl Guard {
             return Verdict::Pass;
         }
         if self.is_open(now) {
-            self.open = Open::ToAll;
+            self.open = Open::All;
         } else if self.is_quiet(self.appeared_at, now) {
-            self.open = Open::ToRejection;
+            self.open = Open::Rejections;
         }
         let has_keys = self.has_keys(facts);
         let reaches = has_keys && !matches!(input, Input::Elsewhere | Input::Paste)
@@ -236,7 +236,7 @@ impl Guard {
         let verdict = self.decide(input, facts, has_keys, now);
         self.last_input = Some(now);
         if !reaches || matches!(verdict, Verdict::Type(_)) {
-            self.open = Open::ToNothing;
+            self.open = Open::Nothing;
         }
         verdict
     }
@@ -259,7 +259,7 @@ impl Guard {
             Input::Paste if self.keys.is_empty() => Verdict::Pass,
             Input::Paste => self.take_as_text(None),
             Input::Letter(key, answer) => self.on_letter(key, answer),
-            Input::Arrow if self.open == Open::ToAll => Verdict::Pass,
+            Input::Arrow if self.open == Open::All => Verdict::Pass,
             Input::Arrow => Verdict::Keep,
             Input::Backspace => {
                 self.keys.pop();
@@ -267,7 +267,7 @@ impl Guard {
                 Verdict::Unmark
             }
             Input::Enter(answer) => self.give(answer, facts, now),
-            Input::Click(Some(answer)) if answer.effect == Effect::Lasting && self.open == Open::ToAll => {
+            Input::Click(Some(answer)) if answer.effect == Effect::Lasting && self.open == Open::All => {
                 Verdict::Mark(answer.position)
             }
             Input::Click(Some(answer)) => self.give(Some(answer), facts, now),
@@ -294,7 +294,7 @@ impl Guard {
     }
 
     fn counts(&self, rejects: bool) -> bool {
-        self.is_admitted || self.open >= if rejects { Open::ToRejection } else { Open::ToAll }
+        self.is_admitted || self.open >= if rejects { Open::Rejections } else { Open::All }
     }
 
     fn give(&mut self, answer: Option<Answer>, facts: Facts, now: Instant) -> Verdict {
@@ -324,7 +324,7 @@ impl Guard {
 
     /// Gives the keys to the question for a line of plain-text mode that counts, or for the end of its input.
     pub fn admit(&mut self) {
-        (self.is_admitted, self.open) = (true, Open::ToAll);
+        (self.is_admitted, self.open) = (true, Open::All);
         self.is_moved = Some(true);
     }
 }

@@ -1,11 +1,11 @@
 //! Connections, sessions and turns from start to end, and the requests of agents.
 //!
 //! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes updates,
-//! `asks` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
-//! `archive` the one with the store. `shell` runs the user's own commands. `operations` is the interface for the layers above. A dialog is requested with a
-//! [`UiRequest`](super::UiRequest).
+//! `requests` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
+//! `archive` the one with the store. `shell` runs the user's own commands. `operations` is the interface for the layers
+//! above. A dialog is requested with a [`UiRequest`](super::UiRequest).
 //! Some modules call each other in a circle (`conn`, `open`, `turn` and those they use): the end of a turn may reopen
-//! the session, an opened session sends the waiting prompt, and the order of effects is that of the calls. `asks` and
+//! the session, an opened session sends the waiting prompt, and the order of effects is that of the calls. `requests` and
 //! `callbacks` are another circle, because a request answered by the user is executed by the code that asked.
 //! Invariants: calls nothing of `dialogs`; only advertised methods are called.
 

@@ -109,6 +109,8 @@ pub enum Action {
     OpenThisGap(ItemId, Gap),
     /// Shows the protocol messages of the selected tool call.
     InspectItem,
+    /// Asks what the agent should do instead of what it requests.
+    RejectWithReason,
     /// Moves the keys from the prompt to the question that is shown, or back.
     AnswerRequest,
     /// Opens the file of the selected tool call in the editor.

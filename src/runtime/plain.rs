@@ -313,7 +313,7 @@ impl Lines {
             let is_command = typed.line.trim_start().starts_with(':');
             let is_answer = matches!(question::reply(&self.state, &typed.line), Reply::Do(_));
             if !(is_command || is_answer && self.state.guard.counts_line(self.is_script(), typed.at)) {
-                let text = format!("Not answered. Kept as the next prompt: {}", one_line(&typed.line));
+                let text = format!("Not answered. Saved as the next prompt: {}", one_line(&typed.line));
                 self.linear.note(text);
                 self.linear.ask_again();
                 self.typed.push_front(Typed { is_prompt: true, ..typed });

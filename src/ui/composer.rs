@@ -25,7 +25,7 @@ use std::ops::{Range, RangeInclusive};
 use change::Histories;
 use kills::Kills;
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
@@ -36,7 +36,7 @@ use crate::app::SessionPhase;
 use crate::app::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
-use crate::config::keymap::chord::Chord;
+use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::model::{Action, ArchiveRow, typed_argument, typed_mention};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
@@ -101,8 +101,7 @@ impl Default for Composer {
 
 /// Whether a key types a character.
 pub fn types_letter(key: &KeyEvent) -> bool {
-    matches!(key.code, KeyCode::Char(_))
-        && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    matches!(letter_of(key), Some(Letter::Typed(_)))
 }
 
 fn text_area(lines: Vec<String>) -> TextArea<'static> {
@@ -490,6 +489,8 @@ fn draw_argument_hint(ctx: &FrameContext, above: Rect, buf: &mut Canvas) {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+
     use super::*;
 
     fn key(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {

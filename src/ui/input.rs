@@ -14,11 +14,11 @@ mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
-use crate::config::keymap::chord::Chord;
+use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MOST_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
 use crate::escape;
@@ -266,13 +266,10 @@ fn press(
 /// A printable key or Backspace at a question that the user did not open. Of the bindings of letters only those of
 /// answers apply, because all other letters are text of the prompt.
 fn on_question_key(key: &KeyEvent, context: Context, keymap: &Keymap) -> Option<Event> {
-    if key.code == KeyCode::Backspace && key.modifiers.is_empty() {
-        return Some(Event::Backspace);
-    }
-    let KeyCode::Char(letter) = key.code else { return None };
-    if !types_letter(key) {
-        return None;
-    }
+    let letter = match letter_of(key)? {
+        Letter::Backspace => return Some(Event::Backspace),
+        Letter::Typed(letter) => letter,
+    };
     let answers = |action: &Action| matches!(action, Action::Choose(_) | Action::Yes | Action::No);
     let bound = Chord::of(key).map(|chord| keymap.resolve(context, &[chord]));
     let action = match bound {

@@ -112,7 +112,7 @@ impl<'s> AnchoredRequest<'s> {
     /// the transcript.
     pub fn new(ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
         let request = ctx.session.requests.front().filter(|_| ctx.state.modals.is_empty())?;
-        if ctx.state.request_view.is_full_screen || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
+        if dialogs::is_full_screen(ctx.state) || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
             return None;
         }
         view.show_dialog(DialogId::Ask(request.request_id));

@@ -4,7 +4,7 @@ use crate::app::state::modal;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State};
+use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind, State};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{providers, settings};
@@ -42,6 +42,23 @@ pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) 
         is_secret: false,
         problem: None,
         purpose: LinePurpose::KeptTitle(uid.to_owned()),
+    }));
+}
+
+/// Asks why the shown permission request, file or command is rejected.
+pub fn open_reason(state: &mut State) {
+    let Some((session, open)) = super::shown_request(state) else { return };
+    if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
+        return;
+    }
+    let purpose = LinePurpose::Reason { session, request_id: open.request_id };
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Reject with a reason".to_owned(),
+        help: "Rejects the request and sends this text as the next prompt.".to_owned(),
+        input: LineInput::default(),
+        is_secret: false,
+        problem: None,
+        purpose,
     }));
 }
 
@@ -110,6 +127,11 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
         }
+        LinePurpose::Reason { session, request_id } => {
+            state.modals.pop();
+            operations::answer_request(state, session, request_id, None, now, fx);
+            send_reason(state, session, text, now, fx);
+        }
         LinePurpose::Setting(name) => match settings::accept_text(state, &name, &text, fx) {
             Ok(()) => drop(state.modals.pop()),
             Err(problem) => refuse(state, Err(problem)),
@@ -143,6 +165,21 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             open_auth_vars(state, conn, method, given, missing, now, fx);
         }
+    }
+}
+
+/// Sends the reason of a rejection before the queued prompts.
+fn send_reason(state: &mut State, key: SessionKey, reason: String, now: Instant, fx: &mut Vec<Effect>) {
+    if reason.is_empty() {
+        return;
+    }
+    let queued = |state: &State| state.sessions.get(&key).map_or(0, |session| session.queue.len());
+    let before = queued(state);
+    operations::submit(state, key, reason, now, fx);
+    if queued(state) > before
+        && let Some(session) = state.sessions.get_mut(&key)
+    {
+        session.queue.rotate_right(1);
     }
 }
 

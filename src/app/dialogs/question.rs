@@ -12,7 +12,9 @@ use crate::app::{
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
 use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
 
-use super::{Focus, base_focus, choice, focus, form, inbox, on_draft, picks, requests, say};
+use super::{Focus, base_focus, choice, focus, form, inbox, line_dialog, on_draft, picks, requests, say};
+
+const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: the question was not shown long enough. Try again.";
 
 /// Whether the top layer gets the keys. Otherwise it is a question of somebody else, and they go to the prompt.
 pub fn takes_input(state: &State) -> bool {
@@ -22,6 +24,11 @@ pub fn takes_input(state: &State) -> bool {
 /// Whether a question is shown and the keys go elsewhere: text stands there, or the user moved them.
 pub fn is_beside_draft(state: &State) -> bool {
     !takes_input(state)
+}
+
+/// Whether the shown request hides the prompt: never while the prompt gets the keys.
+pub fn is_full_screen(state: &State) -> bool {
+    state.request_view.is_full_screen && takes_input(state)
 }
 
 /// Whether keys go to a question that the user did not open.
@@ -279,6 +286,15 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             return false;
         }
         Action::Accept => Input::Enter(answer_of(state, action)),
+        Action::RejectWithReason => {
+            judge(state, Input::Look, now, fx);
+            if state.guard.rejects() {
+                line_dialog::open_reason(state);
+            } else {
+                say(state, NOT_SHOWN_LONG_ENOUGH, fx);
+            }
+            return false;
+        }
         _ if is_entered => Input::Look,
         Action::Choose(digit) => Input::Letter(char::from(b'0' + digit % 10), answer_of(state, action)),
         Action::Yes => Input::Letter('y', answer_of(state, action)),
@@ -330,7 +346,7 @@ pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<
             return input == Input::Paste;
         }
         Verdict::Refuse(Refusal::Early) => {
-            say(state, "Not answered: the question was not shown long enough. Try again.", fx);
+            say(state, NOT_SHOWN_LONG_ENOUGH, fx);
         }
         Verdict::Refuse(Refusal::EndUnseen) => {
             say(state, "Not answered: scroll to the end of the question first.", fx);

@@ -1,7 +1,7 @@
 //! What the user has allowed: approved tool calls of the running turn, and grants.
 //!
 //! Creates the [`Policy`] of an agent in a session, saves approvals, and checks whether one covers a command or a
-//! write. `model::policy` decides, `asks` asks the user.
+//! write. `model::policy` decides, `requests` asks the user.
 //! Invariants: an approval is what the call showed when it was approved, so later updates of the call do not change it;
 //! it covers one command, unless the user chose to always allow it; it covers a protected file only if the dialog
 //! marked that file as protected and showed exactly what is written.

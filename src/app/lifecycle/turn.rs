@@ -1,6 +1,6 @@
 //! Turns: prompts, the queue, cancellation, and the end of turns.
 //!
-//! `updates` handles updates during a turn, `asks` the requests of the agent.
+//! `updates` handles updates during a turn, `requests` the requests of the agent.
 //! Invariants: typed text is never lost; a cancelled turn is reported as cancelled whatever the agent responds; updates
 //! after the end do not start a turn; the queue continues automatically only after a successful end.
 

@@ -350,6 +350,8 @@ pub enum LinePurpose {
     Title(SessionKey),
     /// The title of a stored session that is not open, by its id in the store.
     KeptTitle(String),
+    /// Why a request of this session is rejected: the next prompt.
+    Reason { session: SessionKey, request_id: RequestId },
     /// The value of a setting, by its name.
     Setting(String),
     /// The keys of an action in a context.

@@ -155,6 +155,7 @@ actions! {
     OpenGap, "open-gap", HIDDEN, "Expand one gap in diff", "";
     ToggleContext, "toggle-context", TRANSCRIPT, "Toggle unchanged lines in diff", "unchanged expand gap";
     AnswerRequest, "answer-request", HIDDEN, "Focus the request or the prompt", "focus question";
+    RejectWithReason, "reject-with-reason", HIDDEN, "Reject with a reason", "";
     InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output", "raw json inspect details";
     OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";

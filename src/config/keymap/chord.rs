@@ -215,6 +215,24 @@ fn single(mut changed: impl Iterator<Item = char>, letter: char) -> char {
     }
 }
 
+/// A key that types into a line of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letter {
+    Typed(char),
+    Backspace,
+}
+
+/// What a key types; `None` for all keys that need a binding.
+pub fn letter_of(key: &KeyEvent) -> Option<Letter> {
+    match key.code {
+        KeyCode::Char(letter) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+            Some(Letter::Typed(letter))
+        }
+        KeyCode::Backspace if key.modifiers.is_empty() => Some(Letter::Backspace),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

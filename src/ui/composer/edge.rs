@@ -172,7 +172,7 @@ fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
         Focus::Terminal => ("terminal", Context::Terminal, Action::TypeIntoTerminal, "to return"),
         Focus::Search => ("search", Context::Search, Action::Escape, "to close"),
         Focus::Permission | Focus::Access | Focus::Url => {
-            ("request", Context::Main, Action::Complete, "to return")
+            ("request", Context::Main, Action::AnswerRequest, "to return")
         }
         Focus::Form => ("form", Context::Form, Action::Escape, "to cancel"),
         _ => ("dialog", Context::Text, Action::Escape, "to close"),

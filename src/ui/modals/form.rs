@@ -28,7 +28,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let is_full = ctx.state.request_view.is_full_screen;
+    let is_full = dialogs::is_full_screen(ctx.state);
     let position = DialogPosition::new(area, Size::Small, is_full);
     let cols = position.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());

@@ -54,7 +54,7 @@ pub(super) fn draw(
         OpenRequestKind::Elicitation(_) => false,
     };
     let size = if has_diff { Size::Large } else { Size::Small };
-    let position = DialogPosition::new(area, size, ctx.state.request_view.is_full_screen);
+    let position = DialogPosition::new(area, size, dialogs::is_full_screen(ctx.state));
     frame(ctx, open, view, position)?.draw(ctx, position, view, buf)
 }
 
@@ -101,7 +101,7 @@ fn permission_frame<'s>(
     let tool = tool_of(ctx, item);
     let diffs = tool.and_then(diffs_of).unwrap_or_default();
     let counts = counts_of(&diffs);
-    let is_full = ctx.state.request_view.is_full_screen;
+    let is_full = dialogs::is_full_screen(ctx.state);
     let cols = position.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
     let protected = tool.map(|tool| protected_files(ctx.state, ctx.session, tool)).unwrap_or_default();
@@ -174,6 +174,7 @@ fn permission_frame<'s>(
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| ctx.state.modals.is_empty()),
+        ctx.hint(Context::Permission, Action::RejectWithReason, "reject with a reason"),
         ctx.hint(Context::Permission, Action::FullScreen, full),
         ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols, &diffs))
             .filter(|_| has_diff(ctx, item)),
@@ -350,6 +351,7 @@ fn access_frame<'s>(
     let hints = [
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
+        ctx.hint(Context::Permission, Action::RejectWithReason, "reject with a reason"),
     ];
     sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();

@@ -296,3 +296,16 @@ fn permission_requests_mark_protected_files() {
     let low = shown(&four, (40, 12));
     assert!(low.contains("Edit a protected file?") && low.contains("No"), "{low}");
 }
+
+#[test]
+fn full_screen_request_leaves_room_for_a_prompt_that_gets_keys() {
+    let mut stage = permission();
+    stage.state.request_view.is_full_screen = true;
+    let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(!shown(&stage).contains("Fix the test"));
+
+    stage.session(|session| session.draft = "Fix the test".into());
+    let beside = shown(&stage);
+    assert!(beside.contains("Fix the test"), "{beside}");
+    assert!(beside.contains("F10 answer"), "{beside}");
+}

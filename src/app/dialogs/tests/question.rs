@@ -401,3 +401,38 @@ fn y_allows_once_and_n_rejects() {
     rig.wait(600).act_now(Action::Yes);
     assert_eq!(rig.session().draft, "y", "no option allows this once");
 }
+
+#[test]
+fn reason_of_rejection_is_the_next_prompt() {
+    let mut rig = rig();
+    rig.session().queue.push_back("later".to_owned());
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(100).act_now(Action::RejectWithReason);
+    assert_eq!(rig.state.modals.len(), 0, "too early");
+
+    rig.wait(600).act_now(Action::RejectWithReason);
+    rig.type_line("Use the other file");
+    let fx = rig.act(Action::Accept);
+    assert_eq!(answers(&fx), [(1, selected("option-1"))]);
+    assert_eq!(rig.session().queue, ["Use the other file", "later"]);
+    assert_eq!(rig.state.modals.len(), 0);
+}
+
+#[test]
+fn empty_reason_only_rejects() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(600).act_now(Action::RejectWithReason);
+    assert_eq!(answers(&rig.act(Action::Accept)), [(1, selected("option-1"))]);
+    assert!(rig.session().queue.is_empty());
+}
+
+#[test]
+fn leaving_the_reason_returns_to_the_request() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(600).act_now(Action::RejectWithReason);
+    rig.type_line("no");
+    assert_eq!(answers(&rig.act(Action::Escape)), []);
+    assert_eq!(rig.open_requests(), [1]);
+}

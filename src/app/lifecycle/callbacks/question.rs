@@ -1,6 +1,6 @@
 //! The question about a file or command, and the effect of its answer.
 //!
-//! `asks` manages the queue of questions, `model::policy` decides whether to ask.
+//! `requests` manages the queue of questions, `model::policy` decides whether to ask.
 
 use std::time::Instant;
 

@@ -51,7 +51,7 @@ fn a_chip_names_the_layer_with_the_keys_and_the_key_that_returns_them() {
     };
     for (stage, expected) in [
         (browsing(), " Focus: transcript · Tab to return "),
-        (permission(), " Focus: request · Tab to return "),
+        (permission(), " Focus: request · F10 to return "),
         (form(), " Focus: form · Esc to cancel "),
         (choice(), " Focus: dialog · Esc to close "),
     ] {
