@@ -29,5 +29,6 @@ pub mod watch;
 pub mod when;
 
 mod process;
+mod regular;
 mod symbols;
 mod unix;

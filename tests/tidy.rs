@@ -257,6 +257,43 @@ fn programs_are_found_and_started_in_one_place() {
 }
 
 #[test]
+fn files_of_the_opened_folder_are_read_in_one_way() {
+    // Only regular files, up to a size, without waiting for a pipe.
+    let readers = ["services/regular", "services/fs", "services/unix"];
+    // These read files of parlor or of the user, named by the user or below the user's own folders.
+    let own = [
+        "cli",
+        "config",
+        "demo",
+        "private",
+        "services/attachments",
+        "services/editor",
+        "services/grants",
+        "services/store",
+        "services/trust",
+        "ui/theme/load",
+        // Certificates, tokens and the id of one agent's session, whose folder it opens without links.
+        "acp/transport/remote",
+        "acp/workspace",
+        // The terminal.
+        "runtime/keys/source",
+        // The output of a program.
+        "services/process",
+    ];
+    assert_only_in(
+        &[
+            "fs::read(",
+            "fs::read_to_string(",
+            "File::open(",
+            "open_at_once",
+            "read_to_end(",
+            "read_to_string(",
+        ],
+        &[&readers[..], &own[..]].concat(),
+    );
+}
+
+#[test]
 fn roots_are_created_only_from_user_input() {
     // The store contains sessions of the user; a session of an agent's list was confirmed.
     assert_only_in(

@@ -8,10 +8,8 @@ use super::project;
 use crate::config::{self, mcp_file};
 use crate::model::FolderServers;
 use crate::program;
+use crate::services::fs::{ProjectFile, read_project_file};
 use crate::services::trust::{self, Subject};
-
-/// Maximum size of the file.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The MCP servers that a folder configures in `.mcp.json` and in the project's configuration, if any. Those of
 /// `.mcp.json` take precedence.
@@ -20,7 +18,11 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
     let wrong = |why: &str| format!("The MCP servers of {} are ignored: {why}.", file.display());
     let variable = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
     let find = |name: &str| program::find_in(name, config::environment("PATH").as_deref(), Some(folder));
-    let text = read(&file).map_err(|why| wrong(&why))?;
+    let text = match read_project_file(folder, mcp_file::NAME) {
+        ProjectFile::Text(text) => Some(text),
+        ProjectFile::Missing => None,
+        ProjectFile::Refused(why) => return Err(wrong(why)),
+    };
     let in_file = text.as_deref().map(|text| mcp_file::read(text, folder, &variable, &find)).transpose();
     let mut found = in_file.map_err(|why| wrong(&why))?.unwrap_or_default();
     // Problems of the project's configuration are reported where its other settings are read.
@@ -54,18 +56,6 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
     }))
 }
 
-/// Reads `.mcp.json`; `None` if there is none.
-fn read(file: &Path) -> Result<Option<String>, String> {
-    match std::fs::metadata(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-        Ok(facts) if !facts.is_file() => return Err("not a file".to_owned()),
-        Ok(facts) if facts.len() > MAX_FILE_BYTES => return Err("larger than 1 MiB".to_owned()),
-        Ok(_) => {}
-    }
-    std::fs::read_to_string(file).map(Some).map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,8 +67,12 @@ mod tests {
         assert_eq!(find(), Ok(None));
         let file = folder.path().join(".mcp.json");
         std::fs::create_dir(&file).unwrap();
-        assert!(find().is_err_and(|error| error.contains("not a file")));
+        assert!(find().is_err_and(|error| error.contains("it is a folder")));
         std::fs::remove_dir(&file).unwrap();
+        let elsewhere = tempfile::NamedTempFile::new().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &file).unwrap();
+        assert!(find().is_err_and(|error| error.contains("it is a link out of the project")));
+        std::fs::remove_file(&file).unwrap();
         std::fs::write(&file, "{").unwrap();
         assert!(find().is_err_and(|error| error.contains("invalid JSON")));
         std::fs::write(&file, "{\"mcpServers\": {}}").unwrap();

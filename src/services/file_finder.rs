@@ -6,6 +6,7 @@
 //! answered. No program is started, and links are not followed.
 //! Invariant: a found path contains no control characters.
 
+mod ignored;
 mod search;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio::sync::mpsc::UnboundedSender;
 
+use self::ignored::Rules;
 use self::search::{FilePath, STEP, Search, is_hidden};
 use super::symbols;
 use crate::model::{FileQuery, FoundFile, ServiceEvent};
@@ -289,12 +291,15 @@ fn walk_files(
     (is_cancelled, is_paused): (&AtomicBool, &AtomicBool),
     news: &Sender<News>,
 ) {
-    let is_git = |entry: &DirEntry| entry.depth() > 0 && entry.file_name() == ".git";
+    let rules = Rules::new(root);
+    let is_shown = move |entry: &DirEntry| {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.depth() == 0 || entry.file_name() != ".git" && !rules.ignores(entry.path(), is_folder)
+    };
     let walker = WalkBuilder::new(root)
-        .hidden(false)
-        .require_git(false)
+        .standard_filters(false)
         .threads(threads)
-        .filter_entry(move |entry| !is_git(entry))
+        .filter_entry(is_shown)
         .build_parallel();
     let (sender, files) = channel();
     let count = AtomicUsize::new(0);

@@ -55,8 +55,7 @@ impl FolderMark {
 
 /// The git folder of a repository, which all of its worktrees share.
 pub fn common_dir(folder: &Path) -> Option<PathBuf> {
-    let git_dir = folder.ancestors().find_map(git::git_dir_of)?;
-    git::common_dir_of(&git_dir).canonicalize().ok()
+    Some(git::find(folder)?.ok()?.common_dir)
 }
 
 /// The URL of `origin` in the configuration of a repository.

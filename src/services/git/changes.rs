@@ -9,10 +9,10 @@ use std::io::{self, Write as _};
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use super::{common_dir_of, git_dir_of, read_text};
+use super::{Elsewhere, MAX_PACKED_BYTES, Repository, find, read_text};
 use crate::private;
 use crate::program::{Start, StartedBy};
-use crate::services::process;
+use crate::services::{process, regular};
 
 /// Maximum size of the changes; the rest is omitted.
 const MAX_BYTES: usize = 256 << 10;
@@ -57,14 +57,13 @@ pub struct Changes {
 /// # Errors
 /// git is missing or failed, or the repository has a format that is not supported.
 pub fn changes(folder: &Path) -> Result<Option<Changes>, String> {
-    let Some((root, git_dir)) =
-        folder.ancestors().find_map(|root| git_dir_of(root).map(|git_dir| (root, git_dir)))
-    else {
-        return Ok(None);
-    };
-    let git_dir = root.join(git_dir);
-    let common_dir = common_dir_of(&git_dir);
-    let commit = commit(&git_dir, &common_dir)?;
+    let Some(found) = find(folder) else { return Ok(None) };
+    let repository = found.map_err(|Elsewhere| {
+        "`.git` leads to a repository that does not have this folder as a work tree".to_owned()
+    })?;
+    check_objects(&repository)?;
+    let Repository { root, git_dir, common_dir } = &repository;
+    let commit = commit(git_dir, common_dir)?;
     let own = own_repository(commit.as_deref()).map_err(|error| error.to_string())?;
     let env = [
         ("GIT_DIR", own.path()),
@@ -89,6 +88,28 @@ pub fn changes(folder: &Path) -> Result<Option<Changes>, String> {
         text.truncate(end);
     }
     Ok(Some(Changes { text, is_cut }))
+}
+
+/// Checks that git reads no objects of another repository. Links and `alternates` of data in the work tree may be those
+/// of a clone; data elsewhere is that of the user.
+fn check_objects(repository: &Repository) -> Result<(), String> {
+    let root = repository.root.canonicalize().map_err(|error| error.to_string())?;
+    if !repository.common_dir.starts_with(&root) {
+        return Ok(());
+    }
+    let objects = repository.common_dir.join("objects");
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+    let has_links = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        is_link(folder)
+            || entries.into_iter().any(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+    };
+    let folders = [objects.clone(), objects.join("pack"), objects.join("info")];
+    if folders.iter().any(|folder| has_links(folder)) || objects.join("info/alternates").exists() {
+        let what = "the repository in this folder borrows objects of another one";
+        return Err(format!("{what}. Mention the output of `!git diff HEAD` instead"));
+    }
+    Ok(())
 }
 
 /// A repository without objects and with a default configuration, at this commit.
@@ -128,7 +149,7 @@ fn commit(git_dir: &Path, common_dir: &Path) -> Result<Option<String>, String> {
         }
         let loose = [git_dir, common_dir].iter().find_map(|dir| read_text(&dir.join(name)));
         let packed = || {
-            let all = fs::read_to_string(common_dir.join("packed-refs")).ok()?;
+            let all = regular::read_text(&common_dir.join("packed-refs"), MAX_PACKED_BYTES)?;
             let line =
                 all.lines().find(|line| line.split_once(' ').is_some_and(|(_, known)| known == name))?;
             Some(line.split_once(' ')?.0.to_owned())

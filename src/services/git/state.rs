@@ -5,7 +5,7 @@
 //! compared, because the filter is a program that the repository names.
 
 use std::fs;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -16,8 +16,8 @@ use cap_std::fs::Dir;
 use ring::digest::{self, Algorithm};
 
 use super::index::{Entry, Index};
-use super::{common_dir_of, read_file, read_text};
-use crate::services::unix;
+use super::{MAX_PACKED_BYTES, Repository, read_text};
+use crate::services::regular;
 
 /// Time limit for checking files.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -30,13 +30,13 @@ const MAX_READ_BYTES: u64 = 16 << 20;
 const MAX_CONTENT_BYTES: u64 = 4 << 20;
 
 /// Whether a tracked file is changed, or the index since the last commit.
-pub(super) fn is_dirty(root: &Path, git_dir: &Path) -> bool {
-    look(root, git_dir).unwrap_or(false)
+pub(super) fn is_dirty(repository: &Repository) -> bool {
+    look(repository).unwrap_or(false)
 }
 
 /// Whether the work tree is changed; `None`: unknown.
-fn look(root: &Path, git_dir: &Path) -> Option<bool> {
-    let common_dir = common_dir_of(git_dir);
+fn look(repository: &Repository) -> Option<bool> {
+    let Repository { root, git_dir, common_dir } = repository;
     let config = read_text(&common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
     let has = |key: &str, value: &str| {
         config.lines().filter_map(|line| line.split_once('=')).any(|(name, told)| {
@@ -51,11 +51,11 @@ fn look(root: &Path, git_dir: &Path) -> Option<bool> {
         if has("objectformat", "sha256") { &digest::SHA256 } else { &digest::SHA1_FOR_LEGACY_USE_ONLY };
     let file = git_dir.join("index");
     let written = fs::metadata(&file).ok()?;
-    let bytes = read_file(&file, MAX_INDEX_BYTES)?;
+    let bytes = regular::read(&file, MAX_INDEX_BYTES)?;
     let index = Index::parse(&bytes, algorithm.output_len())?;
     // git also records a change when an entry is marked as ignored.
     let is_staged = index.is_tree_changed && !index.has_ignored;
-    if is_staged || (index.entries().next().is_some() && is_unborn(git_dir, &common_dir)) {
+    if is_staged || (index.entries().next().is_some() && is_unborn(git_dir, common_dir)) {
         return Some(true);
     }
     let looking = Looking {
@@ -80,7 +80,8 @@ fn is_unborn(git_dir: &Path, common_dir: &Path) -> bool {
     let packed = common_dir.join("packed-refs");
     is_plain
         && !common_dir.join(reference).exists()
-        && (!packed.exists() || read_text(&packed).is_some_and(|all| !all.contains(reference)))
+        && (!packed.exists()
+            || regular::read_text(&packed, MAX_PACKED_BYTES).is_some_and(|all| !all.contains(reference)))
 }
 
 /// Whether attributes enable conversions between the work tree and the repository.
@@ -181,10 +182,7 @@ impl Looking<'_> {
 
     /// Reads a file in the work tree, without following links out of it.
     fn content(&self, path: &Path) -> Option<Vec<u8>> {
-        let file = unix::open_at_once_in(&self.dir, path).ok()?;
-        let mut content = Vec::new();
-        file.take(MAX_CONTENT_BYTES).read_to_end(&mut content).ok()?;
-        Some(content)
+        regular::read_below(&self.dir, path, MAX_CONTENT_BYTES)
     }
 
     fn id_of(&self, content: &[u8]) -> Vec<u8> {

@@ -1,3 +1,4 @@
+use std::fs;
 use std::process::Command;
 
 use super::*;
@@ -198,4 +199,77 @@ fn slow_helpers_are_killed_with_their_child_processes() {
     assert!(process::read_output("sh", &["-c", "exit 3"], None).is_err());
     let much = process::read_output("sh", &["-c", "yes | head -c 3000000"], None).unwrap();
     assert_eq!(much.len(), 1 << 20);
+}
+
+/// A folder whose `.git` leads to the repository `private`, which has a secret.
+fn stranger(dir: &Path, link: impl Fn(&Path)) -> PathBuf {
+    let private = dir.join("private");
+    fs::create_dir(&private).unwrap();
+    committed(&private, "secret.txt", "secret\n");
+    let clone = dir.join("clone");
+    fs::create_dir(&clone).unwrap();
+    link(&clone);
+    clone
+}
+
+#[test]
+fn repositories_elsewhere_are_not_read() {
+    use std::os::unix::fs::symlink;
+    let links: [&dyn Fn(&Path); 5] = [
+        &|clone| fs::write(clone.join(".git"), "gitdir: ../private/.git\n").unwrap(),
+        &|clone| symlink("../private/.git", clone.join(".git")).unwrap(),
+        &|clone| {
+            fs::create_dir(clone.join(".git")).unwrap();
+            fs::write(clone.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+            fs::write(clone.join(".git/commondir"), "../../private/.git\n").unwrap();
+        },
+        &|clone| {
+            git(clone, &["init", "-q", "-b", "main"]);
+            fs::remove_dir_all(clone.join(".git/objects")).unwrap();
+            symlink("../../private/.git/objects", clone.join(".git/objects")).unwrap();
+        },
+        &|clone| {
+            git(clone, &["init", "-q", "-b", "main"]);
+            fs::write(clone.join(".git/objects/info/alternates"), "../../../private/.git/objects\n").unwrap();
+        },
+    ];
+    for (position, link) in links.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        let clone = stranger(dir.path(), link);
+        let read = changes(&clone);
+        assert!(read.is_err(), "{position}: {read:?}");
+    }
+}
+
+#[test]
+fn worktrees_and_submodules_name_their_work_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    let part = stranger(dir.path(), |_| ());
+    let private = dir.path().join("private");
+    git(&part, &["init", "-q", "-b", "main"]);
+    let allow = ["-c", "protocol.file.allow=always"];
+    git(&part, &[&allow[..], &["submodule", "--quiet", "add", private.to_str().unwrap(), "sub"]].concat());
+    fs::write(part.join("sub/secret.txt"), "changed\n").unwrap();
+    let text = |folder: &Path| String::from_utf8(changes(folder).unwrap().unwrap().text).unwrap();
+    assert!(text(&part.join("sub")).contains("+changed"));
+    let tree = dir.path().join("tree");
+    git(&private, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    fs::write(tree.join("secret.txt"), "other\n").unwrap();
+    assert!(text(&tree).contains("+other"));
+}
+
+#[test]
+fn special_files_in_a_repository_do_not_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let repo = dir.path();
+    committed(repo, "a.txt", "one\n");
+    fs::write(repo.join("a.txt"), "two\n").unwrap();
+    fs::remove_file(repo.join(".git/refs/heads/main")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", repo.join(".git/packed-refs")).unwrap();
+    let has_no_commit = String::from_utf8(changes(repo).unwrap().unwrap().text).unwrap();
+    assert!(has_no_commit.contains("+two"), "{has_no_commit}");
+    fs::remove_file(repo.join(".git/packed-refs")).unwrap();
+    let pipe = repo.join(".git/packed-refs");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(changes(repo).is_ok());
 }

@@ -107,19 +107,17 @@ pub(super) fn start(
     Ok(Running { leader, output, input, terminal: pty.master })
 }
 
-/// Finds the program, or a shell for a command line.
+/// Finds the program, or the shell of a command line. A line is never the name of a program: `cat notes/a.txt` would
+/// run a file of the folder `cat notes`.
 fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartError> {
-    let find = |name: &str| Start::find(StartedBy::Agent, name, Some(folder), &command.env).ok();
-    if let Some(start) = find(&command.command) {
-        return Ok(start.args(&command.args));
+    let find = |name: &str| {
+        Start::find(StartedBy::Agent, name, Some(folder), &command.env)
+            .map_err(|_| StartError::NoProgram(command.command.trim().to_owned()))
+    };
+    if command.args.is_empty() && is_shell_line(&command.command) {
+        return Ok(find(&shell())?.args(["-c", command.command.as_str()]));
     }
-    if command.args.is_empty()
-        && is_shell_line(&command.command)
-        && let Some(shell) = find(&shell())
-    {
-        return Ok(shell.args(["-c", command.command.as_str()]));
-    }
-    Err(StartError::NoProgram(command.command.trim().to_owned()))
+    Ok(find(&command.command)?.args(&command.args))
 }
 
 /// Whether a command contains shell syntax.

@@ -171,6 +171,23 @@ fn a_line_without_arguments_runs_in_a_shell() {
 }
 
 #[test]
+fn a_line_never_runs_a_file_of_that_name() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut rig = rig();
+    for (folder, name) in [("cat docs", "readme.txt"), ("", "tool")] {
+        let file = rig.path(folder).join(name);
+        std::fs::create_dir_all(rig.path(folder)).unwrap();
+        std::fs::write(&file, "#!/bin/sh\necho of the folder\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::create_dir(rig.path("docs")).unwrap();
+    std::fs::write(rig.path("docs/readme.txt"), "innocent\n").unwrap();
+    assert_eq!(rig.run("cat docs/readme.txt"), ("innocent\n".to_owned(), code(0)));
+    assert_eq!(rig.run("./tool"), ("of the folder\n".to_owned(), code(0)));
+    assert!(rig.try_start(line("tool")).1.unwrap_err().message.contains("not found"));
+}
+
+#[test]
 fn start_errors_are_reported() {
     let mut rig = rig();
     let error = rig.try_start(line("no-such-program-here")).1.unwrap_err();
