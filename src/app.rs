@@ -153,12 +153,13 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
     fx.push(Effect::ReadGit { session: key, folder });
     let offers = std::mem::take(&mut state.setup.folder_offers);
-    let question = state.setup.project.take().filter(|_| offers.is_empty());
+    let selects_folder = !offers.is_empty();
+    let question = state.setup.project.take().filter(|_| !selects_folder);
     // It may choose another agent.
     let waits = question.as_ref().is_some_and(|question| question.agent.is_some());
     let held = waits.then(|| start_with.clone().map(Box::new));
     match start_with {
-        _ if !offers.is_empty() => lifecycle::archive::offer_folders(&mut state, key, &offers, now),
+        _ if selects_folder => lifecycle::archive::offer_folders(&mut state, key, offers, now),
         _ if waits => {}
         Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, now, &mut fx),
         None if state.setup.lists_sessions => {}
@@ -173,7 +174,7 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
         lifecycle::project::ask(&mut state, ProjectRequest { question, session: key, held }, now);
     }
     if let Some(text) = state.setup.first_prompt.take() {
-        if offers.is_empty() && !state.setup.lists_sessions {
+        if !selects_folder && !state.setup.lists_sessions {
             lifecycle::operations::submit(&mut state, key, text, now, &mut fx);
         } else {
             // The user chooses a folder or a session first.

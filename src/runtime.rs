@@ -583,6 +583,8 @@ impl Loop {
         self.tty.finish(cursor);
         dialogs::on_frame(&mut self.state, self.view.shows_end(), Instant::now());
         self.clock.frame_drawn(Instant::now());
+        // Answers of a question that was shown just now count without another event.
+        self.clock.animate(ui::next_frame_in(&self.state, &self.view));
         self.show_status(now);
         self.pictures.work();
         self.comparer.work();

@@ -198,7 +198,7 @@ impl Out<'_> {
                 let kind = if matches!(server, McpServer::Sse { .. }) { "sse" } else { "http" };
                 self.field(&location, "name", name.as_str());
                 self.field(&location, "type", kind);
-                self.field(&location, "url", url.as_str());
+                self.field(&location, "url", shown_url(url));
                 self.pairs(&location, "headers", headers);
             }
         }

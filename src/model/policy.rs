@@ -225,7 +225,10 @@ impl Grant {
         let is_wide = |folder: &Path| folder.parent().is_none() || Some(folder) == home;
         let folder = |path: &Path| path.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned);
         match access {
-            Access::Read { path } => Some(folder(path).map_or(Self::ReadFile(path.clone()), Self::ReadIn)),
+            Access::Read { path } => {
+                let folder = folder(path).filter(|_| !protected::has_keys(path));
+                Some(folder.map_or(Self::ReadFile(path.clone()), Self::ReadIn))
+            }
             Access::Write { path } => {
                 let is_protected = matches!(why, AskReason::Protected(it) if it != Protection::WideRoot);
                 let folder = folder(path).filter(|_| !is_protected);
@@ -247,7 +250,9 @@ impl Grant {
             (Self::WriteIn(folder), Access::Write { path }) => {
                 is_ordinary && path.parent() == Some(folder.as_path())
             }
-            (Self::ReadIn(folder), Access::Read { path }) => path.parent() == Some(folder.as_path()),
+            (Self::ReadIn(folder), Access::Read { path }) => {
+                !protected::has_keys(path) && path.parent() == Some(folder.as_path())
+            }
             _ => false,
         }
     }

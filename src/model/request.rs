@@ -156,7 +156,7 @@ pub struct FormField {
 }
 
 /// Words that mark a field as a secret if they occur in its name.
-const SECRET_WORDS: [&str; 16] = [
+const SECRET_WORDS: [&str; 23] = [
     "password",
     "passwords",
     "passwd",
@@ -173,6 +173,13 @@ const SECRET_WORDS: [&str; 16] = [
     "credential",
     "credentials",
     "key",
+    "seed",
+    "mnemonic",
+    "cvv",
+    "cvc",
+    "csc",
+    "iban",
+    "ssn",
 ];
 
 /// Words before "key" in a description that mark it as a secret.

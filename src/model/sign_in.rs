@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::AgentSpec;
+use super::{AgentSpec, is_plain_environment};
 use crate::escape;
 
 /// The command of a sign-in method.
@@ -57,7 +57,7 @@ impl SignInCommand {
         if spec.remote.is_some() {
             return Err(SignInRefusal::Remote);
         }
-        check_variables(self.env.iter().map(|(name, _)| name.as_str()))?;
+        check_environment(&self.env)?;
         let args = match &self.program {
             None => spec.args.iter().chain(&self.args).cloned().collect(),
             Some(program) if is_own(program, &self.args, spec) => self.args.clone(),
@@ -76,7 +76,18 @@ impl SignInCommand {
     }
 }
 
-/// Rejects variables that can change which code runs.
+/// Rejects variables whose value an agent chose, except those that commands may set without a question.
+///
+/// # Errors
+/// Returns the first rejected variable.
+pub fn check_environment(env: &[(String, String)]) -> Result<(), SignInRefusal> {
+    match env.iter().find(|variable| !is_plain_environment(std::slice::from_ref(*variable))) {
+        Some((name, _)) => Err(SignInRefusal::Variable(name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Rejects variables that can change which code runs, if the user is to enter their values.
 ///
 /// # Errors
 /// Returns the first rejected variable.
@@ -283,6 +294,12 @@ mod tests {
             "A=B",
             "1A",
             "SSL_CERT_FILE",
+            "PHPRC",
+            "DOTNET_STARTUP_HOOKS",
+            "GOFLAGS",
+            "KUBECONFIG",
+            "ANTHROPIC_BASE_URL",
+            "NEW_TOOL_HOOKS",
         ] {
             let sign_in =
                 SignInCommand { env: vec![(name.to_owned(), "x".to_owned())], ..command(None, &[]) };

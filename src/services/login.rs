@@ -5,7 +5,7 @@
 
 mod relay;
 
-use crate::model::{AgentSpec, SignInRefusal, check_variables};
+use crate::model::{AgentSpec, SignInRefusal, check_environment};
 use crate::program::{Refusal, Start, StartedBy};
 
 /// Runs the command until it exits, with the variables of the sign-in method. The error is a message for the user,
@@ -36,8 +36,7 @@ fn command(spec: &AgentSpec, env: &[(String, String)]) -> Result<Start, String> 
         let start = find(ssh.program(), None, &[])?;
         let start = match &spec.cwd {
             Some(folder) if !spec.command.is_empty() => {
-                check_variables(env.iter().map(|(name, _)| name.as_str()))
-                    .map_err(|refused| refused.reason())?;
+                check_environment(env).map_err(|refused| refused.reason())?;
                 let all = spec.env.iter().chain(env).cloned().collect();
                 start.args(ssh.run_in_terminal(&AgentSpec { env: all, ..spec.clone() }, folder))
             }

@@ -125,8 +125,8 @@ impl Screen {
     /// Answers a question of an agent or of parlor: after the half second before answers count, a key and Enter.
     #[allow(dead_code, reason = "used by some of the test binaries")]
     pub fn answer(&mut self, key: &str) {
+        self.bytes_within(Duration::from_millis(600));
         self.wait_gone("waiting for a pause");
-        self.wait_quiet();
         self.send(key);
         self.send("\r");
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parlor::acp::tap::Tap;
+use parlor::app::dialogs::{self, Focus};
 use parlor::app::{
     ConnPhase, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd, ViewCommand,
     update,
@@ -124,10 +125,20 @@ impl Rig {
         self.act(Action::Submit);
     }
 
-    /// An action of the user after a pause, so that it is not ignored by a dialog's grace period.
+    /// An action of the user after a pause, so that it counts for a question. A key of an answer only marks it, so Enter
+    /// follows; the fields of a form get keys once the user has moved there.
     pub fn act(&mut self, action: Action) {
+        dialogs::on_frame(&mut self.state, true, Instant::now() + self.ahead);
         self.ahead += Duration::from_secs(2);
+        if dialogs::focus(&self.state) == Focus::Form && dialogs::is_closed(&self.state) {
+            self.apply(Event::Act(Action::AnswerRequest));
+        }
+        let is_answer = matches!(action, Action::Choose(_) | Action::Yes | Action::No);
+        let needs_enter = is_answer && dialogs::has_keys(&self.state);
         self.apply(Event::Act(action));
+        if needs_enter {
+            self.apply(Event::Act(Action::Accept));
+        }
     }
 
     /// Applies an event and executes its effects.

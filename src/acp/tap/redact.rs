@@ -11,7 +11,7 @@ use std::borrow::Cow;
 const HIDDEN: &str = "[hidden]";
 
 /// Every line with a secret contains one of these words, in lower case.
-const TRIGGERS: [&str; 15] = [
+const TRIGGERS: [&str; 17] = [
     "accept",
     "env",
     "headers",
@@ -27,6 +27,8 @@ const TRIGGERS: [&str; 15] = [
     "github_pat_",
     "xox",
     "aiza",
+    "sig",
+    "@",
 ];
 
 /// Prefixes of the keys of well-known services.
@@ -55,6 +57,8 @@ fn redact_json(text: &str) -> String {
     let mut secret_depth: Option<usize> = None;
     // Whether this line is the response to a form, whose `content` is redacted.
     let is_answer = is_form_answer(text);
+    // Whether the last string was an option of a command that a secret follows.
+    let mut is_next_secret = false;
     let mut rest = text;
     while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
         let (before, from) = rest.split_at(at);
@@ -67,10 +71,12 @@ fn redact_json(text: &str) -> String {
             let (content, behind, is_closed) = split_string(string);
             rest = behind;
             out.push('"');
+            let was_option = std::mem::replace(&mut is_next_secret, is_secret_option(content));
             if rest.trim_start().starts_with(':') {
                 key = content;
                 out.push_str(content);
-            } else if is_secret_key(key)
+            } else if was_option
+                || is_secret_key(key)
                 || (secret_depth.is_some() && (is_answer || key != "name" && key != "type"))
             {
                 out.push_str(HIDDEN);
@@ -148,8 +154,14 @@ fn is_secret_container(key: &str) -> bool {
 fn is_secret_key(key: &str) -> bool {
     let name: String =
         key.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
-    matches!(name.as_str(), "authorization" | "proxyauthorization" | "cookie" | "setcookie" | "passwd")
+    let exact = ["authorization", "proxyauthorization", "cookie", "setcookie", "passwd", "sig", "signature"];
+    exact.contains(&name.as_str())
         || ["apikey", "token", "secret", "password", "privatekey"].iter().any(|end| name.ends_with(end))
+}
+
+/// Whether an argument of a command says that the next one is a secret: `--api-key`.
+fn is_secret_option(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains('=') && is_secret_key(argument)
 }
 
 /// Redacts `Bearer TOKEN`, `Authorization: …`, `api_key=…` and well-known key formats, word by word.
@@ -172,7 +184,7 @@ fn redact_plain(text: &str) -> String {
             is_next_secret = false;
             out.push_str(HIDDEN);
             out.push_str(space);
-        } else if name.len() < bare.len() && is_secret_key(name) {
+        } else if name.len() < bare.len() && is_secret_key(name) || is_secret_option(bare) {
             is_next_secret = true;
             out.push_str(word);
         } else {
@@ -183,8 +195,18 @@ fn redact_plain(text: &str) -> String {
     out
 }
 
-/// Redacts the value of `NAME=VALUE` with a secret name, and keys of well-known formats.
+/// Redacts the user and password of a URL, the value of `NAME=VALUE` with a secret name, and keys of well-known formats.
 fn redact_word(word: &str) -> Cow<'_, str> {
+    if let Some((scheme, rest)) = word.split_once("://")
+        && let Some((user, host)) = rest.split(['/', '?', '#']).next().unwrap_or_default().rsplit_once('@')
+        && !user.is_empty()
+    {
+        let after = &rest[user.len() + 1 + host.len()..];
+        return Cow::Owned(format!("{scheme}://{HIDDEN}@{host}{}", redact_word(after)));
+    }
+    if word.contains('=') && word.contains('&') {
+        return Cow::Owned(word.split('&').map(redact_word).collect::<Vec<_>>().join("&"));
+    }
     if let Some((name, value)) = word.split_once('=') {
         let start = name.rfind(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
         let name_only = start.and_then(|at| name.get(at + 1..)).unwrap_or(name);

@@ -90,6 +90,15 @@ fn secrets_are_redacted() {
         ("Authorization: Bearer abc.def done", "Authorization: Bearer [hidden] done"),
         ("curl -H x-api-key: abc", "curl -H x-api-key: [hidden]"),
         ("OPENAI_API_KEY=abc run", "OPENAI_API_KEY=[hidden] run"),
+        (
+            r#"{"args":["--api-key","abc","--verbose","x"]}"#,
+            r#"{"args":["--api-key","[hidden]","--verbose","x"]}"#,
+        ),
+        ("tool --token abc -v", "tool --token [hidden] -v"),
+        (
+            r#"{"url":"https://me:pw@x.example/mcp?a=b&sig=abc"}"#,
+            r#"{"url":"https://[hidden]@x.example/mcp?a=b&sig=[hidden]"}"#,
+        ),
         (r#"{"text":"use sk-abcdefghijklmnopqrstuvwx now"}"#, r#"{"text":"use sk-[hidden] now"}"#),
     ] {
         assert_eq!(redact(text), expected);

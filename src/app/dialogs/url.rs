@@ -2,6 +2,8 @@
 //!
 //! Source: ACP v1 elicitation: show the full address and its host, warn on punycode, open only on consent.
 
+use std::net::IpAddr;
+
 /// The properties of an address that matter to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlFacts {
@@ -54,7 +56,8 @@ fn without_port(host: &str) -> &str {
 }
 
 fn is_local(host: &str) -> bool {
-    host == "localhost" || host == "[::1]" || host.starts_with("127.")
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -90,7 +93,12 @@ mod tests {
     #[test]
     fn warns_of_plain_http_except_on_localhost() {
         assert_eq!(inspect_url("http://example.org/").warnings, ["The connection is not encrypted."]);
-        assert!(inspect_url("http://localhost:3000/callback").warnings.is_empty());
+        for host in ["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:8080", "app.localhost"] {
+            assert!(inspect_url(&format!("http://{host}/callback")).warnings.is_empty(), "{host}");
+        }
+        for host in ["127.evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "128.0.0.1"] {
+            assert!(!inspect_url(&format!("http://{host}/callback")).warnings.is_empty(), "{host}");
+        }
     }
 
     #[test]

@@ -69,7 +69,8 @@ pub fn open_kept(
     fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
 }
 
-/// Continues a read-only session: locks it in the store. If it is open in another tab, that one is activated.
+/// Continues a read-only session: locks it in the store. If it is open in another tab, that one is activated. If its
+/// folder is missing, or only an imported file names it, the user selects one first.
 pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(uid) = lookup::reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
     if let Some(open) = lookup::open_as(state, &uid).filter(|open| *open != key) {
@@ -90,6 +91,10 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.read_only.as_mut()) else {
         return false;
     };
+    if !reading.offers.is_empty() {
+        ask_folder(state, key, now);
+        return true;
+    }
     if !std::mem::replace(&mut reading.is_taking, true) {
         fx.push(Effect::Store(StoreJob::Take { key, uid: reading.uid.clone() }));
     }
@@ -100,6 +105,9 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
 pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.workspace.cwd.clone_from(&folder);
+        if let Some(reading) = &mut session.read_only {
+            reading.offers.clear();
+        }
         fx.push(Effect::ReadGit { session: key, folder });
         start_reading(state, key, now, fx);
     }
@@ -271,7 +279,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         reveal::show_found(session, mark, searched.as_deref().unwrap_or_default(), fx);
     }
     if let Some(offers) = offers {
-        offer_folders(state, key, &offers, now);
+        offer_folders(state, key, offers, now);
     }
 }
 
@@ -458,10 +466,21 @@ fn on_taken(
 pub(in crate::app) fn offer_folders(
     state: &mut State,
     key: SessionKey,
-    offers: &[FolderOffer],
+    offers: Vec<FolderOffer>,
     now: Instant,
 ) {
-    let Some(missing) = state.sessions.get(&key).map(|session| session.workspace.cwd.clone()) else { return };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if let Some(reading) = &mut session.read_only {
+        reading.offers = offers;
+    }
+    ask_folder(state, key, now);
+}
+
+/// Asks where to continue a read-only session.
+fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(offers) = session.read_only.as_ref().map(|reading| &reading.offers) else { return };
+    let missing = &session.workspace.cwd;
     let label = |offer: &FolderOffer| {
         let why = match offer.why {
             FolderReason::Moved => "same folder, moved or renamed",

@@ -12,8 +12,9 @@ pub use mention::*;
 pub use sessions::*;
 
 use crate::app::State;
+use crate::escape::visible;
 use crate::model::ArchiveRow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::inbox::WaitingFor;
@@ -439,12 +440,11 @@ impl AccessRequest {
     /// The labels of the answers.
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
-            Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command",
-            Some(Grant::WriteFile(_)) => "writes to this file",
-            Some(Grant::ReadFile(_)) => "reads of this file",
-            // Without the path: a long one must not push the refusal off the screen.
-            Some(Grant::WriteIn(_)) => "writes next to this file",
-            Some(Grant::ReadIn(_)) => "reads next to this file",
+            Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command".to_owned(),
+            Some(Grant::WriteFile(_)) => "writes to this file".to_owned(),
+            Some(Grant::ReadFile(_)) => "reads of this file".to_owned(),
+            Some(Grant::WriteIn(folder)) => format!("writes in {}", short_name(folder)),
+            Some(Grant::ReadIn(folder)) => format!("reads in {}", short_name(folder)),
         };
         let label = |choice| match choice {
             AccessChoice::Once => "Allow once".to_owned(),
@@ -456,6 +456,17 @@ impl AccessRequest {
             AccessChoice::Refuse => "Refuse".to_owned(),
         };
         self.choices().into_iter().map(label).collect()
+    }
+}
+
+/// The name of a folder whose path is shown elsewhere: a long one must not push the refusal off the screen.
+fn short_name(folder: &Path) -> String {
+    const MAX_CHARS: usize = 24;
+    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+    let name = visible(&name);
+    match name.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…/", &name[..end]),
+        None => format!("{name}/"),
     }
 }
 

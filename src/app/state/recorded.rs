@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{AgentSpec, Note, RecordedSession, SessionHead};
+use crate::model::{AgentSpec, FolderOffer, Note, RecordedSession, SessionHead};
 
 /// What was recorded, and what will be.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -90,6 +90,8 @@ pub struct Reading {
     pub is_taking: bool,
     /// Recorded events after those that are shown.
     pub later: Option<Later>,
+    /// The folders of which the user selects one before it is continued; empty: it continues in its own.
+    pub offers: Vec<FolderOffer>,
 }
 
 /// Events of a read-only session after those that are shown.
@@ -118,7 +120,7 @@ impl Reading {
     /// The state of a session loaded from the store.
     pub(in crate::app) fn of(uid: &str, kept: &RecordedSession) -> Self {
         let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
-        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later }
+        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later, offers: Vec::new() }
     }
 }
 

@@ -338,6 +338,23 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
 }
 
 #[test]
+fn a_prompt_asks_for_the_folder_that_a_file_names() {
+    let mut app = TestApp::ready();
+    let offers = vec![FolderOffer { folder: "/".into(), why: FolderReason::Imported }];
+    let imported = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
+    tell(&mut app, StoreNews::Opened(Box::new(imported)));
+    let key = app.state.active;
+    app.wait(2).play(Event::Input).play(Event::Act(Action::Escape));
+    assert!(app.state.modals.is_empty());
+
+    app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    assert!(matches!(app.state.modals.last(), Some(Modal::Choice(_))), "asked again");
+    assert_eq!(jobs(&mut app), []);
+    app.wait(2).play(Event::Input).answer(1);
+    assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
+}
+
+#[test]
 fn a_listed_session_continues_its_stored_record() {
     let mut app = TestApp::ready();
     *app.state.listed_mut() = vec![listed("old")];

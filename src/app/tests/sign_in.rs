@@ -136,8 +136,7 @@ fn another_program_is_shown_to_be_run_manually() {
 
 #[test]
 fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
-    let env =
-        [("MODE", "lo\u{202e}gin"), ("ACCOUNT", "a\nb")].map(|(name, value)| (name.into(), value.into()));
+    let env = [("CI", "true"), ("TERM", "dumb")].map(|(name, value)| (name.into(), value.into()));
     let command = SignInCommand { args: vec!["in\u{200b}to".into()], env: env.to_vec(), program: None };
     let method = |command| AuthMethod {
         id: "odd".into(),
@@ -150,7 +149,7 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
     app.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
     let dialog = pick(&mut app, "odd").expect("the user is asked");
     assert!(dialog.body.iter().any(|line| line == "fake in⟨U+200B⟩to"), "{:?}", dialog.body);
-    for line in ["MODE=lo⟨U+202E⟩gin", "ACCOUNT=a⟨U+000A⟩b"] {
+    for line in ["CI=true", "TERM=dumb"] {
         assert!(dialog.body.iter().any(|shown| shown == line), "{line}: {:?}", dialog.body);
     }
     answer(&mut app, Action::Yes);
@@ -159,11 +158,14 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
         _ => None,
     });
     assert_eq!(env, Some(command.env.clone()));
-    // Variables that select which program runs are refused without a question.
-    let mut app = TestApp::started();
-    let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
-    app.agent(AgentEvent::Ready(Box::new(info(method(SignInCommand { env, ..command })))));
-    assert_eq!(pick(&mut app, "odd"), None);
+    // Variables that may select which program runs are refused without a question.
+    for (name, value) in [("LD_PRELOAD", "/tmp/x.so"), ("SOME_HOOK", "x"), ("TERM", "lo\u{202e}gin")] {
+        let mut app = TestApp::started();
+        let env = vec![(name.to_owned(), value.to_owned())];
+        let command = SignInCommand { env, ..command.clone() };
+        app.agent(AgentEvent::Ready(Box::new(info(method(command)))));
+        assert_eq!(pick(&mut app, "odd"), None, "{name}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Imports sessions from JSON exports.
 //!
 //! Invariants: a file is imported completely or not at all, and an existing session is not changed; nothing that a
-//! file names is executed, opened or sent: its program, arguments, roots, queued prompts, and text for the agent
+//! file names is executed, opened or sent: its program, arguments, roots, draft, queued prompts, and text for the agent
 //! that the user has not seen are dropped.
 
 use std::fmt::Write as _;
@@ -69,7 +69,6 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<RecordedEvent>)> {
         has_own_title: head.has_own_title,
         is_child: head.is_subagent,
         came_from: head.came_from,
-        draft: head.draft,
         created_ms: head.created_ms,
         updated_ms: head.updated_ms,
         ..SessionRow::default()

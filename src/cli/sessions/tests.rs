@@ -348,13 +348,14 @@ fn imported_sessions_are_complete() {
     assert_eq!((mine.state.word(), copy.state.word()), ("turn", "cut"));
     // Programs, arguments and queued prompts are not imported.
     assert!(copy.is_imported && copy.command.is_empty() && copy.args.is_empty());
-    assert!(copy.roots.is_empty() && copy.queue.is_empty());
+    assert!(copy.roots.is_empty() && copy.queue.is_empty() && copy.draft.is_empty());
     let same = SessionRow {
         is_imported: false,
         command: mine.command.clone(),
         args: mine.args.clone(),
         roots: mine.roots.clone(),
         queue: mine.queue.clone(),
+        draft: mine.draft.clone(),
         next_seq: mine.next_seq,
         state: mine.state,
         folder_mark: mine.folder_mark.clone(),

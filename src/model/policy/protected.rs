@@ -25,6 +25,8 @@ pub enum Protection {
     Keys,
     /// It is a file of parlor.
     Own,
+    /// It, or its folder, is hidden and at the top of the session's folder, where many tools look for files that they run.
+    Hidden,
     /// The session's folder is `/`, the home folder or a parent of it.
     WideRoot,
 }
@@ -39,6 +41,7 @@ impl Protection {
             Self::Startup => "Programs run this file or read their settings from it.",
             Self::Keys => "This file contains credentials or login settings.",
             Self::Own => "This is a parlor file.",
+            Self::Hidden => "Tools may run commands from this hidden file.",
             Self::WideRoot => "The session's folder is your home folder or a parent of it.",
         }
     }
@@ -70,6 +73,41 @@ const FOLDERS: &[(&str, Protection)] = &[
     (".openoxide", Protection::Agent),
     (".qwen", Protection::Agent),
     (".vibe", Protection::Agent),
+    (".hg", Protection::Git),
+    (".jj", Protection::Git),
+    (".svn", Protection::Git),
+    (".git-hooks", Protection::Git),
+    (".lefthook", Protection::Git),
+    (".vs", Protection::Tool),
+    (".nova", Protection::Tool),
+    (".vim", Protection::Tool),
+    (".nvim", Protection::Tool),
+    (".mise", Protection::Tool),
+    (".bundle", Protection::Tool),
+    (".settings", Protection::Tool),
+    (".gdbinit.d", Protection::Tool),
+    (".ctags.d", Protection::Tool),
+    (".circleci", Protection::Tool),
+    (".github", Protection::Tool),
+    (".venv", Protection::Tool),
+    ("venv", Protection::Tool),
+    ("site-packages", Protection::Tool),
+    ("node_modules", Protection::Tool),
+    (".agents", Protection::Agent),
+    (".amp", Protection::Agent),
+    (".augment", Protection::Agent),
+    (".clinerules", Protection::Agent),
+    (".continue", Protection::Agent),
+    (".factory", Protection::Agent),
+    (".goose", Protection::Agent),
+    (".junie", Protection::Agent),
+    (".kiro", Protection::Agent),
+    (".pi", Protection::Agent),
+    (".roo", Protection::Agent),
+    (".trae", Protection::Agent),
+    (".windsurf", Protection::Agent),
+    (".docker", Protection::Keys),
+    (".azure", Protection::Keys),
     (".parlor", Protection::Own),
     (".ssh", Protection::Keys),
     (".gnupg", Protection::Keys),
@@ -110,6 +148,40 @@ const FILES: &[(&str, Protection)] = &[
     (".wgetrc", Protection::Tool),
     (".pypirc", Protection::Tool),
     (".pdbrc", Protection::Tool),
+    ("commondir", Protection::Git),
+    ("config.worktree", Protection::Git),
+    ("gitdir", Protection::Git),
+    ("lefthook.yaml", Protection::Git),
+    (".lefthook.yaml", Protection::Git),
+    ("lefthook.toml", Protection::Git),
+    (".lefthook.toml", Protection::Git),
+    ("lefthook.json", Protection::Git),
+    (".overcommit.yml", Protection::Git),
+    ("mise.toml", Protection::Tool),
+    (".bazelrc", Protection::Tool),
+    (".gitlab-ci.yml", Protection::Tool),
+    ("_vimrc", Protection::Tool),
+    ("_exrc", Protection::Tool),
+    (".lvimrc", Protection::Tool),
+    ("latexmkrc", Protection::Tool),
+    (".latexmkrc", Protection::Tool),
+    (".pnp.cjs", Protection::Tool),
+    (".pnpmfile.mjs", Protection::Tool),
+    ("rust-toolchain.toml", Protection::Tool),
+    ("rust-toolchain", Protection::Tool),
+    ("sitecustomize.py", Protection::Tool),
+    ("usercustomize.py", Protection::Tool),
+    (".pryrc", Protection::Tool),
+    (".irbrc", Protection::Tool),
+    (".ghci", Protection::Tool),
+    (".rprofile", Protection::Tool),
+    (".ocamlinit", Protection::Tool),
+    (".sqliterc", Protection::Tool),
+    (".psqlrc", Protection::Tool),
+    ("opencode.json", Protection::Agent),
+    ("opencode.jsonc", Protection::Agent),
+    ("crush.json", Protection::Agent),
+    (".crush.json", Protection::Agent),
     (".mcp.json", Protection::Agent),
     (".bashrc", Protection::Startup),
     (".bash_profile", Protection::Startup),
@@ -140,6 +212,22 @@ const FILES: &[(&str, Protection)] = &[
 /// Prefixes of file names.
 const PREFIXES: &[(&str, Protection)] = &[(".yarnrc", Protection::Tool), (".aider.conf", Protection::Agent)];
 
+/// Ends of file names: projects of editors, and files that Python runs at its start.
+const SUFFIXES: &[(&str, Protection)] = &[
+    (".code-workspace", Protection::Tool),
+    (".sublime-project", Protection::Tool),
+    (".pth", Protection::Tool),
+];
+
+/// Starts and ends of names of files with keys.
+const KEY_STARTS: &[&str] =
+    &["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".env", "credentials", "secrets."];
+const KEY_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
+
+/// Files whose name starts with a dot and that no tool runs or obeys beyond leaving out files; also all names that end
+/// with `ignore`.
+const HARMLESS: &[&str] = &[".gitkeep", ".keep", ".editorconfig", ".mailmap", ".nojekyll", ".env.example"];
+
 /// Subfolders of the home folder.
 const HOME_FOLDERS: &[&str] = &[".config", ".local", "bin", "library"];
 
@@ -149,13 +237,7 @@ pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Optio
     if policy.own_folders.iter().any(|own| is_in(path, own)) {
         return Some(Protection::Own);
     }
-    let names: Vec<String> = path
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(folded(name)),
-            _ => None,
-        })
-        .collect();
+    let names = folded_names(path);
     let find = |table: &[(&str, Protection)], name: &str| {
         table.iter().find(|(known, _)| *known == name).map(|(_, why)| *why)
     };
@@ -164,7 +246,8 @@ pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Optio
     }
     let last = names.last().map(String::as_str).unwrap_or_default();
     let by_prefix = || PREFIXES.iter().find(|(start, _)| last.starts_with(start)).map(|(_, why)| *why);
-    if let Some(why) = find(FILES, last).or_else(by_prefix) {
+    let by_suffix = || SUFFIXES.iter().find(|(end, _)| last.ends_with(end)).map(|(_, why)| *why);
+    if let Some(why) = find(FILES, last).or_else(by_prefix).or_else(by_suffix) {
         return Some(why);
     }
     let parent = names.len().checked_sub(2).and_then(|index| names.get(index)).map(String::as_str);
@@ -184,7 +267,36 @@ pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Optio
     if home.is_some_and(|home| HOME_FOLDERS.iter().any(|folder| is_in(path, &home.join(folder)))) {
         return Some(Protection::Startup);
     }
+    // Which tools the user has is not known.
+    let is_hidden = |name: &String| {
+        name.starts_with('.') && !name.ends_with("ignore") && !HARMLESS.contains(&name.as_str())
+    };
+    let depth = |path: &Path| path.components().filter(|part| matches!(part, Component::Normal(_))).count();
+    if root.and_then(|root| names.get(depth(root))).is_some_and(is_hidden) {
+        return Some(Protection::Hidden);
+    }
     root.and_then(|root| protection_of_root(root, home))
+}
+
+fn folded_names(path: &Path) -> Vec<String> {
+    let name = |part| match part {
+        Component::Normal(name) => Some(folded(name)),
+        _ => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+/// Whether a file has keys or passwords, or is next to such files.
+pub(super) fn has_keys(path: &Path) -> bool {
+    let names = folded_names(path);
+    let is_known = |table: &[(&str, Protection)], name: &String| {
+        table.iter().any(|(known, why)| known == name && *why == Protection::Keys)
+    };
+    let last = names.last().map(String::as_str).unwrap_or_default();
+    names.iter().any(|name| is_known(FOLDERS, name))
+        || names.last().is_some_and(|name| is_known(FILES, name))
+        || KEY_STARTS.iter().any(|start| last.starts_with(start))
+        || KEY_ENDS.iter().any(|end| last.ends_with(end))
 }
 
 /// Why every write in a session's folder needs confirmation, if the folder is too broad.
@@ -193,12 +305,13 @@ fn protection_of_root(root: &Path, home: Option<&Path>) -> Option<Protection> {
     is_wide.then_some(Protection::WideRoot)
 }
 
-/// Whether a folder looks like a bare git repository. git requires `HEAD`, `objects` and `refs`; two of them are
-/// enough here, or one if the entry to be written is `HEAD`.
+/// Whether a folder looks like a bare git repository when this entry of it is written. git requires `HEAD`, `objects`
+/// and `refs`, but the last two may be elsewhere.
 pub fn is_repository(has: impl Fn(&str) -> bool, entry: &OsStr) -> bool {
     let entry = folded(entry);
-    let found = ["HEAD", "objects", "refs"].iter().filter(|name| has(name)).count();
-    found >= 2 || (found >= 1 && entry == "head")
+    let is_there = |name: &str| entry == name.to_lowercase() || has(name);
+    let [config, objects, refs] = ["config", "objects", "refs"].map(is_there);
+    is_there("HEAD") && (config || objects || refs) || objects && refs
 }
 
 /// Whether a path is a folder or inside it, ignoring case.

@@ -74,13 +74,35 @@ fn protected_files_need_confirmation_in_any_spelling() {
         ".profile",
         ".ssh/authorized_keys",
         "lefthook.yml",
+        ".hg/hgrc",
+        "sub/mise.toml",
+        ".bazelrc",
+        "opencode.json",
+        ".kiro/settings/mcp.json",
+        ".roo/mcp.json",
+        "x.code-workspace",
+        ".venv/bin/activate",
+        "venv/lib/x.pth",
+        ".github/workflows/ci.yml",
+        "docs/commondir",
+        "docs/config.worktree",
+        ".unknown-tool",
+        ".unknown/config.yaml",
+        ".env",
     ] {
         let verdict = of_write(&policy(), &format!("/code/{path}"));
         assert!(matches!(verdict, Verdict::Ask(AskReason::Protected(_))), "{path}: {verdict:?}");
     }
-    for path in
-        ["src/main.rs", ".gitignore", "git/x", "envrc", ".github/README.md", ".cargo-ok", "config.toml"]
-    {
+    for path in [
+        "src/main.rs",
+        ".gitignore",
+        "git/x",
+        "envrc",
+        "sub/.hidden",
+        ".dockerignore",
+        ".editorconfig",
+        "config.toml",
+    ] {
         let verdict = of_write(&policy(), &format!("/code/{path}"));
         assert_eq!(verdict, Verdict::Allow(AllowedBy::InsideRoots), "{path}");
     }
@@ -140,7 +162,11 @@ fn a_bare_repository_is_detected_while_it_is_created() {
     assert!(is_repository(has(&["HEAD", "objects", "refs"]), OsStr::new("config")));
     assert!(is_repository(has(&["objects", "refs"]), OsStr::new("HEAD")));
     assert!(is_repository(has(&["objects"]), OsStr::new("head")));
+    assert!(is_repository(has(&["HEAD"]), OsStr::new("config")));
+    assert!(is_repository(has(&["config"]), OsStr::new("HEAD")));
+    assert!(is_repository(has(&["HEAD"]), OsStr::new("objects")));
     assert!(!is_repository(has(&["refs"]), OsStr::new("notes")));
+    assert!(!is_repository(has(&["config"]), OsStr::new("objects")));
     assert!(!is_repository(has(&[]), OsStr::new("HEAD")));
 }
 
@@ -333,4 +359,17 @@ proptest! {
         let path = format!("/code/{before}/.{git}/{after}");
         prop_assert!(matches!(of_write(&policy(), &path), Verdict::Ask(AskReason::Protected(_))));
     }
+}
+
+#[test]
+fn reads_of_key_files_are_granted_one_by_one() {
+    let read = |path: &str| Access::Read { path: path.into() };
+    let grant = |path: &str| Grant::of(&read(path), AskReason::Outside, None).unwrap();
+    for path in ["/home/u/.ssh/known_hosts", "/srv/tls/server.key", "/srv/app/.env.local"] {
+        assert_eq!(grant(path), Grant::ReadFile(path.into()), "{path}");
+    }
+    let next_to = grant("/srv/app/notes.txt");
+    assert_eq!(next_to, Grant::ReadIn("/srv/app".into()));
+    assert!(next_to.covers(&read("/srv/app/other.txt"), &INSIDE));
+    assert!(!next_to.covers(&read("/srv/app/.env"), &INSIDE));
 }

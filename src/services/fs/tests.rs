@@ -446,8 +446,8 @@ fn bare_repositories_are_protected_while_they_are_created() {
         let event = rig.files.serve(write_of(&rig, path));
         requests.push(matches!(event, ServiceEvent::FileAsks { .. }));
     }
-    assert_eq!(requests, [false, false, false, true, true]);
-    assert!(!rig.root.join("bare/HEAD").exists());
+    assert_eq!(requests, [false, false, true, true, false]);
+    assert!(!rig.root.join("bare/refs").exists() && !rig.root.join("bare/HEAD").exists());
 }
 
 #[test]

@@ -373,10 +373,10 @@ impl<'a> Writer<'a> {
             }
         }
         let is_told = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
-        // The terminal shows the target, unless the text itself looks like a URL.
+        // The terminal shows the target. A text that looks like an address would be believed.
         let is_shown = link::are_shown()
             && !text.is_empty()
-            && !text.contains("://")
+            && !names_other_host(&text, target)
             && Target::of_link(target).is_some();
         if target.is_empty() || is_told || is_shown {
             return;
@@ -542,4 +542,19 @@ fn narrow(prefix: &mut Vec<Span<'static>>, most: usize) {
             span.content = truncate(&span.content, most).into();
         }
     }
+}
+
+/// Whether the text of a link looks like an address (`https://a.example`, `github.com/login`) on another host.
+fn names_other_host(text: &str, target: &str) -> bool {
+    let Some((_, rest)) = target.split_once("://") else { return text.contains("://") };
+    text.contains("://") || text.split_whitespace().filter_map(host).any(|named| host(rest) != Some(named))
+}
+
+/// The host that a word begins with, if it has a dot and a name at the end.
+fn host(word: &str) -> Option<&str> {
+    let authority = word.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    let host = host.trim_matches(|c: char| c.is_ascii_punctuation());
+    let (rest, top) = host.rsplit_once(['.', '\u{3002}', '\u{ff0e}', '\u{2024}'])?;
+    (!rest.is_empty() && top.chars().all(char::is_alphabetic)).then_some(host)
 }

@@ -230,3 +230,26 @@ fn tabs_in_code_are_copied_as_tabs() {
         assert!(rows[0].to_string().contains("    if x {"), "{:?}", rows[0].to_string());
     }
 }
+
+#[test]
+fn texts_that_look_like_another_host_show_their_target() {
+    let shows = |text: &str, target: &str| {
+        link::show(true);
+        let shown = texts(&format!("[{text}]({target})"), 200);
+        link::show(false);
+        shown[0].contains(&format!("({target})"))
+    };
+    for text in
+        ["github.com/login", "Sign in at github.com", "me@github.com", "github。com", "https://github.com"]
+    {
+        assert!(shows(text, "https://evil.example/login"), "{text}");
+    }
+    for (text, target) in [
+        ("github.com/login", "https://github.com/login?next=1"),
+        ("the guide", "https://evil.example"),
+        ("main.rs", "src/main.rs"),
+        ("version 1.2", "https://evil.example"),
+    ] {
+        assert!(!shows(text, target), "{text}");
+    }
+}
