@@ -35,7 +35,6 @@ command = \"my-agent\"
 const PALETTE: &str = "\u{10}";
 const ALL_CHANGES: &str = "\u{1b}d";
 const PLAN: &str = "\u{1b}p";
-const F1: &str = "\u{1b}OP";
 
 /// An isolated environment, in `~/code/shop` on the branch main.
 struct Stage {
@@ -187,15 +186,6 @@ fn palette() {
     screen.send(PALETTE);
     screen.wait_for("Commands");
     check("palette", "parlor: commands found by name", &mut screen);
-}
-
-#[test]
-fn help() {
-    let stage = Stage::new();
-    let mut screen = stage.demo((32, 100));
-    screen.send(F1);
-    screen.wait_for("Edit queued prompts");
-    check("help", "parlor: the keys", &mut screen);
 }
 
 #[test]
