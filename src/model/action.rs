@@ -85,6 +85,8 @@ pub enum Action {
     NextFailure,
     /// Opens the outline: a list of prompts, edits, commands and failures.
     OpenOutline,
+    /// Lists the running tool calls, commands and subagents.
+    OpenTasks,
     /// Opens the filter menu: prompts, edits, commands or failures only.
     OpenFilter,
     /// Lists the files and URLs that the session mentions.
@@ -166,6 +168,8 @@ pub enum Action {
     OpenOptions,
     OpenThemes,
     OpenSettings,
+    /// Opens the key bindings of the settings.
+    OpenBindings,
     OpenSignIn,
     SignOut,
     /// Opens the queue of prompts.

@@ -166,13 +166,6 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     };
     let hint = |(action, does): &(Action, &str)| ctx.hint(context, *action, does);
     let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MOST_KEYS).collect();
-    let line = ctx.hints(&hints, usize::MAX);
-    if line_width(&line) <= cols {
-        return line;
-    }
-    for (key, _) in &mut hints {
-        *key = key.split(' ').map(short_key).collect::<Vec<_>>().join(" ");
-    }
     loop {
         let line = ctx.hints(&hints, usize::MAX);
         if hints.is_empty() || line_width(&line) <= cols {
@@ -180,12 +173,6 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
         }
         hints.pop();
     }
-}
-
-/// `^P` for `Ctrl+P`.
-fn short_key(key: &str) -> String {
-    let letter = key.strip_prefix("Ctrl+").filter(|letter| letter.chars().count() == 1);
-    letter.map_or_else(|| key.to_owned(), |letter| format!("^{letter}"))
 }
 
 /// Number of rows of the status line: more than one for a long notice.

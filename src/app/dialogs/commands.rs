@@ -33,6 +33,7 @@ pub fn is_allowed_during_request(action: Action) -> bool {
             | Action::OpenProviders
             | Action::OpenThemes
             | Action::OpenSettings
+            | Action::OpenBindings
             | Action::OpenGrants
             | Action::OpenQueue
             | Action::NewSession
@@ -155,6 +156,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::OpenGrants => pickers::open_grants(state),
         Action::OpenSettings => settings::open(state),
+        Action::OpenBindings => settings::open_bindings(state),
         Action::OpenThemes => {
             let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(state));
             picker::push(state, themes);

@@ -5,7 +5,7 @@
 
 use crate::app::lifecycle::operations;
 use crate::app::session::reveal;
-use crate::app::state::outline::{Only, is_failure};
+use crate::app::state::outline::{Only, is_failure, is_running};
 use crate::app::state::search::title;
 use crate::app::{
     Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
@@ -40,6 +40,10 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::NextFailure => (Stop::Failure, true),
         Action::OpenOutline => {
             open_outline(state, fx);
+            return true;
+        }
+        Action::OpenTasks => {
+            open_list(state, "Running tasks", PickerKind::Outline, is_running, fx);
             return true;
         }
         Action::OpenFilter => {
@@ -194,7 +198,7 @@ fn nearest(rows: &[PickerRow], session: &Session) -> usize {
     rows.iter().rposition(is_at_or_above).unwrap_or(0)
 }
 
-/// The row of a prompt, an edit, a command or a failure.
+/// The row of a prompt, an edit, a command, a failure, or of what is running.
 fn row(item: &Item, session: &Session) -> Option<PickerRow> {
     if item.is_hidden() {
         return None;
@@ -209,6 +213,7 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
             ("prompt", text.unwrap_or_else(|| "(no text)".to_owned()))
         }
         ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.workspace.folder()).into_owned()),
+        ItemBody::Subagent { title, .. } if is_running(item) => ("task", title.clone()),
         ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("Agent exited: {cause}")),
         ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {
@@ -239,7 +244,7 @@ fn call_word(tool: &ToolCall) -> Option<&'static str> {
         ToolKind::Move => "move",
         ToolKind::Execute => "run",
         _ if tool.diffs().next().is_some() => "edit",
-        _ if tool.status == ToolStatus::Failed => "call",
+        _ if tool.status == ToolStatus::Failed || !tool.status.is_final() => "call",
         _ => return None,
     };
     Some(word)

@@ -1,6 +1,7 @@
 //! Which commands are available: the palette omits the others, and a key for one of them shows the reason.
 
 use crate::app::lifecycle::operations;
+use crate::app::state::outline::is_running;
 use crate::app::state::tab;
 use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, attachment_labels};
@@ -44,7 +45,9 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         }
         Action::OpenOptions => unless(!session.options.is_empty(), "The agent offers no options."),
         Action::OpenThemes => unless(!state.setup.themes.is_empty(), "No other themes."),
-        Action::OpenSettings => unless(!state.setup.settings.is_empty(), "No settings in plain-text mode."),
+        Action::OpenSettings | Action::OpenBindings => {
+            unless(!state.setup.settings.is_empty(), "No settings in plain-text mode.")
+        }
         Action::OpenSignIn => {
             unless(info.is_some_and(|info| !info.auth_methods.is_empty()), "The agent has no sign-in method.")
         }
@@ -75,6 +78,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::KillCommand => {
             unless(has_running_command(session) || operations::has_stoppable(session), "Nothing to stop.")
         }
+        Action::OpenTasks => unless(session.transcript.items().iter().any(is_running), "Nothing is running."),
         Action::ArchiveSession => unless(
             can.can_archive && is_named,
             "The agent does not support \

@@ -39,13 +39,11 @@ pub fn choose(state: &mut State, id: ItemId) {
     let has_agent = operations::agent_of(state, key).is_some();
     let is_first = !has_prompt_before(session, id);
 
-    let mut body = vec![format!("“{}”", shortened(&prompt)), files_text(state, key, id)];
+    let body = vec![format!("“{}”", shortened(&prompt)), files_text(state, key, id)];
     let mut choices = Vec::new();
     let mut offer = |way, label: &str, cost: &str| {
-        choices.push(Choice { label: label.to_owned(), outcome: ChoiceOutcome::Rewind(key, id, way) });
-        if !cost.is_empty() {
-            body.push(format!("{}. {cost}", choices.len()));
-        }
+        let label = format!("{label}\n{cost}").trim_end().to_owned();
+        choices.push(Choice { label, outcome: ChoiceOutcome::Rewind(key, id, way) });
     };
     if session.parent.is_none() {
         offer(RewindWay::Edit, "Edit it here", "Sends a new prompt. The agent keeps its context.");

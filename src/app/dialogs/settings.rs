@@ -27,6 +27,13 @@ pub fn open(state: &mut State) {
     picker::push(state, settings);
 }
 
+/// Opens the list of key bindings.
+pub fn open_bindings(state: &mut State) {
+    let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
+    keys.selected = 0;
+    picker::push(state, keys);
+}
+
 fn setting_rows(state: &State) -> Vec<PickerRow> {
     let row = |setting: &SettingRow| PickerRow {
         value: PickerValue::Id(setting.name.clone()),
@@ -88,11 +95,7 @@ pub fn pick(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
         }
         SettingKind::Word(choices) => open_choices(state, &setting, choices),
         SettingKind::Theme => super::on_action(state, crate::model::Action::OpenThemes, now, fx),
-        SettingKind::Keys => {
-            let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
-            keys.selected = 0;
-            picker::push(state, keys);
-        }
+        SettingKind::Keys => open_bindings(state),
         SettingKind::Number(_) | SettingKind::Text => {
             let value = setting.value.as_ref().map(SettingValue::text).unwrap_or_default();
             let help = format!("{} Leave it empty to restore the default.", description(&setting));

@@ -148,6 +148,7 @@ pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> 
     let command = commands::own_of(state.active_session()?, name)?;
     let filter = filter.trim();
     let can_take = filter.is_empty() || command.hint.is_some();
+    let filter = if filter.is_empty() { command.filter } else { filter };
     can_take.then_some((command.action, filter))
 }
 

@@ -13,6 +13,7 @@ use crate::model::{
 
 use super::{call, open};
 use crate::app::session::record;
+use crate::app::state::outline::is_subagent_running;
 use crate::app::state::{lookup, texts};
 use crate::app::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State};
 
@@ -48,8 +49,7 @@ fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
             }
             ItemBody::Subagent { session, state, .. } => {
                 let part = Part::Child(session.clone());
-                let is_over = matches!(state.as_deref(), Some("idle" | "completed" | "failed" | "cancelled"));
-                if !is_over && can(&part) {
+                if is_subagent_running(state.as_deref()) && can(&part) {
                     found.push((item.id, part));
                 }
             }

@@ -18,10 +18,12 @@ pub struct OwnCommand {
     pub action: Action,
     /// Placeholder for the filter of the list that it opens; `None` if it opens none.
     pub hint: Option<&'static str>,
+    /// What is typed into the filter of that list.
+    pub filter: &'static str,
 }
 
 const fn own(name: &'static str, aliases: &'static [&'static str], action: Action) -> OwnCommand {
-    OwnCommand { name, aliases, action, hint: None }
+    OwnCommand { name, aliases, action, hint: None, filter: "" }
 }
 
 const fn list(
@@ -30,7 +32,7 @@ const fn list(
     action: Action,
     hint: &'static str,
 ) -> OwnCommand {
-    OwnCommand { name, aliases, action, hint: Some(hint) }
+    OwnCommand { name, aliases, action, hint: Some(hint), filter: "" }
 }
 
 /// The commands of parlor, in the order of display.
@@ -41,6 +43,9 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     list("agent", &["agents"], Action::OpenAgents, "[name]"),
     list("config", &["options"], Action::OpenOptions, "[option]"),
     list("settings", &["preferences"], Action::OpenSettings, "[filter]"),
+    own("keybindings", &["keymap"], Action::OpenBindings),
+    OwnCommand { filter: "ui.editing", ..own("vim", &[], Action::OpenSettings) },
+    own("editor", &[], Action::EditDraft),
     own("clear", &["new", "reset"], Action::NewSession),
     list("resume", &["sessions"], Action::OpenSessions, "[filter]"),
     own("continue", &[], Action::ContinueLast),
@@ -53,6 +58,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     own("handover", &["handoff"], Action::HandOver),
     own("search", &["find"], Action::OpenSearch),
     own("outline", &["timeline"], Action::OpenOutline),
+    own("tasks", &["bashes", "jobs"], Action::OpenTasks),
     own("queue", &[], Action::OpenQueue),
     own("rewind", &["undo"], Action::Rewind),
     own("inbox", &[], Action::OpenAttention),

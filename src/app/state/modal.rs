@@ -253,6 +253,7 @@ pub struct ChoiceDialog {
 /// An answer of a [`ChoiceDialog`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
+    /// The answer. Further lines explain it.
     pub label: String,
     pub outcome: ChoiceOutcome,
 }

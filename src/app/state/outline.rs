@@ -53,6 +53,20 @@ impl Only {
     }
 }
 
+/// Whether an item is work that is not over: a tool call, a command or a subagent.
+pub fn is_running(item: &Item) -> bool {
+    match &item.body {
+        ItemBody::Tool(tool) => !tool.status.is_final(),
+        ItemBody::Subagent { state, .. } => is_subagent_running(state.as_deref()),
+        _ => false,
+    }
+}
+
+/// Whether a subagent in this state, as reported by the agent, is at work.
+pub fn is_subagent_running(state: Option<&str>) -> bool {
+    !matches!(state, Some("idle" | "completed" | "failed" | "cancelled"))
+}
+
 /// Whether an item is a failure.
 pub fn is_failure(body: &ItemBody) -> bool {
     match body {

@@ -135,7 +135,8 @@ actions! {
     NextHit, "next-hit", HIDDEN, "Next match", "";
     PreviousHit, "previous-hit", HIDDEN, "Previous match", "";
     ToggleRegex, "toggle-regex", HIDDEN, "Toggle regular expression", "";
-    OpenOutline, "open-outline", TRANSCRIPT, "Go to prompt, edit or failure", "outline contents jump navigate timeline prompts";
+    OpenOutline, "open-outline", TRANSCRIPT, "Show outline", "go to prompt edit failure contents jump navigate timeline prompts";
+    OpenTasks, "open-tasks", TRANSCRIPT, "Show running tasks", "background jobs calls commands subagents processes";
     OpenFilter, "open-filter", TRANSCRIPT, "Filter transcript by type", "only hide show";
     OpenPlaces, "open-places", TRANSCRIPT, "Open a mentioned file or link", "links urls files paths open";
     PreviousPrompt, "previous-prompt", TRANSCRIPT, "Previous prompt", "jump back message";
@@ -157,14 +158,14 @@ actions! {
     AnswerRequest, "answer-request", HIDDEN, "Focus the request or the prompt", "focus question";
     RejectWithReason, "reject-with-reason", HIDDEN, "Reject with a reason", "";
     InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output", "raw json inspect details";
-    OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
+    OpenLocation, "open-location", TRANSCRIPT, "Open file of call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";
     ToggleWrap, "toggle-wrap", TRANSCRIPT, "Toggle line wrap of code", "word long lines truncate overflow";
     TypeIntoTerminal, "type-into-terminal", PROMPT, "Type into terminal, or return", "stdin input keys answer password interactive";
     KillCommand, "kill-command", PROMPT, "Stop call, command or subagent", "kill terminate abort cancel";
 
     OpenCopy, "open-copy", COPY, "Copy…", "clipboard yank";
-    CopyItem, "copy-item", COPY, "Copy selected item or last reply", "clipboard yank message";
+    CopyItem, "copy-item", COPY, "Copy item or last reply", "clipboard yank message";
     CopyReply, "copy-reply", COPY, "Copy last reply as Markdown", "clipboard yank answer response";
     CopyReplyPlain, "copy-reply-plain", COPY, "Copy last reply as plain text", "clipboard yank answer response";
     CopyCode, "copy-code", COPY, "Copy last code block", "clipboard yank snippet";
@@ -204,6 +205,7 @@ actions! {
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
     OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";
     OpenSettings, "open-settings", APPLICATION, "Settings", "config configuration preferences options keys keybindings shortcuts";
+    OpenBindings, "open-bindings", APPLICATION, "Change key bindings", "settings keybindings shortcuts keymap hotkeys";
     OpenLog, "open-log", APPLICATION, "Show protocol log", "debug trace wire messages json";
     OpenConnection, "open-connection", AGENT, "Show connection details", "status usage cost tokens context version about info";
     OpenSignIn, "open-sign-in", AGENT, "Sign in", "login log in authenticate account";

@@ -97,6 +97,8 @@ fn default_keys_follow_conventions() {
         (Context::EmptyPrompt, "ctrl+d", Action::Quit),
         (Context::EmptyPrompt, "alt+d", Action::OpenChanges),
         (Context::Browse, "alt+d", Action::OpenChanges),
+        (Context::Browse, "y", Action::CopyItem),
+        (Context::Changes, "q", Action::Escape),
         (Context::Permission, "f12", Action::OpenLog),
         (Context::Main, "f1", Action::OpenHelp),
         (Context::EmptyPrompt, "?", Action::OpenHelp),

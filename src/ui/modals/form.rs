@@ -56,8 +56,12 @@ pub(super) fn draw(
         if form.is_review {
             sheet.body.extend(reviewed(ctx, field, cols));
         } else {
-            let has_numbers = form.fields.len() == 1 && form.is_one_question();
-            let mut shown = rows(ctx, field, index == selected, has_numbers, cols);
+            let marks = match form.is_one_question() {
+                true if form.fields.len() == 1 => Marks::Numbers,
+                true => Marks::Selection,
+                false => Marks::Checks,
+            };
+            let mut shown = rows(ctx, field, index == selected, marks, cols);
             let mark = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
             shown.iter_mut().filter(|row| row.hit.is_none()).for_each(|row| row.hit = mark);
             sheet.body.extend(shown);
@@ -93,8 +97,19 @@ pub(super) fn draw(
     sheet.draw(ctx, position, view, buf)
 }
 
+/// The marks of the choices of a field.
+#[derive(Clone, Copy)]
+enum Marks {
+    /// Their numbers, which answer as in permission requests.
+    Numbers,
+    /// The selected choice is the answer while the field has the focus.
+    Selection,
+    /// Those that were chosen.
+    Checks,
+}
+
 /// A field: name, value, help text or error.
-fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: bool, cols: u16) -> Vec<Row> {
+fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, marks: Marks, cols: u16) -> Vec<Row> {
     let field = &state.field;
     let mut name = vec![
         ctx.span(Role::Accent, if is_focused { ctx.look.glyphs.arrow } else { " " }),
@@ -117,10 +132,12 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: b
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
             let is_single = matches!(field.kind, FieldKind::Choice { .. });
             for (index, one) in choices.iter().enumerate() {
-                let is_checked = state.checked.get(index).copied().unwrap_or(false);
-                // A number is shown only if it can be used to answer, as in permission requests.
+                let is_checked = match marks {
+                    Marks::Selection if is_focused => index == state.choice,
+                    _ => state.checked.get(index).copied().unwrap_or(false),
+                };
                 let mark = match index + 1 {
-                    number @ 1..10 if has_numbers => number.to_string(),
+                    number @ 1..10 if matches!(marks, Marks::Numbers) => number.to_string(),
                     _ => check(ctx, is_checked, is_single).to_owned(),
                 };
                 let detail = one.description.as_deref().map(text::one_line).unwrap_or_default();

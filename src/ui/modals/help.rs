@@ -16,6 +16,9 @@ const MOST_KEYS: usize = 24;
 
 const GAP: u16 = 4;
 
+/// Between the keys and the action.
+const KEYS_GAP: usize = 2;
+
 /// The contexts of lists and dialogs.
 const IN_DIALOGS: [Context; 9] = [
     Context::Permission,
@@ -131,7 +134,7 @@ fn keys_room(cols: u16) -> usize {
 fn lines(ctx: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(ctx.span(Role::Heading, group.title))];
     let most = keys_room(cols);
-    let room = u16::try_from(usize::from(cols).saturating_sub(most + 1)).unwrap_or(u16::MAX).max(4);
+    let room = u16::try_from(usize::from(cols).saturating_sub(most + KEYS_GAP)).unwrap_or(u16::MAX).max(4);
     let key_room = u16::try_from(most).unwrap_or(u16::MAX).max(4);
     for (keys, does) in &group.rows {
         let keys = text::wrap_line(&Line::from(ctx.span(Role::KeyHint, keys.clone())), key_room);
@@ -140,7 +143,7 @@ fn lines(ctx: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
         let (mut keys, mut does) = (keys.into_iter(), does.into_iter());
         for _ in 0..count {
             let mut line = keys.next().unwrap_or_default();
-            let pad = (most + 1).saturating_sub(line_width(&line));
+            let pad = (most + KEYS_GAP).saturating_sub(line_width(&line));
             line.push_span(Span::raw(" ".repeat(pad)));
             line.spans.extend(does.next().unwrap_or_default().spans);
             lines.push(line);

@@ -154,8 +154,8 @@ fn line(ctx: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
 
 fn kind_of(session: &Session, tool: ItemId) -> &'static str {
     match session.transcript.get(tool).map(|item| &item.body) {
-        Some(ItemBody::Tool(tool)) => permission::question(tool.kind),
-        _ => permission::question(crate::model::ToolKind::Other),
+        Some(ItemBody::Tool(tool)) => permission::question(Some(tool)),
+        _ => permission::question(None),
     }
 }
 

@@ -18,7 +18,9 @@ use crate::app::{
     protected_files,
 };
 use crate::config::keymap::Context;
-use crate::model::{Access, Action, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind};
+use crate::model::{
+    Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind,
+};
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::unlisted_input::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, counts_line, diffs_of};
@@ -106,7 +108,7 @@ fn permission_frame<'s>(
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
     let protected = tool.map(|tool| protected_files(ctx.state, ctx.session, tool)).unwrap_or_default();
     // The heading is visible on any screen.
-    let title = if protected.is_empty() { question(kind) } else { question_of_protected(kind) };
+    let title = if protected.is_empty() { question(tool) } else { question_of_protected(kind) };
     let mut sheet =
         DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
 
@@ -396,8 +398,9 @@ fn url_frame<'s>(
     sheet
 }
 
-pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {
-    match kind {
+pub(in crate::ui) fn question(tool: Option<&ToolCall>) -> &'static str {
+    match tool.map_or(ToolKind::Other, |tool| tool.kind) {
+        _ if tool.is_some_and(is_plan) => "Approve the plan?",
         ToolKind::Edit => "Allow this edit?",
         ToolKind::Execute => "Allow this command?",
         ToolKind::Delete => "Allow this deletion?",
@@ -408,6 +411,16 @@ pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {
         ToolKind::SwitchMode => "Allow this mode change?",
         ToolKind::Think | ToolKind::Other => "Allow this?",
     }
+}
+
+/// Whether a change of the mode is the approval of a plan, which the content shows.
+fn is_plan(tool: &ToolCall) -> bool {
+    let is_text = |content: &ToolContent| matches!(content, ToolContent::Block(ContentBlock::Text(text)) if !text.trim().is_empty());
+    let names_plan = || {
+        let input = tool.raw_input.as_ref().is_some_and(|raw| raw.0.contains("\"plan\":"));
+        input || tool.title.to_lowercase().contains("plan")
+    };
+    tool.kind == ToolKind::SwitchMode && tool.content.iter().any(is_text) && names_plan()
 }
 
 /// The heading for a change of a protected file.
@@ -468,6 +481,7 @@ pub(super) fn requested_action(ctx: &FrameContext, tool: Option<&ToolCall>) -> (
         ToolKind::Fetch => ("fetch", named()),
         ToolKind::Execute if tool.input.command.is_some() => ("run a command", String::new()),
         ToolKind::Execute => ("run", title),
+        _ if is_plan(tool) => ("carry out this plan:", title),
         ToolKind::SwitchMode if title.is_empty() => ("switch to another mode", String::new()),
         ToolKind::SwitchMode => ("switch to another mode:", title),
         ToolKind::Think | ToolKind::Other => ("use", title),

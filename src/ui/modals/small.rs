@@ -8,12 +8,15 @@ use crate::config::keymap::sequence::{MOST_KEYS, Sequence};
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::text;
-use crate::ui::text::Line;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::Hit;
 
 /// The title of the dialog that waits for keys.
 pub(super) const CAPTURE_TITLE: &str = "Press keys";
+
+/// The explanation of an answer stands below its label, behind the number.
+const ABOUT_INDENT: u16 = 3;
 
 /// A question.
 pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
@@ -26,7 +29,15 @@ pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16)
         sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
     for (index, way) in dialog.choices.iter().enumerate() {
-        sheet.foot.extend(choice(ctx, index, &way.label, index == dialog.selected, cols));
+        let (label, about) = way.label.split_once('\n').unwrap_or((&way.label, ""));
+        let rows = choice(ctx, index, label, index == dialog.selected, cols);
+        let hit = rows.first().and_then(|row| row.hit);
+        sheet.foot.extend(rows);
+        let about = wrapped(ctx, Role::TextDim, about, cols.saturating_sub(ABOUT_INDENT));
+        sheet.foot.extend(about.into_iter().filter(|_| way.label.contains('\n')).map(|mut row| {
+            row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(ABOUT_INDENT))));
+            Row { hit, ..row }
+        }));
     }
     sheet.set_hints([
         ctx.hint(Context::Choice, Action::Accept, "select"),

@@ -151,7 +151,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 _ => None,
             });
             let kind = tool.map_or_else(Default::default, |tool| tool.kind);
-            let _ = write!(out, "{agent} asks: {}", question_of(kind));
+            let _ = write!(out, "{agent} asks: {}", question_of(tool));
             if let Some(tool) = tool {
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
                 for (path, why) in protected_files(state, session, tool) {

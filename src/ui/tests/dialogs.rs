@@ -197,6 +197,31 @@ fn a_copied_install_command_is_confirmed_in_the_list() {
 }
 
 #[test]
+fn explanation_of_an_answer_stands_below_it() {
+    let mut stage = choice();
+    let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
+    dialog.choices[1].label = "Fork it\nCopies the session.".into();
+    for size in [(40, 12), (80, 24)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        let mut rows = shown.lines().skip_while(|row| !row.contains("2  Fork it"));
+        assert!(rows.nth(1).is_some_and(|row| row.contains("   Copies the session.")), "{shown}");
+    }
+}
+
+#[test]
+fn one_question_with_comment_marks_the_answer() {
+    let mut stage = form();
+    let form = stage.state.request_view.form.as_mut().expect("a form");
+    form.fields.retain(|field| matches!(field.field.title.as_str(), "Size" | "Address"));
+    form.fields.swap(0, 1);
+    form.fields[1].field.is_required = false;
+    form.fields[0].checked.fill(false);
+    form.fields[0].choice = 1;
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(shown.contains("○ small") && shown.contains("• large"), "{shown}");
+}
+
+#[test]
 fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
     for size in [(40, 12), (80, 24), (200, 60)] {
         let mut stage = streaming();
@@ -205,7 +230,7 @@ fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
             let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
             shown.lines().last().unwrap().to_owned()
         };
-        assert!(last(&stage).contains("Esc close"), "{}", last(&stage));
+        assert!(last(&stage).contains("q close"), "{}", last(&stage));
         stage.state.flash = Some("Diff layout: unified".into());
         assert!(last(&stage).contains("Diff layout: unified"), "{}", last(&stage));
         let Some(Modal::Changes(dialog)) = stage.state.modals.last_mut() else { unreachable!() };

@@ -410,12 +410,17 @@ fn a_plan_to_approve_is_shown_once_and_completely() {
         "rawInput": {"plan": plan, "planFilePath": "/h/plan.md"},
         "content": [{"type": "content", "content": {"type": "text", "text": plan.trim()}}]});
     let screen = shown(&stage_with(&request(&tool)), (100, 120));
-    assert!(screen.contains("asks to switch to another mode: Approve Plan"), "{screen}");
-    assert!(screen.contains("planFilePath: /h/plan.md") && !screen.contains("plan: "), "{screen}");
+    assert!(screen.contains("Approve the plan?"), "{screen}");
+    assert!(screen.contains("asks to carry out this plan: Approve Plan"), "{screen}");
+    assert!(screen.contains("planFilePath: /h/plan.md") && !screen.contains("plan: 1."), "{screen}");
     assert!(!screen.contains("More input"), "{screen}");
     for step in ["1. step 1 of", "30. step 30 of"] {
         assert_eq!(screen.matches(step).count(), 1, "{screen}");
     }
+    let tool = json!({"toolCallId": "t", "title": "Auto mode", "kind": "switch_mode",
+        "content": [{"type": "content", "content": {"type": "text", "text": "Edits without asking."}}]});
+    let screen = shown(&stage_with(&request(&tool)), (100, 60));
+    assert!(screen.contains("Allow this mode change?") && !screen.contains("plan"), "{screen}");
     // Other input is listed even if it repeats a content.
     let tool = json!({"toolCallId": "t", "title": "x", "kind": "execute", "rawInput": {"command": "ls", "script": "sh"},
         "content": [{"type": "content", "content": {"type": "text", "text": "sh"}}]});

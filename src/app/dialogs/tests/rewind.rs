@@ -45,6 +45,11 @@ fn body(rig: &Rig) -> String {
     dialog.body.join("\n")
 }
 
+fn labels(rig: &Rig) -> Vec<String> {
+    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is open") };
+    dialog.choices.iter().map(|choice| choice.label.clone()).collect()
+}
+
 fn open(rig: &mut Rig) {
     rig.act(Action::Escape);
     rig.act_now(Action::Escape);
@@ -60,7 +65,8 @@ fn escape_twice_lists_the_prompts_and_one_is_edited_here() {
     assert_eq!((rig.shown(), rig.marked()), (vec!["first", "second", "third"], "third"));
     rig.act(Action::Up);
     rig.act(Action::Accept);
-    assert!(body(&rig).contains("Sends a new prompt. The agent keeps its context."), "{}", body(&rig));
+    assert_eq!(labels(&rig)[0], "Edit it here\nSends a new prompt. The agent keeps its context.");
+    assert_eq!(labels(&rig).last().map(String::as_str), Some("Show it in the transcript"));
     assert!(
         body(&rig).contains("Files that were changed since then are not reverted: src/a.rs."),
         "{}",
@@ -92,7 +98,7 @@ fn files_changed_before_the_prompt_are_not_named() {
     let (mut rig, _) = rig();
     open(&mut rig);
     rig.act(Action::Accept);
-    assert!(body(&rig).contains("Files that were changed since then are not reverted.\n"), "{}", body(&rig));
+    assert!(body(&rig).ends_with("Files that were changed since then are not reverted."), "{}", body(&rig));
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn only_forks_that_the_agent_can_make_are_offered() {
     rig.act(Action::Accept);
     let whole = [RewindWay::Edit, RewindWay::Fork(None), RewindWay::HandOver, RewindWay::Show];
     assert_eq!(ways(&rig), whole);
-    assert!(body(&rig).contains("The agent cannot copy only a part."));
+    assert!(labels(&rig)[1].ends_with("The agent cannot copy only a part."));
     rig.act(Action::Escape);
 
     let can = |rig: &mut Rig, fork, at_turn| {
@@ -158,7 +164,7 @@ fn before_the_first_prompt_there_is_no_conversation_to_hand_over() {
     open(&mut rig);
     rig.act(Action::First);
     rig.act(Action::Accept);
-    assert!(body(&rig).contains("The agent starts with an empty context."), "{}", body(&rig));
+    assert!(labels(&rig).iter().any(|label| label.ends_with("The agent starts with an empty context.")));
     rig.act(Action::Choose(3));
     assert!(rig.session().resume.handover().is_none());
     assert_eq!(rig.session().draft, "first");

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
-use crate::app::{ChoiceOutcome, ConfigNews, Effect, Event, Modal, MouseOwner, PickerKind, Setup, update};
+use crate::app::{
+    ChoiceOutcome, ConfigNews, Effect, Event, ItemBody, Modal, MouseOwner, PickerKind, Setup, ToolCall,
+    update,
+};
 use crate::config::{Config, Paths, Surroundings, read, settings};
 use crate::model::{Action, ConfigJob, Fold, Location, SettingChange, SettingValue};
 
@@ -62,6 +65,34 @@ fn news(rig: &mut Rig, text: &str, changed: &[&'static str]) -> Vec<Effect> {
     let setup = Some(Box::new(setup(text)));
     let news = ConfigNews { setup, changed: changed.to_vec(), ..ConfigNews::default() };
     update(&mut rig.state, Event::Config(Box::new(news)), rig.now)
+}
+
+#[test]
+fn commands_of_other_clients_open_their_counterparts() {
+    let mut rig = rig("");
+    let mut send = |text: &str| {
+        rig.state.modals.clear();
+        rig.type_draft(text);
+        let fx = rig.act(Action::Submit);
+        (fx, rig.state.modals.last().cloned(), rig.session().draft.clone())
+    };
+    let list = |modal: Option<Modal>| match modal {
+        Some(Modal::Picker(picker)) => picker,
+        other => panic!("{other:?}"),
+    };
+    let vim = list(send("/vim").1);
+    assert_eq!((vim.kind.clone(), vim.filter.text.as_str()), (PickerKind::Setting, "ui.editing"));
+    assert_eq!(vim.rows[vim.matches[0]].label, "ui.editing");
+    assert_eq!(list(send("/keybindings").1).kind, PickerKind::Binding);
+    let (fx, ..) = send("/editor");
+    assert!(fx.iter().any(|effect| matches!(effect, Effect::EditDraft { .. })), "{fx:?}");
+    assert_eq!(send("/tasks").2, "/tasks", "nothing is running");
+    let now = rig.now;
+    let call = ToolCall { title: "cargo test".to_owned(), ..ToolCall::new("t".into(), now) };
+    rig.session().transcript.push(1, ItemBody::Tool(Box::new(call)));
+    rig.type_draft("/tasks");
+    rig.act(Action::Submit);
+    assert_eq!(rig.shown(), ["call    cargo test"]);
 }
 
 #[test]
