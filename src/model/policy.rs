@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use command::{CommandAccess, approved_lines, is_plain_environment, shell_line};
+pub use command::{
+    COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment, shell_line,
+};
 pub use protected::{Protection, is_repository, protection_of};
 
 /// An action that an agent requests from parlor.

@@ -59,8 +59,11 @@ pub enum ToolContent {
     Unknown(Raw),
 }
 
+/// Maximum number of changes of a call that are shown, and that an approval covers.
+pub const CHANGES_MAX: usize = 500;
+
 /// A change of one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileDiff {
     /// The path as the agent sent it (absolute by the protocol, relative in some dialects).
     pub path: PathBuf,
@@ -68,7 +71,7 @@ pub struct FileDiff {
 }
 
 /// The two forms of file changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffChange {
     /// The texts before and after the change: the entire file or an excerpt.

@@ -4,10 +4,12 @@
 //! dialogs. `transcript` decides which pieces are on the screen. `cells::tool` applies the folding rules. All text
 //! passes through `text::sanitize` or the terminal emulator.
 
+use std::collections::HashSet;
+
 use crate::ui::text::{Line, Span};
 
 use crate::app::ToolCall;
-use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind, byte_size};
+use crate::model::{AccessRecord, CHANGES_MAX, ContentBlock, FileDiff, Target, ToolKind, byte_size};
 
 use super::diff::cache::Placed;
 use super::picture::{self, base64_bytes};
@@ -55,13 +57,18 @@ pub fn kind_word(kind: ToolKind) -> &'static str {
 
 /// The distinct changes shown by a tool call.
 pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
-    let mut changes: Vec<&FileDiff> = Vec::new();
-    for change in tool.diffs() {
-        if !changes.contains(&change) {
-            changes.push(change);
-        }
+    let mut seen = HashSet::new();
+    tool.diffs().filter(|change| seen.insert(*change)).take(CHANGES_MAX).collect()
+}
+
+/// The number of changes of a tool call that are not shown.
+pub(crate) fn hidden_changes(tool: &ToolCall) -> usize {
+    let count = tool.diffs().count();
+    if count <= CHANGES_MAX {
+        0
+    } else {
+        tool.diffs().collect::<HashSet<_>>().len().saturating_sub(CHANGES_MAX)
     }
-    changes
 }
 
 /// Who allowed the accesses through parlor, and the folder and variables of commands.

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{
-    Access, AgentSpec, AskedFile, CommandAccess, ConnId, DiffChange, FileDiff, Grant, GrantScope, Policy,
-    Protection, SessionKey, StoredGrant, ToolKind, approved_lines, is_plain_environment, protection_of,
+    Access, AgentSpec, AskedFile, CHANGES_MAX, CommandAccess, ConnId, DiffChange, FileDiff, Grant,
+    GrantScope, Policy, Protection, SessionKey, StoredGrant, ToolKind, approved_lines, is_plain_environment,
+    protection_of,
 };
 
 use crate::app::session::access;
@@ -100,7 +101,7 @@ pub(in crate::app) fn note_approval(
         lines: approved_lines(call.kind, &call.title, &call.content, &call.input),
         cwd: plain(&call.input.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd))),
         shows_cwd: call.input.cwd.is_some(),
-        diffs: call.diffs().cloned().collect(),
+        diffs: call.diffs().take(CHANGES_MAX).cloned().collect(),
         marked: protected_files(state, session, call).into_iter().map(|(path, _)| path).collect(),
         is_always,
     };

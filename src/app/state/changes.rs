@@ -130,7 +130,7 @@ pub(in crate::app) fn explains<'d>(
             }
             DiffChange::Patch(text) => {
                 return reported.len() == 1
-                    && duplicate_diffs::is_contained(text, std::iter::once(made))
+                    && duplicate_diffs::KnownChanges::new(folder, std::iter::once(made)).contains(text)
                     && *before != **new;
             }
         }

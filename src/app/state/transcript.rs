@@ -2,11 +2,12 @@
 
 mod items;
 
+use std::collections::HashSet;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::duplicate_diffs;
+use super::duplicate_diffs::KnownChanges;
 use crate::model::{
     AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
@@ -403,25 +404,15 @@ impl ToolCall {
 
 /// Some agents list one diff twice in one content, or as texts and as a patch.
 fn keep_diffs_once(content: &mut Vec<ToolContent>) {
-    let mut index = 0;
-    while index < content.len() {
-        let (before, rest) = content.split_at(index);
-        let is_repeated = match rest.first() {
-            Some(piece @ ToolContent::Diff(_)) => before.contains(piece),
-            _ => false,
-        };
-        if is_repeated {
-            content.remove(index);
-        } else {
-            index += 1;
-        }
-    }
-    let texts: Vec<FileDiff> = content.iter().filter_map(texts_of).cloned().collect();
+    let mut seen = HashSet::new();
     content.retain(|piece| match piece {
-        ToolContent::Diff(FileDiff { path, change: DiffChange::Patch(text) }) => {
-            let same_file = || texts.iter().filter(|diff| diff.path == *path);
-            same_file().next().is_none() || !duplicate_diffs::is_contained(text, same_file())
-        }
+        ToolContent::Diff(diff) => seen.insert(diff.clone()),
+        _ => true,
+    });
+    let texts: Vec<FileDiff> = content.iter().filter_map(texts_of).cloned().collect();
+    let known = KnownChanges::new(Path::new(""), texts.iter());
+    content.retain(|piece| match piece {
+        ToolContent::Diff(FileDiff { change: DiffChange::Patch(text), .. }) => !known.contains(text),
         _ => true,
     });
 }

@@ -17,6 +17,10 @@ pub struct CommandAccess {
     pub env: Vec<(String, String)>,
 }
 
+/// Maximum length of a command that can be approved, in bytes. Longer ones are not shown whole. Linux starts no program
+/// with a longer argument. Source: execve(2), `MAX_ARG_STRLEN`.
+pub const COMMAND_MAX_BYTES: usize = 128 << 10;
+
 /// Shells whose `-c` argument is the command.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh"];
 
@@ -112,13 +116,31 @@ pub fn approved_lines(
             let has_other = texts.len() != content.len();
             match texts.as_slice() {
                 _ if has_other => Vec::new(),
-                [] => of_title(title).into_iter().collect(),
+                [] => of_title(title).filter(|line| is_one_line(line)).into_iter().collect(),
                 [text] => of_text(text).into_iter().collect(),
                 _ => Vec::new(),
             }
         }
     };
-    lines.into_iter().filter(|line| !line.trim().is_empty() && is_visible(line)).collect()
+    let is_shown =
+        |line: &String| !line.trim().is_empty() && line.len() <= COMMAND_MAX_BYTES && is_visible(line);
+    lines.into_iter().filter(is_shown).collect()
+}
+
+/// The command that only the title of a call has, which is then shown in full.
+pub fn command_in_title(
+    kind: ToolKind,
+    title: &str,
+    content: &[ToolContent],
+    input: &ToolInput,
+) -> Option<String> {
+    let is_only = kind == ToolKind::Execute && input.command.is_none() && input.diffs.is_empty();
+    of_title(title).filter(|line| is_only && content.is_empty() && !line.is_empty())
+}
+
+/// Whether a title looks the same on one line.
+fn is_one_line(title: &str) -> bool {
+    !title.chars().any(char::is_control) && !title.contains("  ")
 }
 
 /// A command line, and the inner one of a wrapper: some agents show `/bin/sh -lc LINE`.
@@ -172,6 +194,7 @@ fn in_backticks(text: &str) -> Option<String> {
 fn is_visible(line: &str) -> bool {
     let is_hidden = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')
+            || c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t')
             || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
                 | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'

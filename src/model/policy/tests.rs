@@ -303,6 +303,16 @@ fn commands_that_are_only_mentioned_are_not_approved() {
 }
 
 #[test]
+fn titles_that_look_different_on_one_line_approve_nothing() {
+    let none: [&str; 0] = [];
+    for title in ["ls # all\ntouch x", "ls  # all", "ls\ttouch", "ls\u{3000}x", "ls\u{a0}x"] {
+        assert_eq!(shown(ToolKind::Execute, title, None, None), none, "{title:?}");
+    }
+    let long = format!("ls {}", "a".repeat(COMMAND_MAX_BYTES));
+    assert_eq!(shown(ToolKind::Execute, "x", None, Some(&long)), none);
+}
+
+#[test]
 fn only_wrappers_of_known_shells_are_removed() {
     let line = |command: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();

@@ -7,9 +7,12 @@ use std::ops::Range;
 
 use crate::ui::text::Line;
 
-use crate::app::state::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::KnownChanges;
 use crate::app::{Session, ToolCall};
-use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
+use crate::model::{
+    AccessRecord, COMMAND_MAX_BYTES, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange,
+    command_in_title,
+};
 use crate::ui::diff::cache::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, FileStatus, Pages};
 use crate::ui::render_context::RenderContext;
@@ -18,7 +21,7 @@ use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
 use crate::ui::theme::Role;
 
 use super::unlisted_input::{TEXT_BYTES, UnlistedInput, text_lines};
-use super::{block_lines, changes_of, file_status, output, placed, tool};
+use super::{block_lines, changes_of, file_status, hidden_changes, output, placed, tool};
 
 /// The changes of a tool call; `None` while they are being compared. Cached.
 pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
@@ -46,6 +49,18 @@ pub(crate) struct ToolBody {
     pub first_change: Option<usize>,
     /// The names of the listed input values; may be empty.
     pub names: String,
+    /// Whether the title is one of its parts, because it would not be shown whole elsewhere.
+    pub shows_title: bool,
+}
+
+/// Whether the head of a dialog would show only a part of a call's title. A title that may be approved as a command has
+/// to fit one row of a small screen.
+fn has_long_title(tool: &ToolCall) -> bool {
+    const ROW_BYTES: usize = 36;
+    let may_be_command = matches!(tool.kind, ToolKind::Execute | ToolKind::Other);
+    let rows = if may_be_command { 1 } else { 3 };
+    let title = tool.title.trim();
+    title.len() > rows * ROW_BYTES || title.contains(['\n', '\t']) || title.contains("  ")
 }
 
 /// Maximum number of lines of listed values above a change.
@@ -55,7 +70,8 @@ const LISTED_ABOVE: usize = 6;
 fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     const LEAD: u16 = 2;
     let dim = look.theme.style(Role::TextDim);
-    let mut lines = text_lines(command, Role::Strong, TEXT_BYTES, look, cols.saturating_sub(LEAD).max(4));
+    let mut lines =
+        text_lines(command, Role::Strong, COMMAND_MAX_BYTES, look, cols.saturating_sub(LEAD).max(4));
     for (index, line) in lines.iter_mut().enumerate() {
         line.spans.insert(0, Mark::APART.span(if index == 0 { "$ " } else { "  " }, dim));
     }
@@ -112,12 +128,18 @@ impl ToolBody {
     pub fn of(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
         let mut this = Self::default();
         let mut lines = Vec::new();
-        if let Some(command) = &tool.input.command {
+        let in_title = command_in_title(tool.kind, &tool.title, &tool.content, &tool.input);
+        this.shows_title = in_title.is_some();
+        if let Some(command) = tool.input.command.as_ref().or(in_title.as_ref()) {
             lines.extend(command_lines(command, look, cols));
             if let Some(cwd) = &tool.input.cwd {
                 let text = format!("in {}", reveal_path(cwd, look.folder));
                 lines.extend(wrap_whole(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
             }
+        }
+        if tool.input.command.is_none() && !this.shows_title && has_long_title(tool) {
+            this.shows_title = true;
+            lines.extend(text_lines(&tool.title, Role::Text, TEXT_BYTES, look, cols));
         }
         if let Some(description) = &tool.input.description {
             lines.extend(text_lines(description, Role::TextDim, TEXT_BYTES, look, cols));
@@ -126,7 +148,8 @@ impl ToolBody {
             lines.extend(variable_lines(access, look, cols));
         }
         this.push(std::mem::take(&mut lines));
-        let unlisted = UnlistedInput::of(tool);
+        let known = KnownChanges::new(look.folder, changes_of(tool).into_iter());
+        let unlisted = UnlistedInput::of(tool, &known);
         let listed = unlisted.lines(look, cols);
         // A few values go above a change; many would push it away.
         let is_short = listed.len() <= LISTED_ABOVE;
@@ -139,6 +162,13 @@ impl ToolBody {
             this.is_coming = true;
             this.push(vec![tool::comparing(look)]);
         }
+        match hidden_changes(tool) {
+            0 => {}
+            hidden => {
+                let text = format!("{} {hidden} more changes. They are not approved.", look.glyphs.warn);
+                this.push(wrap_whole(&Line::styled(text, look.theme.style(Role::Warning)), cols));
+            }
+        }
         if !is_short {
             this.push(listed);
         }
@@ -146,7 +176,7 @@ impl ToolBody {
             match content {
                 // The command is shown above.
                 ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
-                ToolContent::Block(ContentBlock::Text(text)) if repeats(text, tool.diffs()) => {}
+                ToolContent::Block(ContentBlock::Text(text)) if known.repeats(text) => {}
                 ToolContent::Block(block) => lines.extend(judged_lines(block, look, cols)),
                 ToolContent::Terminal(id) => {
                     if let Some(view) = session.terminals.get(id) {

@@ -8,7 +8,7 @@ mod preview;
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::state::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::KnownChanges;
 use crate::app::state::fold::{fold_of, has_output_alone};
 use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
@@ -510,10 +510,11 @@ impl<'a> Body<'a, '_> {
         }
         let mut texts = 0;
         let mut is_shown = false;
+        let known = KnownChanges::new(self.context.look.folder, changes_of(self.tool).into_iter());
         let is_of_file = matches!(self.tool.kind, ToolKind::Read | ToolKind::Search);
         for (position, content) in self.tool.content.iter().enumerate() {
             let ToolContent::Block(ContentBlock::Text(source)) = content else { continue };
-            if repeats(source, self.tool.diffs()) {
+            if known.repeats(source) {
                 continue;
             }
             is_shown = true;
@@ -539,7 +540,7 @@ impl<'a> Body<'a, '_> {
         }
         if !is_shown
             && let Some(text) = self.tool.output_text.as_deref()
-            && !repeats(text, self.tool.diffs())
+            && !known.repeats(text)
         {
             self.push_text(text);
         }

@@ -4,6 +4,7 @@
 //! omitted; all others are listed with their names. `acp::codec` parses the input.
 //! Invariant: a value is omitted only if its own text, or its own change, is in the dialog.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::ui::text::{Line, Span};
 
 use super::changes_of;
 use crate::app::ToolCall;
-use crate::app::state::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::KnownChanges;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind, byte_size};
 use crate::ui::json::{self, Leaf, Step};
@@ -71,13 +72,14 @@ pub(crate) struct UnlistedInput {
 
 impl UnlistedInput {
     /// Compares the raw input with what the dialog of the call shows.
-    pub fn of(tool: &ToolCall) -> Self {
+    pub fn of(tool: &ToolCall, known: &KnownChanges<'_>) -> Self {
         let Some(raw) = &tool.raw_input else { return Self { more: Some(0), ..Self::default() } };
         // Some agents write the input as JSON inside a string.
         let inner = json::text_of(raw.0.trim());
         let text = inner.as_deref().filter(|text| text.trim_start().starts_with('{'));
         let (leaves, is_whole) = json::leaves(text.unwrap_or(&raw.0), LEAVES_MAX);
-        let content = ShownContent { tool, changes: changes_of(tool), leaves: &leaves };
+        let paths = named_paths(tool).into_iter().collect();
+        let content = ShownContent { tool, known, paths, changes: changes_of(tool), leaves: &leaves };
         let mut unlisted = leaves.iter().filter(|leaf| !content.shows(leaf));
         let value = |leaf: &Leaf<'_>| json::text_of(leaf.raw).unwrap_or_else(|| leaf.raw.to_owned());
         let listed = unlisted.by_ref().take(LISTED_MAX);
@@ -199,13 +201,15 @@ fn name_of(path: &[Step]) -> String {
 }
 
 /// The content of the dialog of a call apart from its raw input.
-struct ShownContent<'t> {
+struct ShownContent<'t, 'k> {
     tool: &'t ToolCall,
+    known: &'t KnownChanges<'k>,
+    paths: HashSet<&'t Path>,
     changes: Vec<&'t FileDiff>,
     leaves: &'t [Leaf<'t>],
 }
 
-impl ShownContent<'_> {
+impl ShownContent<'_, '_> {
     fn shows(&self, leaf: &Leaf<'_>) -> bool {
         let input = &self.tool.input;
         let key = leaf.path.iter().rev().find_map(|step| match step {
@@ -217,7 +221,7 @@ impl ShownContent<'_> {
             Step::Index(_) => true,
             Step::Key(key) => {
                 ["edits", "replacements", "changes"].contains(&key.as_str())
-                    || named_paths(self.tool).contains(&Path::new(key))
+                    || self.paths.contains(Path::new(key))
             }
         };
         if !leaf.path.split_last().is_none_or(|(_, parents)| parents.iter().all(known)) {
@@ -240,7 +244,7 @@ impl ShownContent<'_> {
             || is_top && self.is_plan(&text)
             || is_top && is(DESCRIPTION) && input.description.as_deref() == Some(&text)
             || (is(QUERY) || is(URL)) && is_top && named_text(self.tool) == Some(&text)
-            || is(PATH) && named_paths(self.tool).contains(&Path::new(&text))
+            || is(PATH) && self.paths.contains(Path::new(&text))
             || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.shows_patch(&text)
             || is(OLD) && (self.has_text(&text, false) || self.shows_edit(leaf, &text, false))
             || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.shows_edit(leaf, &text, true))
@@ -295,7 +299,7 @@ impl ShownContent<'_> {
     }
 
     fn shows_patch(&self, text: &str) -> bool {
-        repeats(text, self.changes.iter().copied())
+        self.known.repeats(text)
     }
 
     /// Whether a change of a whole file equals the edit of its old text that replaces or inserts this text.

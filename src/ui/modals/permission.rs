@@ -153,7 +153,7 @@ fn permission_frame<'s>(
         }
         // The agent's title, unless it repeats the line above.
         let title = short(&tool.title);
-        if !title.is_empty() && !says_the_same(&title, &what) {
+        if !title.is_empty() && !says_the_same(&title, &what) && !body.shows_title {
             sheet.head.extend(few(wrapped(ctx, Role::TextDim, &title, cols), is_low));
         }
     }

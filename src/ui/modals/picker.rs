@@ -42,7 +42,8 @@ pub(super) fn draw(
     } else {
         picker.rows.len().to_string()
     };
-    sheet.head.push(input(ctx, &picker.filter, "type to filter", false, cols));
+    let placeholder = if dialogs::is_closed(ctx.state) { "" } else { "type to filter" };
+    sheet.head.push(input(ctx, &picker.filter, placeholder, false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
     let labels = shape.label_cols.min(usize::from(cols) / 2);
     // Filtered rows are sorted by rank, so that headings of groups would be misleading.
@@ -100,6 +101,7 @@ pub(super) fn draw(
         ctx.hint(Context::Main, Action::AnswerRequest, "answer")
             .filter(|_| dialogs::is_beside_draft(ctx.state)),
         ctx.hint(Context::List, Action::Accept, takes).filter(|_| !dialogs::is_beside_draft(ctx.state)),
+        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| dialogs::is_closed(ctx.state)),
         ctx.hint(Context::List, Action::Escape, "close"),
         Some(ctx.updown("choose")),
     ]);

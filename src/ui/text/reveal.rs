@@ -50,11 +50,17 @@ fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
             previous = letter;
             continue;
         }
-        let mut count = 1;
-        while letters.next_if_eq(&letter).is_some() {
+        let (mut count, mut is_mixed) = (1, false);
+        while let Some(more) = letters.next_if(|more| *more == letter || is_blank(letter) && is_blank(*more))
+        {
             count += 1;
+            is_mixed |= more != letter;
         }
-        push_mark(&mut out, letter, count);
+        if is_mixed {
+            let _ = write!(out, "⟨{count} blanks⟩");
+        } else {
+            push_mark(&mut out, letter, count);
+        }
         (previous, marks) = ('⟩', 0);
     }
     // Has no effect, but remains the only gate to the screen.
@@ -142,31 +148,58 @@ pub fn reveal_lines(text: &str) -> Vec<Shown> {
     let text = reveal(text);
     let mut out = Vec::new();
     let mut blank = 0;
+    // The lines of blanks since the last other line.
+    let mut marked: Vec<String> = Vec::new();
     for line in text.split('\n') {
-        if line.is_empty() {
+        if line.is_empty() || is_marked_blank(line) {
             blank += 1;
+            if blank <= BLANK_LINES_MAX {
+                marked.push(super::expand_tabs(&count_blanks(line), 0).into_owned());
+            }
             continue;
         }
-        push_blank(&mut out, std::mem::take(&mut blank));
+        push_blank(&mut out, std::mem::take(&mut blank), std::mem::take(&mut marked));
         out.push(Shown::Line(super::expand_tabs(&count_blanks(line), 0).into_owned()));
     }
     // The final line end is not a blank line.
-    push_blank(&mut out, blank.saturating_sub(1));
+    if text.ends_with('\n') || text.is_empty() {
+        blank = blank.saturating_sub(1);
+        marked.truncate(blank);
+    }
+    push_blank(&mut out, blank, marked);
     out
 }
 
-fn push_blank(out: &mut Vec<Shown>, count: usize) {
+fn push_blank(out: &mut Vec<Shown>, count: usize, marked: Vec<String>) {
     if count > BLANK_LINES_MAX {
         out.push(Shown::BlankLines(count));
     } else {
-        out.extend(std::iter::repeat_n(Shown::Line(String::new()), count));
+        out.extend(marked.into_iter().map(Shown::Line));
     }
+}
+
+/// Whether a revealed line has only blanks and marks of blanks.
+fn is_marked_blank(line: &str) -> bool {
+    let mut rest = line;
+    while let Some(next) = rest.strip_prefix(|letter: char| letter.is_whitespace()) {
+        rest = next;
+    }
+    while let Some(mark) = rest.strip_prefix("⟨U+") {
+        let Some((code, after)) = mark.split_once('⟩') else { return false };
+        let code = code.split(' ').next().and_then(|code| u32::from_str_radix(code, 16).ok());
+        if !code.and_then(char::from_u32).is_some_and(is_blank) {
+            return false;
+        }
+        rest = after.trim_start();
+    }
+    rest.is_empty()
 }
 
 /// Counts long runs of spaces and tabs, and makes trailing ones visible.
 fn count_blanks(line: &str) -> Cow<'_, str> {
-    let is_blank = |letter: char| matches!(letter, ' ' | '\t');
-    if !line.ends_with(is_blank) && !line.as_bytes().windows(BLANKS_MAX + 1).any(is_run) {
+    let is_blank = |letter: char| matches!(letter, ' ' | '\t' | '\u{3000}');
+    let may_have_run = line.contains('\u{3000}') || line.as_bytes().windows(BLANKS_MAX + 1).any(is_run);
+    if !line.ends_with(is_blank) && !may_have_run {
         return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(line.len());
@@ -176,7 +209,11 @@ fn count_blanks(line: &str) -> Cow<'_, str> {
         let end = from.find(|letter| !is_blank(letter)).unwrap_or(from.len());
         let (run, behind) = from.split_at(end);
         out.push_str(before);
-        match run.len() {
+        match run.chars().count() {
+            // Two cells each.
+            count if count > BLANKS_MAX / 2 && run.contains('\u{3000}') => {
+                let _ = write!(out, "⟨{count} blanks⟩");
+            }
             count if count > BLANKS_MAX && run.contains('\t') => {
                 let _ = write!(out, "⟨{count} spaces and tabs⟩");
             }
@@ -184,7 +221,11 @@ fn count_blanks(line: &str) -> Cow<'_, str> {
                 let _ = write!(out, "⟨{count} spaces⟩");
             }
             _ if behind.is_empty() => {
-                out.extend(run.chars().map(|letter| if letter == '\t' { '␉' } else { '␠' }));
+                out.extend(run.chars().map(|letter| match letter {
+                    '\t' => '␉',
+                    ' ' => '␠',
+                    other => other,
+                }));
             }
             _ => out.push_str(run),
         }
