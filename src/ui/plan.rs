@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::Session;
-use crate::model::{Action, PlanBody, PlanEntry, PlanPriority, PlanStatus};
+use crate::model::{Action, Plan, PlanBody, PlanEntry, PlanPriority, PlanStatus};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
@@ -25,6 +25,9 @@ const MOST_STEPS: usize = 8;
 
 /// The completed and total number of steps, `2/4`; `None` without steps.
 pub(super) fn count(session: &Session) -> Option<String> {
+    if !session.is_plan_shown() {
+        return None;
+    }
     let steps = steps(session);
     let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
     (!steps.is_empty()).then(|| format!("{done}/{}", steps.len()))
@@ -32,10 +35,11 @@ pub(super) fn count(session: &Session) -> Option<String> {
 
 /// Whether there is a plan to show.
 pub(super) fn is_there(session: &Session) -> bool {
-    session.plans.iter().any(|plan| match &plan.body {
+    let has_text = |plan: &Plan| match &plan.body {
         PlanBody::Entries(entries) => !entries.is_empty(),
         PlanBody::Markdown(text) | PlanBody::File(text) => !text.trim().is_empty(),
-    })
+    };
+    session.is_plan_shown() && session.plans.iter().any(has_text)
 }
 
 /// Number of rows above the prompt, for a screen of this height.

@@ -269,11 +269,12 @@ fn begin_prepared(
         return;
     };
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    // A completed plan of earlier turns does not belong to this one.
+    // A plan of earlier turns does not belong to this one, unless the agent updates it.
     if session.is_plan_done() {
         session.plans.clear();
         session.plan_fold = None;
     }
+    session.is_plan_abandoned = true;
     replay_reconcile::settle(session, now);
     session.cost_before = summary::cost_so_far(session);
     turns::next_turn(session, now);

@@ -83,6 +83,7 @@ pub(in crate::app) fn apply_here(
 
 /// An agent replaces its plan each time; an empty one removes it.
 pub(in crate::app) fn on_plan(session: &mut Session, plan: Plan) {
+    session.is_plan_abandoned = false;
     if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
         remove_plan(session, plan.id.as_ref());
     } else if let Some(known) = session.plans.iter_mut().find(|known| known.id == plan.id) {

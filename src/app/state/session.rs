@@ -79,6 +79,8 @@ pub struct Session {
     pub plans: Vec<Plan>,
     /// The user's choice whether the plan panel is folded to one line; `None`: see [`Session::is_plan_folded`].
     pub plan_fold: Option<bool>,
+    /// Whether it is a plan of an earlier turn that the agent has not taken up again.
+    pub is_plan_abandoned: bool,
     pub modes: Option<Modes>,
     /// The models of agents without config options.
     pub models: Option<Models>,
@@ -178,6 +180,7 @@ impl Session {
             terminal_waits: Vec::new(),
             plans: Vec::new(),
             plan_fold: None,
+            is_plan_abandoned: false,
             modes: None,
             models: None,
             options: Vec::new(),
@@ -289,6 +292,12 @@ impl Session {
         let is_text = |plan: &Plan| !matches!(plan.body, PlanBody::Entries(_));
         let is_over = || self.is_plan_done() || !self.plans.is_empty() && self.plans.iter().all(is_text);
         self.plan_fold.unwrap_or_else(|| !self.turn.is_running() && is_over())
+    }
+
+    /// Whether the plan panel is shown: the user opened it, or the plan is neither abandoned nor, after the turn, done.
+    pub fn is_plan_shown(&self) -> bool {
+        let is_pending = !self.is_plan_abandoned && (self.turn.is_running() || !self.is_plan_done());
+        self.plan_fold == Some(false) || is_pending
     }
 
     /// Whether there is a plan with steps, and all of them are done.

@@ -454,3 +454,25 @@ fn no_order_of_keys_panics() {
     }
     assert!(rig.state.modals.len() < 20);
 }
+
+#[test]
+fn plans_that_are_done_or_abandoned_are_not_shown() {
+    use crate::app::session::apply::on_plan;
+    use crate::model::{PlanEntry, PlanPriority, PlanStatus};
+    let plan = |status| {
+        let entry = PlanEntry { content: "one".to_owned(), priority: PlanPriority::Medium, status };
+        Plan { id: None, body: PlanBody::Entries(vec![entry]) }
+    };
+    let mut rig = Rig::new();
+    on_plan(rig.session(), plan(PlanStatus::InProgress));
+    assert!(rig.session().is_plan_shown(), "steps are open");
+    rig.type_draft("something else");
+    rig.act(Action::Submit);
+    assert!(!rig.session().is_plan_shown(), "the turn has not taken it up");
+    on_plan(rig.session(), plan(PlanStatus::Completed));
+    assert!(rig.session().is_plan_shown(), "the turn runs");
+    rig.session().turn = crate::app::Turn::Idle;
+    assert!(!rig.session().is_plan_shown(), "done");
+    rig.act(Action::TogglePlan);
+    assert!(rig.session().is_plan_shown(), "opened by the user");
+}
