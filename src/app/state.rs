@@ -226,6 +226,8 @@ pub struct InstallHint {
 pub struct Setup {
     /// The folder of the first session, absolute.
     pub folder: PathBuf,
+    /// Where exported sessions are written.
+    pub export_folder: PathBuf,
     /// Additional roots.
     pub additional_directories: Vec<UserRoot>,
     /// The available agents, in the picker's order.

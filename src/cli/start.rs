@@ -138,6 +138,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         offers_last,
         unsaved,
         first_prompt,
+        export_folder: export_folder().unwrap_or_else(|| folder.clone()),
         folder,
         ..configured
     };
@@ -166,6 +167,14 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         has_answers: session.has_answers,
     };
     if is_plain { runtime::plain::run(launch) } else { runtime::run(launch) }
+}
+
+/// The folder for exports, which do not belong into a project: that of downloads, or the home folder.
+fn export_folder() -> Option<PathBuf> {
+    let user = directories::UserDirs::new()?;
+    let home = user.home_dir();
+    let downloads = user.download_dir().map_or_else(|| home.join("Downloads"), Path::to_path_buf);
+    [downloads, home.to_path_buf()].into_iter().find(|folder| folder.is_dir())
 }
 
 /// A warning if the saved sessions exceed the configured size.

@@ -29,7 +29,9 @@ impl Machine {
 
     fn start_in(&self, folder: &Path, args: &[&str]) -> Screen {
         let (data, demo) = (self.home.path().join("data"), self.home.path().join("demo"));
-        let variables: [(&str, &Path); 2] = [("PARLOR_DATA_DIR", &data), ("PARLOR_DEMO_DIR", &demo)];
+        let home = self.home.path();
+        let variables: [(&str, &Path); 3] =
+            [("PARLOR_DATA_DIR", &data), ("PARLOR_DEMO_DIR", &demo), ("HOME", home)];
         Screen::start_with(folder, args, (36, 100), &variables)
     }
 
@@ -135,9 +137,8 @@ fn sessions_are_renamed_exported_and_deleted_from_the_list() {
     screen.send("1");
     screen.wait_gone("Export session");
     screen.wait_until("the file", |_| {
-        let entries = std::fs::read_dir(machine.work.path()).unwrap().flatten();
-        let mut texts = entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
-        texts.any(|text| text.starts_with("# second one here renamed"))
+        let file = machine.home.path().join("parlor-second-one-here-renamed.md");
+        std::fs::read_to_string(file).is_ok_and(|text| text.starts_with("# second one here renamed"))
     });
 
     screen.send("first");

@@ -121,8 +121,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         }
         ChoiceOutcome::GoOnIn(key, folder) => operations::go_on_in(state, *key, folder.clone(), now, fx),
         ChoiceOutcome::Export(uid, form) => {
-            let folder =
-                state.active_session().map(|session| session.workspace.cwd.clone()).unwrap_or_default();
+            let folder = state.setup.export_folder.clone();
             fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
         }
         ChoiceOutcome::Rewind(key, item, way) => rewind::go_back(state, *key, *item, *way, now, fx),

@@ -397,14 +397,14 @@ pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 fn ask_export(state: &mut State, uid: &str, name: &str) {
-    let folder = state.active_session().map(|session| session.workspace.cwd.clone()).unwrap_or_default();
+    let folder = state.setup.export_folder.display();
     let choice = |label: &str, form| Choice {
         label: label.to_owned(),
         outcome: ChoiceOutcome::Export(uid.to_owned(), form),
     };
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: "Export session".to_owned(),
-        body: vec![name.to_owned(), format!("Target folder: {}", folder.display())],
+        body: vec![name.to_owned(), format!("Target folder: {folder}")],
         choices: vec![
             choice("Markdown, for reading", ExportForm::Markdown),
             choice("JSON with all events, for import", ExportForm::Json),

@@ -143,6 +143,20 @@ pub fn transcript(store: &Store, uid: &str) -> Result<String, String> {
     text().map_err(|error| format!("{error:#}"))
 }
 
+/// Maximum number of characters of a title in the name of a file.
+const NAME_MAX_CHARS: usize = 60;
+
+/// `fix-the-total` for `Fix the total!`: letters and digits, which no shell or file system interprets.
+fn file_name(title: &str) -> String {
+    let words = title.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-").to_lowercase();
+    let name: String = name.chars().take(NAME_MAX_CHARS).collect();
+    match name.trim_end_matches('-') {
+        "" => "session".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 /// Exports a session to a new file in a folder, and returns its path. Errors are for display.
 pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) -> Result<PathBuf, String> {
     let (format, extension) = match form {
@@ -150,15 +164,17 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
         ExportForm::Json => (Format::Json, "json"),
         ExportForm::Html => (Format::Html, "html"),
     };
+    let row = store.find(uid).map_err(|error| format!("{error:#}"))?;
+    let name = file_name(row.title.as_deref().or(row.first_prompt.as_deref()).unwrap_or(uid));
     // Existing files are not replaced.
     let free = (1..1000)
         .map(|number| match number {
-            1 => folder.join(format!("parlor-{uid}.{extension}")),
-            _ => folder.join(format!("parlor-{uid}-{number}.{extension}")),
+            1 => folder.join(format!("parlor-{name}.{extension}")),
+            _ => folder.join(format!("parlor-{name}-{number}.{extension}")),
         })
         .find(|path| path.symlink_metadata().is_err());
     let Some(path) = free else { return Err(format!("Too many exports in {}.", folder.display())) };
-    let write = || write_file(&path, &text(store, &store.find(uid)?, format)?, false);
+    let write = || write_file(&path, &text(store, &row, format)?, false);
     write().map(|()| path.clone()).map_err(|error| format!("{error:#}"))
 }
 
@@ -336,4 +352,22 @@ fn is_false(value: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(value: &u64) -> bool {
     *value == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn exports_are_named_by_sanitised_titles() {
+        for (title, name) in [
+            ("Fix the receipt's total!", "fix-the-receipt-s-total"),
+            ("../../etc/passwd\u{202e}\n", "etc-passwd"),
+            ("Größe prüfen", "größe-prüfen"),
+            ("…", "session"),
+        ] {
+            assert_eq!(file_name(title), name);
+        }
+        assert_eq!(file_name(&"word ".repeat(40)).chars().count(), 59, "cut, without a dash at the end");
+    }
 }

@@ -317,13 +317,15 @@ fn the_title_of_an_open_session_is_saved_without_support_by_the_agent() {
 #[test]
 fn an_export_asks_for_the_format_and_shows_the_path() {
     let mut rig = Rig::new();
+    rig.state.setup.export_folder = "/home/u/Downloads".into();
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
     rig.act(Action::ExportSession);
     let fx = rig.act(Action::Choose(3));
-    let job = StoreJob::Export { uid: "k1".into(), form: ExportForm::Html, folder: "/home/u/shop".into() };
+    let job =
+        StoreJob::Export { uid: "k1".into(), form: ExportForm::Html, folder: "/home/u/Downloads".into() };
     assert_eq!(jobs(&fx), [&job]);
-    tell(&mut rig, StoreNews::Exported(Ok("/home/u/shop/parlor-k1.html".into())));
-    assert_eq!(rig.state.flash.as_deref(), Some("Exported to /home/u/shop/parlor-k1.html"));
+    tell(&mut rig, StoreNews::Exported(Ok("/home/u/Downloads/parlor-kept.html".into())));
+    assert_eq!(rig.state.flash.as_deref(), Some("Exported to /home/u/Downloads/parlor-kept.html"));
 }
 
 #[test]
