@@ -166,11 +166,23 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         },
         _ => {
             let act = action.map(Event::Act);
-            let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
-            act.or_else(edit).into_iter().collect()
+            let edit = || keymap.edit(key).filter(|_| takes_text);
+            let event = |edit| in_list(&edit, focus, state).unwrap_or(Event::Line(edit));
+            act.or_else(|| edit().map(event)).into_iter().collect()
         }
     };
     message.into_iter().chain(events).collect()
+}
+
+/// In an empty filter, the cursor cannot move: its keys go to the ends of the list.
+fn in_list(edit: &LineEdit, focus: Focus, state: &State) -> Option<Event> {
+    let has_list = matches!(focus, Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log);
+    let is_empty = || dialogs::line_input(state).is_some_and(|filter| filter.text.is_empty());
+    match edit {
+        LineEdit::Home if has_list && is_empty() => Some(Event::Act(Action::First)),
+        LineEdit::End if has_list && is_empty() => Some(Event::Act(Action::Last)),
+        _ => None,
+    }
 }
 
 fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec<Event>> {

@@ -174,7 +174,12 @@ impl Layout {
             }
             ItemBody::Message(message) => {
                 let is_whole = message::is_whole(item, message, context.look);
-                message::thought_head(message, is_whole, context.look)
+                message::thought_head(
+                    message,
+                    is_whole,
+                    context.look,
+                    context.cols.saturating_sub(self.indent),
+                )
             }
             body => other::head(body, context),
         };

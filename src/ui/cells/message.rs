@@ -8,7 +8,7 @@ use crate::model::{ContentBlock, Role as Speaker, byte_size, pasted_label};
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration, with_commas};
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::one_line;
+use crate::ui::text::{one_line, truncate, width};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces};
@@ -182,7 +182,10 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
         layout.pieces.clear();
         layout.texts.clear();
     }
-    let head = LineRun::ready(vec![thought_head(message, is_whole, context.look)], 0);
+    let head = LineRun::ready(
+        vec![thought_head(message, is_whole, context.look, context.cols.saturating_sub(layout.indent))],
+        0,
+    );
     layout.is_live = message.is_open && message.role == Speaker::Thought;
     if is_whole && layout.texts.is_empty() {
         layout.pieces.clear();
@@ -227,7 +230,12 @@ fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<L
 }
 
 /// `thought for 4 s`, or `thinking` while it is streamed.
-pub(super) fn thought_head(message: &Message, is_whole: bool, look: &RenderContext<'_>) -> Line<'static> {
+pub(super) fn thought_head(
+    message: &Message,
+    is_whole: bool,
+    look: &RenderContext<'_>,
+    cols: u16,
+) -> Line<'static> {
     let dim = look.theme.style(Role::TextDim);
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();
@@ -251,8 +259,9 @@ pub(super) fn thought_head(message: &Message, is_whole: bool, look: &RenderConte
                 MessagePart::Block(_) => None,
             });
             let text = one_line(text.unwrap_or_default());
-            let text = crate::ui::text::truncate(text.trim_matches(['*', '#', ' ']), 60);
-            format!(" {what} {} {text}", look.glyphs.dot)
+            let lead = format!(" {what} {} ", look.glyphs.dot);
+            let room = usize::from(cols).saturating_sub(width(look.glyphs.thought) + width(&lead));
+            lead + &truncate(text.trim_matches(['*', '#', ' ']), room)
         }
     };
     let text = text.trim_end_matches([' ', '·', '.']).to_owned();

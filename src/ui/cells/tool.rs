@@ -206,11 +206,16 @@ fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Sp
     }
 }
 
+/// The line of a location; agents name the first one if they mean the file.
+fn line_of(location: &Location) -> Option<u32> {
+    location.line.filter(|line| *line > 1)
+}
+
 /// The subject of a call: the agent's title where it says more than a path.
 pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> String {
     let location = |location: &Location| {
         let path = look.path(&location.path);
-        location.line.map_or(path.clone(), |line| format!("{path}:{line}"))
+        line_of(location).map_or(path.clone(), |line| format!("{path}:{line}"))
     };
     let mut paths: Vec<String> = match tool.kind {
         ToolKind::Edit => changes_of(tool).iter().map(|diff| look.path(&diff.path)).collect(),
@@ -551,7 +556,7 @@ impl<'a> Body<'a, '_> {
         if self.tool.locations.len() > 1 || self.layout.pieces.len() == 1 {
             let lines = self.tool.locations.iter().map(|location| {
                 let path = look.path(&location.path);
-                let text = location.line.map_or(path.clone(), |line| format!("{path}:{line}"));
+                let text = line_of(location).map_or(path.clone(), |line| format!("{path}:{line}"));
                 let text = truncate_path(&text, usize::from(self.cols));
                 Line::styled(text, look.theme.style(Role::TextDim))
             });

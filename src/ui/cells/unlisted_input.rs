@@ -61,6 +61,9 @@ pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
     }
 }
 
+/// Switches of the tools of known agents that say nothing while they are off.
+const UNSET: &[&str] = &["replace_all", "replaceAll", "allow_multiple", "run_in_background", "is_background"];
+
 /// The values of the raw input that are not shown elsewhere.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UnlistedInput {
@@ -232,6 +235,9 @@ impl ShownContent<'_, '_> {
                 input.command.as_deref() == Some(text.as_str()) || self.shows_patch(&text)
             });
         };
+        if leaf.raw == "false" && UNSET.contains(&key) {
+            return true;
+        }
         let is_top = leaf.path.len() == 1;
         if let Some(list) = json::texts_of(leaf.raw) {
             return is_top && self.shows_command_list(key, &list);

@@ -427,3 +427,28 @@ fn a_plan_to_approve_is_shown_once_and_completely() {
     let screen = shown(&stage_with(&request(&tool)), (100, 60));
     assert!(screen.contains("script: sh"), "{screen}");
 }
+
+#[test]
+fn switches_that_are_off_are_not_listed() {
+    let input = |is_on: bool| json!({"file_path": "/home/ada/code/shop/a.rs", "old_string": "a", "new_string": "b", "replace_all": is_on});
+    let tool = |is_on| {
+        json!({"toolCallId": "t", "title": "Edit a.rs", "kind": "edit", "rawInput": input(is_on),
+        "content": [{"type": "diff", "path": "/home/ada/code/shop/a.rs", "oldText": "a", "newText": "b"}]})
+    };
+    let off = shown(&stage_with(&request(&tool(false))), (100, 40));
+    assert!(!off.contains("replace_all"), "{off}");
+    let on = shown(&stage_with(&request(&tool(true))), (100, 40));
+    assert!(on.contains("replace_all: true"), "{on}");
+}
+
+#[test]
+fn first_line_of_a_file_is_not_named() {
+    let tool = |line: u32| {
+        json!({"toolCallId": "t", "title": "Read", "kind": "read",
+        "locations": [{"path": "/home/ada/code/shop/a.rs", "line": line}]})
+    };
+    let first = shown(&stage_with(&request(&tool(1))), (100, 40));
+    assert!(first.contains("a.rs") && !first.contains("a.rs:1"), "{first}");
+    let later = shown(&stage_with(&request(&tool(7))), (100, 40));
+    assert!(later.contains("a.rs:7"), "{later}");
+}
