@@ -101,7 +101,6 @@ impl<'d> KnownChanges<'d> {
                 continue;
             }
             let is_fine = match line {
-                PatchLine::NoNewline => true,
                 PatchLine::Hunk(range) => {
                     let is_whole = end(&mut hunk, files, fate);
                     hunk = Some(Hunk { range: range.map(starts), lines: Vec::new() });
@@ -128,7 +127,10 @@ impl<'d> KnownChanges<'d> {
                 }
                 PatchLine::Head(text) => end(&mut hunk, files, fate) && is_plain_head(text),
                 PatchLine::MoveTo(_) | PatchLine::Other(_) => false,
-                PatchLine::Removed(_) | PatchLine::Added(_) | PatchLine::Context(_) => true,
+                PatchLine::NoNewline
+                | PatchLine::Removed(_)
+                | PatchLine::Added(_)
+                | PatchLine::Context(_) => true,
             };
             if !is_fine {
                 return false;
@@ -308,8 +310,8 @@ mod tests {
         const COUNT: usize = 20_000;
         let diff = |name: usize| FileDiff { path: format!("f{name}").into(), ..texts("a\n", "b\n") };
         let known: Vec<FileDiff> = (0..COUNT).map(diff).collect();
-        let patch: String =
-            (0..COUNT).map(|name| format!("*** Update File: f{name}\n@@ -1 +1 @@\n-a\n+b\n")).collect();
+        let hunk = |name: usize| format!("*** Update File: f{name}\n@@ -1 +1 @@\n-a\n+b\n");
+        let patch = (0..COUNT).map(hunk).collect::<Vec<_>>().concat();
         assert!(repeats(&format!("*** Begin Patch\n{patch}*** End Patch"), &known));
     }
 }
