@@ -256,16 +256,6 @@ fn arrows_select_completions_while_they_are_shown() {
 }
 
 #[test]
-fn home_and_end_reach_the_ends_of_a_list_without_filter() {
-    let mut rig = Rig::new(fixture::picker(""));
-    assert_eq!(rig.key(KeyCode::Home), [Event::Act(Action::First)]);
-    assert_eq!(rig.key(KeyCode::End), [Event::Act(Action::Last)]);
-    let mut rig = Rig::new(fixture::picker("c"));
-    assert_eq!(rig.key(KeyCode::Home), [Event::Line(LineEdit::Home)]);
-    assert_eq!(rig.key(KeyCode::End), [Event::Line(LineEdit::End)]);
-}
-
-#[test]
 fn a_paste_is_one_edit_with_line_breaks() {
     let mut rig = Rig::new(fixture::ready());
     let events = rig.send(&Terminal::Paste("one\r\ntwo\u{1b}".into()));

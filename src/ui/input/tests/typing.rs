@@ -181,3 +181,13 @@ fn ten_requests_take_ten_keys() {
         assert_eq!(answers.count(), 1, "request {number}");
     }
 }
+
+#[test]
+fn home_and_end_reach_the_ends_of_a_list_without_filter() {
+    let mut rig = Rig::new(fixture::picker(""));
+    assert_eq!(rig.key(KeyCode::Home), [Event::Act(Action::First)]);
+    assert_eq!(rig.key(KeyCode::End), [Event::Act(Action::Last)]);
+    let mut rig = Rig::new(fixture::picker("c"));
+    assert_eq!(rig.key(KeyCode::Home), [Event::Line(LineEdit::Home)]);
+    assert_eq!(rig.key(KeyCode::End), [Event::Line(LineEdit::End)]);
+}
