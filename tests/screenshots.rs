@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 #[allow(dead_code, reason = "the driver of the end-to-end tests can more than pictures need")]
 #[path = "e2e/screen.rs"]
@@ -85,11 +84,9 @@ fn ask(screen: &mut Screen, text: &str) {
     screen.send("\r");
 }
 
-/// Answers a dialog after its grace period.
 fn answer(screen: &mut Screen, title: &str, key: &str) {
     screen.wait_for(title);
-    std::thread::sleep(Duration::from_millis(700));
-    screen.send(key);
+    screen.answer(key);
     screen.wait_gone(title);
 }
 

@@ -168,6 +168,11 @@ impl Codec {
         updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
     }
 
+    /// Shows a message that cannot be read.
+    pub fn show_unreadable(&self, text: &str, out: &mut Vec<AgentEvent>) {
+        updates::show_unreadable(text, &self.memory, out);
+    }
+
     /// Removes and returns the turn events of the last messages.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
         let news = std::mem::take(&mut self.memory.turn_news);

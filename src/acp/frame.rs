@@ -8,6 +8,7 @@
 //! Source: ACP v1 transports, stdio: messages are delimited by newlines and contain none.
 
 mod array;
+pub mod repair;
 #[cfg(test)]
 mod tests;
 

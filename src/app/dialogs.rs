@@ -98,7 +98,7 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
                 UiRequest::ReviewTemplates(key, template) => {
-                    templates::ask(state, key, vec![*template], Some(now));
+                    templates::ask(state, key, vec![*template], now);
                 }
                 UiRequest::Act(action) => on_action(state, action, now, fx),
             }

@@ -1,5 +1,7 @@
 //! Notifications, the window title and progress; colors that change while parlor runs; the first prompt.
 
+use std::time::Duration;
+
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -40,6 +42,8 @@ fn an_unfocused_terminal_shows_a_notification_a_title_and_progress() {
     assert_eq!(count(&screen, "\u{1b}]9;4;3;0\u{1b}\\"), 1, "working");
     wait_raw(&mut screen, "\u{1b}]9;4;4;100\u{1b}\\");
     wait_raw(&mut screen, "\u{1b}]0;! ");
+    // Notifications are at least a second apart.
+    screen.bytes_within(Duration::from_secs(1));
     screen.answer("1");
     wait_raw(&mut screen, ": Turn finished.\u{1b}\\\u{7}");
     wait_raw(&mut screen, "\u{1b}]0;✓ ");

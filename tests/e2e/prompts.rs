@@ -4,6 +4,7 @@ use super::screen::Screen;
 
 const ENTER: &str = "\r";
 const UP: &str = "\u{1b}[A";
+const F10: &str = "\u{1b}[21~";
 const ESC: &str = "\u{1b}";
 const CTRL_R: &str = "\u{12}";
 const CTRL_Q: &str = "\u{11}";
@@ -23,7 +24,7 @@ fn queued_prompts_are_edited_and_one_is_sent_now() {
     // The request gives the keys to the composer while there is a draft.
     screen.send("x\u{7f}");
     screen.wait_for("Esc reject");
-    screen.send(&format!("\t{UP}{UP}"));
+    screen.send(&format!("{F10}{UP}{UP}"));
     screen.wait_for("editing  second");
     screen.send(&format!(", better{ENTER}"));
     screen.wait_for("second, better");

@@ -131,6 +131,13 @@ impl Screen {
         self.send("\r");
     }
 
+    /// Moves the keys from the prompt to the question, and answers it.
+    #[allow(dead_code, reason = "used by some of the test binaries")]
+    pub fn answer_beside_draft(&mut self, key: &str) {
+        self.send("\u{1b}[21~");
+        self.answer(key);
+    }
+
     /// Changes the size of the terminal.
     pub fn resize(&mut self, rows: u16, cols: u16) {
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use super::screen::Screen;
 
@@ -59,7 +58,7 @@ fn a_template_of_a_project_is_offered_after_a_review_and_reviewed_again_when_it_
     screen.send("\r");
     screen.wait_for("Use this template of the project?");
     screen.wait_for("· Check the style.");
-    screen.send("2");
+    screen.answer_beside_draft("2");
     screen.wait_for("project: Check the style.");
     screen.send("\r");
     screen.wait_gone("project: Check the style.");
@@ -75,8 +74,7 @@ fn a_template_of_a_project_is_offered_after_a_review_and_reviewed_again_when_it_
     screen.send("\r");
     // A prompt that calls it is not sent.
     screen.wait_for("· Delete everything.");
-    screen.bytes_within(Duration::from_millis(700));
-    screen.send("3");
+    screen.answer_beside_draft("3");
     screen.wait_gone("Use this template");
     screen.wait_for("/check now");
     assert!(!screen.text().contains("Delete everything"));

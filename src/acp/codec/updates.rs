@@ -34,8 +34,8 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         return refuse(text, &why, memory, out);
     }
     let Some(mut params) = parse_object(text) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an update that is not an object."));
-        return;
+        out.push(anomaly(AnomalyKind::BadMessage, "The agent sent an update that is not an object."));
+        return show_unreadable(text, memory, out);
     };
     let named = session_name(&params);
     let update = match take(&mut params, &["update", "event"]) {
@@ -60,6 +60,15 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         return;
     };
     Update { session, memory, quirks, out }.decode(update, text);
+}
+
+/// Shows a message that cannot be read as an item of the session in which something happens.
+pub(super) fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
+    const MAX_CHARS: usize = 64 << 10;
+    let Some(session) = memory.last_session() else { return };
+    let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
+    let update = SessionUpdate::Unknown { name: "unreadable message".to_owned(), raw };
+    out.push(AgentEvent::Update(session, update));
 }
 
 /// Decodes an event of `OpenOxide` with or without a method; `false`: not an event.

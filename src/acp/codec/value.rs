@@ -2,17 +2,105 @@
 //!
 //! Invariant: `null` counts as absent, as in the official decoders.
 
+use std::fmt;
+
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
 
 pub(super) type Object = Map<String, Value>;
 
-/// Parses JSON; `None`: invalid.
+/// Parses JSON; `None`: invalid. Of several values with one key the last counts, as for most parsers; the others stay
+/// beside it as `KEY (duplicate)`, so that they can be shown.
 pub(super) fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok()
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = Tree.deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    Some(value)
+}
+
+struct Tree;
+
+impl<'de> DeserializeSeed<'de> for Tree {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tree {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = Object::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            let value = fields.next_value_seed(Self)?;
+            let earlier = match object.entry(key) {
+                Entry::Vacant(free) => {
+                    free.insert(value);
+                    continue;
+                }
+                Entry::Occupied(mut taken) => (taken.key().clone(), taken.insert(value)),
+            };
+            keep_duplicate(&mut object, earlier);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// Inserts the earlier value of a key under a name of its own.
+fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
+    const MAX_KEPT: usize = 20;
+    let names = (1..=MAX_KEPT).map(|number| match number {
+        1 => format!("{key} (duplicate)"),
+        number => format!("{key} (duplicate {number})"),
+    });
+    let free = names.into_iter().find(|name| !object.contains_key(name));
+    object.insert(free.unwrap_or_else(|| format!("{key} (more duplicates)")), value);
 }
 
 /// Parses a JSON object; `None`: invalid or another type.
@@ -140,5 +228,28 @@ pub(super) fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool,
             AnomalyKind::LostItems,
             format!("{lost} of {total} items of `{name}` could not be decoded and are {end}."),
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn earlier_values_of_a_key_are_kept() {
+        let text = r#"{"command":"rm","command":"ls","a":[{"b":1,"b":2,"b":3}]}"#;
+        let wanted = json!({
+            "command": "ls",
+            "command (duplicate)": "rm",
+            "a": [{"b": 3, "b (duplicate)": 1, "b (duplicate 2)": 2}],
+        });
+        assert_eq!(parse(text), Some(wanted));
+        assert_eq!(parse("{} {}"), None);
+        assert_eq!(
+            parse(r#"{"a": 1.5, "b": -1, "c": null, "d": "\u0041"}"#),
+            Some(json!({"a": 1.5, "b": -1, "c": null, "d": "A"}))
+        );
     }
 }

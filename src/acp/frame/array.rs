@@ -4,12 +4,14 @@
 //!
 //! Invariant: the result has all items or none, so that a failure can be reported as a whole.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::repair::repair;
 use super::{Form, Frame, InboundFrame};
 
 /// Maximum number of items; a larger array is rejected, because each item costs some hundred bytes of memory.
@@ -19,6 +21,10 @@ const MAX_ITEMS: usize = 100_000;
 pub fn split(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
     let whole = Frame::new(bytes.clone(), Form::Array);
     let count_before = out.len();
+    let whole = match repair(whole.text()) {
+        Cow::Borrowed(_) => whole,
+        Cow::Owned(text) => Frame { bytes: text.into(), ..whole },
+    };
     let mut reader = serde_json::Deserializer::from_str(whole.text());
     let items = Items { whole: &whole, out };
     let is_split = reader.deserialize_seq(items).and_then(|()| reader.end()).is_ok();

@@ -6,6 +6,7 @@
 mod replay;
 mod turns;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ use super::messages::{self, excerpt, is_about_form};
 use super::requests::{OpenRequest, OpenRequests};
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
+use crate::acp::frame::repair::repair;
 use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
@@ -266,9 +268,13 @@ impl Peer {
             Form::Array => self.codec.learn(Quirk::Arrays, &mut self.events),
             Form::Line => {}
         }
-        match envelope::read(text) {
-            Ok(message) => self.on_message(message, text),
-            Err(error) => self.on_unreadable(&error.to_string(), text),
+        let repaired = repair(text);
+        if matches!(repaired, Cow::Owned(_)) {
+            self.anomaly(AnomalyKind::BadFrame, format!("Repaired invalid JSON: {}", excerpt(text)));
+        }
+        match envelope::read(&repaired) {
+            Ok(message) => self.on_message(message, &repaired),
+            Err(error) => self.on_unreadable(&error.to_string(), &repaired),
         }
     }
 
@@ -563,6 +569,7 @@ impl Peer {
 
     fn bad_frame(&mut self, why: &str, text: &str) {
         self.anomaly(AnomalyKind::BadFrame, format!("Invalid message: {why}: {}", excerpt(text)));
+        self.codec.show_unreadable(text, &mut self.events);
     }
 
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {

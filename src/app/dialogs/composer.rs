@@ -138,7 +138,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 history_next(state, fx);
             }
         }
-        Action::Complete | Action::NextField => complete(state, fx),
+        Action::Complete | Action::NextField => complete(state, now, fx),
         Action::SendNow | Action::Steer => send_at_once(state, action, now, fx),
         Action::StashDraft => stash(state, fx),
         Action::FullComposer => fx.push(Effect::View(ViewCommand::ToggleFullComposer)),
@@ -281,7 +281,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
     if session.prompts.editing().is_some() {
         if is_completed_by_enter(state) {
-            complete(state, fx);
+            complete(state, now, fx);
             return;
         }
         let key = session.key;
@@ -316,7 +316,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     }
     if is_completed_by_enter(state) {
-        complete(state, fx);
+        complete(state, now, fx);
         return;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -388,7 +388,7 @@ fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     true
 }
 
-fn complete(state: &mut State, fx: &mut Vec<Effect>) {
+fn complete(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let mut offered = completions(state);
     let position = selected_completion(state);
     if position >= offered.len() {
@@ -396,7 +396,7 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     }
     let chosen = offered.swap_remove(position);
     match chosen.kind {
-        CompletionKind::Review => return templates::review(state),
+        CompletionKind::Review => return templates::review(state, now),
         kind if !kind.is_command() => return mentions::insert(state, chosen, fx),
         _ => {}
     }

@@ -8,23 +8,21 @@ use crate::app::state::commands;
 use crate::app::state::modal::trust_question;
 use crate::app::state::tab;
 use crate::app::{ChoiceOutcome, Effect, State, TrustAnswer};
-use crate::escape::visible;
+use crate::escape::{self, visible};
 use crate::model::{SessionKey, UnreviewedTemplate};
 
-/// Maximum number of lines of templates that the dialog shows.
-const MOST_LINES: usize = 400;
-/// Maximum number of characters of a line.
-const MOST_CHARS: usize = 2_000;
+/// More consecutive blank lines are counted.
+const MAX_BLANK_LINES: usize = 3;
 
 /// Asks about all templates of the active session's project that the user has not decided on.
-pub fn review(state: &mut State) {
+pub fn review(state: &mut State, now: Instant) {
     let key = state.active;
     let unreviewed = state.active_session().map(|session| session.templates.unreviewed.clone());
-    ask(state, key, unreviewed.unwrap_or_default(), None);
+    ask(state, key, unreviewed.unwrap_or_default(), now);
 }
 
-/// Asks about these templates of a session's project.
-pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate>, shown: Option<Instant>) {
+/// Asks about these templates of a session's project. They are shown whole, because the end of one may say the opposite.
+pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate>, now: Instant) {
     let is_it = |outcome: &ChoiceOutcome| matches!(outcome, ChoiceOutcome::AnswerTemplates { .. });
     if templates.is_empty() || tab::has_choice(state, is_it) {
         return;
@@ -33,25 +31,23 @@ pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate
     let mut body = vec![
         "A template is sent to the agent as your prompt when you call it. Review the text first:".to_owned(),
     ];
-    let mut left = MOST_LINES;
     for template in &templates {
         body.push(String::new());
         let file = template.file.strip_prefix(&folder).unwrap_or(&template.file);
         body.push(format!("/project:{}  {}", visible(&template.name), visible(&file.to_string_lossy())));
-        let mut lines = template.text.lines();
-        for line in lines.by_ref().take(left) {
-            let end = line.char_indices().nth(MOST_CHARS).map_or(line.len(), |(end, _)| end);
-            let (shown, rest) = line.split_at(end);
-            body.push(format!("· {}", visible(shown)));
-            if !rest.is_empty() {
-                let count = rest.chars().count();
-                body.push(format!("… {count} more characters, not shown here. Read them in the file."));
+        let is_blank =
+            |line: &&str| line.chars().all(|letter| letter.is_whitespace() || escape::is_blank(letter));
+        let mut lines = template.text.lines().peekable();
+        while let Some(line) = lines.next() {
+            let mut blank = vec![line];
+            while is_blank(&line) && lines.peek().is_some_and(is_blank) {
+                blank.extend(lines.next());
             }
-            left -= 1;
-        }
-        let hidden = lines.count();
-        if hidden > 0 {
-            body.push(format!("… {hidden} more lines, not shown here. Read them in the file."));
+            if blank.len() > MAX_BLANK_LINES {
+                body.push(format!("· … {} blank lines", blank.len()));
+            } else {
+                body.extend(blank.into_iter().map(|line| format!("· {}", visible(line))));
+            }
         }
     }
     let answers: Vec<(PathBuf, PathBuf)> =
@@ -61,7 +57,7 @@ pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate
         1 => ("Use this template of the project?", "it changes"),
         _ => ("Use these templates of the project?", "they change"),
     };
-    open_dialog(state, key, trust_question(title, body, until, outcome, shown));
+    open_dialog(state, key, trust_question(title, body, until, outcome, Some(now)));
 }
 
 /// Saves the user's answer, and lists the templates again.

@@ -127,11 +127,20 @@ fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<E
     }
 }
 
+/// Longer lists of servers begin with their programs.
+const MANY_LINES: usize = 8;
+
 fn question(found: &FolderServers, now: Instant) -> Modal {
     let mut body = vec![format!(
         "{} configures MCP servers for the agent. They run with your permissions; review them first:",
         visible(&found.file.to_string_lossy())
     )];
+    let programs = found.lines.iter().filter(|line| !line.starts_with('·'));
+    if found.lines.len() > MANY_LINES && programs.clone().count() > 1 {
+        // Each program is visible before the arguments of the first one.
+        body.extend(programs.cloned());
+        body.push(String::new());
+    }
     body.extend(found.lines.iter().cloned());
     body.extend(found.notes.iter().cloned());
     let outcome = |answer| ChoiceOutcome::AnswerServers(found.folder.clone(), answer);

@@ -40,9 +40,19 @@ fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     let mut letters = text.chars().peekable();
     let (mut previous, mut marks) = ('\0', 0);
+    // Blanks since the last other character, if some of them are not ordinary.
+    let mut blanks = String::new();
     while let Some(letter) = letters.next() {
         let next = letters.peek().copied();
         if letter == '\r' && next == Some('\n') && !marks_returns {
+            continue;
+        }
+        if matches!(letter, ' ' | '\t' | '\u{3000}') || is_blank(letter) {
+            blanks.push(letter);
+            if !next.is_some_and(|next| matches!(next, ' ' | '\t' | '\u{3000}') || is_blank(next)) {
+                push_blanks(&mut out, &std::mem::take(&mut blanks));
+                (previous, marks) = (' ', 0);
+            }
             continue;
         }
         if is_seen(letter, previous, next, &mut marks) {
@@ -50,17 +60,11 @@ fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
             previous = letter;
             continue;
         }
-        let (mut count, mut is_mixed) = (1, false);
-        while let Some(more) = letters.next_if(|more| *more == letter || is_blank(letter) && is_blank(*more))
-        {
+        let mut count = 1;
+        while letters.next_if_eq(&letter).is_some() {
             count += 1;
-            is_mixed |= more != letter;
         }
-        if is_mixed {
-            let _ = write!(out, "⟨{count} blanks⟩");
-        } else {
-            push_mark(&mut out, letter, count);
-        }
+        push_mark(&mut out, letter, count);
         (previous, marks) = ('⟩', 0);
     }
     // Has no effect, but remains the only gate to the screen.
@@ -114,6 +118,29 @@ fn is_emoji(letter: char) -> bool {
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
         | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}'..='\u{2935}'
         | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Marks a run of blanks: each unusual one by its code point, a long mixture by its length.
+fn push_blanks(out: &mut String, run: &str) {
+    let count = run.chars().count();
+    let mut letters = run.chars().peekable();
+    let Some(first) = letters.peek().copied() else { return };
+    let is_same = run.chars().all(|letter| letter == first);
+    if count > BLANKS_MAX && !is_same && run.chars().any(|letter| !matches!(letter, ' ' | '\t')) {
+        let _ = write!(out, "⟨{count} blanks⟩");
+        return;
+    }
+    while let Some(letter) = letters.next() {
+        if !is_blank(letter) {
+            out.push(letter);
+            continue;
+        }
+        let mut same = 1;
+        while letters.next_if_eq(&letter).is_some() {
+            same += 1;
+        }
+        push_mark(out, letter, same);
+    }
 }
 
 fn push_mark(out: &mut String, letter: char, count: usize) {

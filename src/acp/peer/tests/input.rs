@@ -180,3 +180,17 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn a_request_with_half_a_surrogate_pair_is_asked() {
+    let (mut app, mut agent) = ready().await;
+    let request = r#"{"jsonrpc":"2.0","id":5,"method":"session/request_permission","params":{"sessionId":"s1",
+        "toolCall":{"toolCallId":"t1","title":"Edit \ud83d","rawInput":{"size":1e400}},
+        "options":[{"optionId":"yes","name":"Yes","kind":"allow_once"}]}}"#;
+    agent.write(&format!("{}\n", request.replace('\n', " "))).await;
+    let (_, asked) = app.ask().await;
+    let crate::model::AgentRequest::Permission(asked) = asked else { panic!("{asked:?}") };
+    assert_eq!(asked.tool.title, crate::model::Patch::Set("Edit \u{fffd}".to_owned()));
+    let crate::model::Patch::Set(raw) = asked.tool.raw_input else { panic!("an input") };
+    assert!(raw.0.contains(r#""1e400""#), "{}", raw.0);
+}

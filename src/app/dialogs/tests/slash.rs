@@ -190,6 +190,7 @@ fn new_templates_of_a_project_are_reviewed_before_they_are_offered() {
     // The first choice is to decide later.
     assert!(rig.act(Action::Accept).is_empty());
     rig.act(Action::Submit);
+    rig.act(Action::AnswerRequest);
     let fx = rig.act(Action::Choose(2));
     let saved = fx.iter().find_map(|effect| match effect {
         Effect::LoadTemplates { answers, allows, .. } => Some((answers.len(), *allows)),
