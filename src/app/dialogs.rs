@@ -84,6 +84,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
+use super::state::FlashEnd;
 use super::{Effect, Modal, OpenRequest, PickerKind, State, TimerId, UiRequest, ViewCommand};
 
 /// Time for which a message is shown in the status line.
@@ -290,7 +291,13 @@ pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Shows a message in the status line for a while.
 fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
-    state.set_flash(text.into());
+    state.set_flash(text.into(), FlashEnd::Time);
+    fx.push(Effect::Timer(TimerId::Flash, FLASH));
+}
+
+/// Shows why an action is not available, until it is.
+fn say_obstacle(state: &mut State, action: Action, why: &str, fx: &mut Vec<Effect>) {
+    state.set_flash(why.to_owned(), FlashEnd::Available(action));
     fx.push(Effect::Timer(TimerId::Flash, FLASH));
 }
 

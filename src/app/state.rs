@@ -59,8 +59,8 @@ pub struct State {
     pub request_view: RequestView,
     /// A short message in the status line.
     pub flash: Option<String>,
-    /// Whether the message is cleared when an agent starts.
-    pub(in crate::app) is_flash_until_start: bool,
+    /// What makes the message untrue before its time is over.
+    pub(in crate::app) flash_end: FlashEnd,
     /// Why the session cannot be recorded now, in a few words.
     pub unsaved: Option<String>,
     /// Number of anomalies on all connections.
@@ -110,7 +110,7 @@ impl State {
             modals: Vec::new(),
             request_view: RequestView::default(),
             flash: None,
-            is_flash_until_start: false,
+            flash_end: FlashEnd::Time,
             unsaved: None,
             anomaly_count: 0,
             last_kept: None,
@@ -160,22 +160,15 @@ impl State {
     }
 
     /// Shows a short message in the status line.
-    pub(in crate::app) fn set_flash(&mut self, text: String) {
+    pub(in crate::app) fn set_flash(&mut self, text: String, end: FlashEnd) {
         self.flash = Some(text);
-        self.is_flash_until_start = false;
+        self.flash_end = end;
     }
 
-    /// Shows a message in the status line until an agent starts.
-    pub(in crate::app) fn set_flash_until_start(&mut self, text: String) {
-        self.flash = Some(text);
-        self.is_flash_until_start = true;
-    }
-
-    /// Clears such a message when an agent starts.
-    pub(in crate::app) fn clear_flash_on_start(&mut self) {
-        if std::mem::take(&mut self.is_flash_until_start) {
-            self.flash = None;
-        }
+    /// Clears the message.
+    pub(in crate::app) fn clear_flash(&mut self) {
+        self.flash = None;
+        self.flash_end = FlashEnd::Time;
     }
 
     /// The session on the screen.
@@ -292,6 +285,23 @@ pub struct Setup {
     pub config_file: PathBuf,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
+}
+
+/// What makes a message in the status line untrue before its time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlashEnd {
+    /// Nothing.
+    Time,
+    /// The start of an agent.
+    Start,
+    /// The end of the turn.
+    Turn(SessionKey),
+    /// The answer to the last open request of the session.
+    Answer(SessionKey),
+    /// The tab of the session is shown.
+    Shown(SessionKey),
+    /// The action is available.
+    Available(Action),
 }
 
 /// The outcome of reading the configuration again.

@@ -227,6 +227,12 @@ impl<'a> FrameContext<'a> {
         duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
     }
 
+    /// The time that the turn took so far, without that of the user's answers.
+    pub fn worked(&self, begin: Instant) -> String {
+        let waited = self.session.wait.total(self.look.now);
+        self.since(begin.checked_add(waited).unwrap_or(begin))
+    }
+
     /// Whether a start that began at this time is slow.
     pub fn is_slow(&self, begin: Instant) -> bool {
         let is_slow = self.look.now.saturating_duration_since(begin) >= SLOW_START;

@@ -9,13 +9,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use crate::ui::text::{Line, Span};
 
 use super::render_context::{Glyphs, RenderContext};
 use super::text::copy_hint::Mark;
-use super::text::{one_line, truncate};
+use super::text::{one_line, truncate, truncate_path, width};
 use super::theme::Role;
 use crate::model::byte_size;
 
@@ -249,10 +250,15 @@ pub fn lines(
             None => parts.extend([one_line(mime), byte_size(bytes)]),
         }
         parts.extend(why.map(str::to_owned));
-        if !name.is_empty() {
-            parts.push(one_line(name));
-        }
-        let text = parts.join(&format!(" {} ", look.glyphs.dot));
+        let dot = format!(" {} ", look.glyphs.dot);
+        let facts = parts.join(&dot);
+        // The end of a long path names the file.
+        let name = match name.strip_prefix("file://") {
+            Some(path) => look.path(Path::new(path)),
+            None => one_line(name),
+        };
+        let room = usize::from(cols).saturating_sub(width(&facts) + width(&dot));
+        let text = if name.is_empty() { facts } else { truncate_path(&name, room.max(8)) + &dot + &facts };
         Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
     };
     CACHE.with_borrow_mut(|cache| {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
 use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
@@ -210,7 +210,7 @@ impl PlainOutput {
             // A queued prompt may start the next turn without an idle state.
             let is_prompt = matches!(&item.body, ItemBody::Message(message) if message.role == Role::User);
             if is_prompt && printed.running.is_some_and(|(turn, _)| item.turn > turn) {
-                say_over(printed, now, out);
+                say_over(printed, session.wait.total(now), now, out);
             }
             if let Some(said) = self.say_item(state, session, item, before, now, out) {
                 printed.begun.insert(item.id, said);
@@ -383,19 +383,19 @@ fn say_turn(session: &Session, printed: &mut PrintedSession, now: Instant, out: 
     match &session.turn {
         Turn::Running { since, .. } => {
             if printed.running.is_some_and(|(turn, _)| turn != session.turn_count) {
-                say_over(printed, now, out);
+                say_over(printed, session.wait.total(now), now, out);
             }
             printed.running = Some((session.turn_count, *since));
         }
         Turn::Cancelling { .. } => {}
-        Turn::Idle => say_over(printed, now, out),
+        Turn::Idle => say_over(printed, session.wait.total(now), now, out),
     }
 }
 
-/// Prints that the last turn is over.
-fn say_over(printed: &mut PrintedSession, now: Instant, out: &mut String) {
+/// Prints that the last turn is over, and its time without that of the user's answers.
+fn say_over(printed: &mut PrintedSession, waited: Duration, now: Instant, out: &mut String) {
     if let Some((turn, since)) = printed.running.take() {
-        let took = now.saturating_duration_since(since);
+        let took = now.saturating_duration_since(since).saturating_sub(waited);
         let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
         let _ = writeln!(out, "[{turn}] Finished{took}.");
     }

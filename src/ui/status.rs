@@ -270,7 +270,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     match &ctx.session.turn {
         Turn::Idle => {}
         Turn::Running { since, last_news } => {
-            let mut activity = format!("working {}", ctx.since(*since));
+            let mut activity = format!("working {}", ctx.worked(*since));
             if is_quiet(ctx) && !is_narrow {
                 let quiet = format!("no activity for {}", ctx.since(*last_news));
                 activity = if width < METER_COLS { quiet } else { format!("{activity}, {quiet}") };

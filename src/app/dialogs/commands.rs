@@ -13,7 +13,7 @@ use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 use super::obstacle::{mode_option, model_option, obstacle};
 use super::{
     choice, history, inbox, jump, leave, line_dialog, locations, picker, pickers, providers, queue, rewind,
-    rows, say, search, sessions, settings, stack, tabs,
+    rows, say, say_obstacle, search, sessions, settings, stack, tabs,
 };
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
@@ -45,7 +45,7 @@ pub fn is_allowed_during_request(action: Action) -> bool {
 /// Runs a command.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(why) = obstacle(state, action) {
-        say(state, why, fx);
+        say_obstacle(state, action, why, fx);
         return;
     }
     let key = state.active;

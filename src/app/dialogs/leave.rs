@@ -3,7 +3,7 @@
 //! Invariants: each press has one effect; a press that closes or rejects something never also cancels the turn;
 //! no press here allows a request.
 
-use crate::app::state::tab;
+use crate::app::state::{FlashEnd, tab};
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
@@ -79,7 +79,9 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             // The user chose to wait earlier, and may not want to wait any longer.
             operations::cancel_turn(state, state.active, now, fx);
         } else if state.active_session().is_some_and(|session| session.turn.is_running()) {
+            let end = FlashEnd::Turn(state.active);
             say(state, "Waiting for the agent to stop.", fx);
+            state.flash_end = end;
         } else if is_empty {
             list_prompts(state, last_escape, now, fx);
         }
@@ -89,7 +91,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Lists the prompts at the second press of Escape without another effect; announces that at the first.
 fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(last_escape, now) {
-        state.flash = None;
+        state.clear_flash();
         match obstacle::obstacle(state, Action::Rewind) {
             Some(why) => say(state, why, fx),
             None => rewind::open(state, fx),
@@ -97,7 +99,7 @@ fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, f
         return;
     }
     state.user.last_escape = Some(now);
-    state.flash = Some("Press again to go back to an earlier prompt".to_owned());
+    state.set_flash("Press again to go back to an earlier prompt".to_owned(), FlashEnd::Time);
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
@@ -132,7 +134,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         cancel_if_running(state, now, fx);
     }
     state.last_interrupt = Some(now);
-    state.set_flash("Press again to quit".to_owned());
+    state.set_flash("Press again to quit".to_owned(), FlashEnd::Time);
     fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }

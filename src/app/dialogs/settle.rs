@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{Effect, State};
 use crate::guard::Input;
 
-use super::{inbox, leave, question, requests};
+use super::{inbox, leave, obstacle, question, requests};
 
 /// Handles the arrival of a key or click. `input`: what it is for a question; `None`: one of its effects tells.
 pub fn on_input(state: &mut State, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
@@ -24,4 +25,22 @@ pub fn settle(state: &mut State) {
     requests::follow_call(state);
     leave::settle_question(state);
     question::settle(state);
+    settle_notice(state);
+}
+
+/// Clears a message in the status line that is no longer true.
+fn settle_notice(state: &mut State) {
+    let Some(text) = &state.flash else { return };
+    let session = |key| state.sessions.get(&key);
+    let is_true = match state.flash_end {
+        FlashEnd::Time | FlashEnd::Start => true,
+        FlashEnd::Turn(key) => session(key).is_some_and(|session| session.turn.is_running()),
+        FlashEnd::Answer(key) => session(key).is_some_and(|session| !session.requests.is_empty()),
+        FlashEnd::Shown(key) => lookup::root_of(state, key) != tab::front(state),
+        FlashEnd::Available(action) => obstacle::obstacle(state, action) == Some(text.as_str()),
+    };
+    if !is_true {
+        state.clear_flash();
+        state.changes = state.changes.wrapping_add(1);
+    }
 }

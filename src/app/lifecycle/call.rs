@@ -11,6 +11,7 @@ use crate::model::{
 };
 
 use crate::app::session::record;
+use crate::app::state::FlashEnd;
 use crate::app::{ConnPhase, Effect, State, TimerId};
 
 /// Time for which a message is shown in the status line.
@@ -35,13 +36,17 @@ pub(in crate::app) fn call(
 
 /// Shows a short message in the status line for a while.
 pub(in crate::app) fn flash(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
-    state.set_flash(text.into());
-    fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
+    flash_until(state, text, FlashEnd::Time, fx);
 }
 
-/// The same for a message that is also cleared when an agent starts.
-pub(in crate::app) fn flash_until_start(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
-    state.set_flash_until_start(text.to_owned());
+/// The same for a message that something makes untrue.
+pub(in crate::app) fn flash_until(
+    state: &mut State,
+    text: impl Into<String>,
+    end: FlashEnd,
+    fx: &mut Vec<Effect>,
+) {
+    state.set_flash(text.into(), end);
     fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 

@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported};
 use crate::app::session::terminals;
-use crate::app::state::{lookup, tab, texts};
+use crate::app::state::{FlashEnd, lookup, tab, texts};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, Session, SessionPhase,
     State, UnseenKind,
@@ -165,7 +165,9 @@ fn connect(
         }
     }
     state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
-    state.clear_flash_on_start();
+    if state.flash_end == FlashEnd::Start {
+        state.clear_flash();
+    }
     drop_unused(state);
     tabs::close_dialogs(
         state,

@@ -15,7 +15,7 @@ use crate::model::{
 use super::{call, callbacks, late, policy, tabs};
 use crate::app::session::{diffs, record, tools};
 use crate::app::state::session::ElicitationOutcome;
-use crate::app::state::{lookup, tab};
+use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{
     AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
     RequestClass, SessionPhase, State, Turn,
@@ -210,6 +210,18 @@ pub(in crate::app) fn on_access(
     enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
 }
 
+/// Notes which turns wait for the user.
+pub(in crate::app) fn settle(state: &mut State, now: Instant) {
+    let is_new = |session: &&crate::app::Session| session.wait.is_open() == session.requests.is_empty();
+    let changed: Vec<SessionKey> =
+        state.sessions.values().filter(is_new).map(|session| session.key).collect();
+    for key in changed {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.wait.follow(!session.requests.is_empty(), now);
+        }
+    }
+}
+
 fn enqueue(state: &mut State, key: SessionKey, request: OpenRequest, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, key);
     let text = match &request.kind {
@@ -222,7 +234,7 @@ fn enqueue(state: &mut State, key: SessionKey, request: OpenRequest, fx: &mut Ve
     session.requests.push_back(request);
     if is_child_shown {
         let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
-        call::flash(state, format!("{name}: answer required."), fx);
+        call::flash_until(state, format!("{name}: answer required."), FlashEnd::Answer(root), fx);
     }
     tabs::announce(state, root, text, fx);
 }

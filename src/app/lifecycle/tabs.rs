@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::model::{ConnId, SessionKey};
 
 use super::call;
-use crate::app::state::{lookup, tab};
+use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{ChoiceOutcome, Effect, Modal, PickerKind, State};
 
 /// Remembers an event that the user does not see: in an inactive tab, or without the focus. A failure replaces a success; of several successes the first is shown.
@@ -55,7 +55,8 @@ pub(in crate::app) fn announce(state: &mut State, key: SessionKey, text: &str, f
         return;
     }
     if !is_front {
-        call::flash(state, format!("{}: {text}", tab_name(state, key)), fx);
+        let text = format!("{}: {text}", tab_name(state, key));
+        call::flash_until(state, text, FlashEnd::Shown(key), fx);
     }
     // The exit of an agent also ends its turn: only the last reason is sent.
     fx.retain(|effect| !matches!(effect, Effect::Announce { session, .. } if *session == key));

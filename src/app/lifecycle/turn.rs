@@ -16,7 +16,7 @@ use crate::model::{
 
 use super::{archive, auth, call, conn, handover, late, open, prompt, requests, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
-use crate::app::state::{lookup, texts};
+use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
     Effect, FailedPrompt, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
     TurnSummary, UnseenKind, ViewCommand,
@@ -101,7 +101,7 @@ fn send_when_open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         }
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
             let text = "The agent is not running. The prompt is sent after a restart.";
-            call::flash_until_start(state, text, fx);
+            call::flash_until(state, text, FlashEnd::Start, fx);
         }
         _ => {}
     }
@@ -269,12 +269,6 @@ fn begin_prepared(
         return;
     };
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    // A plan of earlier turns does not belong to this one, unless the agent updates it.
-    if session.is_plan_done() {
-        session.plans.clear();
-        session.plan_fold = None;
-    }
-    session.is_plan_abandoned = true;
     replay_reconcile::settle(session, now);
     session.cost_before = summary::cost_so_far(session);
     turns::next_turn(session, now);
@@ -342,7 +336,10 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     match session.turn {
         Turn::Idle => {}
         Turn::Cancelling { is_overdue: true, .. } => late::offer_ways_out(state, key, None),
-        Turn::Cancelling { .. } => call::flash(state, "Cancelling. Waiting for the agent to stop.", fx),
+        Turn::Cancelling { .. } => {
+            let text = "Cancelling. Waiting for the agent to stop.";
+            call::flash_until(state, text, FlashEnd::Turn(key), fx);
+        }
         Turn::Running { since, .. } => {
             session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
             session.prompts.cancel();
@@ -490,7 +487,7 @@ pub(in crate::app) fn end(
         Turn::Running { since, .. } => (since, false),
         Turn::Cancelling { since, .. } => (since, true),
     };
-    let took = now.saturating_duration_since(since);
+    let took = now.saturating_duration_since(since).saturating_sub(session.wait.total(now));
     session.turn = Turn::Idle;
     // A plan panel opened to follow the turn folds again.
     if session.plan_fold == Some(false) && session.is_plan_done() {

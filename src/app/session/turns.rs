@@ -20,6 +20,19 @@ pub(in crate::app) fn next_turn(session: &mut Session, now: Instant) {
     session.loose.clear();
     // Approvals for one turn have expired.
     session.permissions.begin_turn();
+    // A prompt sent into the running turn continues it.
+    if session.turn.is_running() {
+        return;
+    }
+    // A plan of earlier turns does not belong to this one, unless the agent updates it.
+    if session.is_plan_done() {
+        session.plans.clear();
+        session.plan_fold = None;
+    }
+    session.is_plan_abandoned = true;
+    // What the tab shows of an earlier turn is over.
+    session.unseen = None;
+    session.wait.reset();
 }
 
 /// Closes the open items of a turn, and adds its end unless it was successful.

@@ -15,7 +15,7 @@ use crate::app::Replay;
 use crate::model::FieldValue;
 use crate::model::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::model::{
     Access, AskReason, CallError, ConfigOption, ConnId, Cost, ElicitationRequest, FileJob, FoldRules,
@@ -64,6 +64,8 @@ pub struct Session {
     pub parent: Option<SessionKey>,
     pub phase: SessionPhase,
     pub turn: Turn,
+    /// How long the turn waited for the user.
+    pub wait: UserWait,
     /// Number of turns so far; also the number of the running or last one.
     pub turn_count: u32,
     pub transcript: Transcript,
@@ -172,6 +174,7 @@ impl Session {
             parent: None,
             phase: SessionPhase::NoAgent,
             turn: Turn::Idle,
+            wait: UserWait::default(),
             turn_count: 0,
             transcript: Transcript::default(),
             pages: Pages::default(),
@@ -419,6 +422,40 @@ pub enum Turn {
         /// Whether the agent has not responded for 10 s.
         is_overdue: bool,
     },
+}
+
+/// How long a turn waited for answers of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UserWait {
+    ended: Duration,
+    /// When the present wait began.
+    since: Option<Instant>,
+}
+
+impl UserWait {
+    /// Notes whether the turn waits. Idempotent.
+    pub fn follow(&mut self, waits: bool, now: Instant) {
+        match self.since {
+            None if waits => self.since = Some(now),
+            Some(_) if !waits => *self = Self { ended: self.total(now), since: None },
+            _ => {}
+        }
+    }
+
+    /// Whether the turn waits now.
+    pub fn is_open(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Begins anew with a turn.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// All of it until now.
+    pub fn total(&self, now: Instant) -> Duration {
+        self.ended + self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
 }
 
 impl Turn {

@@ -74,6 +74,37 @@ fn the_end_of_a_turn_is_marked_until_the_terminal_has_the_focus() {
 }
 
 #[test]
+fn failure_mark_ends_with_the_next_turn() {
+    let mut app = TestApp::running();
+    app.play(Event::Focus(false)).fail(-32603, "overloaded");
+    assert_eq!(mark(&app), TabMark::Failed);
+    app.submit("again").end_turn(StopReason::EndTurn);
+    assert_eq!(mark(&app), TabMark::Done);
+}
+
+#[test]
+fn turn_time_excludes_the_wait_for_answers() {
+    let mut app = TestApp::running();
+    app.wait(2).ask(1, permission("t")).wait(60);
+    app.choose(Some(0)).play(Event::Input).wait(3).update(says("Done")).end_turn(StopReason::EndTurn);
+    let ends: Vec<_> = app.session().transcript.items().iter().filter_map(|item| item.end.as_ref()).collect();
+    assert_eq!(ends.last().and_then(|end| end.took), Some(std::time::Duration::from_secs(5)));
+}
+
+#[test]
+fn notices_end_with_what_they_say() {
+    let mut app = TestApp::running();
+    app.cancel().cancel();
+    assert_eq!(app.state.flash.as_deref(), Some("Cancelling. Waiting for the agent to stop."));
+    app.end_turn(StopReason::Cancelled);
+    assert_eq!(app.state.flash, None);
+    app.play(Event::Act(Action::CancelTurn));
+    assert_eq!(app.state.flash.as_deref(), Some("No turn to cancel."));
+    app.submit("go").play(Event::Input);
+    assert_eq!(app.state.flash, None);
+}
+
+#[test]
 fn a_replay_causes_no_notification() {
     let kept = recorded(&[("first prompt", vec![says("Reply")], End::Good)]);
     let replay = [text(Role::User, "first prompt"), says("Reply"), says("More")];

@@ -136,13 +136,14 @@ impl Around {
             GraphicsSetting::Kitty => kitty,
             GraphicsSetting::Iterm2 => of_points(Way::Iterm2),
             GraphicsSetting::Sixel => of_points(Way::Sixel),
-            GraphicsSetting::Auto if self.is_in_screen => blocks,
+            // Half blocks are a last resort; in a multiplexer, the picture is only described.
+            GraphicsSetting::Auto if self.is_in_screen => Way::Off,
             // tmux responds with its own features; only responses passed through it are the terminal's.
             GraphicsSetting::Auto if self.is_in_tmux => {
                 if answers.kitty && knows_symbols {
                     kitty
                 } else {
-                    blocks
+                    Way::Off
                 }
             }
             // Neither supports placeholders, and Konsole's sixel leaves artifacts.
@@ -247,8 +248,7 @@ mod tests {
     #[test]
     fn inside_of_tmux_only_passed_through_responses_count() {
         let around = Around { wish: GraphicsSetting::Auto, is_in_tmux: true, ..Around::default() };
-        let blocks = Way::Blocks;
-        assert_eq!(chosen(&around, &answers(false, true, "tmux 3.5a")), blocks);
+        assert_eq!(chosen(&around, &answers(false, true, "tmux 3.5a")), Way::Off);
         let through = Way::Kitty { is_in_tmux: true, compressed: false };
         assert_eq!(chosen(&around, &answers(true, true, "tmux 3.5a")), through);
         assert_eq!(through.take_back(7), "\x1bPtmux;\x1b\x1b_Ga=d,d=I,i=7,q=2\x1b\x1b\\\x1b\\");
@@ -256,7 +256,7 @@ mod tests {
         assert!(questions.starts_with("\x1bPtmux;\x1b\x1b_Gi=31,"), "{questions:?}");
         assert!(questions.ends_with("\x1b[c"), "the response that every terminal sends is the last");
         let screen = Around { is_in_tmux: false, is_in_screen: true, ..around };
-        assert_eq!(chosen(&screen, &answers(true, true, "")), blocks);
+        assert_eq!(chosen(&screen, &answers(true, true, "")), Way::Off);
     }
 
     #[test]

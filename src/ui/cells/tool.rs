@@ -30,6 +30,7 @@ use super::{
     access_lines, changes_of, failure_summary, hidden_commands, kind_word, output, placed, raw_lines,
     short_lines,
 };
+use preview::{ENDS, USER_ENDS};
 
 /// Rows shown of a folded change.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -460,7 +461,8 @@ impl<'a> Body<'a, '_> {
         if self.fold != Fold::Open && !is_running {
             let code = view.exit.as_ref().and_then(|exit| exit.code);
             let output = output::without_exit_code(&view.output, self.tool.exit_code.or(code));
-            self.push_preview(output, view.is_ours, self.is_bad(code), view.dropped_bytes > 0);
+            let ends = if view.number.is_some() { USER_ENDS } else { ENDS };
+            self.push_preview(output, view.is_ours, self.is_bad(code), view.dropped_bytes > 0, ends);
             return;
         }
         let screen = self.context.screens.entry(id.clone()).or_default();
@@ -506,7 +508,7 @@ impl<'a> Body<'a, '_> {
                 self.push_text(text);
             } else {
                 let is_bad = self.tool.status != ToolStatus::Completed || self.is_bad(None);
-                self.push_preview(text.as_bytes(), false, is_bad, false);
+                self.push_preview(text.as_bytes(), false, is_bad, false, ENDS);
             }
             return;
         }

@@ -42,6 +42,22 @@ fn images_are_scaled_down_only_and_keep_their_aspect_ratio() {
 }
 
 #[test]
+fn captions_begin_with_the_name_of_the_file() {
+    let theme = Theme::plain();
+    let look = RenderContext::new(&theme, Path::new("/code/shop"), Instant::now());
+    show(None);
+    let caption = |uri: &str, cols| {
+        lines(&"AAAA".into(), "image/png", uri, &look, cols)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<String>()
+    };
+    assert_eq!(caption("file:///code/shop/art/logo.png", 60), "art/logo.png · image · image/png · 3 B");
+    let long = caption(&format!("file:///home/{}/logo.png", "deep/".repeat(30)), 60);
+    assert!(long.contains("logo.png · image"), "{long}");
+}
+
+#[test]
 fn images_are_captioned_then_rendered() {
     let data: Arc<str> = "AAAA".into();
     show(None);

@@ -13,8 +13,9 @@ use super::{Body, OUTPUT_RUNNING_LINES, exit_code, more_line};
 use crate::ui::cells::failure_summary;
 
 /// Lines shown of the start and of the end of a successful output.
-const FIRST_LINES: usize = 5;
-const LAST_LINES: usize = 4;
+pub(super) const ENDS: (usize, usize) = (5, 4);
+/// The same for a command of the user, who asked for the output.
+pub(super) const USER_ENDS: (usize, usize) = (24, 16);
 /// An output with at most this many more lines is shown completely.
 const LEAST_HIDDEN: usize = 2;
 /// Bytes of an output that are read for its first lines.
@@ -28,35 +29,36 @@ impl Body<'_, '_> {
         has_returns: bool,
         is_bad: bool,
         lost_beginning: bool,
+        ends: (usize, usize),
     ) {
         let is_over = self.tool.status.is_final();
         if is_bad || lost_beginning || !is_over {
-            let most = OUTPUT_RUNNING_LINES;
+            let most = if ends == USER_ENDS { ends.0 + ends.1 } else { OUTPUT_RUNNING_LINES };
             let (lines, is_more) = terminal::tail_of(output, has_returns, most + LEAST_HIDDEN);
             // The number of earlier lines is not known if some were dropped.
             let all = if lost_beginning { 0 } else { count_lines(output) };
             self.push_tail(lines, is_more, most, all);
             return;
         }
-        self.push_ends(output, has_returns);
+        self.push_ends(output, has_returns, ends);
     }
 
     /// Adds the first and the last lines, and the number of lines between them.
-    fn push_ends(&mut self, output: &[u8], has_returns: bool) {
-        let most = FIRST_LINES + LAST_LINES + LEAST_HIDDEN;
+    fn push_ends(&mut self, output: &[u8], has_returns: bool, (first_count, last_count): (usize, usize)) {
+        let most = first_count + last_count + LEAST_HIDDEN;
         let (lines, is_more) = terminal::tail_of(output, has_returns, most);
         let mut last = self.output_rows(lines);
         if !is_more && last.len() <= most {
             self.push_rows(last);
             return;
         }
-        let (lines, _) = terminal::tail_of(first_lines(output, FIRST_LINES), has_returns, usize::MAX);
+        let (lines, _) = terminal::tail_of(first_lines(output, first_count), has_returns, usize::MAX);
         let mut first = self.output_rows(lines);
-        first.truncate(FIRST_LINES);
-        let last = last.split_off(last.len().saturating_sub(LAST_LINES));
+        first.truncate(first_count);
+        let last = last.split_off(last.len().saturating_sub(last_count));
         self.push_rows(first);
         let line = more_line(
-            &counted(count_lines(output).saturating_sub(FIRST_LINES + LAST_LINES)),
+            &counted(count_lines(output).saturating_sub(first_count + last_count)),
             self.context.look,
         );
         self.push(vec![line]);

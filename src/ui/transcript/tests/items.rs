@@ -326,6 +326,24 @@ fn commands() {
 }
 
 #[test]
+fn output_of_the_users_command_is_not_cut() {
+    let shown = |number| {
+        let mut session = session();
+        let output = (1..=40).flat_map(|n| format!("line {n}\r\n").into_bytes()).collect();
+        let exit = Some(ExitInfo { code: Some(0), signal: None });
+        let view = TerminalView { output, exit, number, ..TerminalView::new(true, start()) };
+        session.terminals.insert("t1".into(), view);
+        let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "seq");
+        call.content = vec![ToolContent::Terminal("t1".into())];
+        push_tool(&mut session, call);
+        let rows = rows_of(&render(&session, &mut TranscriptView::default(), 80, 60)).join("\n");
+        rows.matches("line ").count()
+    };
+    assert_eq!(shown(Some(1)), 40);
+    assert!(shown(None) < 12, "a command of the agent");
+}
+
+#[test]
 fn reads_and_searches() {
     let mut session = session();
     for path in
