@@ -191,7 +191,8 @@ fn new_templates_of_a_project_are_reviewed_before_they_are_offered() {
     assert!(rig.act(Action::Accept).is_empty());
     rig.act(Action::Submit);
     rig.act(Action::AnswerRequest);
-    let fx = rig.act(Action::Choose(2));
+    rig.act(Action::Choose(2));
+    let fx = rig.act(Action::Accept);
     let saved = fx.iter().find_map(|effect| match effect {
         Effect::LoadTemplates { answers, allows, .. } => Some((answers.len(), *allows)),
         _ => None,
