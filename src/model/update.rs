@@ -165,6 +165,9 @@ pub enum NoticeKind {
     ContextCleared,
 }
 
+/// The name of [`SessionUpdate::Unknown`] for a message that could not be read.
+pub const UNREADABLE: &str = "unreadable message";
+
 impl NoticeKind {
     pub(super) fn is_other(&self) -> bool {
         *self == Self::Other

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::model::{
     AgentEvent, AnomalyKind, ContentBlock, Cost, MessageId, Patch, Raw, Role, SessionId, SessionUpdate,
-    Severity, SubagentPatch, ToolCallId, ToolCallPatch, Usage,
+    Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
 };
 
 use super::decoder_state::{DecoderState, TurnNews};
@@ -67,7 +67,7 @@ pub(super) fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<A
     const MAX_CHARS: usize = 64 << 10;
     let Some(session) = memory.last_session() else { return };
     let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
-    let update = SessionUpdate::Unknown { name: "unreadable message".to_owned(), raw };
+    let update = SessionUpdate::Unknown { name: UNREADABLE.to_owned(), raw };
     out.push(AgentEvent::Update(session, update));
 }
 

@@ -385,6 +385,9 @@ impl Peer {
                     };
                     self.anomaly(kind, text);
                 }
+                if error.code != RpcError::METHOD_NOT_FOUND {
+                    self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
+                }
                 self.pen.refuse(wire_id, &error);
             }
         }

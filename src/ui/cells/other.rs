@@ -3,7 +3,7 @@
 use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
-use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
+use crate::model::{MAY_RUN_TWICE, Severity, StopReason, UNREADABLE};
 use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
@@ -167,6 +167,9 @@ fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             let title = if title.is_empty() { "untitled" } else { &title };
             let text = format!("subagent  {title}{tail}");
             Head { mark_role, ..of(mark, Role::ToolTitle, &text) }
+        }
+        ItemBody::Raw { name, .. } if name == UNREADABLE => {
+            of(glyphs.warn, Role::Warning, "A message of the agent could not be read.")
         }
         ItemBody::Raw { name, .. } => {
             of(glyphs.dot, Role::RawItem, &format!("{} (unsupported update)", one_line(name)))

@@ -6,7 +6,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::{chunk, read_file, ready, session, start_with};
 use crate::acp::peer::Limits;
-use crate::model::{AgentCommand, AgentEvent, AnomalyKind, CallError, Reply, Response};
+use crate::model::{
+    AgentCommand, AgentEvent, AnomalyKind, CallError, Reply, Response, SessionUpdate, UNREADABLE,
+};
 
 #[tokio::test]
 async fn non_standard_responses_are_decoded() {
@@ -193,4 +195,21 @@ async fn a_request_with_half_a_surrogate_pair_is_asked() {
     assert_eq!(asked.tool.title, crate::model::Patch::Set("Edit \u{fffd}".to_owned()));
     let crate::model::Patch::Set(raw) = asked.tool.raw_input else { panic!("an input") };
     assert!(raw.0.contains(r#""1e400""#), "{}", raw.0);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_read_is_shown() {
+    let (mut app, mut agent) = ready().await;
+    agent.say(chunk("hello")).await;
+    assert_eq!(app.chunks(5).await, "hello");
+    agent.write("{\"id\":9,\"method\":\"session/request_permission\",\"params\":[3]}\n").await;
+    assert_eq!(agent.hear().await["error"]["code"], -32602);
+    let raw = loop {
+        match app.next().await {
+            AgentEvent::Update(_, SessionUpdate::Unknown { name, raw }) if name == UNREADABLE => break raw,
+            AgentEvent::Anomaly(_) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(&*raw.0, "\"[3]\"");
 }
