@@ -90,12 +90,18 @@ pub(super) fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce(
 }
 
 fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result<Found> {
-    let mut rows = match request {
-        ResumeRequest::Id(id) => vec![store.find(id)?],
+    let (mut rows, skipped) = match request {
+        ResumeRequest::Id(id) => (vec![store.find(id)?], Vec::new()),
         _ => store.last_of(folder)?,
     };
     if rows.is_empty() {
-        bail!("{}", no_session(store, folder));
+        if skipped.is_empty() {
+            bail!("{}", no_session(store, folder));
+        }
+        bail!(
+            "every saved session in {} is open in another parlor; start a new one with `parlor --new`",
+            folder.display()
+        );
     }
     // The tab that was active, unless only others are in this folder.
     let is_here = |row: &SessionRow| row.folder == folder;
@@ -109,6 +115,9 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
     // A session without a folder is read-only until the user chooses one.
     let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
     let mut found = Found { kept, folder: folder.to_owned(), offers, tabs: Vec::new(), problems: Vec::new() };
+    found.problems.extend(skipped.iter().map(|other| {
+        format!("A session was skipped because it is open in another parlor: {}.", other.name())
+    }));
     for (location, other) in rows.into_iter().enumerate() {
         let opened = if store.folder_offers(&other, folder).is_empty() {
             store.reopen(&other.uid).map_err(|error| error.to_string())

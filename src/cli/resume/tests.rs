@@ -112,3 +112,35 @@ fn only_long_waits_are_reported_and_once() {
     with_wait_notice(|| notices.recv().unwrap(), || notify.send(()).unwrap());
     assert!(notices.try_recv().is_err());
 }
+
+#[test]
+fn continue_skips_what_another_parlor_has_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let folder = root.join("shop");
+    std::fs::create_dir(&folder).unwrap();
+    let store = store_with_session(&root, &folder);
+    let newer = SessionRow {
+        uid: "k2".to_owned(),
+        agent: "fake".to_owned(),
+        folder: folder.clone(),
+        folder_mark: folder_relocation::mark(&folder),
+        updated_ms: 5_000,
+        ..SessionRow::default()
+    };
+    let record = Record::Prompt {
+        text: "newer".to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+        typed: None,
+    };
+    store.import(&newer, &[RecordedEvent { at_ms: 5_000, turn: 1, record }]).unwrap();
+    let other = Store::open(root.join("data")).unwrap();
+    other.reopen("k2").unwrap();
+    let found = find(&store, &ResumeRequest::Last, &folder).unwrap().unwrap();
+    assert_eq!(found.kept.head.kept_as.as_deref(), Some("k1"));
+    assert!(found.problems[0].contains("open in another parlor: newer"), "{:?}", found.problems);
+    let error = find(&Store::open(root.join("data")).unwrap(), &ResumeRequest::Last, &folder).unwrap_err();
+    assert!(error.to_string().contains("every saved session"), "{error}");
+}

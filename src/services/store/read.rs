@@ -144,26 +144,44 @@ impl Store {
     }
 
     /// The sessions to continue in a folder: those whose tabs were open when the last parlor with a session of this
-    /// folder ended, in the order of the tabs; otherwise the last session.
-    pub fn last_of(&self, folder: &Path) -> Result<Vec<SessionRow>, StoreError> {
+    /// folder ended, in the order of the tabs; otherwise the last session. Sessions that are open in another parlor are
+    /// left out and returned separately, latest first.
+    pub fn last_of(&self, folder: &Path) -> Result<(Vec<SessionRow>, Vec<SessionRow>), StoreError> {
         // Closes the sessions of dead parlors.
         self.list(&ListFilter { limit: Some(0), ..ListFilter::default() })?;
+        let own = locked(&self.inner.owner).as_ref().map(|owner| owner.token.clone());
+        let is_elsewhere = |row: &SessionRow| {
+            row.owner
+                .as_ref()
+                .is_some_and(|other| own.as_ref() != Some(other) && owner::is_alive(self.root(), other))
+        };
         self.with(|conn| {
-            let last = conn
-                .prepare_cached(
-                    "SELECT * FROM sessions WHERE folder = ?1 AND NOT is_child
-                        ORDER BY max(updated, opened) DESC, id DESC LIMIT 1",
-                )?
-                .query_row([folder.to_string_lossy()], SessionRow::of)
-                .optional()?;
-            let Some(last) = last else { return Ok(Vec::new()) };
+            let mut query = conn.prepare_cached(
+                "SELECT * FROM sessions WHERE folder = ?1 AND NOT is_child
+                    ORDER BY max(updated, opened) DESC, id DESC",
+            )?;
+            let mut open_elsewhere = Vec::new();
+            let mut last = None;
+            for row in query.query_map([folder.to_string_lossy()], SessionRow::of)? {
+                let row = row?;
+                if !is_elsewhere(&row) {
+                    last = Some(row);
+                    break;
+                }
+                open_elsewhere.push(row);
+            }
+            let Some(last) = last else { return Ok((Vec::new(), open_elsewhere)) };
             let mut query = conn.prepare_cached(
                 "SELECT * FROM sessions WHERE run = ?1 AND tab IS NOT NULL AND NOT is_child ORDER BY tab, id",
             )?;
             let tabs: Vec<SessionRow> =
                 query.query_map([&last.run], SessionRow::of)?.collect::<Result<_, _>>()?;
+            let (away, tabs): (Vec<_>, Vec<_>) = tabs.into_iter().partition(is_elsewhere);
+            let is_known = |row: &SessionRow| open_elsewhere.iter().any(|known| known.uid == row.uid);
+            let away: Vec<_> = away.into_iter().filter(|row| !is_known(row)).collect();
+            open_elsewhere.extend(away);
             let is_here = tabs.iter().any(|row| row.folder == folder);
-            Ok(if is_here { tabs } else { vec![last] })
+            Ok((if is_here { tabs } else { vec![last] }, open_elsewhere))
         })
     }
 }

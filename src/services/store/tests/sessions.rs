@@ -109,7 +109,7 @@ fn a_session_is_open_in_one_parlor_only() {
     assert!(matches!(other.delete(&uid).unwrap_err().fault(), Fault::InUse(_)));
     // The other parlor ends in any way.
     drop(store);
-    assert_eq!(other.last_of(Path::new("/code/shop")).unwrap()[0].uid, uid);
+    assert_eq!(other.last_of(Path::new("/code/shop")).unwrap().0[0].uid, uid);
     other.reopen(&uid).unwrap();
 }
 
@@ -248,7 +248,7 @@ fn the_tabs_of_the_last_run_are_found_also_after_a_crash() {
     for is_crash in [false, true] {
         let (dir, store) = store();
         let names = |store: &Store| -> Vec<(String, bool)> {
-            let rows = store.last_of(folder).unwrap();
+            let (rows, _) = store.last_of(folder).unwrap();
             rows.into_iter().map(|row| (row.first_prompt.unwrap_or_default(), row.is_front)).collect()
         };
         record(&store, vec![head("s0"), prompt(1, "before"), ended(1)]);
