@@ -305,6 +305,13 @@ pub(in crate::app) fn open_replacement(
         session.resume.not_restored(former, has_talked);
         session.prompts.set_unsent(unsent);
         session.settings.set_chosen(chosen);
+        if has_talked && !session.queue.is_empty() {
+            // These prompts were meant for the agent that knows the conversation: the user decides.
+            session.prompts.send_when_ready(false);
+            session.prompts.hold_queue(true);
+            let text = turn::on_hold(session.queue.len());
+            tabs::flash(state, key, &text, fx);
+        }
     }
     create(state, key, now, fx);
 }

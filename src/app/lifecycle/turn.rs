@@ -68,7 +68,11 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     if matches!(session.turn, Turn::Cancelling { .. }) {
         session.prompts.queued_since_cancel();
     }
-    if !session.turn.is_running() {
+    // A queue that was typed for a history that the agent has lost waits for a decision, not for the next prompt.
+    let waits = session.prompts.holds_queue()
+        && session.resume.has_lost_history()
+        && matches!(session.phase, SessionPhase::Opening { .. });
+    if !session.turn.is_running() && !waits {
         send_when_open(state, key, now, fx);
     }
 }
@@ -574,11 +578,15 @@ pub(in crate::app) fn end(
     } else if continues {
         send_next(state, key, now, fx);
     } else if waiting > 0 {
-        let text = match waiting {
-            1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),
-            _ => format!("{waiting} prompts on hold. Send an empty prompt to run the next."),
-        };
-        tabs::flash(state, key, &text, fx);
+        tabs::flash(state, key, &on_hold(waiting), fx);
+    }
+}
+
+/// What is said about a queue on hold.
+pub(in crate::app) fn on_hold(waiting: usize) -> String {
+    match waiting {
+        1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),
+        _ => format!("{waiting} prompts on hold. Send an empty prompt to run the next."),
     }
 }
 

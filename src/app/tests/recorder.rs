@@ -231,6 +231,21 @@ fn loading() -> TestApp {
     app
 }
 
+#[test]
+fn prompts_typed_while_loading_wait_when_it_fails() {
+    let mut app = loading();
+    app.submit("yes, delete them all").expect_sent("");
+    app.fail(-32603, "file is broken").expect_sent("call new");
+    app.submit("and the rest");
+    app.open("t");
+    assert!(!app.session().turn.is_running(), "nothing is sent to a session without the history");
+    assert_eq!(app.session().queue, ["yes, delete them all", "and the rest"]);
+    assert!(app.session().prompts.holds_queue());
+    assert_eq!(app.session().resume.former_id(), Some(&ID.into()), "the old session is resumed next time");
+    app.submit("");
+    assert!(app.session().turn.is_running(), "the user has decided");
+}
+
 const BOTH: &str = "
     user* \"write the first thing\"
     agent \"first\"
