@@ -199,6 +199,12 @@ pub enum Command {
         /// The first prompt.
         #[command(flatten)]
         first: FirstPrompt,
+        /// Resume the last session of the folder
+        #[arg(short = 'c', long = "continue", conflicts_with = "new")]
+        continue_last: bool,
+        /// Start a new session, and do not offer the last one
+        #[arg(long)]
+        new: bool,
     },
     /// Print the configuration and the source of each value
     Config,
@@ -390,7 +396,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 agent,
                 is_agent_named: cli.names_agent(),
                 resume: cli.resume_request(),
-                offers_last: !cli.new,
+                offers_last: !(cli.new || matches!(cli.subcommand, Some(Command::Demo { new: true, .. }))),
                 found,
                 demo,
                 prompt,
@@ -416,7 +422,8 @@ impl Cli {
 
     /// The session to resume.
     pub fn resume_request(&self) -> resume::ResumeRequest {
-        match (&self.resume, self.continue_last) {
+        let continues_demo = matches!(self.subcommand, Some(Command::Demo { continue_last: true, .. }));
+        match (&self.resume, self.continue_last || continues_demo) {
             (Some(Some(id)), _) => resume::ResumeRequest::Id(id.clone()),
             (Some(None), _) => resume::ResumeRequest::Choose,
             (None, true) => resume::ResumeRequest::Last,

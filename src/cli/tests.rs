@@ -433,3 +433,12 @@ fn a_first_prompt_is_accepted_before_and_after_demo() {
     assert!(fixture.error(&["--prompt-file", "/no/such"]).starts_with("cannot read /no/such"));
     assert!(fixture.error(&["--prompt", "x", "config"]).contains("starts no session"));
 }
+
+#[test]
+fn the_demo_accepts_new_and_continue() {
+    let cli = Cli::try_parse_from(["parlor", "demo", "--continue"]).unwrap();
+    assert_eq!(cli.resume_request(), resume::ResumeRequest::Last);
+    let cli = Cli::try_parse_from(["parlor", "demo", "--new"]).unwrap();
+    assert_eq!(cli.resume_request(), resume::ResumeRequest::New);
+    assert!(Cli::try_parse_from(["parlor", "demo", "--new", "--continue"]).is_err());
+}
