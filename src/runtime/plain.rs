@@ -136,6 +136,11 @@ impl Lines {
             let wake = self.wait().await;
             self.on_wake(wake, Instant::now());
         }
+        let failed = self.linear.failed_turns();
+        if failed > 0 && self.is_script() {
+            let turns = if failed == 1 { "turn" } else { "turns" };
+            lost.get_or_insert_with(|| anyhow!("{failed} {turns} failed or were refused, see above"));
+        }
         let unsaved = self.doer.shut_down();
         match (lost, unsaved) {
             (None, None) => Ok(()),
@@ -284,6 +289,13 @@ impl Lines {
         }
         if self.is_stuck() {
             bail!("the agent does not accept prompts, see above; {} lines were not sent", self.typed.len());
+        }
+        let held = self.state.active_session().filter(|session| {
+            let is_idle = session.phase == SessionPhase::Ready && session.turn == Turn::Idle;
+            is_idle && self.is_script() && session.prompts.holds_queue()
+        });
+        if let Some(count) = held.map(|session| session.queue.len()).filter(|count| *count > 0) {
+            bail!("the session was not continued, see above; prompts on hold that were not sent: {count}");
         }
         if self.is_idle() && self.typed.is_empty() {
             self.apply(Event::Act(Action::Quit), now);

@@ -9,11 +9,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
-use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, ToolKind, ToolStatus};
+use crate::app::{
+    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
+};
+use crate::model::{
+    ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, StopReason, ToolKind, ToolStatus,
+};
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
@@ -49,6 +53,8 @@ pub struct PlainOutput {
 /// The output of a session so far.
 #[derive(Default)]
 struct PrintedSession {
+    /// The number of turns that have failed or were refused.
+    failed: usize,
     /// The first item that is not completed.
     first_open: Option<ItemId>,
     /// Items after it that were partly printed.
@@ -75,6 +81,11 @@ enum Said {
 }
 
 impl PlainOutput {
+    /// The number of turns that have failed or were refused.
+    pub fn failed_turns(&self) -> usize {
+        self.sessions.values().map(|printed| printed.failed).sum()
+    }
+
     /// An output that has not printed anything.
     pub fn new(glyphs: Glyphs) -> Self {
         Self {
@@ -210,7 +221,7 @@ impl PlainOutput {
             // A queued prompt may start the next turn without an idle state.
             let is_prompt = matches!(&item.body, ItemBody::Message(message) if message.role == Role::User);
             if is_prompt && printed.running.is_some_and(|(turn, _)| item.turn > turn) {
-                say_over(printed, session.wait.total(now), now, out);
+                say_over(session, printed, now, out);
             }
             if let Some(said) = self.say_item(state, session, item, before, now, out) {
                 printed.begun.insert(item.id, said);
@@ -383,21 +394,39 @@ fn say_turn(session: &Session, printed: &mut PrintedSession, now: Instant, out: 
     match &session.turn {
         Turn::Running { since, .. } => {
             if printed.running.is_some_and(|(turn, _)| turn != session.turn_count) {
-                say_over(printed, session.wait.total(now), now, out);
+                say_over(session, printed, now, out);
             }
             printed.running = Some((session.turn_count, *since));
         }
         Turn::Cancelling { .. } => {}
-        Turn::Idle => say_over(printed, session.wait.total(now), now, out),
+        Turn::Idle => say_over(session, printed, now, out),
     }
 }
 
 /// Prints that the last turn is over, and its time without that of the user's answers.
-fn say_over(printed: &mut PrintedSession, waited: Duration, now: Instant, out: &mut String) {
+fn say_over(session: &Session, printed: &mut PrintedSession, now: Instant, out: &mut String) {
     if let Some((turn, since)) = printed.running.take() {
-        let took = now.saturating_duration_since(since).saturating_sub(waited);
+        let took = now.saturating_duration_since(since).saturating_sub(session.wait.total(now));
         let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
-        let _ = writeln!(out, "[{turn}] Finished{took}.");
+        let end = end_of(session, turn);
+        printed.failed += usize::from(matches!(end, "Failed" | "Refused"));
+        let _ = writeln!(out, "[{turn}] {end}{took}.");
+    }
+}
+
+/// How a turn has ended, as the start of a sentence.
+fn end_of(session: &Session, turn: u32) -> &'static str {
+    let items = session.transcript.items().iter().rev();
+    let end = items.take_while(|item| item.turn >= turn).find_map(|item| match &item.body {
+        ItemBody::TurnEnd(end) if item.turn == turn => Some(end),
+        _ => None,
+    });
+    match end {
+        Some(TurnEnd::Failed { .. } | TurnEnd::AgentDied { .. }) => "Failed",
+        Some(TurnEnd::Stopped { reason: StopReason::Refusal, .. }) => "Refused",
+        Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => "Cancelled",
+        Some(TurnEnd::Stopped { reason: StopReason::EndTurn, .. }) | None => "Finished",
+        Some(TurnEnd::Stopped { .. }) => "Stopped",
     }
 }
 

@@ -1,11 +1,12 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::question::{Reply, reply};
 use super::*;
 use crate::app::{Decision, Event, ToolCall};
 use crate::model::{
-    Action, ContentBlock, DiffChange, DiffPosition, FileDiff, ItemId, LineEdit, LocatedDiff, ToolContent,
-    ToolKind, ToolStatus,
+    Action, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId, LineEdit, LocatedDiff,
+    ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::tests::fixture::{self, Stage};
 
@@ -218,6 +219,24 @@ fn ends_of_turns_and_queued_prompts_are_printed() {
     assert_eq!(plain.advance(&stage.state, now), "[1] Finished after 5 s.\n\n[2] You: then this\n");
     stage.session(|session| session.turn = Turn::Idle);
     assert_eq!(plain.advance(&stage.state, now), "[2] Finished.\n");
+    assert_eq!(plain.failed_turns(), 0);
+    for (turn, end, said) in [
+        (3, TurnEnd::Failed { error: "overloaded".into(), fault: FaultKind::Agent }, "Failed"),
+        (4, TurnEnd::Stopped { reason: StopReason::Refusal, usage: None, took: Duration::ZERO }, "Refused"),
+    ] {
+        stage.session(|session| {
+            session.turn_count = turn;
+            session.turn = Turn::Running { since: now, last_news: now };
+        });
+        plain.advance(&stage.state, now);
+        stage.session(|session| {
+            session.transcript.push(turn, ItemBody::TurnEnd(end));
+            session.turn = Turn::Idle;
+        });
+        let text = plain.advance(&stage.state, now);
+        assert!(text.contains(&format!("[{turn}] {said}.")), "{text}");
+    }
+    assert_eq!(plain.failed_turns(), 2);
 }
 
 #[test]
