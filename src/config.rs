@@ -131,7 +131,7 @@ pub struct Config {
     pub paste_lines: usize,
     /// How tool calls are folded.
     pub folds: FoldRules,
-    /// Maximum size of a conversation that is handed over to another agent, in bytes.
+    /// Maximum size of a handed-over conversation, in bytes.
     pub handover_bytes: usize,
     /// Size of the saved sessions in MiB that causes a warning; 0 disables it.
     pub sessions_warn_mib: u64,

@@ -199,9 +199,9 @@ pub const SETTINGS: &[Setting] = settings! {
         "Tool calls that change files, unless their kind has a rule";
     "fold.failed", TOOL_CALLS, FOLD, folds.failed, "Failed tool calls of any kind";
     "fold.open_up_to_lines", TOOL_CALLS, Number(0), folds.open_up_to_lines,
-        "Open results of at most this many lines; 0: no rule";
+        "Expand results with up to this many lines; 0 disables the rule";
     "fold.closed_above_lines", TOOL_CALLS, Number(0), folds.closed_above_lines,
-        "Close results of more than this many lines; 0: no rule";
+        "Collapse results with more than this many lines; 0 disables the rule";
     "fold.groups", TOOL_CALLS, Flag, folds.groups, "Show a run of reads and searches in one line";
     "ui.bell", NOTIFICATIONS, Flag, bell,
         "Ring the bell when another tab waits, or while the terminal does not have the focus";
@@ -227,7 +227,7 @@ pub const SETTINGS: &[Setting] = settings! {
         "The agent to start with: configured, known, or `demo`"
         { unset: "chosen at the start", applies: Applies::NextStart };
     "handover.max_bytes", AGENTS, Number(1024), handover_bytes,
-        "Maximum size of a conversation that is handed over to another agent, in bytes";
+        "Maximum size of a handed-over conversation, in bytes";
     "sessions.warn_mib", SESSIONS, Number(0), sessions_warn_mib,
         "Size of all saved sessions in MiB from which parlor suggests pruning at startup; 0: never"
         { applies: Applies::NextStart };

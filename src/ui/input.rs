@@ -386,7 +386,7 @@ fn command(view: &ViewState) -> Event {
     } else if hidden != Some((0, 0)) {
         "Not run: not all of the command was visible. Shorten it, or run it from a file."
     } else if !attachment_labels(&text).is_empty() {
-        "Not run: a label is not the text that it stands for. Paste the text again to insert it, or delete the label."
+        "Not run: the command contains the label of a paste. Insert the text by pasting it again, or delete the label."
     } else if text.contains(|letter| escape::is_format(letter) || escape::is_blank(letter)) {
         "Not run: the command contains invisible characters."
     } else {

@@ -360,7 +360,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
         SessionPhase::Ready
             if ctx.session.resume.has_lost_history() && ctx.session.resume.handover().is_none() =>
         {
-            let line = Line::from(ctx.span(Role::Status, "the agent does not have this history"));
+            let line = Line::from(ctx.span(Role::Status, "the agent has not received this history"));
             hinted(line, Context::Main, Action::HandOver, "send it")
         }
         SessionPhase::Ready if ctx.session.has_background_news => {

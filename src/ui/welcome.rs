@@ -98,7 +98,7 @@ fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
         SessionPhase::Ready => {
             say(Role::TextStrong, &format!("{agent} is ready"));
-            say(Role::TextDim, "Type a task. Asks before making restricted changes.");
+            say(Role::TextDim, "Type a task to begin.");
             vec![(Context::Main, Action::Submit, "send prompt"), palette, help]
         }
     };

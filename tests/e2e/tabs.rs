@@ -222,7 +222,7 @@ fn a_killed_parlor_leaves_both_sessions_saved_and_no_agent() {
         let variables: &[(&str, &Path)] = &[("PARLOR_DATA_DIR", &data)];
         let mut again = Screen::start_with(&place, &["--continue"], (24, 80), variables);
         again.wait_for(words);
-        again.wait_for("does not have this history");
+        again.wait_for("has not received this history");
         quit(&mut again);
     }
 }

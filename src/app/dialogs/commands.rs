@@ -75,7 +75,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let Some(session) = state.sessions.get_mut(&key) else { return };
             let shows_steps = state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
             if state.screen.is_some_and(|screen| !screen.fits_plan) {
-                say(state, "The window is too low to show the plan.", fx);
+                say(state, "The plan needs more rows. Enlarge the window.", fx);
                 return;
             }
             session.plan_fold = Some(shows_steps);

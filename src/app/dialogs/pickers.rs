@@ -76,7 +76,7 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
         return;
     }
     let mut picker = picker::new(PickerKind::HandOver, "Hand over conversation to", agent_rows(state));
-    picker.note = Some("Starts a new session. The conversation is sent with the first prompt.".to_owned());
+    picker.note = Some("Starts a new session, and sends the conversation with the first prompt.".to_owned());
     picker::push(state, picker);
 }
 

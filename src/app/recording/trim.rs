@@ -55,7 +55,7 @@ fn trim(state: &mut State, key: SessionKey) {
         session.pages.is_told = true;
         let title =
             format!("This session is larger than {} MiB and cannot be unloaded from memory.", limit >> 20);
-        let detail = Some(format!("{trouble} Older parts are unloaded once the session can be saved."));
+        let detail = Some(format!("{trouble} Older parts stay in memory until the session can be saved."));
         let body = ItemBody::notice(Severity::Warning, title, detail);
         session.transcript.push(session.turn_count, body);
     }

@@ -382,7 +382,7 @@ fn the_plan_is_toggled_by_what_is_shown() {
     rig.act(Action::TogglePlan);
     assert_eq!(rig.session().plan_fold, Some(false));
     let said = rig.state.flash.clone().unwrap_or_default();
-    assert!(said.contains("too low to show the plan"), "{said}");
+    assert!(said.contains("needs more rows"), "{said}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_command_contains_pasted_text_and_no_labels() {
     rig.stage.draw(&mut rig.view, &fixture::theme("dark"), (60, 24));
     let events = rig.key(KeyCode::Enter);
     let [Event::Message(why)] = events.as_slice() else { panic!("{events:?}") };
-    assert!(why.starts_with("Not run: a label is not the text"), "{why}");
+    assert!(why.starts_with("Not run: the command contains the label"), "{why}");
     assert_eq!(paste(&mut rig, &lines(12)), [Event::Draft(format!("!cat {}", lines(12)))], "it is inserted");
 }
 
