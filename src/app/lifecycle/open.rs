@@ -309,7 +309,7 @@ pub(in crate::app) fn open_replacement(
             // These prompts were meant for the agent that knows the conversation: the user decides.
             session.prompts.send_when_ready(false);
             session.prompts.hold_queue(true);
-            let text = turn::on_hold(session.queue.len());
+            let text = texts::queue_on_hold(session.queue.len());
             tabs::flash(state, key, &text, fx);
         }
     }

@@ -578,15 +578,7 @@ pub(in crate::app) fn end(
     } else if continues {
         send_next(state, key, now, fx);
     } else if waiting > 0 {
-        tabs::flash(state, key, &on_hold(waiting), fx);
-    }
-}
-
-/// What is said about a queue on hold.
-pub(in crate::app) fn on_hold(waiting: usize) -> String {
-    match waiting {
-        1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),
-        _ => format!("{waiting} prompts on hold. Send an empty prompt to run the next."),
+        tabs::flash(state, key, &crate::app::state::texts::queue_on_hold(waiting), fx);
     }
 }
 

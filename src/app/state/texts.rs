@@ -269,3 +269,11 @@ pub fn stderr_tail(reason: &CloseReason) -> &[String] {
 
 /// The status of a compaction whose summary is incomplete.
 pub const IN_PROGRESS: &str = "in_progress";
+
+/// What is said about a queue on hold.
+pub(in crate::app) fn queue_on_hold(waiting: usize) -> String {
+    match waiting {
+        1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),
+        _ => format!("{waiting} prompts on hold. Send an empty prompt to run the next."),
+    }
+}
