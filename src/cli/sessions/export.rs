@@ -1,7 +1,7 @@
 //! Exports sessions: Markdown for reading, JSON for import.
 
 use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -178,9 +178,16 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
     write().map(|()| path.clone()).map_err(|error| format!("{error:#}"))
 }
 
-/// Writes a file atomically; replaces an existing one only if requested.
+/// Writes a file atomically; replaces an existing one only if requested. Then links are followed, and a pipe or a device
+/// is written to.
 fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
+    let target = if replaces { path.canonicalize().ok() } else { None };
+    let path = target.as_deref().unwrap_or(path);
+    let is_special = || path.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let write = || {
+        if replaces && is_special() {
+            return std::fs::File::options().write(true).open(path)?.write_all(text.as_bytes());
+        }
         let file = private::staged(path, text.as_bytes())?;
         let placed = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
         let placed = match placed {
@@ -294,7 +301,7 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
             }
         }
     }
-    Ok(sanitize(&text).into_owned())
+    Ok(text.split_inclusive('\n').map(sanitized_line).collect())
 }
 
 /// The note about missing events, if there are any.
@@ -327,7 +334,7 @@ fn call_text(text: &mut String, call: &Call) {
     }
     for (path, diff) in &call.diffs {
         let _ = writeln!(text, "`{}`\n", path.replace('`', "'"));
-        fenced(text, "diff", diff);
+        fence(text, "diff", diff.strip_suffix('\n').unwrap_or(diff));
     }
     if !call.output.is_empty() {
         fenced(text, "", &call.output);
@@ -337,11 +344,24 @@ fn call_text(text: &mut String, call: &Call) {
     }
 }
 
+/// A line without what a terminal would interpret. The line end of Windows stays, because diffs need it.
+pub(super) fn sanitized_line(line: &str) -> String {
+    match line.strip_suffix("\r\n") {
+        Some(line) => format!("{}\r\n", sanitize(line)),
+        None => sanitize(line).into_owned(),
+    }
+}
+
 /// A code block with a fence that is longer than any in the code.
 fn fenced(text: &mut String, language: &str, code: &str) {
+    fence(text, language, code.trim_end());
+}
+
+/// The same with the blanks at the end.
+pub(super) fn fence(text: &mut String, language: &str, code: &str) {
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let _ = write!(text, "{fence}{language}\n{}\n{fence}\n\n", code.trim_end());
+    let _ = write!(text, "{fence}{language}\n{code}\n{fence}\n\n");
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
