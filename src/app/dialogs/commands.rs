@@ -10,11 +10,12 @@ use crate::app::{
 };
 use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 
-use super::obstacle::{mode_option, model_option, obstacle};
+use super::obstacle::obstacle;
 use super::{
     choice, history, inbox, jump, leave, line_dialog, locations, picker, pickers, providers, queue, rewind,
     rows, say, say_obstacle, search, sessions, settings, stack, tabs,
 };
+use crate::app::state::lookup::{mode_option, model_option};
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
 /// does not scroll, type, answer or change the agent.

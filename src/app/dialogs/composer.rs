@@ -357,14 +357,20 @@ pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec
     }
 }
 
-/// Whether the selected completion differs from the draft.
+/// Whether the selected completion continues the draft, or the user has selected it. A word of another command is never
+/// replaced.
 fn is_completed_by_enter(state: &State) -> bool {
     if mentions::current(state).is_some() {
         return !completions(state).is_empty();
     }
     let Some(typed) = state.active_session().and_then(typed_command) else { return false };
     let marked = completions(state).into_iter().nth(selected_completion(state));
-    marked.is_some_and(|marked| marked.name != typed)
+    let continues =
+        |name: &str| name.split(':').any(|part| part.starts_with(typed)) || name.starts_with(typed);
+    marked.is_some_and(|marked| {
+        let is_chosen = state.user.completion > 0 || marked.kind == CompletionKind::Review;
+        marked.name != typed && (is_chosen || continues(&marked.name))
+    })
 }
 
 /// Reopens the list of agents or sign-in methods if the session needs a choice and Escape closed the list.

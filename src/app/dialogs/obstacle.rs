@@ -1,10 +1,11 @@
 //! Which commands are available: the palette omits the others, and a key for one of them shows the reason.
 
 use crate::app::lifecycle::operations;
+use crate::app::state::lookup::{has_models, has_modes, mode_option, model_option};
 use crate::app::state::outline::is_running;
 use crate::app::state::tab;
 use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
-use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, attachment_labels};
+use crate::model::{Action, AgentInfo, attachment_labels};
 
 /// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
 pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
@@ -148,30 +149,6 @@ pub fn can_cancel(state: &State) -> bool {
     let can_cancel =
         |turn: &Turn| matches!(turn, Turn::Running { .. } | Turn::Cancelling { is_overdue: true, .. });
     state.active_session().is_some_and(|session| can_cancel(&session.turn))
-}
-
-/// The config option for the mode.
-pub fn mode_option(session: &Session) -> Option<&ConfigOption> {
-    select_of(session, "mode")
-}
-
-/// The config option for the model.
-pub fn model_option(session: &Session) -> Option<&ConfigOption> {
-    select_of(session, "model")
-}
-
-fn select_of<'a>(session: &'a Session, category: &str) -> Option<&'a ConfigOption> {
-    session.options.iter().find(|option| {
-        option.category.as_deref() == Some(category) && matches!(option.kind, ConfigKind::Select { .. })
-    })
-}
-
-fn has_modes(session: &Session) -> bool {
-    session.modes.as_ref().is_some_and(|modes| !modes.available.is_empty())
-}
-
-fn has_models(session: &Session) -> bool {
-    session.models.as_ref().is_some_and(|models| !models.available.is_empty())
 }
 
 fn has_running_command(session: &Session) -> bool {

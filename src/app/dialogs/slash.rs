@@ -11,7 +11,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
 use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{Effect, Modal, Session, State};
-use crate::model::{Action, LineEdit, TemplateSource};
+use crate::model::{Action, LineEdit, SlashCommand, TemplateSource};
 
 /// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.
 const MOST_OF_AGENT: usize = 200;
@@ -82,7 +82,9 @@ pub fn argument_hint(state: &State) -> Option<Completion> {
 /// All commands and templates: the agent's, templates, then those of parlor. A name that refers to another one has its
 /// prefix.
 fn offers<'a>(state: &'a State, session: &'a Session, typed: &str) -> Vec<Offer<'a>> {
-    let of_agent = session.commands.iter().map(|command| Offer {
+    let is_reached =
+        |command: &&SlashCommand| state.setup.is_plain || commands::is_of_agent(session, &command.name);
+    let of_agent = session.commands.iter().filter(is_reached).map(|command| Offer {
         name: Cow::Borrowed(&command.name),
         about: &command.description,
         hint: command.hint.as_deref(),

@@ -3,6 +3,7 @@
 //! Without a prefix, a command of the agent comes first, then a command of parlor, a template of the user, and a template
 //! of the project. The prefixes `parlor:`, `user:` and `project:` select the others.
 
+use super::lookup::{has_models, has_modes, mode_option, model_option};
 use crate::app::{Session, State};
 use crate::model::{Action, TemplateCall, TemplateSource, is_template_name};
 
@@ -96,9 +97,19 @@ pub fn own_of(session: &Session, name: &str) -> Option<&'static OwnCommand> {
     }
 }
 
-/// Whether the agent has a command of this name.
+/// Whether a name is that of a command of the agent. Where the agent offers a list of modes, models or options, the list
+/// of parlor has the name: the command of one agent only prints how it is used.
 pub fn is_of_agent(session: &Session, name: &str) -> bool {
-    session.commands.iter().any(|command| command.name == name)
+    session.commands.iter().any(|command| command.name == name) && !has_list(session, name)
+}
+
+fn has_list(session: &Session, name: &str) -> bool {
+    match own_command(name).map(|command| command.action) {
+        Some(Action::OpenModels) => has_models(session) || model_option(session).is_some(),
+        Some(Action::OpenModes) => has_modes(session) || mode_option(session).is_some(),
+        Some(Action::OpenOptions) => !session.options.is_empty(),
+        _ => false,
+    }
 }
 
 /// Whether a name without a prefix refers to a command, so that a template of this name needs its prefix.

@@ -1,6 +1,6 @@
 //! Finds sessions in the state: by the agent's id, by connection, by the store's id.
 
-use crate::model::{ArchiveRow, ConnId, SessionId, SessionKey};
+use crate::model::{ArchiveRow, ConfigKind, ConfigOption, ConnId, SessionId, SessionKey};
 
 use crate::app::{Reading, Session, State};
 
@@ -72,4 +72,30 @@ pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> std::path::Pa
         .sessions
         .get(&key)
         .map_or_else(|| state.setup.folder.clone(), |session| session.workspace.cwd.clone())
+}
+
+/// The config option for the mode.
+pub(in crate::app) fn mode_option(session: &Session) -> Option<&ConfigOption> {
+    select_of(session, "mode")
+}
+
+/// The config option for the model.
+pub(in crate::app) fn model_option(session: &Session) -> Option<&ConfigOption> {
+    select_of(session, "model")
+}
+
+fn select_of<'a>(session: &'a Session, category: &str) -> Option<&'a ConfigOption> {
+    session.options.iter().find(|option| {
+        option.category.as_deref() == Some(category) && matches!(option.kind, ConfigKind::Select { .. })
+    })
+}
+
+/// Whether the agent lists modes.
+pub(in crate::app) fn has_modes(session: &Session) -> bool {
+    session.modes.as_ref().is_some_and(|modes| !modes.available.is_empty())
+}
+
+/// Whether the agent lists models.
+pub(in crate::app) fn has_models(session: &Session) -> bool {
+    session.models.as_ref().is_some_and(|models| !models.available.is_empty())
 }

@@ -58,6 +58,35 @@ fn a_command_of_the_agent_wins_over_one_of_parlor() {
     assert_ne!(rig.state.active, shown, "the prefix selects the command of parlor");
 }
 
+#[test]
+fn list_of_models_goes_before_the_command_of_the_agent() {
+    let mut rig = rig_with_palette();
+    rig.session().commands = vec![command("model", "Print the usage", None)];
+    rig.type_draft("/model");
+    assert_eq!(completions(&rig.state)[0].description, "Print the usage", "no list of models");
+    let available = vec![crate::model::Model { id: "m".into(), name: "M".into(), description: None }];
+    rig.session().models = Some(crate::model::Models { current: "m".into(), available });
+    rig.type_draft("/mode");
+    rig.type_draft("/model");
+    let names: Vec<String> = completions(&rig.state).into_iter().map(|offer| offer.name).collect();
+    assert_eq!(names, ["model"]);
+    rig.act(Action::Submit);
+    assert!(matches!(rig.state.modals.last(), Some(Modal::Picker(_))));
+}
+
+#[test]
+fn whole_word_is_not_replaced_by_another_command() {
+    let mut rig = rig_with_palette();
+    rig.session().commands = vec![command("plugin-authoring", "Write a plugin", None)];
+    rig.type_draft("/path");
+    assert_eq!(completions(&rig.state)[0].name, "plugin-authoring");
+    rig.act(Action::Submit);
+    assert_eq!(rig.session().history.last().map(String::as_str), Some("/path"));
+    rig.type_draft("/plug");
+    rig.act(Action::Submit);
+    assert_eq!(rig.session().draft, "/plugin-authoring");
+}
+
 fn template(name: &str, source: TemplateSource) -> TemplateInfo {
     let hint = Some("<file>".to_owned());
     TemplateInfo { name: name.to_owned(), source, description: "Review a file".to_owned(), hint }
