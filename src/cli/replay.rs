@@ -92,7 +92,6 @@ impl Job {
             theme,
             has_rich_glyphs: start::has_rich_glyphs(),
             reduced_motion: self.config.reduced_motion,
-            keymap: self.config.keymap,
         })?;
         report(&unplayed(&left_out));
         Ok(())

@@ -420,7 +420,8 @@ pub fn frames(
     mut write: impl FnMut(&str) -> std::io::Result<()>,
 ) -> std::io::Result<Vec<usize>> {
     text::link::show(false);
-    let mut replay = Replay::new(log, &Keymap::defaults());
+    // The keys of a session do nothing in a recording.
+    let mut replay = Replay::new(log, &Keymap::default());
     replay.view.has_motion = false;
     let theme = Theme::plain();
     let mut canvas = Canvas::new(cols, rows);

@@ -280,7 +280,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return say(state, "Reading the mentioned session. Send the prompt when it is attached.", fx);
     }
     if session.prompts.editing().is_some() {
-        if is_completed_by_enter(state) {
+        if is_completed_by_enter(state, now) {
             complete(state, now, fx);
             return;
         }
@@ -294,7 +294,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
     let key = session.key;
     let text = session.draft.clone();
-    if !is_completed_by_enter(state)
+    if !is_completed_by_enter(state, now)
         && let Some((action, filter)) = slash::command(state, &text)
     {
         if slash::is_possible(state, action, fx) {
@@ -315,7 +315,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         return;
     }
-    if is_completed_by_enter(state) {
+    if is_completed_by_enter(state, now) {
         complete(state, now, fx);
         return;
     }
@@ -359,17 +359,23 @@ pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec
 
 /// Whether the selected completion continues the draft, or the user has selected it. A word of another command is never
 /// replaced.
-fn is_completed_by_enter(state: &State) -> bool {
+fn is_completed_by_enter(state: &State, now: Instant) -> bool {
     if mentions::current(state).is_some() {
         return !completions(state).is_empty();
     }
-    let Some(typed) = state.active_session().and_then(typed_command) else { return false };
+    let Some(session) = state.active_session() else { return false };
+    let Some(typed) = typed_command(session) else { return false };
+    // The agent may have a command with exactly this name.
+    let is_unlisted = session.prompts.commands_until().is_some_and(|until| now < until);
+    let may_be_of_agent =
+        session.commands.is_empty() && (is_unlisted || session.phase != SessionPhase::Ready);
     let marked = completions(state).into_iter().nth(selected_completion(state));
     let continues =
         |name: &str| name.split(':').any(|part| part.starts_with(typed)) || name.starts_with(typed);
     marked.is_some_and(|marked| {
         let is_chosen = state.user.completion > 0 || marked.kind == CompletionKind::Review;
-        marked.name != typed && (is_chosen || continues(&marked.name))
+        let is_own = marked.kind == CompletionKind::Own;
+        marked.name != typed && (is_chosen || continues(&marked.name) && !(is_own && may_be_of_agent))
     })
 }
 

@@ -1,5 +1,7 @@
 mod attachments;
 
+mod export;
+
 use super::*;
 use crate::model::*;
 use crate::services::store::Recorder;
@@ -195,34 +197,6 @@ fn exports_can_be_imported_into_another_store() {
     std::fs::write(file, "{\"format\":\"else\"}").unwrap();
     let error = there.try_run(&["import", file], None).unwrap_err().to_string();
     assert!(error.contains("is not a JSON export"), "{error}");
-}
-
-#[test]
-fn an_export_follows_links_and_keeps_pipes() {
-    let fixture = Fixture::new();
-    let id = fixture.record("/here", "fix this", "done");
-    let at = |name: &str| fixture.dir.path().join(name);
-    std::fs::write(at("target.md"), "old").unwrap();
-    std::os::unix::fs::symlink("target.md", at("link.md")).unwrap();
-    fixture.run(&["export", &id, "-o", at("link.md").to_str().unwrap(), "--force"]);
-    assert!(at("link.md").symlink_metadata().unwrap().is_symlink());
-    assert!(std::fs::read_to_string(at("target.md")).unwrap().starts_with("# fix this"));
-    let pipe = at("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || std::fs::read_to_string(pipe).unwrap()
-    });
-    fixture.run(&["export", &id, "-o", pipe.to_str().unwrap(), "--force"]);
-    assert!(reader.join().unwrap().starts_with("# fix this"));
-}
-
-#[test]
-fn exported_diffs_keep_line_ends_and_blanks() {
-    let mut text = String::new();
-    super::export::fence(&mut text, "diff", "-a\r\n+B\r\n+\t");
-    assert_eq!(text, "```diff\n-a\r\n+B\r\n+\t\n```\n\n");
-    assert_eq!(super::export::sanitized_line("+B\u{1b}[1m\r\n"), "+B\r\n");
 }
 
 #[test]

@@ -118,6 +118,8 @@ impl Replay {
         let mut all = self.state.sessions.values();
         let known =
             all.find_map(|session| session.terminals.get(terminal)).map_or(0, |view| view.output.len());
+        // The agent received lines without the returns of the terminal.
+        let output = output.replace("\r\n", "\n").replace('\n', "\r\n");
         let more = output.as_bytes().get(known..).unwrap_or_default().to_vec();
         if !more.is_empty() {
             self.serve(ServiceEvent::TerminalOutput { terminal: terminal.clone(), bytes: more }, now);

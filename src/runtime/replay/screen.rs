@@ -22,8 +22,6 @@ pub struct Screen {
     pub speed: f64,
     /// Whether to wait for a key before each message.
     pub is_stepping: bool,
-    /// All keys, for the hints on the screen.
-    pub keymap: Keymap,
     pub theme: Theme,
     /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
@@ -59,7 +57,8 @@ struct Player {
 impl Player {
     fn new(screen: Screen) -> anyhow::Result<Self> {
         text::link::show(false);
-        let mut replay = Replay::new(screen.log, &screen.keymap);
+        // The keys of a session do nothing here, so no hint names one.
+        let mut replay = Replay::new(screen.log, &Keymap::default());
         replay.view.has_motion = !screen.reduced_motion;
         if !screen.has_rich_glyphs {
             replay.view.glyphs = Glyphs::plain();

@@ -81,6 +81,27 @@ fn prompts_decisions_and_commands_are_replayed() {
 }
 
 #[test]
+fn lines_of_commands_begin_at_the_left() {
+    let mut lines = turn();
+    let output =
+        r#"{"id":"c","result":{"output":"one\ntwo\nthree","truncated":false,"exitStatus":{"exitCode":0}}}"#;
+    for line in &mut lines {
+        if line.1.contains("all green") {
+            line.1 = output;
+        }
+    }
+    let (text, _) = all_frames(log(&lines));
+    let column = |word: &str| text.lines().rev().find_map(|line| line.find(word)).unwrap_or(usize::MAX);
+    assert_eq!(column("one"), column("three"), "{text}");
+}
+
+#[test]
+fn no_hint_names_a_key_of_a_session() {
+    let (text, _) = all_frames(log(&turn()));
+    assert!(!text.contains("F1") && !text.contains("Esc"), "{text}");
+}
+
+#[test]
 fn the_same_log_gives_the_same_frames() {
     let (first, second) = (all_frames(log(&turn())), all_frames(log(&turn())));
     assert_eq!(first, second);
