@@ -20,6 +20,7 @@ use crate::app::{
 use crate::config::keymap::Context;
 use crate::model::{
     Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind,
+    command_in_title,
 };
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::unlisted_input::{named_paths, named_text};
@@ -479,13 +480,20 @@ pub(super) fn requested_action(ctx: &FrameContext, tool: Option<&ToolCall>) -> (
         ToolKind::Read => ("read", name()),
         ToolKind::Search => ("search for", named()),
         ToolKind::Fetch => ("fetch", named()),
-        ToolKind::Execute if tool.input.command.is_some() => ("run a command", String::new()),
+        ToolKind::Execute if tool.input.command.is_some() || is_command_in_title(tool) => {
+            ("run a command", String::new())
+        }
         ToolKind::Execute => ("run", title),
         _ if is_plan(tool) => ("carry out this plan:", title),
         ToolKind::SwitchMode if title.is_empty() => ("switch to another mode", String::new()),
         ToolKind::SwitchMode => ("switch to another mode:", title),
         ToolKind::Think | ToolKind::Other => ("use", title),
     }
+}
+
+/// Whether the body of the dialog shows the title as the command.
+fn is_command_in_title(tool: &ToolCall) -> bool {
+    command_in_title(tool.kind, &tool.title, &tool.content, &tool.input).is_some()
 }
 
 #[cfg(test)]
