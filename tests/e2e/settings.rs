@@ -65,6 +65,8 @@ fn a_prompt_is_written_and_sent_with_both_keyboard_protocols() {
         screen.wait_for("▌ first");
         screen.wait_for("▌ second");
         screen.wait_until("an empty prompt", |screen| !screen.text().contains("› first"));
+        // The answer has ended, so that quitting does not ask.
+        screen.wait_for("Type / to choose a command");
         screen.wait_for("ready");
         screen.send(quit);
         assert!(screen.wait_exit().success());
