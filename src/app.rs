@@ -467,6 +467,9 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::TerminalOutput { terminal, bytes } => {
             lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes, fx);
         }
+        ServiceEvent::TerminalHidesInput { terminal, hides_input } => {
+            lifecycle::shell::on_echo(state, &terminal, hides_input, fx);
+        }
         ServiceEvent::TerminalEnded { terminal, exit } => {
             lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
         }

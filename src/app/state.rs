@@ -287,6 +287,15 @@ pub struct Setup {
     pub palette: Vec<crate::model::PaletteCommand>,
 }
 
+impl Setup {
+    /// The key of a command, or how it is called in the palette, as the subject of a sentence.
+    pub(in crate::app) fn how_to(&self, action: Action) -> Option<String> {
+        let command = self.palette.iter().find(|command| command.action == action)?;
+        let has_key = !command.keys.is_empty();
+        Some(if has_key { command.keys.clone() } else { format!("The command “{}”", command.text) })
+    }
+}
+
 /// What makes a message in the status line untrue before its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlashEnd {

@@ -156,6 +156,8 @@ pub enum ServiceEvent {
     ShellFolder(SessionKey, PathBuf),
     /// New raw output of a command; several writes may be joined.
     TerminalOutput { terminal: TerminalId, bytes: Vec<u8> },
+    /// A command began or ended to read a line that its terminal does not show, such as a password.
+    TerminalHidesInput { terminal: TerminalId, hides_input: bool },
     /// A command ended. Sent once, after its last output.
     TerminalEnded { terminal: TerminalId, exit: ExitInfo },
     /// The result of [`TerminalJob::Output`].

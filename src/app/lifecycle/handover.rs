@@ -162,12 +162,7 @@ fn set(session: &mut Session, text: String, agent: String) {
 /// [`crate::model::Action::HandOver`].
 pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
     let size = byte_size(document(state, key, None)?.len() as u64);
-    let keys = state.setup.palette.iter().find(|command| command.action == Action::HandOver);
-    let how = match keys {
-        Some(command) if !command.keys.is_empty() => command.keys.clone(),
-        Some(command) => format!("The command “{}”", command.text),
-        None => return None,
-    };
+    let how = state.setup.how_to(Action::HandOver)?;
     Some(format!("{how} sends the conversation without tool output ({size}) with your next prompt."))
 }
 

@@ -21,7 +21,8 @@ pub use super::providers::change as change_provider;
 pub use super::requests::{answer_elicitation, answer_first_request, answer_request};
 pub use super::servers::answer_servers;
 pub use super::shell::{
-    obstacle as shell_obstacle, run as run_command, stop as stop_command, toggle_typing, type_in,
+    obstacle as shell_obstacle, password_obstacle, run as run_command, stop as stop_command, toggle_typing,
+    type_in,
 };
 pub use super::ssh_sign_in::sign_in_to_host;
 pub use super::steer::steer;

@@ -11,9 +11,9 @@ use crate::app::session::access;
 use crate::app::state::lookup;
 use crate::app::{Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT, Mention,
-    SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions, output_name,
-    output_number,
+    Access, AccessOutcome, AccessRecord, Action, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT,
+    Mention, SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions,
+    output_name, output_number,
 };
 
 /// The size of a terminal before that of the screen is known.
@@ -117,6 +117,30 @@ pub(super) fn on_switch(
     fit(state, fx);
 }
 
+/// A command began or ended to read a line without an echo. What is typed then is a password, which must not become a
+/// prompt: the command gets the keys, unless a prompt is being written.
+pub(in crate::app) fn on_echo(state: &mut State, id: &TerminalId, hides_input: bool, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.values_mut().find(|session| session.shell.running.contains(id)) else {
+        return;
+    };
+    let Some(view) = session.terminals.get_mut(id) else { return };
+    view.hides_input = hides_input;
+    let has_draft = !is_mention_of(view.number, &session.draft);
+    if hides_input && session.shell.typing.is_none() && !has_draft {
+        session.shell.returns_keys = true;
+        session.shell.typing = Some(id.clone());
+    } else if !hides_input && session.shell.returns_keys && session.shell.typing.as_ref() == Some(id) {
+        fx.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
+    }
+    fit(state, fx);
+}
+
+/// Whether a draft contains at most the mention of a command.
+fn is_mention_of(number: Option<u32>, draft: &str) -> bool {
+    let draft = draft.trim_end();
+    draft.is_empty() || number.is_some_and(|number| draft == mention_of(number).trim_end())
+}
+
 /// A mention of an output as it begins a draft.
 fn mention_of(number: u32) -> String {
     format!("{} ", mention_text(&output_name(number)))
@@ -186,8 +210,10 @@ pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, now: Instant,
     let is_quiet = state.last_input.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(id) = &session.shell.typing else { return };
-    let keeps =
-        |view: &TerminalView| view.exit.is_none() && (view.modes.is_alternate || !session.shell.returns_keys);
+    let keeps = |view: &TerminalView| {
+        let has_own_end = view.modes.is_alternate || view.hides_input;
+        view.exit.is_none() && (has_own_end || !session.shell.returns_keys)
+    };
     if session.terminals.get(id).is_some_and(keeps) {
         return;
     }
@@ -244,6 +270,16 @@ pub(in crate::app) fn close(session: &Session, fx: &mut Vec<Effect>) {
     if session.shell.last_number > 0 {
         fx.push(Effect::Terminal(TerminalJob::CloseShell(session.key)));
     }
+}
+
+/// Why no prompt can be submitted: a command waits for a password, which the prompt may be.
+pub fn password_obstacle(state: &State, key: SessionKey) -> Option<String> {
+    let session = state.sessions.get(&key)?;
+    let mut running = session.shell.running.iter().filter_map(|id| session.terminals.get(id));
+    let command = running.find(|view| view.hides_input)?.command.as_deref().unwrap_or_default();
+    let how = state.setup.how_to(Action::TypeIntoTerminal);
+    let how = how.map(|how| format!(" {how} types into it.")).unwrap_or_default();
+    Some(format!("Not sent: {command} waits for hidden input, such as a password.{how}"))
 }
 
 /// Why a prompt cannot be sent yet: the output of a command that it contains is not complete.

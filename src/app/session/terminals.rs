@@ -21,6 +21,7 @@ impl TerminalView {
             output: Vec::new(),
             dropped_bytes: 0,
             modes: TerminalModes::default(),
+            hides_input: false,
             alternate: Vec::new(),
             alternate_dropped_bytes: 0,
             size: None,

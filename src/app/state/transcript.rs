@@ -275,6 +275,8 @@ pub struct TerminalView {
     /// Number of bytes dropped from the start.
     pub dropped_bytes: u64,
     pub modes: TerminalModes,
+    /// Whether the command reads a line that its terminal does not show, such as a password.
+    pub hides_input: bool,
     /// The output of the full-screen program that runs; the start may have been dropped.
     pub alternate: Vec<u8>,
     /// Number of bytes of full-screen programs before these.

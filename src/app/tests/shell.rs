@@ -317,6 +317,49 @@ fn a_restored_command_is_the_users_and_stays_out_of_a_handover() {
     again.expect_sent("draft \"\"\nterminal shell 2 \"ls\" in /code/shop");
 }
 
+fn hides_input(app: &mut TestApp, id: &TerminalId, hides_input: bool) {
+    app.service(ServiceEvent::TerminalHidesInput { terminal: id.clone(), hides_input });
+}
+
+#[test]
+fn a_command_that_reads_hidden_input_gets_the_keys_until_it_has_read() {
+    for line in ["!sudo make", "!!sudo make"] {
+        let mut app = TestApp::talked();
+        run(&mut app, line);
+        let id = started(&mut app, 1, "sudo make");
+        let draft = app.session().draft.clone();
+        hides_input(&mut app, &id, true);
+        assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal);
+        app.wait(9);
+        app.play(Event::Timer(TimerId::TypedInto(KEY)));
+        assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal, "as long as it waits");
+        hides_input(&mut app, &id, false);
+        assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal, "until the keys pause");
+        app.wait(1);
+        app.play(Event::Timer(TimerId::TypedInto(KEY)));
+        assert_eq!(dialogs::base_focus(&app.state), Focus::Main);
+        assert_eq!(app.session().draft, draft);
+    }
+}
+
+#[test]
+fn no_prompt_is_sent_while_a_command_reads_hidden_input() {
+    let mut app = TestApp::talked();
+    run(&mut app, "!sudo make");
+    let id = started(&mut app, 1, "sudo make");
+    app.play(Event::Draft("fix".to_owned()));
+    hides_input(&mut app, &id, true);
+    assert_eq!(dialogs::base_focus(&app.state), Focus::Main, "the prompt keeps the keys");
+    app.fx.clear();
+    app.play(Event::Draft("hunter2".to_owned())).play(Event::Act(Action::Submit));
+    assert!(app.state.flash.as_ref().unwrap().contains("sudo make waits for hidden input"));
+    assert_eq!((app.session().draft.as_str(), app.session().queue.len()), ("hunter2", 0));
+    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { .. })), "{:?}", app.fx);
+    ended(&mut app, &id, 1);
+    app.play(Event::Act(Action::Submit));
+    assert_eq!(app.session().draft, "");
+}
+
 #[test]
 fn a_closed_session_ends_its_commands() {
     let (mut app, _) = with_output(false);

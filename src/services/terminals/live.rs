@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::MasterPty;
 use rustix::process::Pid;
+use rustix::termios::LocalModes;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Owner;
@@ -38,6 +39,9 @@ const MAX_EVENT_BYTES: usize = 256 << 10;
 /// Interval between two events.
 const TELL_EVERY: Duration = Duration::from_millis(16);
 
+/// Polling interval for a change of the terminal's echo, which nothing reports.
+const ECHO_EVERY: Duration = Duration::from_millis(200);
+
 /// Polling interval for credit while the screen is slow, and the amount of newest output that is retained.
 const LAGGING_EVERY: Duration = Duration::from_millis(100);
 const LAGGING_BYTES: usize = 64 << 10;
@@ -57,6 +61,14 @@ pub(super) struct Live {
     input: Mutex<Option<SyncSender<Vec<u8>>>>,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// Whether a program reads a line without an echo. A program that reads single keys is not meant: it shows them itself.
+fn hides_input(terminal: &dyn MasterPty) -> bool {
+    terminal.get_termios().is_some_and(|modes| {
+        let modes = LocalModes::from_bits_retain(modes.local_flags.bits());
+        modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO)
+    })
 }
 
 impl std::fmt::Debug for Live {
@@ -251,12 +263,24 @@ impl Live {
         self.changed.notify_all();
     }
 
-    /// Reports output, at most one event per [`TELL_EVERY`], and then the end.
+    /// Reports output, at most one event per [`TELL_EVERY`], changes of the echo, and then the end.
     fn tell_until_end(&self, out: &UnboundedSender<ServiceEvent>, backlog: &Backlog) {
         let mut next = Instant::now();
+        let mut is_hidden = false;
+        let mut next_echo = matches!(self.owner, Owner::User(_)).then(|| next + ECHO_EVERY);
         let mut state = self.state();
         loop {
             let now = Instant::now();
+            if next_echo.is_some_and(|next| next <= now) {
+                next_echo = Some(now + ECHO_EVERY);
+                let hides_input =
+                    hides_input(&**self.terminal.lock().unwrap_or_else(PoisonError::into_inner));
+                if hides_input != is_hidden {
+                    is_hidden = hides_input;
+                    let terminal = self.id.clone();
+                    let _ = out.send(ServiceEvent::TerminalHidesInput { terminal, hides_input });
+                }
+            }
             let is_last = state
                 .exit
                 .as_ref()
@@ -288,7 +312,8 @@ impl Live {
             }
             let until_next = (!state.unreported.is_empty()).then(|| next.saturating_duration_since(now));
             let until_end = state.exit.as_ref().map(|(_, at)| (*at + LAST_OUTPUT).duration_since(now));
-            let at_most = [until_next, until_end].into_iter().flatten().min();
+            let until_echo = next_echo.map(|next| next.saturating_duration_since(now));
+            let at_most = [until_next, until_end, until_echo].into_iter().flatten().min();
             state = self.wait(state, at_most);
         }
     }

@@ -17,7 +17,8 @@ pub struct UserShell {
     pub folder: Option<PathBuf>,
     /// The terminal that keys are typed into. Remains for a moment after the command has ended.
     pub typing: Option<TerminalId>,
-    /// Whether a full-screen program got the keys when it started, and returns them at its end.
+    /// Whether a full-screen program got the keys when it started, or a command that reads hidden input, and returns them
+    /// at the end.
     pub(in crate::app) returns_keys: bool,
 }
 

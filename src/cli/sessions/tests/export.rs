@@ -1,5 +1,8 @@
 //! Files of exports: links, pipes and the exact bytes of diffs.
 
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+
 use super::*;
 use crate::cli::sessions::export;
 
@@ -15,12 +18,16 @@ fn an_export_follows_links_and_keeps_pipes() {
     assert!(std::fs::read_to_string(at("target.md")).unwrap().starts_with("# fix this"));
     let pipe = at("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || std::fs::read_to_string(pipe).unwrap()
-    });
-    fixture.run(&["export", &id, "-o", pipe.to_str().unwrap(), "--force"]);
-    assert!(reader.join().unwrap().starts_with("# fix this"));
+    let export = ["export", &id, "-o", pipe.to_str().unwrap(), "--force"];
+    let refusal = fixture.try_run(&export, None).unwrap_err();
+    let refusal = format!("{refusal:#}");
+    assert!(refusal.contains("nothing reads from the pipe"), "{refusal}");
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut reader = std::fs::File::options().read(true).custom_flags(nonblocking).open(&pipe).unwrap();
+    fixture.run(&export);
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("# fix this"));
 }
 
 #[test]

@@ -178,6 +178,33 @@ fn input_reaches_the_command_and_pastes_are_marked_if_it_asks() {
 }
 
 #[test]
+fn hidden_input_is_reported_but_not_that_of_single_keys() {
+    let mut shell = Shell::new(Path::new("/bin/sh"));
+    let mut reported = |line: &str, input: &str| {
+        let id = shell.start(line).1.unwrap();
+        shell.rig.output.clear();
+        let mut reported = Vec::new();
+        let mut typed = 0;
+        while typed < input.lines().count() {
+            shell.wait_for(&format!("{}:", typed + 1));
+            // A change of the echo is polled.
+            while let Some(event) = shell.rig.next(Duration::from_millis(500)) {
+                if let ServiceEvent::TerminalHidesInput { hides_input, .. } = event {
+                    reported.push(hides_input);
+                }
+            }
+            shell.type_in(&id, bytes(&format!("{}\r", input.lines().nth(typed).unwrap())));
+            typed += 1;
+        }
+        shell.rig.end(&id);
+        reported
+    };
+    let password = "stty -echo; printf '1:'; read a; stty echo; printf '2:'; read b; echo \"<$b>\"";
+    assert_eq!(reported(password, "secret\nshown"), [true, false]);
+    assert_eq!(reported("stty raw -echo; printf '1:'; head -c 1 >/dev/null", "x"), [false; 0]);
+}
+
+#[test]
 fn an_interrupt_ends_the_command() {
     let mut shell = Shell::new(Path::new("/bin/sh"));
     let id = shell.start("sh -c 'echo ready; exec sleep 100'").1.unwrap();
