@@ -292,7 +292,7 @@ impl Lines {
         }
         let held = self.state.active_session().filter(|session| {
             let is_idle = session.phase == SessionPhase::Ready && session.turn == Turn::Idle;
-            is_idle && self.is_script() && session.prompts.holds_queue()
+            is_idle && self.is_script() && session.free_prompts() == 0
         });
         if let Some(count) = held.map(|session| session.queue.len()).filter(|count| *count > 0) {
             bail!("the session was not continued, see above; prompts on hold that were not sent: {count}");

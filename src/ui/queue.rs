@@ -27,13 +27,22 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     u16::try_from(session.queue.len()).unwrap_or(most).min(most)
 }
 
-fn is_on_hold(session: &Session) -> bool {
-    session.can_prompt() || session.prompts.holds_queue()
+/// Whether a queued prompt waits for the user.
+fn is_on_hold(session: &Session, position: usize) -> bool {
+    session.can_prompt() || position >= session.free_prompts()
 }
 
-/// The state of the queue, and the style of that word.
-fn state_word(session: &Session) -> (&'static str, Role) {
-    if is_on_hold(session) { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) }
+/// Whether queued prompts wait for the user.
+fn has_held(session: &Session) -> bool {
+    session.can_prompt() || session.prompts.held() > 0
+}
+
+/// The state of a queued prompt, and the style of that word; `None`: it is that of the prompt above.
+fn state_word(session: &Session, position: usize) -> Option<(&'static str, Role)> {
+    let is_held = is_on_hold(session, position);
+    let is_repeated = position.checked_sub(1).is_some_and(|above| is_on_hold(session, above) == is_held);
+    let word = if is_held { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) };
+    (!is_repeated).then_some(word)
 }
 
 /// What is done with a queued prompt at the moment, apart from waiting.
@@ -65,7 +74,7 @@ fn keys(ctx: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
         let edit = if session.queue.len() > 1 { "edit last" } else { "edit" };
         let submit = if session.can_prompt() { "send next" } else { "continue" };
         [
-            ctx.hint(Context::Main, Action::Submit, submit).filter(|_| is_on_hold(session)),
+            ctx.hint(Context::Main, Action::Submit, submit).filter(|_| has_held(session)),
             ctx.hint(Context::Main, Action::HistoryPrevious, edit),
             ctx.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| session.queue.len() > 1),
         ]
@@ -84,9 +93,9 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
     if let (Some(last), Some(edited)) = (positions.last_mut(), session.edited_prompt()) {
         *last = edited.max(*last);
     }
-    let words: Vec<_> = positions.iter().map(|position| special_word(session, *position)).collect();
-    let first_word = words.first().copied().flatten().unwrap_or_else(|| state_word(session));
-    let labels = words.iter().flatten().chain([&first_word]).map(|(word, _)| text::width(word));
+    let word = |position| special_word(session, position).or_else(|| state_word(session, position));
+    let words: Vec<_> = positions.iter().map(|position| word(*position)).collect();
+    let labels = words.iter().flatten().map(|(word, _)| text::width(word));
     let indent = labels.max().unwrap_or_default() + 2;
     let cols = usize::from(area.width).saturating_sub(2 + indent);
 
@@ -105,7 +114,7 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
             let width = u16::try_from(facts_cols).unwrap_or(0);
             buf.put_line(area.right().saturating_sub(1 + width), y, &facts, width);
         }
-        if let Some((word, role)) = word.or(is_first.then_some(first_word)) {
+        if let Some((word, role)) = word {
             text::put_text(buf, area.x + 1, y, word, area.width, ctx.style(role));
         }
         let x = area.x + 1 + u16::try_from(indent).unwrap_or(0);
@@ -126,8 +135,13 @@ pub(super) struct Focused {
 /// The queue in the panel beside the transcript: a heading with the keys, and the first prompts.
 pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<Line<'static>> {
     let session = ctx.session;
-    let (word, role) = state_word(session);
-    let mut heading = Line::from(ctx.span(role, format!("{} {word}", session.queue.len())));
+    let held = if session.can_prompt() { session.queue.len() } else { session.prompts.held() };
+    let counts = [(session.queue.len() - held, "queued", Role::TextDim), (held, "on hold", Role::Warning)];
+    let mut heading = Line::default();
+    for (count, word, role) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        let dot = if heading.spans.is_empty() { String::new() } else { format!(" {} ", ctx.look.glyphs.dot) };
+        heading.push_span(ctx.span(role, format!("{dot}{count} {word}")));
+    }
     let room = usize::from(cols).saturating_sub(line_width(&heading) + 2);
     let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
     let keys = ctx.hints(&keys, room);
@@ -191,10 +205,25 @@ mod tests {
     #[test]
     fn a_queue_that_stays_on_hold_during_a_turn_says_so() {
         let mut stage = queued(streaming(), &["later"]);
-        stage.session(|session| session.prompts.hold_queue(true));
+        stage.session(crate::app::Session::hold_queue);
         let rows = shown(&stage, (80, 24));
         let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
         assert!(row.starts_with(" on hold  later") && row.ends_with("Enter continue · ↑ edit"), "{row}");
+    }
+
+    #[test]
+    fn prompts_on_hold_are_told_from_those_that_are_sent() {
+        let mut stage = queued(streaming(), &["held", "held too"]);
+        stage.session(|session| {
+            session.hold_queue();
+            session.enqueue("new".to_owned());
+        });
+        let rows = shown(&stage, (80, 24));
+        let at = rows.lines().position(|row| row.starts_with(" queued   new ")).expect(&rows);
+        let rows: Vec<&str> = rows.lines().skip(at + 1).take(2).collect();
+        assert_eq!(rows, [" on hold  held", "          held too"]);
+        let rows = shown(&stage, (200, 40));
+        assert!(rows.contains("1 queued · 2 on hold"), "{rows}");
     }
 
     #[test]

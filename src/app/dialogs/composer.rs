@@ -268,8 +268,8 @@ fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<
         least = session.queue.len() + 1;
         submit(state, now, fx);
     }
-    let count = state.active_session()?.queue.len();
-    count.checked_sub(1).filter(|_| count >= least)
+    let session = state.active_session()?;
+    session.last_prompt().filter(|_| session.queue.len() >= least)
 }
 
 /// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited
@@ -287,9 +287,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         let key = session.key;
         queue::finish_edit(state, fx);
         // The turn may have ended during the edit.
-        if state.active_session().is_some_and(|session| !session.prompts.holds_queue()) {
-            operations::send_next(state, key, now, fx);
-        }
+        operations::send_next(state, key, now, fx);
         return;
     }
     let key = session.key;
@@ -318,6 +316,9 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if is_completed_by_enter(state, now) {
         complete(state, now, fx);
         return;
+    }
+    if let Some(why) = operations::password_obstacle(state, key) {
+        return say(state, why, fx);
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         leave_history(session, fx);
@@ -439,7 +440,7 @@ fn edit_queued(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     if session.prompts.editing().is_some() {
         return queue::edit_other(state, -1, fx);
     }
-    let last = session.queue.len().checked_sub(1);
+    let last = session.last_prompt();
     let is_free = session.draft.is_empty() && session.history_index.is_none();
     let Some(last) = last.filter(|last| is_free && session.steered_prompt() != Some(*last)) else {
         return false;

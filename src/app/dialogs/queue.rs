@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, QueueEdit, State, Turn, ViewCommand};
+use crate::app::{Effect, Modal, QueueEdit, State, ViewCommand};
 use crate::model::Action;
 
 use super::obstacle::obstacle;
@@ -73,7 +73,6 @@ pub fn edit(state: &mut State, position: usize, fx: &mut Vec<Effect>) {
         operations::remember(session, &draft, fx);
         draft
     };
-    session.prompts.unqueued(session.queue.len() - position);
     session.prompts.edit(QueueEdit { position, text: text.clone(), draft });
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     draft::set_draft(state, text, fx);
@@ -112,15 +111,12 @@ pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<usize> {
     let is_kept = position.is_some() || text.trim().is_empty();
     if !is_kept {
         // It was removed from the queue meanwhile.
-        session.queue.push_back(text.clone());
+        session.enqueue(text.clone());
     }
     if text != edit.text {
         operations::remember(session, &text, fx);
     }
-    if !text.trim().is_empty() && matches!(session.turn, Turn::Cancelling { .. }) {
-        session.prompts.queued_since_cancel();
-    }
-    let last = session.queue.len().checked_sub(1);
+    let last = session.last_prompt();
     draft::restore(state, fx);
     if is_kept { position } else { last }
 }

@@ -306,6 +306,7 @@ fn add(
         if is_second {
             session.draft.clear();
             session.queue.clear();
+            session.release_queue();
         }
         fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
@@ -442,6 +443,7 @@ fn on_taken(
     if is_whole_end {
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
+        session.hold_queue();
         session.title_state.owe(kept.head.owes_title);
         session.recorder = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
     } else {
@@ -457,8 +459,13 @@ fn on_taken(
     if !draft.is_empty() {
         session.draft = draft;
     }
-    session.queue.extend(queue);
-    session.prompts.hold_queue(!session.prompts.sends_when_ready() && !session.queue.is_empty());
+    let sends_them = session.prompts.sends_when_ready();
+    for prompt in queue {
+        session.enqueue(prompt);
+    }
+    if !sends_them {
+        session.hold_queue();
+    }
     go_on(state, key, now, fx);
 }
 

@@ -62,12 +62,14 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     let (workspace, rank, folds) = (former.workspace.clone(), former.rank, former.folds);
     let (history, git) = (former.history.clone(), former.git.clone());
     let (draft, queue) = (std::mem::take(&mut former.draft), std::mem::take(&mut former.queue));
+    let held = former.prompts.held();
     let chosen = former.settings.chosen().to_vec();
     if let Some(session) = state.sessions.get_mut(&fresh) {
         (session.workspace, session.rank, session.folds) = (workspace, rank, folds);
         (session.history, session.git) = (history, git);
         session.prompts.send_when_ready(!queue.is_empty());
         (session.draft, session.queue) = (draft, queue);
+        session.prompts.set_held(held);
         session.settings.set_chosen(chosen);
         session.phase = SessionPhase::Starting { since: now };
         conn::take_conn(session, conn);
@@ -308,7 +310,7 @@ pub(in crate::app) fn open_replacement(
         if has_talked && !session.queue.is_empty() {
             // These prompts were meant for the agent that knows the conversation: the user decides.
             session.prompts.send_when_ready(false);
-            session.prompts.hold_queue(true);
+            session.hold_queue();
             let text = texts::queue_on_hold(session.queue.len());
             tabs::flash(state, key, &text, fx);
         }

@@ -49,7 +49,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         return;
     }
     if text.trim().is_empty() {
-        session.prompts.hold_queue(false);
+        session.release_queue();
         if session.can_prompt() {
             send_next(state, key, now, fx);
         }
@@ -57,22 +57,22 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     }
     session.history_index = None;
     prompt::remember(session, &text, fx);
-    if session.can_prompt() || session.queue.is_empty() {
-        session.prompts.hold_queue(!session.queue.is_empty());
-    }
     if session.can_prompt() {
+        session.hold_queue();
         begin(state, key, text, true, now, fx);
         return;
     }
-    session.queue.push_back(text);
-    if matches!(session.turn, Turn::Cancelling { .. }) {
-        session.prompts.queued_since_cancel();
-    }
     // A queue that was typed for a history that the agent has lost waits for a decision, not for the next prompt.
-    let waits = session.prompts.holds_queue()
+    let waits = session.prompts.held() > 0
         && session.resume.has_lost_history()
         && matches!(session.phase, SessionPhase::Opening { .. });
-    if !session.turn.is_running() && !waits {
+    if waits {
+        session.queue.push_back(text);
+        session.hold_queue();
+        return;
+    }
+    session.enqueue(text);
+    if !session.turn.is_running() {
         send_when_open(state, key, now, fx);
     }
 }
@@ -84,7 +84,6 @@ fn send_when_open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         return;
     }
     session.prompts.send_when_ready(true);
-    session.prompts.hold_queue(false);
     if session.phase == SessionPhase::Ready {
         return;
     }
@@ -173,14 +172,17 @@ pub fn send_now(state: &mut State, key: SessionKey, position: usize, now: Instan
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(text) = session.unqueue(position) else { return };
     session.queue.push_front(text);
-    session.prompts.hold_queue(false);
     match session.turn {
         Turn::Idle if session.can_prompt() => send_next(state, key, now, fx),
         Turn::Idle => send_when_open(state, key, now, fx),
         Turn::Cancelling { .. } => session.prompts.send_now(),
         Turn::Running { .. } => {
+            let held = session.prompts.held();
             session.prompts.send_now();
             cancel_turn(state, key, now, fx);
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.prompts.set_held(held);
+            }
         }
     }
 }
@@ -193,7 +195,7 @@ pub fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
         session.prompts.send_when_ready(true);
         return;
     }
-    if !session.can_prompt() || !session.is_first_free() {
+    if !session.can_prompt() || !session.is_first_free() || session.free_prompts() == 0 {
         return;
     }
     if let Some(text) = session.queue.pop_front() {
@@ -212,15 +214,13 @@ fn begin(
 ) {
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| !shows_item) {
         // It is resent, so that its turn has not failed.
-        session.prompts.hold_queue(false);
+        session.release_queue();
     }
     let is_strict = state.conn_of(key).is_some_and(|conn| conn.spec.wire.is_strict);
     if !is_strict && state.sessions.get(&key).is_some_and(|session| clear::is_own(session, &text)) {
         open::start_over(state, key, now, fx);
         // The queue is still that of this session if it had nothing to clear.
-        if state.sessions.get(&key).is_some_and(|session| !session.prompts.holds_queue()) {
-            send_next(state, key, now, fx);
-        }
+        send_next(state, key, now, fx);
         return;
     }
     if prompt::waits_for_commands(state, key, &text, now, fx) {
@@ -346,7 +346,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
         }
         Turn::Running { since, .. } => {
             session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
-            session.prompts.cancel();
+            session.hold_queue();
             break_off(state, key, now, fx);
             fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
             fx.push(Effect::Timer(TimerId::CancelOverdue(key), late::CANCEL_LIMIT));
@@ -506,8 +506,7 @@ pub(in crate::app) fn end(
         session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });
     }
     session.resume.turn_ended(matches!(ending, Ending::Replied(..)));
-    let is_held = session.prompts.holds_queue();
-    let has_typed_since = session.prompts.take_queued_since_cancel();
+    session.prompts.take_send_now();
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
     let item = match ending {
@@ -545,9 +544,11 @@ pub(in crate::app) fn end(
         call::notice(state, key, Severity::Info, title, None);
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    // Prompts are sent in the order in which they were typed, also after a cancel.
-    let continues = !is_held && (is_good || was_cancelled && may_go_on && has_typed_since);
-    session.prompts.hold_queue(!continues && !session.queue.is_empty());
+    // A cancel holds the prompts of before; those that were typed since are sent.
+    if !(is_good || was_cancelled && may_go_on) {
+        session.hold_queue();
+    }
+    let continues = session.free_prompts() > 0;
     let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
     let is_far = session.workspace.far.is_some();
     if let Some(agent) = agent {
@@ -566,7 +567,7 @@ pub(in crate::app) fn end(
         };
         tabs::note_unseen(state, key, what, now);
         // A successful end is not announced while the queue continues.
-        if waiting == 0 || !continues {
+        if !continues {
             tabs::announce(state, key, &message, fx);
         }
     }

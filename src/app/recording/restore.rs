@@ -22,7 +22,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     session.usage = usage;
     session.draft = draft;
     session.queue = queue.into();
-    session.prompts.hold_queue(!session.queue.is_empty());
+    session.hold_queue();
     session.settings.set_chosen(head.chosen.clone());
     session.title_state = TitleState::saved(head.has_own_title, head.owes_title);
     paging::on_disk(session, head.kept_as.clone().unwrap_or_default(), earlier, kept.first_seq);

@@ -334,13 +334,41 @@ impl Session {
 
     /// Removes a prompt from the queue.
     pub(in crate::app) fn unqueue(&mut self, position: usize) -> Option<String> {
-        let from_end = self.queue.len().checked_sub(position)?;
+        let is_held = position >= self.free_prompts();
         let text = self.queue.remove(position)?;
-        self.prompts.unqueued(from_end);
-        if position == 0 {
-            self.prompts.first_removed();
+        if is_held {
+            self.prompts.set_held(self.prompts.held() - 1);
+        }
+        if position == 0 && self.prompts.take_send_now() {
+            // The turn was cancelled for that prompt only.
+            self.hold_queue();
         }
         Some(text)
+    }
+
+    /// Queues a prompt before those that are on hold.
+    pub(in crate::app) fn enqueue(&mut self, text: String) {
+        self.queue.insert(self.free_prompts(), text);
+    }
+
+    /// Number of prompts at the start of the queue that are not on hold.
+    pub fn free_prompts(&self) -> usize {
+        self.queue.len().saturating_sub(self.prompts.held())
+    }
+
+    /// The position of the prompt that was queued last: those on hold are older.
+    pub(in crate::app) fn last_prompt(&self) -> Option<usize> {
+        self.free_prompts().checked_sub(1).or(self.queue.len().checked_sub(1))
+    }
+
+    /// All queued prompts wait until the user lets the queue continue.
+    pub(crate) fn hold_queue(&mut self) {
+        self.prompts.set_held(self.queue.len());
+    }
+
+    /// The queue continues.
+    pub(in crate::app) fn release_queue(&mut self) {
+        self.prompts.set_held(0);
     }
 
     /// The index of the queued prompt that is being edited.

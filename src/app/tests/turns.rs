@@ -75,10 +75,10 @@ fn a_new_prompt_leaves_a_queue_on_hold() {
     let mut app = on_hold(&["A"]);
     app.submit("new").expect_sent("call prompt \"new\"");
     app.submit("B");
-    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
-    assert_eq!(app.session().queue, ["A", "B"]);
-    app.submit("").expect_sent("call prompt \"A\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"B\"");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
+    assert_eq!(app.session().queue, ["A"]);
+    app.submit("").expect_sent("call prompt \"A\"");
 }
 
 #[test]
@@ -106,23 +106,21 @@ fn an_edit_of_a_prompt_on_hold_sends_nothing() {
 }
 
 #[test]
-fn a_prompt_that_starts_the_agent_lets_the_queue_continue() {
+fn a_prompt_that_starts_the_agent_is_sent_before_a_queue_on_hold() {
     let mut app = TestApp::running();
     app.submit("A").crash();
-    assert!(app.session().prompts.holds_queue());
     app.submit("B");
-    assert!(!app.session().prompts.holds_queue(), "the agent is started for the queue");
+    assert_eq!((&app.session().queue, app.session().free_prompts()), (&["B".into(), "A".into()].into(), 1));
 }
 
 #[test]
-fn prompts_are_sent_in_order_if_one_is_typed_after_a_cancel() {
+fn prompts_typed_after_a_cancel_are_sent_and_the_others_are_on_hold() {
     let mut app = TestApp::running();
     app.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
-    app.expect_sent("cancel s\ncall prompt \"A\"");
-    for next in ["B", "C"] {
-        app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(&format!("call prompt {next:?}"));
-    }
-    assert!(app.session().queue.is_empty());
+    app.expect_sent("cancel s\ncall prompt \"B\"");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"C\"");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
+    assert_eq!(app.session().queue, ["A"]);
 }
 
 #[test]
@@ -132,9 +130,9 @@ fn a_prompt_taken_back_after_a_cancel_does_not_send_the_others() {
     app.play(Event::Act(Action::HistoryPrevious)).sent();
     assert_eq!(app.session().draft, "C");
     app.end_turn(StopReason::Cancelled).expect_sent("");
-    assert_eq!(app.session().queue, ["A", "B", "C"], "the order stays, and nothing is lost");
+    assert_eq!(app.session().queue, ["C", "A", "B"], "nothing is lost");
     app.play(Event::Act(Action::Escape)).sent();
-    app.submit("").expect_sent("call prompt \"A\"");
+    app.submit("").expect_sent("call prompt \"C\"");
 }
 
 #[test]

@@ -22,16 +22,15 @@ pub struct PromptState {
     is_held: bool,
     /// Whether the queue is sent as soon as the session is open.
     sends_when_ready: bool,
-    /// The number of prompts that were queued after the running turn was cancelled.
-    queued_since_cancel: usize,
     /// Whether the running turn's prompt was already sent to a session that the agent had lost.
     is_retry: bool,
     /// The prompt whose files are being read before it is sent.
     preparing: Option<Preparing>,
     /// Whether the first prompt of the queue is sent when the cancelled turn ends.
     sends_now: bool,
-    /// Whether the queue waits for the user, also when the running turn ends: an earlier turn was cancelled or failed.
-    holds_queue: bool,
+    /// Number of prompts at the end of the queue that wait for the user, also when the running turn ends: an earlier turn
+    /// was cancelled or failed.
+    held: usize,
     /// The queued prompt that is being edited in the composer.
     editing: Option<QueueEdit>,
     /// The queued prompt that is being added to the running turn.
@@ -235,28 +234,18 @@ impl PromptState {
         std::mem::take(&mut self.sends_when_ready)
     }
 
-    /// The running turn was cancelled.
-    pub(in crate::app) fn cancel(&mut self) {
-        self.queued_since_cancel = 0;
-    }
-
-    /// A prompt was queued while the turn was being cancelled.
-    pub(in crate::app) fn queued_since_cancel(&mut self) {
-        self.queued_since_cancel += 1;
-    }
-
     /// The first prompt of the queue is sent when the cancelled turn ends.
     pub(in crate::app) fn send_now(&mut self) {
         self.sends_now = true;
     }
 
-    /// Whether the queue is on hold, also when the running turn ends.
-    pub fn holds_queue(&self) -> bool {
-        self.holds_queue
+    /// Number of prompts at the end of the queue that are on hold, also when the running turn ends.
+    pub fn held(&self) -> usize {
+        self.held
     }
 
-    pub(crate) fn hold_queue(&mut self, is_held: bool) {
-        self.holds_queue = is_held;
+    pub(in crate::app) fn set_held(&mut self, held: usize) {
+        self.held = held;
     }
 
     /// The queued prompt that is being edited.
@@ -291,22 +280,9 @@ impl PromptState {
         self.steering = None;
     }
 
-    /// The user removed the first prompt of the queue.
-    pub(in crate::app) fn first_removed(&mut self) {
-        self.sends_now = false;
-    }
-
-    /// One of the last `from_end` prompts of the queue was removed from it.
-    pub(in crate::app) fn unqueued(&mut self, from_end: usize) {
-        if from_end <= self.queued_since_cancel {
-            self.queued_since_cancel = self.queued_since_cancel.saturating_sub(1);
-        }
-    }
-
-    /// Whether prompts were queued, or one was to be sent at once, since the turn was cancelled; none are afterwards.
-    pub(in crate::app) fn take_queued_since_cancel(&mut self) -> bool {
-        let sends_now = std::mem::take(&mut self.sends_now);
-        std::mem::take(&mut self.queued_since_cancel) > 0 || sends_now
+    /// Clears and returns whether the first prompt of the queue is sent when the cancelled turn ends.
+    pub(in crate::app) fn take_send_now(&mut self) -> bool {
+        std::mem::take(&mut self.sends_now)
     }
 
     /// The prompt is resent to a reopened session. Returns whether it was already resent before.
