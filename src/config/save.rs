@@ -175,7 +175,18 @@ fn set_keys(
     if keys.is_none() && !is_there {
         return Ok(());
     }
+    // The prompt has precedence over these, so that a key of it is bound there, too.
+    let prompt = Context::Main.name();
+    let is_behind = matches!(location, Context::Global | Context::Composer);
+    if is_behind && let Some(table) = document.get_mut("keys").and_then(|tables| tables.get_mut(prompt)) {
+        let table = table.as_table_like_mut().ok_or_else(|| format!("`keys.{prompt}` must be a table"))?;
+        let here = table.iter().filter(|(_, item)| item.as_str() == Some(action));
+        for name in here.map(|(name, _)| name.to_owned()).collect::<Vec<_>>() {
+            table.remove(&name);
+        }
+    }
     let table = section(document, &format!("keys.{context}"))?;
+    let before = listed(table.get(action));
     // Removes everything that the file has about these keys and this action.
     let is_start = |keys: &Sequence| wanted.iter().any(|new| new.continues(keys.chords()));
     let clashes = |keys: &Sequence| {
@@ -205,13 +216,28 @@ fn set_keys(
     for name in stale {
         table.remove(&name);
     }
+    // The keys of before were unbound for this action.
+    let kept: Vec<Sequence> = table
+        .iter()
+        .flat_map(|(name, item)| match item.as_str() {
+            Some("none") => Vec::new(),
+            Some(_) => Sequence::parse(name).into_iter().collect(),
+            None => listed(Some(item)),
+        })
+        .collect();
+    let freed = before.iter().flat_map(|keys| (1..=keys.chords().len()).map(|count| keys.start(count)));
+    for keys in freed.filter(|keys| !kept.iter().any(|kept| kept.continues(keys.chords()))) {
+        if table.get(&keys.syntax()).and_then(Item::as_str) == Some("none") {
+            table.remove(&keys.syntax());
+        }
+    }
     if keys.is_none() {
         return Ok(());
     }
     for keys in &wanted {
         // An unbound key can be bound in a list, and start a sequence.
         for count in 1..=keys.chords().len() {
-            let start = Sequence::of(keys.chords().get(..count).unwrap_or_default());
+            let start = keys.start(count);
             let is_taken = match config.keymap.resolve(location, start.chords()) {
                 Lookup::Action(other) => other != bound || start != *keys,
                 Lookup::Prefix | Lookup::Unbound => start == *keys,
@@ -223,7 +249,26 @@ fn set_keys(
     }
     let keys: Array = wanted.iter().map(Sequence::syntax).collect();
     table.insert(action, Item::Value(Value::Array(keys)));
+    if is_behind {
+        let is_taken = |keys: &&Sequence| {
+            let found = config.keymap.resolve(Context::Main, keys.chords());
+            matches!(found, Lookup::Action(other) if other != bound)
+        };
+        let taken: Vec<&Sequence> = wanted.iter().filter(is_taken).collect();
+        if !taken.is_empty() {
+            let table = section(document, &format!("keys.{prompt}"))?;
+            for keys in taken {
+                table.insert(&keys.syntax(), Item::Value(Value::from(action)));
+            }
+        }
+    }
     Ok(())
+}
+
+/// The keys in a list of the file.
+fn listed(item: Option<&Item>) -> Vec<Sequence> {
+    let keys = item.and_then(Item::as_array).into_iter().flatten().filter_map(Value::as_str);
+    keys.filter_map(|key| Sequence::parse(key).ok()).collect()
 }
 
 #[cfg(test)]
@@ -353,6 +398,50 @@ mod tests {
         assert_eq!(bind("# a\n", "main", "undo", None), "# a\n");
         let keymap = read(&paths(Path::new("/x")), &text, &Surroundings::default()).0.keymap;
         assert!(keymap.keys_for(Context::Browse, Action::ToggleFold).contains(&"z a".to_owned()));
+    }
+
+    #[test]
+    fn keys_return_to_the_action_that_had_them() {
+        for keys in ["f9", "f9 g"] {
+            let text = bind("# mine\n", "main", "open-models", Some(&[keys]));
+            assert!(text.contains("f9 = \"none\""), "{text}");
+            for back in [None, Some(&["f2"][..]), Some(&[][..])] {
+                let text = bind(&text, "main", "open-models", back);
+                assert!(!text.contains("none"), "{back:?}: {text}");
+                assert_eq!(keys_of(&text, "main", "open-themes"), ["f9"]);
+            }
+        }
+        // Another sequence needs its start.
+        let text = bind("", "main", "open-models", Some(&["f9 g"]));
+        let text = bind(&text, "main", "open-modes", Some(&["f9 h"]));
+        let text = bind(&text, "main", "open-models", None);
+        assert_eq!(keys_of(&text, "main", "open-modes"), ["f9 h"]);
+        // One that the user has unbound stays so.
+        let text = bind("[keys.main]\n\"f9\" = \"none\"\n", "main", "open-models", Some(&["f2"]));
+        assert!(text.contains("\"f9\" = \"none\""), "{text}");
+    }
+
+    #[test]
+    fn a_key_of_the_prompt_is_bound_to_an_action_of_all_contexts() {
+        let action_of = |text: &str, context, key: &str| {
+            let (config, problems) = read(&paths(Path::new("/x")), text, &Surroundings::default());
+            assert_eq!(problems, [], "{text}");
+            match config.keymap.resolve(context, Sequence::parse(key).unwrap().chords()) {
+                Lookup::Action(action) => Some(action),
+                Lookup::Prefix | Lookup::Unbound => None,
+            }
+        };
+        let text = bind("", "global", "open-log", Some(&["f9", "f11"]));
+        for context in [Context::Main, Context::List] {
+            assert_eq!(action_of(&text, context, "f9"), Some(Action::OpenLog), "{text}");
+            assert_eq!(action_of(&text, context, "f11"), Some(Action::OpenLog));
+        }
+        let text = bind(&text, "global", "open-log", Some(&["f11"]));
+        assert_eq!(action_of(&text, Context::Main, "f9"), Some(Action::OpenThemes));
+        assert_eq!(action_of(&text, Context::List, "f9"), None);
+        assert_eq!(action_of(&text, Context::Main, "f12"), None);
+        let text = bind(&text, "composer", "line-start", Some(&["f2"]));
+        assert_eq!(action_of(&text, Context::Main, "f2"), Some(Action::LineStart), "{text}");
     }
 
     #[test]

@@ -347,7 +347,7 @@ impl Session {
     }
 
     /// Queues a prompt before those that are on hold.
-    pub(in crate::app) fn enqueue(&mut self, text: String) {
+    pub(crate) fn enqueue(&mut self, text: String) {
         self.queue.insert(self.free_prompts(), text);
     }
 

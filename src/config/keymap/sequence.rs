@@ -28,9 +28,9 @@ impl Sequence {
         Ok(Self(chords))
     }
 
-    /// A sequence of these keys.
-    pub fn of(keys: &[Chord]) -> Self {
-        Self(keys.to_vec())
+    /// Its first keys.
+    pub fn start(&self, count: usize) -> Self {
+        Self(self.0.iter().take(count).copied().collect())
     }
 
     /// The keys.
