@@ -22,6 +22,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::prompt::FirstPrompt;
+use crate::config::project::ProjectSettings;
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
 use crate::model::{AgentSpec, ProjectQuestion, StoredGrant};
 use crate::private;
@@ -262,6 +263,8 @@ pub struct Session {
     pub prompt: Option<String>,
     /// Settings of the project to ask about.
     pub project: Option<ProjectQuestion>,
+    /// These settings.
+    pub project_settings: Option<ProjectSettings>,
     /// The file of the protocol log.
     pub log_file: Option<PathBuf>,
     /// Whether lines of a pipe or a file answer questions in plain-text mode.
@@ -376,6 +379,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
             let folder = choose::session_folder(cli)?;
             let project = project_in(&folder, &paths, &mut config, &found, &demo, &mut problems);
             let takes_agent = !cli.names_agent() && cli.resume_request() == resume::ResumeRequest::New;
+            let project_settings = project.as_ref().map(|project| project.settings.clone());
             let project = project.and_then(|project| {
                 let themes = start::find_themes(&paths.theme_dir).0;
                 let known = project::Known { config: &config, found: &found, demo: &demo, themes: &themes };
@@ -401,6 +405,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 demo,
                 prompt,
                 project,
+                project_settings,
                 log_file,
                 has_answers: cli.options.permissions.is_some(),
                 paths,

@@ -84,6 +84,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
+    /// The settings of the project that are used.
+    pub project: Option<project::ProjectSettings>,
     /// Whether the prompt templates of the project are offered; set by its configuration only.
     pub project_templates: bool,
     /// Additional folders for agents, absolute.
@@ -147,6 +149,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            project: None,
             agents: BTreeMap::new(),
             agent_titles: BTreeMap::new(),
             default_agent: None,
@@ -307,6 +310,7 @@ pub fn reread(
     for name in std::mem::take(&mut config.invalid).into_iter().chain(of_project) {
         settings::keep(old, &mut config, name);
     }
+    config.project.clone_from(&old.project);
     config.project_templates = old.project_templates;
     Ok((config, problems))
 }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::app::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
-use crate::config::{self, Config, Paths, Problem, Surroundings, save, settings};
+use crate::config::project::ProjectSettings;
+use crate::config::{self, Config, Origin, Paths, Problem, Surroundings, save, settings};
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
 use crate::runtime::effects::Themes;
 use crate::runtime::live::{Configure, Live, Reloaded};
@@ -25,6 +26,8 @@ pub struct Facts {
     pub found: Vec<(AgentSpec, String)>,
     /// The demo agent.
     pub demo: AgentSpec,
+    /// The settings of the project that the user is asked about.
+    pub project: Option<ProjectSettings>,
     pub colors: ColorSupport,
 }
 
@@ -145,15 +148,26 @@ fn run(facts: &Facts, current: &mut MutexGuard<'_, Current>, job: ConfigJob) -> 
     let mut change = None;
     let mut accepted = None;
     let is_accepting = job == ConfigJob::Accept;
+    let is_of_project = job == ConfigJob::UseProject;
     if let ConfigJob::Change(wanted) = job {
         let written = save::change(&facts.paths, &wanted);
         if let SettingChange::Value { name, .. } = &wanted {
             accepted = Some(name.clone()).filter(|_| written.is_ok());
+            if let Some(name) = &accepted
+                && matches!(current.config.origin(name), Origin::Project { .. })
+            {
+                // The user's own choice applies until parlor ends.
+                current.config.origins.remove(name);
+            }
         }
         change = Some((wanted, written));
     }
     let mut news = ConfigNews { change, ..ConfigNews::default() };
     let mut is_new = is_accepting;
+    if is_of_project && let Some(project) = &facts.project {
+        project.apply(&mut current.config);
+        is_new = true;
+    }
     // The themes.
     let (themes, theme_problems) = find_themes(&facts.paths.theme_dir);
     if themes != current.read_themes {

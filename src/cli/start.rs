@@ -61,6 +61,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         options: session.options.clone(),
         found: session.found.clone(),
         demo: session.demo.clone(),
+        project: session.project_settings.clone(),
         colors,
     };
     let mut configured = live::setup_of(&facts, &session.config, &themes);

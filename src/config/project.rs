@@ -68,6 +68,15 @@ fn named_servers(value: &toml::Value) -> Option<Vec<(String, toml::Value)>> {
 }
 
 impl ProjectSettings {
+    /// Whether the project sets a value.
+    pub fn sets(&self, name: &str) -> bool {
+        match name {
+            "theme" => self.theme.is_some(),
+            "agent" => self.agent.is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether there is something to ask about, apart from MCP servers, which are asked about separately.
     pub fn is_empty(&self) -> bool {
         self.theme.is_none() && self.agent.is_none() && self.templates.is_none()
@@ -93,6 +102,7 @@ impl ProjectSettings {
         }
         config.default_agent = agent.cloned().or(config.default_agent.take());
         config.project_templates = templates.unwrap_or(config.project_templates);
+        config.project = Some(self.clone());
     }
 }
 

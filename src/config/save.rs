@@ -10,7 +10,7 @@ use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
 use super::keymap::actions::by_name;
 use super::keymap::sequence::Sequence;
 use super::keymap::{Context, Keymap, Lookup};
-use super::{Config, Paths, Surroundings, read};
+use super::{Paths, Surroundings, read};
 use crate::model::{SettingChange, SettingValue};
 use crate::private;
 
@@ -48,7 +48,7 @@ fn changed(paths: &Paths, text: &str, change: &SettingChange) -> Result<String, 
         let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
         format!("line {line}: invalid TOML: {}", error.message())
     })?;
-    let (config, problems) = read(paths, text, &around);
+    let (_, problems) = read(paths, text, &around);
     let new = match change {
         SettingChange::Value { name, value: None } => without_value(text, &parsed, name),
         SettingChange::Value { name, value: Some(value) } => {
@@ -58,7 +58,8 @@ fn changed(paths: &Paths, text: &str, change: &SettingChange) -> Result<String, 
         }
         SettingChange::Keys { context, action, keys } => {
             let mut document = parsed.into_mut();
-            set_keys(&mut document, &config, context, action, keys.as_deref())?;
+            let keymap_of = |text: &str| read(paths, text, &around).0.keymap;
+            set_keys(&mut document, &keymap_of, context, action, keys.as_deref())?;
             document.to_string()
         }
     };
@@ -162,7 +163,7 @@ fn without_value(text: &str, parsed: &Document<&str>, name: &str) -> String {
 /// Binds exactly these keys to an action in a context; `None` restores its default keys.
 fn set_keys(
     document: &mut DocumentMut,
-    config: &Config,
+    keymap_of: &dyn Fn(&str) -> Keymap,
     context: &str,
     action: &str,
     keys: Option<&[String]>,
@@ -185,6 +186,7 @@ fn set_keys(
             table.remove(&name);
         }
     }
+    let defaults = Keymap::of_preset(keymap_of(&document.to_string()).preset());
     let table = section(document, &format!("keys.{context}"))?;
     let before = listed(table.get(action));
     // Removes everything that the file has about these keys and this action.
@@ -192,7 +194,6 @@ fn set_keys(
     let clashes = |keys: &Sequence| {
         is_start(keys) || wanted.iter().any(|new| new == keys || keys.continues(new.chords()))
     };
-    let defaults = Keymap::of_preset(config.keymap.preset());
     let mut stale = Vec::new();
     for (key, item) in table.iter_mut() {
         let name = key.get().to_owned();
@@ -234,13 +235,15 @@ fn set_keys(
     if keys.is_none() {
         return Ok(());
     }
+    let rest = keymap_of(&document.to_string());
+    let table = section(document, &format!("keys.{context}"))?;
     for keys in &wanted {
         // An unbound key can be bound in a list, and start a sequence.
-        for count in 1..=keys.chords().len() {
-            let start = keys.start(count);
-            let is_taken = match config.keymap.resolve(location, start.chords()) {
+        for start in (1..=keys.chords().len()).map(|count| keys.start(count)) {
+            let is_taken = match rest.resolve(location, start.chords()) {
                 Lookup::Action(other) => other != bound || start != *keys,
-                Lookup::Prefix | Lookup::Unbound => start == *keys,
+                Lookup::Prefix => start == *keys,
+                Lookup::Unbound => false,
             };
             if is_taken {
                 table.insert(&start.syntax(), Item::Value(Value::from("none")));
@@ -251,7 +254,7 @@ fn set_keys(
     table.insert(action, Item::Value(Value::Array(keys)));
     if is_behind {
         let is_taken = |keys: &&Sequence| {
-            let found = config.keymap.resolve(Context::Main, keys.chords());
+            let found = rest.resolve(Context::Main, keys.chords());
             matches!(found, Lookup::Action(other) if other != bound)
         };
         let taken: Vec<&Sequence> = wanted.iter().filter(is_taken).collect();
@@ -408,7 +411,7 @@ mod tests {
             for back in [None, Some(&["f2"][..]), Some(&[][..])] {
                 let text = bind(&text, "main", "open-models", back);
                 assert!(!text.contains("none"), "{back:?}: {text}");
-                assert_eq!(keys_of(&text, "main", "open-themes"), ["f9"]);
+                assert_eq!(keys_of(&text, "main", "open-themes"), ["f9", "ctrl+x t"]);
             }
         }
         // Another sequence needs its start.

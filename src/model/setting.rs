@@ -66,6 +66,8 @@ pub struct SettingRow {
     pub unset: &'static str,
     /// Where the value comes from: `default`, `config.toml:12`.
     pub origin: String,
+    /// Whether the project sets another value, which is used from the next start on.
+    pub is_overridden: bool,
     pub is_default: bool,
     /// The line in the configuration file.
     pub line: Option<usize>,
@@ -125,6 +127,8 @@ pub enum ConfigJob {
     Reread,
     /// The user agreed to such values.
     Accept,
+    /// The user agreed to the settings of the project.
+    UseProject,
     /// The user changes a value, which is written to the file.
     Change(SettingChange),
 }

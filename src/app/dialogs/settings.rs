@@ -39,7 +39,11 @@ fn setting_rows(state: &State) -> Vec<PickerRow> {
         value: PickerValue::Id(setting.name.clone()),
         label: setting.name.clone(),
         detail: setting.shown.clone(),
-        right: setting.origin.clone(),
+        right: if setting.is_overridden {
+            format!("{}, until you quit", setting.origin)
+        } else {
+            setting.origin.clone()
+        },
         group: Some(setting.group.to_owned()),
         is_current: !setting.is_default,
     };
@@ -386,12 +390,15 @@ fn file_name(state: &State) -> String {
 fn say_changed(state: &mut State, change: &SettingChange, fx: &mut Vec<Effect>) {
     let file = file_name(state);
     let text = match change {
-        SettingChange::Value { name, value } if name == "theme" => {
-            format!("Theme: {}", value.as_ref().map_or(AUTO_THEME.to_owned(), SettingValue::text))
-        }
-        SettingChange::Value { name, .. } => {
+        SettingChange::Value { name, value } => {
             let setting = state.setup.settings.iter().find(|setting| setting.name == *name);
             match setting {
+                Some(setting) if setting.is_overridden => {
+                    format!("{name} was saved to {file}. The project overrides it from the next start on.")
+                }
+                _ if name == "theme" => {
+                    format!("Theme: {}", value.as_ref().map_or(AUTO_THEME.to_owned(), SettingValue::text))
+                }
                 Some(setting) if setting.origin == "command line" => {
                     format!("{name} was saved to {file}. The command line overrides it in this run.")
                 }

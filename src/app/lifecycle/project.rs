@@ -9,7 +9,7 @@ use crate::app::state::modal::trust_question;
 use crate::app::state::tab;
 use crate::app::{ChoiceOutcome, Effect, ProjectRequest, State, TrustAnswer, UiRequest};
 use crate::escape::visible;
-use crate::model::ProjectQuestion;
+use crate::model::{ConfigJob, ProjectQuestion};
 
 /// Asks about the settings. An agent whose start waits for the answer starts after it.
 pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Instant) {
@@ -39,6 +39,7 @@ pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: 
     match answer {
         TrustAnswer::Use => {
             fx.push(keep(true));
+            fx.push(Effect::Configure(ConfigJob::UseProject));
             if let Some(theme) = theme {
                 state.setup.theme = theme;
                 fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));

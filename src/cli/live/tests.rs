@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::model::{PolicyRules, SettingValue};
@@ -16,6 +16,10 @@ struct Rig {
 
 impl Rig {
     fn new(text: &str, options: Options) -> Self {
+        Self::in_project(text, options, "")
+    }
+
+    fn in_project(text: &str, options: Options, project: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("config.toml");
         fs::write(&file, text).unwrap();
@@ -29,6 +33,7 @@ impl Rig {
             options,
             found: Vec::new(),
             demo: AgentSpec { name: "demo".to_owned(), ..AgentSpec::default() },
+            project: Some(config::project::read(Path::new("/w/.parlor/config.toml"), project).0),
             colors: ColorSupport::TrueColor,
         };
         let configure = configure(facts, config, ThemeSet::built_in());
@@ -73,6 +78,23 @@ fn a_change_is_written_and_applies_at_once() {
     assert!(!outcome.live.unwrap().attention.bell);
     assert_eq!(rig.text(), "# mine\n\n[ui]\nbell = false\n");
     assert!((rig.configure)(ConfigJob::Reread).is_none(), "the watcher finds nothing new");
+}
+
+#[test]
+fn the_project_overrides_the_file_until_the_user_chooses() {
+    let rig = Rig::in_project("theme = 'nord'\n", Options::default(), "theme = 'paper'\n");
+    let row = |reloaded: &Reloaded| {
+        let rows = &setup(reloaded).settings;
+        let row = rows.iter().find(|row| row.name == "theme").unwrap();
+        (row.shown.clone(), row.origin.clone(), row.is_overridden)
+    };
+    let used = (rig.configure)(ConfigJob::UseProject).unwrap();
+    assert_eq!(row(&used), ("paper".into(), ".parlor/config.toml:1".into(), false));
+    let other = rig.write("theme = 'dark'\n").unwrap();
+    assert_eq!(row(&other).0, "paper");
+    let chosen = rig.set("theme", SettingValue::Text("nord".into()));
+    assert_eq!(row(&chosen), ("nord".into(), "config.toml:1".into(), true));
+    assert_eq!(setup(&chosen).theme, "nord");
 }
 
 #[test]

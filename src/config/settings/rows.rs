@@ -102,6 +102,8 @@ fn by_hand(config: &Config, paths: &Paths, name: &str, group: &'static str) -> S
         shown: String::new(),
         unset: "",
         origin: crate::config::show::origin_text(origin, paths),
+        is_overridden: matches!(origin, Origin::File { .. } | Origin::Default)
+            && config.project.as_ref().is_some_and(|project| project.sets(name)),
         is_default: false,
         line: if let Origin::File { line } = origin { Some(line) } else { None },
         widening: None,
