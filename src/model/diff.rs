@@ -66,12 +66,31 @@ pub enum DiffPosition {
 }
 
 /// Where a piece starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PieceStart {
     /// The line, from 1.
     pub line: u32,
     /// Whether the new text was found, not the old one.
     pub is_new: bool,
+    /// The lines of the file around it, for agents that send no context; `None`: not known, or too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub around: Option<Around>,
+}
+
+/// The text of a file around a piece.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Around {
+    /// The lines above it, and the start of its first line if it begins within that.
+    pub before: Arc<str>,
+    /// The rest of its last line, and the lines below.
+    pub after: Arc<str>,
+}
+
+impl PieceStart {
+    /// A start without the lines around it.
+    pub fn at(line: u32, is_new: bool) -> Self {
+        Self { line, is_new, around: None }
+    }
 }
 
 impl FileDiff {

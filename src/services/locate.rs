@@ -6,20 +6,28 @@
 //! Invariants: only regular files in the session's folders are read, at most [`MAX_FILE_BYTES`] of each; a text that
 //! occurs several times has no line number, unless the agent sent one near it.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use memchr::memmem;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::model::{
-    DiffPiece, DiffPosition, LocateJob, LocateRequest, LocatedDiff, PieceStart, ServiceEvent,
+    Around, DiffPiece, DiffPosition, LocateJob, LocateRequest, LocatedDiff, PieceStart, ServiceEvent,
 };
 
 use super::fs::{Glance, glance};
 
 /// Maximum size of a file that is searched.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Number of lines above and below a change that are returned.
+const AROUND_LINES: usize = 3;
+
+/// Maximum size of the text above and below a change. Longer lines are not for reading.
+const AROUND_BYTES: usize = 1024;
 
 /// Maximum number of occurrences that are compared.
 const MAX_PLACES: usize = 1000;
@@ -113,7 +121,7 @@ fn plain_ends(text: Vec<u8>) -> Vec<u8> {
 fn unread(request: &LocateRequest) -> DiffPosition {
     match request.pieces.as_slice() {
         [piece] if request.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
-            DiffPosition::Lines(vec![Some(PieceStart { line: 1, is_new: false })])
+            DiffPosition::Lines(vec![Some(PieceStart::at(1, false))])
         }
         _ => DiffPosition::Unreadable,
     }
@@ -132,7 +140,7 @@ fn place_in(file: &[u8], request: &LocateRequest, is_done: bool) -> DiffPosition
     for piece in &request.pieces {
         let start = start_of(file, piece, hint, is_done);
         // Hunks are in order.
-        hint = start.map(|start| Hint::Below(start.line)).or(hint);
+        hint = start.as_ref().map(|start| Hint::Below(start.line)).or(hint);
         starts.push(start);
     }
     DiffPosition::Lines(starts)
@@ -158,9 +166,31 @@ fn start_of(file: &[u8], piece: &DiffPiece, hint: Option<Hint>, is_done: bool) -
         order.reverse();
     }
     order.into_iter().find_map(|(text, is_new)| {
-        let line = line_of(file, text, hint)?;
-        Some(PieceStart { line, is_new })
+        let (line, at) = line_of(file, text, hint)?;
+        let whole = if is_new { &piece.new } else { &piece.old };
+        let has_end = whole.ends_with('\n') && file.get(at + text.len()) == Some(&b'\n');
+        let ends_are_plain = !piece.old.contains('\r') && !piece.new.contains('\r');
+        let around =
+            if ends_are_plain { around(file, at..at + text.len() + usize::from(has_end)) } else { None };
+        Some(PieceStart { line, is_new, around })
     })
+}
+
+/// The text around a part of a file. Incomplete first and last lines of the part are completed.
+fn around(file: &[u8], part: Range<usize>) -> Option<Around> {
+    let (before, after) = (file.get(..part.start)?, file.get(part.end..)?);
+    // The newline that ends the line above these.
+    let above = memchr::memrchr_iter(b'\n', before).nth(AROUND_LINES);
+    let before = before.get(above.map_or(0, |at| at + 1)..)?;
+    let is_in_line = file.get(part.end.checked_sub(1)?) != Some(&b'\n');
+    let lines = AROUND_LINES + usize::from(is_in_line);
+    let below = memchr::memchr_iter(b'\n', after).nth(lines - 1).map_or(after.len(), |at| at + 1);
+    let after = after.get(..below)?;
+    if before.len().max(after.len()) > AROUND_BYTES {
+        return None;
+    }
+    let text = |bytes: &[u8]| Some(Arc::from(std::str::from_utf8(bytes).ok()?));
+    Some(Around { before: text(before)?, after: text(after)? })
 }
 
 /// The text to search for, without the last line end, which the file may lack.
@@ -172,9 +202,9 @@ fn needle(text: &str) -> Vec<u8> {
     if text.trim_ascii().is_empty() { Vec::new() } else { text }
 }
 
-/// The line where a text begins: the only occurrence, or the one that the hint selects. Occurrences of complete lines
+/// The line and the byte where a text begins: the only occurrence, or the one that the hint selects. Occurrences of complete lines
 /// take precedence.
-fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<u32> {
+fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<(u32, usize)> {
     if text.is_empty() {
         return None;
     }
@@ -187,16 +217,16 @@ fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<u32> {
         counted = at;
         let is_at_start = at.checked_sub(1).is_none_or(|before| file.get(before) == Some(&b'\n'));
         let is_at_end = file.get(at + text.len()).is_none_or(|byte| *byte == b'\n');
-        positions.push((line, is_at_start && is_at_end));
+        positions.push(((line, at), is_at_start && is_at_end));
     }
     if positions.iter().any(|(_, is_whole)| *is_whole) {
         positions.retain(|(_, is_whole)| *is_whole);
     }
-    let mut lines = positions.iter().map(|(line, _)| *line);
+    let mut starts = positions.iter().map(|(start, _)| *start);
     match (positions.as_slice(), hint) {
         ([(only, _)], _) => Some(*only),
-        (_, Some(Hint::Near(near))) => lines.min_by_key(|line| line.abs_diff(near)),
-        (_, Some(Hint::Below(above))) => lines.find(|line| *line > above),
+        (_, Some(Hint::Near(near))) => starts.min_by_key(|(line, _)| line.abs_diff(near)),
+        (_, Some(Hint::Below(above))) => starts.find(|(line, _)| *line > above),
         (_, None) => None,
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
 
-use crate::model::{DiffChange, DiffPosition, FileDiff, PieceStart};
+use crate::model::{Around, DiffChange, DiffPosition, FileDiff, PieceStart};
 
 pub mod cache;
 mod draw;
@@ -164,10 +164,16 @@ impl Diff {
                 let first = match position {
                     Some(DiffPosition::Whole) => Some(1),
                     _ if status != FileStatus::Changed => Some(1),
-                    _ => starts.first().copied().flatten().map(|start| start.line),
+                    _ => starts.first().and_then(Option::as_ref).map(|start| start.line),
                 };
                 let old = old.clone().unwrap_or_default();
-                let mut diff = Self::empty(change.path.clone(), status, old, Arc::clone(new));
+                let start = starts.first().and_then(Option::as_ref);
+                let (old, new, above) = match start.and_then(|start| Some((start, start.around.as_ref()?))) {
+                    Some((start, around)) => with_lines_around(&old, new, start.is_new, around),
+                    None => (old, Arc::clone(new), 0),
+                };
+                let first = first.map(|first| first.saturating_sub(above).max(1));
+                let mut diff = Self::empty(change.path.clone(), status, old, new);
                 diff.compare(first, context, open);
                 vec![diff]
             }
@@ -387,6 +393,23 @@ impl Diff {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+}
+
+/// Both texts of an excerpt, completed with lines of the file where they have fewer unchanged lines at their start and end
+/// than are shown, and the number of lines above. What the agent sends remains.
+fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Arc<str>, Arc<str>, u32) {
+    let missing = |same: usize| CONTEXT_LINES.saturating_sub(same);
+    let above = missing(old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count());
+    let below = missing(old.lines().rev().zip(new.lines().rev()).take_while(|(old, new)| old == new).count());
+    // The last part may be the start of the excerpt's first line, and the first part the rest of its last one.
+    let before: Vec<&str> = around.before.split_inclusive('\n').collect();
+    let count = before.iter().filter(|line| line.ends_with('\n')).count();
+    let before = before.get(count.saturating_sub(above)..).unwrap_or_default().concat();
+    let is_in_line = !(if is_new { new } else { old }).ends_with('\n');
+    let after: String =
+        around.after.split_inclusive('\n').take(below + usize::from(is_in_line)).collect();
+    let whole = |text: &str| Arc::from(format!("{before}{text}{after}"));
+    (whole(old), whole(new), u32::try_from(count.min(above)).unwrap_or_default())
 }
 
 /// The operations from old to new lines. For very long texts, only the common start and end are compared.

@@ -117,7 +117,7 @@ fn position_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
     let change = record.change.as_ref()?;
     let position = match change.line {
         None => DiffPosition::Whole,
-        Some(line) => DiffPosition::Lines(vec![Some(PieceStart { line, is_new: !record.is_refused() })]),
+        Some(line) => DiffPosition::Lines(vec![Some(PieceStart::at(line, !record.is_refused()))]),
     };
     Some(LocatedDiff { diff: change.diff.clone()?, position, is_done: true })
 }

@@ -46,7 +46,11 @@ pub fn changed_files(state: &State, root: SessionKey) -> Vec<ChangedFile> {
         let Some(session) = state.sessions.get(&key) else { continue };
         for diff in call.diffs() {
             let path = plain(&session.workspace.folder().join(&diff.path));
-            let position = call.position_of(diff).cloned();
+            let mut position = call.position_of(diff).cloned();
+            if let Some(DiffPosition::Lines(starts)) = &mut position {
+                // Later changes may be near.
+                starts.iter_mut().flatten().for_each(|start| start.around = None);
+            }
             let part = ChangePart { diff: diff.clone(), position, item: (key, item) };
             merge(files.entry(path).or_default(), part);
         }
@@ -199,7 +203,7 @@ fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
         next.position = Some(if is_whole(&next) || all().any(is_whole) {
             DiffPosition::Whole
         } else {
-            DiffPosition::Lines(vec![Some(PieceStart { line: span.line, is_new: true })])
+            DiffPosition::Lines(vec![Some(PieceStart::at(span.line, true))])
         });
         let mut at = 0;
         parts.retain(|_| {

@@ -34,7 +34,7 @@ fn answer(app: &mut TestApp, found: Vec<(FileDiff, DiffPosition)>, is_done: bool
 }
 
 fn at(line: u32) -> DiffPosition {
-    DiffPosition::Lines(vec![Some(PieceStart { line, is_new: true })])
+    DiffPosition::Lines(vec![Some(PieceStart::at(line, true))])
 }
 
 fn call_of(app: &TestApp) -> &ToolCall {

@@ -29,7 +29,7 @@ fn edit(stage: &mut Stage, path: &str, old: &str, new: &str, line: u32) {
     let mut call = ToolCall::new("t".into(), stage.now);
     (call.kind, call.status) = (ToolKind::Edit, ToolStatus::Completed);
     call.content = vec![ToolContent::Diff(diff.clone())];
-    let position = DiffPosition::Lines(vec![Some(PieceStart { line, is_new: true })]);
+    let position = DiffPosition::Lines(vec![Some(PieceStart::at(line, true))]);
     call.positions = vec![LocatedDiff { diff, position, is_done: true }];
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(call)));

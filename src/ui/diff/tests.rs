@@ -110,7 +110,7 @@ fn excerpts_have_no_line_numbers() {
 
 #[test]
 fn located_excerpts_have_line_numbers() {
-    let position = DiffPosition::Lines(vec![Some(PieceStart { line: 98, is_new: true })]);
+    let position = DiffPosition::Lines(vec![Some(PieceStart::at(98, true))]);
     let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nB2\nc\n"), Some(&position))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), [" 98   a", " 99 − b", " 99 + B", "100 + B2", "101   c"]);
     assert_eq!(
@@ -128,6 +128,32 @@ fn located_excerpts_have_line_numbers() {
 }
 
 #[test]
+fn excerpts_are_completed_with_lines_of_the_file() {
+    let drawn = |old: &str, new: &str, line, (before, after): (&str, &str)| {
+        let around = Around { before: before.into(), after: after.into() };
+        let start = PieceStart { around: Some(around), ..PieceStart::at(line, false) };
+        let position = DiffPosition::Lines(vec![Some(start)]);
+        draw(&Diff::of(&change(Some(old), new), Some(&position))[0], Layout::Unified, 20)
+    };
+    let around = ("2\n3\n4\n5 ", ";\n6\n7\n8\n");
+    assert_eq!(
+        drawn("old", "new", 5, around),
+        ["  2   2", "  3   3", "  4   4", "  5 − 5 old;", "  5 + 5 new;", "  6   6", "  7   7", "  8   8"]
+    );
+    // What the agent sends counts.
+    let around = ("2\n3\n4\n", "\n8\n9\n10\n");
+    assert_eq!(
+        drawn("5\nold\n7", "5\nnew\n7", 5, around),
+        ["  3   3", "  4   4", "  5   5", "  6 − old", "  6 + new", "  7   7", "  8   8", "  9   9"]
+    );
+    assert_eq!(
+        drawn("old\n", "", 1, ("", "2\n3\n")),
+        ["  1 − old", "  1   2", "  2   3"],
+        "at the start of a file"
+    );
+}
+
+#[test]
 fn short_entire_files_have_line_numbers() {
     let diff = &Diff::of(&change(Some("a\nb\n"), "a\nc\n"), Some(&DiffPosition::Whole))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["  1   a", "  2 − b", "  2 + c"]);
@@ -135,7 +161,7 @@ fn short_entire_files_have_line_numbers() {
 
 #[test]
 fn removing_an_excerpt_does_not_delete_the_file() {
-    let position = DiffPosition::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
+    let position = DiffPosition::Lines(vec![Some(PieceStart::at(7, false))]);
     let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&position))[0];
     assert_eq!(
         (cut.status, draw(cut, Layout::Unified, 20)),
@@ -155,7 +181,7 @@ fn removing_an_excerpt_does_not_delete_the_file() {
 #[test]
 fn located_hunks_have_line_numbers() {
     let text = "*** Update File: a.py\n@@ def f():\n ctx\n-x\n+y\n+z\n@@\n end\n-w\n";
-    let at = |line, is_new| Some(PieceStart { line, is_new });
+    let at = |line, is_new| Some(PieceStart::at(line, is_new));
     let drawn =
         [" 10   ctx", " 11 − x", " 11 + y", " 12 + z", "    … 7 unchanged lines", " 20   end", " 20 − w"];
     // Found before and after the change.

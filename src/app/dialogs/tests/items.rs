@@ -71,7 +71,7 @@ fn a_change_opens_at_its_first_changed_line() {
         });
         opened(&rig.act(Action::OpenLocation)).and_then(|(_, line)| line)
     };
-    let snippet = || DiffPosition::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
+    let snippet = || DiffPosition::Lines(vec![Some(PieceStart::at(12, true))]);
     assert_eq!(opened_with(Some("a\nb\nold\nd\n"), snippet()), Some(14));
     assert_eq!(opened_with(Some("a\nb\nold\nd\n"), DiffPosition::Whole), Some(3));
     assert_eq!(opened_with(Some("a\nb\nnew\nd\n"), DiffPosition::Whole), Some(1), "nothing changed");
@@ -86,7 +86,7 @@ fn the_user_selects_one_of_several_locations() {
         let change = DiffChange::Texts { old: Some("x".into()), new: "y".into() };
         let diff = FileDiff { path: "/home/u/shop/a.rs".into(), change };
         call.content = vec![ToolContent::Diff(diff.clone())];
-        let position = DiffPosition::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
+        let position = DiffPosition::Lines(vec![Some(PieceStart::at(12, true))]);
         call.positions = vec![LocatedDiff { diff, position, is_done: true }];
         call.locations = vec![at("/home/u/shop/a.rs", None), at("/etc/hosts", Some(2))];
     });

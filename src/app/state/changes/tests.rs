@@ -24,7 +24,7 @@ impl TestApp {
         let mut call = ToolCall::new("t".into(), Instant::now());
         (call.status, call.kind) = (status, ToolKind::Edit);
         call.content = vec![ToolContent::Diff(diff.clone())];
-        let start = line.map(|line| PieceStart { line, is_new: true });
+        let start = line.map(|line| PieceStart::at(line, true));
         let position = DiffPosition::Lines(vec![start]);
         call.positions = vec![crate::model::LocatedDiff { diff, position, is_done: true }];
         self.session().transcript.push(1, ItemBody::Tool(Box::new(call)));
