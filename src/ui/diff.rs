@@ -406,8 +406,7 @@ fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Ar
     let count = before.iter().filter(|line| line.ends_with('\n')).count();
     let before = before.get(count.saturating_sub(above)..).unwrap_or_default().concat();
     let is_in_line = !(if is_new { new } else { old }).ends_with('\n');
-    let after: String =
-        around.after.split_inclusive('\n').take(below + usize::from(is_in_line)).collect();
+    let after: String = around.after.split_inclusive('\n').take(below + usize::from(is_in_line)).collect();
     let whole = |text: &str| Arc::from(format!("{before}{text}{after}"));
     (whole(old), whole(new), u32::try_from(count.min(above)).unwrap_or_default())
 }

@@ -29,6 +29,7 @@ impl Sequence {
     }
 
     /// Its first keys.
+    #[must_use]
     pub fn start(&self, count: usize) -> Self {
         Self(self.0.iter().take(count).copied().collect())
     }
