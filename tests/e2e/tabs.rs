@@ -278,8 +278,6 @@ fn the_tabs_of_the_last_run_are_reopened() {
     screen.wait_gone("› first words");
     screen.wait_for("ready");
     screen.send(CTRL_Q);
-    screen.wait_for("Quit all tabs?");
-    screen.send("y");
     assert!(screen.wait_exit().success());
     let told = screen.text();
     assert!(told.contains("Reopen all 2 tabs with `parlor --continue`"), "{told}");

@@ -12,8 +12,8 @@ use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 
 use super::obstacle::obstacle;
 use super::{
-    choice, history, inbox, jump, leave, line_dialog, locations, picker, pickers, providers, queue, rewind,
-    rows, say, say_obstacle, search, sessions, settings, stack, tabs,
+    choice, history, inbox, items, jump, leave, line_dialog, locations, picker, pickers, providers, queue,
+    rewind, rows, say, say_obstacle, search, sessions, settings, stack, tabs,
 };
 use crate::app::state::lookup::{mode_option, model_option};
 
@@ -71,7 +71,6 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ScrollTop | Action::First => fx.push(Effect::View(ViewCommand::ScrollTop)),
         Action::ScrollEnd | Action::Last => fx.push(Effect::View(ViewCommand::ScrollEnd)),
         Action::ToggleWrap => fx.push(Effect::View(ViewCommand::ToggleWrap)),
-        Action::ToggleThoughts => state.shows_thoughts = !state.shows_thoughts,
         Action::TogglePlan => {
             let Some(session) = state.sessions.get_mut(&key) else { return };
             let shows_steps = state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
@@ -100,6 +99,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             state.diff_layout = layout;
             say(state, message, fx);
         }
+        Action::ToggleThoughts => items::toggle_thoughts(state),
         Action::ToggleMouse => {
             let (owner, text) = match state.mouse {
                 MouseOwner::Parlor => {

@@ -14,6 +14,8 @@ use super::{open, say};
 /// Maximum number of places that are offered.
 const MOST_LOCATIONS: usize = 9;
 
+pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
+
 /// Whether an item is shown completely: the user's choice, otherwise the folding rules.
 pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> bool {
     item.is_open.unwrap_or_else(|| match &item.body {
@@ -37,10 +39,13 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     match action {
         Action::SelectPrevious => select(state, Step::Back, fx),
         Action::SelectNext => select(state, Step::On, fx),
-        Action::ToggleFold => match state.active_session().and_then(|session| session.selected) {
-            Some(id) => toggle(state, id, now, fx),
-            None => say(state, "Select an item first.", fx),
-        },
+        Action::ToggleFold => {
+            let item = state.active_session().and_then(foldable_item);
+            match item.map(|item| item.id) {
+                Some(id) => toggle(state, id, now, fx),
+                None => say(state, NOTHING_TO_FOLD, fx),
+            }
+        }
         Action::ToggleItem(id) => toggle(state, id, now, fx),
         Action::ToggleAllFolds => toggle_all(state),
         Action::InspectItem => inspect(state, fx),
@@ -240,6 +245,35 @@ fn toggle_all(state: &mut State) {
     for id in foldable {
         session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
     }
+}
+
+/// Hides all thoughts if one is shown in the active session, otherwise shows them. Replaces earlier choices for single
+/// thoughts.
+pub(super) fn toggle_thoughts(state: &mut State) {
+    let shows_thoughts = state.shows_thoughts;
+    let is_thought =
+        |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.role == Role::Thought);
+    let is_any_open = state.active_session().map_or(shows_thoughts, |session| {
+        let mut thoughts = session.transcript.items().iter().filter(|item| is_thought(item)).peekable();
+        match thoughts.peek() {
+            Some(_) => thoughts.any(|item| is_item_open(item, session, shows_thoughts)),
+            None => shows_thoughts,
+        }
+    });
+    state.shows_thoughts = !is_any_open;
+    for session in state.sessions.values_mut() {
+        let chosen =
+            session.transcript.items().iter().filter(|item| is_thought(item) && item.is_open.is_some());
+        let chosen: Vec<ItemId> = chosen.map(|item| item.id).collect();
+        for id in chosen {
+            session.transcript.edit(id, |item| item.is_open = None);
+        }
+    }
+}
+
+/// The item that one key folds: the selected one, otherwise the last one that can be folded.
+pub(super) fn foldable_item(session: &Session) -> Option<&Item> {
+    marked_or_last(session, |item| can_fold(&item.body))
 }
 
 fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {

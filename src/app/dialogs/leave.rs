@@ -139,10 +139,10 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
-/// Quits; asks for confirmation if a turn is running in any session, or if several tabs are open.
+/// Quits; asks for confirmation if a turn is running in any session, or if several tabs are open that are not restored.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_asked = state.modals.iter().any(is_quit_question);
-    if is_asked || running_turns(state) == 0 && !has_tabs(state) {
+    if is_asked || running_turns(state) == 0 && !loses_tabs(state) {
         operations::quit(state, now, fx);
         return;
     }
@@ -187,13 +187,20 @@ fn quit_text(state: &State) -> (&'static str, Vec<String>) {
             (QUIT_ALL_TITLE, format!("Quitting cancels {count} turns and stops the agents of all tabs."))
         }
     };
-    let comes_back = has_tabs && state.setup.keeps_sessions;
-    let next = comes_back.then(|| "`parlor --continue` reopens the tabs.".to_owned());
+    let next = has_tabs.then(|| match loses_tabs(state) {
+        true => "Their sessions are not saved.".to_owned(),
+        false => "`parlor --continue` reopens the tabs.".to_owned(),
+    });
     (title, std::iter::once(consequence).chain(next).collect())
 }
 
 fn has_tabs(state: &State) -> bool {
     tab::tabs(state).nth(1).is_some()
+}
+
+/// Whether `--continue` does not bring everything back: nothing is saved, or saving fails.
+fn loses_tabs(state: &State) -> bool {
+    has_tabs(state) && (!state.setup.keeps_sessions || state.unsaved.is_some())
 }
 
 /// Whether the dialog was opened by [`quit`]: its first choice is quitting.

@@ -7,6 +7,8 @@ use crate::app::state::tab;
 use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, attachment_labels};
 
+use super::items;
+
 /// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
 pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let session = state.active_session()?;
@@ -89,7 +91,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(can.has_providers, "The agent does not support provider configuration.")
         }
         Action::TogglePlan => unless(!session.plans.is_empty(), "No plan."),
-        Action::ToggleFold => unless(session.selected.is_some(), "Select an item first."),
+        Action::ToggleFold => unless(items::foldable_item(session).is_some(), items::NOTHING_TO_FOLD),
         Action::OpenCopy
         | Action::CopyItem
         | Action::CopyReply

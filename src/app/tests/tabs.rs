@@ -285,14 +285,14 @@ fn quit_question(app: &TestApp) -> Option<(String, String)> {
 #[test]
 fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
     let (mut app, key, conn) = TestApp::two_tabs();
+    app.state.setup.keeps_sessions = true;
     app.submit("one").flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
     app.fx.clear();
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
     let (title, body) = quit_question(&app).unwrap();
-    assert_eq!(
-        (title.as_str(), body.as_str()),
-        ("Turns are running. Quit?", "Quitting cancels 2 turns and stops the agents of all tabs.",)
-    );
+    let expected =
+        "Quitting cancels 2 turns and stops the agents of all tabs. `parlor --continue` reopens the tabs.";
+    assert_eq!((title.as_str(), body.as_str()), ("Turns are running. Quit?", expected));
     app.end_turn(StopReason::EndTurn);
     let (title, _) = quit_question(&app).unwrap();
     assert_eq!(title, "A turn is running. Quit?");
@@ -433,13 +433,24 @@ fn the_active_tab_is_recorded() {
 }
 
 #[test]
-fn quitting_several_tabs_asks_first() {
+fn quitting_idle_tabs_asks_only_if_they_are_lost() {
     let (mut app, ..) = TestApp::two_tabs();
     app.state.setup.keeps_sessions = true;
+    app.wait(1).play(Event::Input).play(Event::Act(Action::Quit));
+    assert!(app.state.is_quitting, "the tabs are restored");
+
+    let (mut app, ..) = TestApp::two_tabs();
+    app.state.setup.keeps_sessions = true;
+    app.state.unsaved = Some("the disk is full".to_owned());
+    app.wait(1).play(Event::Input).play(Event::Act(Action::Quit));
+    assert!(quit_question(&app).is_some());
+
+    let (mut app, ..) = TestApp::two_tabs();
+    app.state.setup.keeps_sessions = false;
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
     let (title, body) = quit_question(&app).unwrap();
     assert_eq!(title, "Quit all tabs?");
-    assert!(body.ends_with("`parlor --continue` reopens the tabs."), "{body}");
+    assert!(body.ends_with("Their sessions are not saved."), "{body}");
     app.play(Event::Act(Action::Escape));
     assert!(!app.state.is_quitting && app.state.modals.is_empty());
     app.play(Event::Act(Action::Quit)).play(Event::Act(Action::Yes));

@@ -349,9 +349,9 @@ fn the_mark_steps_over_what_is_not_seen() {
 #[test]
 fn items_are_marked_from_the_end_and_opened() {
     let mut rig = Rig::new();
-    for title in ["one", "two"] {
-        let body = ItemBody::notice(Severity::Info, title.to_owned(), None);
-        rig.session().transcript.push(0, body);
+    for name in ["one", "two"] {
+        let raw = crate::model::Raw("{}".into());
+        rig.session().transcript.push(0, ItemBody::Raw { name: name.to_owned(), raw });
     }
     assert_eq!(views(&rig.act(Action::SelectPrevious)), [ViewCommand::ShowSelected]);
     assert_eq!(rig.session().selected, Some(ItemId(1)));
@@ -359,13 +359,59 @@ fn items_are_marked_from_the_end_and_opened() {
     rig.act(Action::SelectPrevious);
     assert_eq!(rig.session().selected, Some(ItemId(0)));
     rig.act(Action::ToggleFold);
-    assert_eq!(rig.session().transcript.items()[0].is_open, Some(false));
-    rig.act(Action::ToggleItem(ItemId(0)));
     assert_eq!(rig.session().transcript.items()[0].is_open, Some(true));
+    rig.act(Action::ToggleItem(ItemId(0)));
+    assert_eq!(rig.session().transcript.items()[0].is_open, Some(false));
     rig.act(Action::SelectNext);
     rig.act(Action::SelectNext);
     assert_eq!(rig.session().selected, Some(ItemId(1)));
     rig.act(Action::ToggleItem(ItemId(77)));
+}
+
+#[test]
+fn without_a_selection_the_last_foldable_item_opens() {
+    let mut rig = Rig::new();
+    rig.act(Action::ToggleFold);
+    assert_eq!(rig.state.flash.as_deref(), Some("Nothing to expand."));
+    for name in ["one", "two"] {
+        let raw = crate::model::Raw("{}".into());
+        rig.session().transcript.push(0, ItemBody::Raw { name: name.to_owned(), raw });
+    }
+    rig.session().transcript.push(0, ItemBody::notice(Severity::Info, "done".to_owned(), None));
+    rig.act(Action::ToggleFold);
+    let open: Vec<_> = rig.session().transcript.items().iter().map(|item| item.is_open).collect();
+    assert_eq!(open, [None, Some(true), None]);
+}
+
+#[test]
+fn thoughts_can_be_toggled_after_all_items_were() {
+    let mut rig = Rig::new();
+    let thought = crate::app::Message {
+        role: crate::model::Role::Thought,
+        message: None,
+        parts: vec![crate::app::MessagePart::Text("hm".to_owned())],
+        is_open: false,
+        began: rig.now,
+        took: None,
+        is_local: false,
+        pasted: Vec::new(),
+    };
+    rig.session().transcript.push(1, ItemBody::Message(thought));
+    let is_open = |rig: &mut Rig| {
+        let shows_thoughts = rig.state.shows_thoughts;
+        let session = rig.state.active_session().unwrap();
+        crate::app::dialogs::is_item_open(&session.transcript.items()[0], session, shows_thoughts)
+    };
+    assert!(!is_open(&mut rig));
+    rig.act(Action::ToggleAllFolds);
+    rig.act(Action::ToggleAllFolds);
+    assert!(!is_open(&mut rig));
+    rig.act(Action::ToggleThoughts);
+    assert!(is_open(&mut rig));
+    rig.act(Action::ToggleAllFolds);
+    rig.act(Action::ToggleAllFolds);
+    rig.act(Action::ToggleThoughts);
+    assert!(!is_open(&mut rig), "they were shown");
 }
 
 #[test]
