@@ -296,10 +296,8 @@ fn draw_chrome(
     buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.clear();
-    if panes.tabs.height > 0 {
-        tabs::draw(ctx, panes.tabs, buf, &mut view.hits);
-    }
-    title::draw(ctx, panes.title, buf, &mut view.hits);
+    let is_titled = panes.tabs.height > 0 && tabs::draw(ctx, panes.tabs, buf, &mut view.hits);
+    title::draw(ctx, !is_titled, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
     let focus = modals::key_focus(ctx.state);
     let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };

@@ -1,6 +1,6 @@
 //! The tab bar above the title; hidden if only one session is open.
 //!
-//! Shows number, status, agent and title of each tab. On narrow screens, texts are first shortened, then removed,
+//! Shows number, status and title of each tab, and its agent if the agents differ. On narrow screens, texts are first shortened, then removed,
 //! then the tabs farthest from the active one.
 //!
 //! Invariants: nothing in it is animated, so that a background tab causes no frames.
@@ -21,7 +21,7 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Maximum and minimum width of a label; shorter ones are omitted.
-const MOST_NAME: usize = 32;
+const MOST_NAME: usize = 40;
 const LEAST_NAME: usize = 3;
 
 /// Below this width, a label that does not fit shows only the title.
@@ -67,8 +67,8 @@ pub(super) fn name(state: &State, session: &Session) -> String {
     })
 }
 
-fn label(ctx: &FrameContext, session: &Session) -> String {
-    match (agent_of(ctx.state, session), title_of(session)) {
+fn label(ctx: &FrameContext, session: &Session, names_agent: bool) -> String {
+    match (agent_of(ctx.state, session).filter(|_| names_agent), title_of(session)) {
         (Some(agent), Some(title)) => format!("{agent} {} {title}", ctx.look.glyphs.dot),
         _ => name(ctx.state, session),
     }
@@ -129,9 +129,12 @@ impl Tab {
     }
 }
 
-/// Draws the tab bar.
-pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+/// Draws the tab bar. Returns whether it shows the whole title of the active tab.
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) -> bool {
     let front = tab::front(ctx.state);
+    let mut agents = tab::tabs(ctx.state).filter_map(|session| agent_of(ctx.state, session));
+    let first_agent = agents.next();
+    let names_agent = agents.any(|agent| Some(agent) != first_agent);
     let tabs: Vec<Tab> = tab::tabs(ctx.state)
         .enumerate()
         .map(|(position, session)| {
@@ -141,7 +144,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
                 position,
                 number: format!("{arrow}{}", position + 1),
                 mark: mark(&ctx.look.glyphs, tab::mark(ctx.state, session)),
-                label: label(ctx, session),
+                label: label(ctx, session, names_agent),
                 name: name(ctx.state, session),
                 is_front,
             }
@@ -190,6 +193,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
         let x = x.min(area.right().saturating_sub(2));
         put_edge(ctx, buf, (x, area.y), ">", hidden_waits(tabs.get(last..).unwrap_or_default()));
     }
+    tabs.get(front).is_some_and(|tab| text::width(tab.text(front_cols)) <= front_cols)
 }
 
 /// The range of tabs around the active one that fits.

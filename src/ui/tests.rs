@@ -510,9 +510,9 @@ fn last_session_is_offered_on_the_empty_screen() {
     let mut stage = ready();
     stage.state.last_kept = Some(Box::new(ArchiveRow {
         uid: "k1".to_owned(),
-        agent: "gemini".to_owned(),
+        agent: "claude".to_owned(),
         title: "Mend the fence of the garden".to_owned(),
-        when: "5 min ago".to_owned(),
+        when: "2026-11-20 14:05".to_owned(),
         was_cut: true,
         ..ArchiveRow::default()
     }));

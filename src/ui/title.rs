@@ -25,8 +25,8 @@ const LEAST_TITLE: usize = 12;
 const MOST_TITLE: usize = 40;
 const MOST_NAME: usize = 28;
 
-/// Draws the title line.
-pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+/// Draws the title line. `names_session`: the session's title is not shown elsewhere.
+pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     let mut left = vec![agent(ctx)];
     let git = branch(ctx);
@@ -35,7 +35,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let others = cols(&left) + 3 + 2 + folder_cols + if git_cols > 0 { git_cols + 1 } else { 0 };
     let wide_room = if area.width >= TITLE_COLS { MOST_TITLE } else { 0 };
     let title_room = room.saturating_sub(others).min(MOST_TITLE).max(wide_room);
-    if let Some(title) = own_title(ctx).filter(|_| title_room >= LEAST_TITLE) {
+    if let Some(title) = own_title(ctx).filter(|_| names_session && title_room >= LEAST_TITLE) {
         let text = text::truncate(&title, title_room);
         left.insert(1, Part { text, role: Role::Title, action: Some(Action::RenameSession) });
     }

@@ -148,7 +148,7 @@ fn commands(ctx: &FrameContext, cols: u16) -> Option<String> {
 fn resume_label(row: &ArchiveRow, cols: u16) -> String {
     let name = text::one_line(row.name());
     let cut = if row.was_cut { ", cut" } else { "" };
-    let about = format!("({}, {}{cut})", text::one_line(&row.agent), row.when);
+    let about = format!("({}{cut})", row.when);
     let room = usize::from(cols).saturating_sub(KEY_COLS);
     let rest = room.saturating_sub(text::width(&about) + text::width("resume “” "));
     if rest < MIN_NAME_COLS {

@@ -58,12 +58,13 @@ pub(in crate::app) fn reading_of(state: &State, key: SessionKey) -> Option<&Read
     state.sessions.get(&key)?.read_only.as_ref()
 }
 
-/// The last session of the user's folder, as long as the active session has no prompt yet.
+/// The last session of the user's folder, as long as the active session has no prompt yet and no other agent.
 pub fn last_session(state: &State) -> Option<&ArchiveRow> {
     let row = state.last_kept.as_deref()?;
     let session = state.active_session()?;
     let is_here = session.workspace.cwd == state.setup.folder && is_fresh(session);
-    (is_here && open_as(state, &row.uid).is_none()).then_some(row)
+    let is_of_agent = state.conn_of(session.key).is_none_or(|conn| conn.spec.name == row.agent);
+    (is_here && is_of_agent && open_as(state, &row.uid).is_none()).then_some(row)
 }
 
 /// The folder of a session, otherwise the one parlor was started in.

@@ -67,6 +67,9 @@ fn the_last_session_is_offered_until_a_prompt_was_sent() {
     assert!(operations::last_session(&app.state).is_none());
     told(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
     assert_eq!(operations::last_session(&app.state).map(ArchiveRow::name), Some("Mend the fence"));
+    app.state.last_kept.as_mut().unwrap().agent = "another".to_owned();
+    assert!(operations::last_session(&app.state).is_none(), "it is of another agent");
+    app.state.last_kept.as_mut().unwrap().agent = "fake".to_owned();
     app.submit("something else");
     assert!(operations::last_session(&app.state).is_none());
     assert!(dialogs::obstacle(&app.state, Action::ContinueLast).is_some());

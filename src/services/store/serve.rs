@@ -130,7 +130,9 @@ impl Store {
         let Some(rows) = self.value_or_report(self.list(&of_folder)) else { return };
         let last = rows.into_iter().find(|row| self.open_in(row).is_none());
         if let Some(row) = last.or_else(|| self.moved_here(folder)) {
-            let row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
+            let mut row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
+            // The offer stays on the screen, where an age would become wrong.
+            row.when = when::full(row.updated_ms);
             report(StoreNews::FolderSession(Box::new(row)));
         }
     }

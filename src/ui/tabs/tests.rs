@@ -59,12 +59,12 @@ fn states_are_recognisable_without_colour() {
     let stage = all_states();
     assert_eq!(
         bar(&stage, (120, 40)),
-        " ▸1● claude · Clock skew  2! asks  3● works  4✓ done  5✗ failed  6• news  7  rests"
+        " ▸1● Clock skew  2! asks  3● works  4✓ done  5✗ failed  6• news  7  rests"
     );
     let mut view = stage.view();
     view.glyphs = Glyphs::plain();
     let plain = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
-    let expected = " >1* claude . Clock skew  2! asks  3* works  4+ done  5x failed  6o news  7  rests";
+    let expected = " >1* Clock skew  2! asks  3* works  4+ done  5x failed  6o news  7  rests";
     assert_eq!(plain.lines().next().unwrap().trim_end(), expected);
 }
 
@@ -74,7 +74,25 @@ fn tab_bar_is_shown_with_two_tabs() {
     let title = bar(&stage, (80, 24));
     assert!(title.contains("claude"), "{title}");
     add(&mut stage, "lib", |_| {});
-    assert_eq!(bar(&stage, (80, 24)), " ▸1● claude · fix th…t in src/auth.rs  2  lib");
+    assert_eq!(bar(&stage, (80, 24)), " ▸1● fix the failing test in src/auth.rs  2  lib");
+    // The line below does not repeat the title, unless the tab shows only a part of it.
+    let screen = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    assert_eq!(screen(&stage).matches("fix the failing test in src/auth.rs").count(), 2, "tab and prompt");
+    stage.session(|session| session.title = Some("a".repeat(60)));
+    let long = screen(&stage);
+    assert!(long.lines().nth(1).unwrap().contains(&"a".repeat(39)), "{long}");
+}
+
+#[test]
+fn tabs_name_their_agents_if_these_differ() {
+    let mut stage = streaming();
+    add(&mut stage, "lib", |_| {});
+    let (key, conn) = (*stage.state.sessions.keys().next_back().unwrap(), crate::model::ConnId(7));
+    let mut other = stage.state.conns.values().next().unwrap().clone();
+    other.spec.name = "codex".to_owned();
+    stage.state.conns.insert(conn, other);
+    stage.state.sessions.get_mut(&key).unwrap().conn = Some(conn);
+    assert_eq!(bar(&stage, (120, 40)), " ▸1● claude · fix the fa… test in src/auth.rs  2  codex · lib");
 }
 
 #[test]
@@ -102,7 +120,7 @@ fn clicking_a_tab_activates_it() {
     stage.draw(&mut view, &theme("dark"), (120, 40));
     let click = MouseEvent {
         kind: MouseEventKind::Down(MouseButton::Left),
-        column: 28,
+        column: 18,
         row: 0,
         modifiers: KeyModifiers::NONE,
     };
