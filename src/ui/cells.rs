@@ -29,7 +29,7 @@ mod tool;
 mod turn_end;
 pub(crate) mod unlisted_input;
 
-pub(crate) use body::{ToolBody, diffs_of};
+pub(crate) use body::{ToolBody, diffs_of, is_in_command};
 pub(crate) use file_status::{counts_line, diff_head};
 pub(crate) use tool::{comparing, indent, is_asked_first, is_groupable, title};
 

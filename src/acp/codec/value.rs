@@ -92,15 +92,19 @@ impl<'de> Visitor<'de> for Tree {
     }
 }
 
-/// Inserts the earlier value of a key under a name of its own.
+/// Inserts the earlier value of a key under a name of its own, or counts it.
 fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
     const MAX_KEPT: usize = 20;
     let names = (1..=MAX_KEPT).map(|number| match number {
         1 => format!("{key} (duplicate)"),
         number => format!("{key} (duplicate {number})"),
     });
-    let free = names.into_iter().find(|name| !object.contains_key(name));
-    object.insert(free.unwrap_or_else(|| format!("{key} (more duplicates)")), value);
+    if let Some(free) = names.into_iter().find(|name| !object.contains_key(name)) {
+        object.insert(free, value);
+        return;
+    }
+    let count = object.entry(format!("{key} (more duplicates)")).or_insert_with(|| 0.into());
+    *count = count.as_u64().unwrap_or(0).saturating_add(1).into();
 }
 
 /// Parses a JSON object; `None`: invalid or another type.
@@ -246,6 +250,8 @@ mod tests {
             "a": [{"b": 3, "b (duplicate)": 1, "b (duplicate 2)": 2}],
         });
         assert_eq!(parse(text), Some(wanted));
+        let many = format!("{{{}}}", vec![r#""a":7"#; 100].join(","));
+        assert_eq!(parse(&many).unwrap()["a (more duplicates)"], json!(79));
         assert_eq!(parse("{} {}"), None);
         assert_eq!(
             parse(r#"{"a": 1.5, "b": -1, "c": null, "d": "\u0041"}"#),

@@ -109,7 +109,9 @@ pub fn approved_lines(
             let texts: Vec<&str> = content
                 .iter()
                 .filter_map(|piece| match piece {
-                    ToolContent::Block(ContentBlock::Text(text)) => Some(text.trim()),
+                    ToolContent::Block(ContentBlock::Text(text)) if text.len() <= COMMAND_MAX_BYTES => {
+                        Some(text.trim())
+                    }
                     _ => None,
                 })
                 .collect();

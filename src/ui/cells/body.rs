@@ -11,7 +11,7 @@ use crate::app::state::duplicate_diffs::KnownChanges;
 use crate::app::{Session, ToolCall};
 use crate::model::{
     AccessRecord, COMMAND_MAX_BYTES, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange,
-    command_in_title,
+    approved_lines, command_in_title,
 };
 use crate::ui::diff::cache::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, FileStatus, Pages};
@@ -20,7 +20,7 @@ use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
 use crate::ui::theme::Role;
 
-use super::unlisted_input::{TEXT_BYTES, UnlistedInput, text_lines};
+use super::unlisted_input::{TEXT_BYTES, UnlistedInput, VALUE_BYTES, text_lines};
 use super::{block_lines, changes_of, file_status, hidden_changes, output, placed, tool};
 
 /// The changes of a tool call; `None` while they are being compared. Cached.
@@ -63,6 +63,12 @@ fn has_long_title(tool: &ToolCall) -> bool {
     title.len() > rows * ROW_BYTES || title.contains(['\n', '\t']) || title.contains("  ")
 }
 
+/// Whether the command, which is shown whole, contains the title; agents shorten it.
+pub(crate) fn is_in_command(tool: &ToolCall) -> bool {
+    let title = tool.title.trim().trim_matches('`').trim_end_matches(['.', '…']);
+    tool.input.command.as_ref().is_some_and(|command| command.contains(title))
+}
+
 /// Maximum number of lines of listed values above a change.
 const LISTED_ABOVE: usize = 6;
 
@@ -79,8 +85,13 @@ fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line
 }
 
 /// A content block for review: plain text, and the address of a link beside its name.
-fn judged_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let text = |text: &str, role| text_lines(text, role, TEXT_BYTES, look, cols);
+fn judged_lines(
+    block: &ContentBlock,
+    most_bytes: usize,
+    look: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
+    let text = |text: &str, role| text_lines(text, role, most_bytes, look, cols);
     match block {
         ContentBlock::Text(source) => text(source, Role::Text),
         ContentBlock::ResourceLink(link) => {
@@ -130,16 +141,18 @@ impl ToolBody {
         let mut lines = Vec::new();
         let in_title = command_in_title(tool.kind, &tool.title, &tool.content, &tool.input);
         this.shows_title = in_title.is_some();
+        if !this.shows_title && has_long_title(tool) && !is_in_command(tool) {
+            this.shows_title = true;
+            // A command stays last, because its end has to be seen.
+            let most_bytes = if tool.input.command.is_some() { VALUE_BYTES } else { TEXT_BYTES };
+            lines.extend(text_lines(&tool.title, Role::Text, most_bytes, look, cols));
+        }
         if let Some(command) = tool.input.command.as_ref().or(in_title.as_ref()) {
             lines.extend(command_lines(command, look, cols));
             if let Some(cwd) = &tool.input.cwd {
                 let text = format!("in {}", reveal_path(cwd, look.folder));
                 lines.extend(wrap_whole(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
             }
-        }
-        if tool.input.command.is_none() && !this.shows_title && has_long_title(tool) {
-            this.shows_title = true;
-            lines.extend(text_lines(&tool.title, Role::Text, TEXT_BYTES, look, cols));
         }
         if let Some(description) = &tool.input.description {
             lines.extend(text_lines(description, Role::TextDim, TEXT_BYTES, look, cols));
@@ -172,12 +185,14 @@ impl ToolBody {
         if !is_short {
             this.push(listed);
         }
+        let is_command = !approved_lines(tool.kind, &tool.title, &tool.content, &tool.input).is_empty();
+        let most_bytes = if is_command { COMMAND_MAX_BYTES } else { TEXT_BYTES };
         for content in &tool.content {
             match content {
                 // The command is shown above.
                 ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
                 ToolContent::Block(ContentBlock::Text(text)) if known.repeats(text) => {}
-                ToolContent::Block(block) => lines.extend(judged_lines(block, look, cols)),
+                ToolContent::Block(block) => lines.extend(judged_lines(block, most_bytes, look, cols)),
                 ToolContent::Terminal(id) => {
                     if let Some(view) = session.terminals.get(id) {
                         let tail = crate::ui::terminal::tail_of(&view.output, view.is_ours, 200).0;
@@ -219,7 +234,7 @@ impl ToolBody {
         for (index, diff) in diffs.iter().enumerate() {
             let columns = diff.layout(look.diff_layout, cols);
             if diffs.len() > 1 || (file_status::needs_head(diff) && !is_told_above(diff)) {
-                self.push(vec![file_status::diff_head(diff, look, cols)]);
+                self.push(file_status::whole_head(diff, look, cols));
             }
             if !diff.is_empty() {
                 let pages = Pages::of(diff, columns, cols, true);

@@ -1,11 +1,13 @@
 //! Lines about a changed file: its name, and whether it is new, deleted, moved, binary or has another mode.
 
+use std::path::Path;
+
 use crate::ui::text::{Line, Span};
 
 use crate::model::byte_size;
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::render_context::RenderContext;
-use crate::ui::text::{truncate, truncate_path, width};
+use crate::ui::text::{reveal_path, truncate, truncate_path, width, wrap_whole};
 use crate::ui::theme::Role;
 
 /// Formats `  +12 −3`, the numbers of added and removed lines; 0 is omitted.
@@ -29,7 +31,7 @@ pub(super) fn needs_head(diff: &Diff) -> bool {
 
 /// A line with the name of the changed file.
 pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let mut tail = status(diff, look).join("  ");
+    let mut tail = status(diff, |path| look.path(path)).join("  ");
     if !tail.is_empty() {
         tail.insert_str(0, "  ");
     }
@@ -38,20 +40,27 @@ pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Lin
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
+/// The same for review: the whole path, in as many lines as it needs.
+pub(super) fn whole_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+    let shown = |path: &Path| reveal_path(path, look.folder);
+    let parts: Vec<String> = std::iter::once(shown(&diff.path)).chain(status(diff, shown)).collect();
+    wrap_whole(&Line::styled(parts.join("  "), look.theme.style(Role::DiffMeta)), cols)
+}
+
 /// A line that describes the change of the file as a whole.
 pub(super) fn status_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let text = status(diff, look).join("  ");
+    let text = status(diff, |path| look.path(path)).join("  ");
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
-fn status(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
+fn status(diff: &Diff, show_path: impl Fn(&Path) -> String) -> Vec<String> {
     let status = match diff.status {
         FileStatus::New => Some("new file"),
         FileStatus::Deleted => Some("deleted"),
         FileStatus::Binary => Some("binary file"),
         FileStatus::Changed => None,
     };
-    let moved = diff.moved_from.as_ref().map(|from| format!("moved from {}", look.path(from)));
+    let moved = diff.moved_from.as_ref().map(|from| format!("moved from {}", show_path(from)));
     let modes = diff.modes.as_ref().map(|(old, new)| match (old.as_str(), new.as_str()) {
         ("100644", "100755") => "made executable".to_owned(),
         ("100755", "100644") => "no longer executable".to_owned(),

@@ -25,7 +25,7 @@ const LEAVES_MAX: usize = 1000;
 /// Maximum number of values that are listed.
 const LISTED_MAX: usize = 60;
 /// Longer values are shown with their start and end only.
-const VALUE_BYTES: usize = 4096;
+pub(super) const VALUE_BYTES: usize = 4096;
 /// Maximum number of lines of a value.
 const VALUE_LINES: usize = 12;
 /// Longer texts are shown with their start and end; a key shows the rest.

@@ -291,7 +291,7 @@ impl DialogFrame<'_> {
                 None => self.body.iter().position(|row| row.is_selected || row.cursor.is_some()),
             };
             let skip = scroll(marked, body_len, body_rows, view);
-            self.count_below(body_len.saturating_sub(skip + body_rows), view);
+            self.count_below(body_len.saturating_sub(skip + body_rows), inner.width, view);
             let end = y + u16::try_from(body_rows).unwrap_or(0);
             let made = match &mut self.window {
                 Some(window) => (window.make)(skip..(skip + body_rows).min(window.rows)),
@@ -342,10 +342,15 @@ impl DialogFrame<'_> {
     }
 
     /// Notes how many rows are below the visible ones, and adds that to the hints of a question.
-    fn count_below(&mut self, below: usize, view: &mut ViewState) {
+    fn count_below(&mut self, below: usize, cols: u16, view: &mut ViewState) {
         view.dialog.below = below;
         if let Some(key) = self.end_key.take().filter(|_| below > 0) {
-            let lines = if below == 1 { "1 line below".to_owned() } else { format!("{below} lines below") };
+            let lines = match below {
+                // Hints that do not fit are omitted, and this one must not be.
+                _ if cols < SMALL_COLS => format!("{below} below"),
+                1 => "1 line below".to_owned(),
+                _ => format!("{below} lines below"),
+            };
             self.hints.insert(self.hints.len().min(1), (key, lines));
         }
     }

@@ -20,11 +20,11 @@ use crate::app::{
 use crate::config::keymap::Context;
 use crate::model::{
     Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind,
-    command_in_title,
+    byte_size, command_in_title,
 };
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::unlisted_input::{named_paths, named_text};
-use crate::ui::cells::{ToolBody, counts_line, diffs_of};
+use crate::ui::cells::{ToolBody, counts_line, diffs_of, is_in_command};
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
@@ -38,7 +38,8 @@ const NAMED_FILES: usize = 4;
 
 /// For longer titles and notes, only both ends are shown.
 const WORDS_BYTES: usize = 1024;
-const PATH_BYTES: usize = 600;
+/// Longer paths do not exist on Linux. Source: path_resolution(7), `PATH_MAX`.
+const PATH_BYTES: usize = 4096;
 
 /// Smaller screens have little space besides the answers.
 const LOW_ROWS: u16 = 13;
@@ -154,7 +155,8 @@ fn permission_frame<'s>(
         }
         // The agent's title, unless it repeats the line above.
         let title = short(&tool.title);
-        if !title.is_empty() && !says_the_same(&title, &what) && !body.shows_title {
+        let is_shown = body.shows_title || says_the_same(&title, &what) || is_in_command(tool);
+        if !title.is_empty() && !is_shown {
             sheet.head.extend(few(wrapped(ctx, Role::TextDim, &title, cols), is_low));
         }
     }
@@ -232,7 +234,15 @@ pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
 fn short(text: &str) -> String {
     let (head, rest) = text::clip(text, WORDS_BYTES);
     let head = text::reveal_one_line(head);
-    rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_one_line(tail)))
+    rest.map_or_else(
+        || head.clone(),
+        |(left_out, tail)| format!("{head} {} {}", omitted(left_out), text::reveal_one_line(tail)),
+    )
+}
+
+/// Says how much of a text is not shown.
+fn omitted(bytes: usize) -> String {
+    format!("… {} omitted …", byte_size(bytes as u64))
 }
 
 /// The first of these rows; full screen shows the rest.
@@ -436,6 +446,9 @@ fn question_of_protected(kind: ToolKind) -> &'static str {
 
 /// Whether a title only repeats the line above it: `Edit notes.txt` below `asks to change src/notes.txt`.
 fn says_the_same(title: &str, what: &str) -> bool {
+    if what.is_empty() {
+        return false;
+    }
     if what.contains(title) || title.contains(what) {
         return true;
     }
@@ -458,7 +471,7 @@ fn names(tool: &ToolCall, folder: &Path) -> Option<String> {
 /// Shortens a very long path in the middle.
 fn short_path(path: &str) -> String {
     let (head, rest) = text::clip(path, PATH_BYTES);
-    rest.map_or_else(|| head.to_owned(), |(_, tail)| format!("{head}…{tail}"))
+    rest.map_or_else(|| head.to_owned(), |(left_out, tail)| format!("{head} {} {tail}", omitted(left_out)))
 }
 
 /// The action that the agent requests, and its target.
@@ -510,6 +523,6 @@ mod tests {
         for title in ["Add the missing test", "Edit otes.txt", "Edit notes.txt and run it"] {
             assert!(!says_the_same(title, "/a/src/notes.txt"), "{title}");
         }
-        assert!(says_the_same("cargo test", ""), "the command is shown below");
+        assert!(!says_the_same("cargo test", ""));
     }
 }
