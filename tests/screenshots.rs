@@ -17,7 +17,7 @@ mod svg;
 
 use screen::Screen;
 
-const PROMPT: &str = "The total of the receipt is wrong, three apples cost as much as one.";
+const PROMPT: &str = "The total of the receipt is wrong.";
 /// Agents in the picker.
 const CONFIG: &str = "\
 [agents.claude]
@@ -138,7 +138,7 @@ fn fixed(stage: &Stage, size: (u16, u16)) -> Screen {
 fn hero() {
     let stage = Stage::new();
     let mut screen = fixed(&stage, (32, 100));
-    check("hero", "parlor: an agent reads, edits and runs; diff, output and plan", &mut screen);
+    check("hero", "parlor: an agent reads, edits and runs; diff and output", &mut screen);
 }
 
 #[test]

@@ -86,12 +86,13 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper
     let mut col = 0;
     let looks = row_looks(screen, row, cols, paper);
     while let Some(look) = looks.get(usize::from(col)).cloned() {
-        let (start, mut text, mut lines) = (col, String::new(), String::new());
+        let (start, mut text, mut lines, mut blocks) = (col, String::new(), String::new(), String::new());
         while let Some(cell) = screen.cell(row, col).filter(|_| looks.get(usize::from(col)) == Some(&look)) {
             if !cell.is_wide_continuation() {
                 let contents = if cell.has_contents() { cell.contents() } else { " " };
-                let is_line = draw_line(&mut lines, row, col, contents);
-                text.push_str(if is_line { " " } else { contents });
+                let is_drawn =
+                    draw_line(&mut lines, row, col, contents) || draw_block(&mut blocks, row, col, contents);
+                text.push_str(if is_drawn { " " } else { contents });
             }
             col += 1;
         }
@@ -107,6 +108,9 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper
         }
         if !lines.is_empty() {
             let _ = writeln!(texts, "<path d=\"{lines}\" stroke=\"{}\" fill=\"none\"/>", look.ink);
+        }
+        if !blocks.is_empty() {
+            let _ = writeln!(texts, "<path d=\"{blocks}\" fill=\"{}\"/>", look.ink);
         }
         draw_run(&mut texts, row, start, col, &text, &look);
     }
@@ -156,6 +160,27 @@ fn draw_line(lines: &mut String, row: u16, col: u16, contents: &str) -> bool {
     } else {
         lines.push_str(&path);
     }
+    true
+}
+
+/// Draws a block element as a rectangle, because fonts leave gaps between rows. Returns whether it was one.
+fn draw_block(blocks: &mut String, row: u16, col: u16, contents: &str) -> bool {
+    // Left, right, top and bottom as parts of the cell.
+    let (left, right, top, bottom) = match contents {
+        "█" => (0.0, 1.0, 0.0, 1.0),
+        "▌" => (0.0, 0.5, 0.0, 1.0),
+        "▎" => (0.0, 0.25, 0.0, 1.0),
+        "▏" => (0.0, 0.125, 0.0, 1.0),
+        "▐" => (0.5, 1.0, 0.0, 1.0),
+        "▕" => (0.875, 1.0, 0.0, 1.0),
+        "┃" => (0.375, 0.625, 0.0, 1.0),
+        "▀" => (0.0, 1.0, 0.0, 0.5),
+        "▄" => (0.0, 1.0, 0.5, 1.0),
+        _ => return false,
+    };
+    let x = |part: f32| number(MARGIN + (f32::from(col) + part) * CELL_WIDTH);
+    let y = |part: f32| number(MARGIN + (f32::from(row) + part) * CELL_HEIGHT);
+    let _ = write!(blocks, "M{} {}H{}V{}H{}Z", x(left), y(top), x(right), y(bottom), x(left));
     true
 }
 
