@@ -1,11 +1,12 @@
 //! Transports carry messages between the peer and an agent.
 //!
 //! They start or reach an agent, carry messages in both directions, and report once how the connection ended.
-//! [`Link::incoming`] is bounded and yields one message per read; [`Outgoing`] sends; [`Stopper`] ends the
+//! [`Link::incoming`] is bounded and yields everything that waits; [`Outgoing`] sends; [`Stopper`] ends the
 //! connection. No code above this module depends on the kind of transport.
 //! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing; stopping
 //! always works.
 
+mod inbound;
 mod io;
 pub mod memory;
 #[cfg(unix)]
@@ -20,60 +21,22 @@ pub mod stdio;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::watch;
 
 use super::frame::InboundFrame;
 use super::tap::Tap;
 use crate::model::{CloseReason, ExitInfo};
 
+use inbound::Sink;
+pub use inbound::{Disconnected, Incoming};
 pub use process::kill_all;
 pub use queue::Outgoing;
-
-/// Maximum number of reads that wait for the peer; each has at most 256 KiB or one long frame.
-const INCOMING_READS: usize = 2;
 
 /// `data` of the error that a transport creates for a request whose response was lost.
 pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
 /// `data` of the error for a request that was not sent because it is over the server's limit.
 pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
-
-/// The receiving end of a link. It requests more data only while the peer waits for it, so that a pipe is not read, and
-/// does not wake parlor, in the meantime.
-#[derive(Debug)]
-pub struct Incoming {
-    messages: mpsc::Receiver<In>,
-    demand: Arc<Notify>,
-    has_asked: bool,
-}
-
-impl Incoming {
-    /// The next message; `None` after the last one. Cancel safe: no message is lost when the future is dropped.
-    pub async fn recv(&mut self) -> Option<In> {
-        if !std::mem::replace(&mut self.has_asked, true) {
-            self.demand.notify_one();
-        }
-        let message = self.messages.recv().await;
-        self.has_asked = false;
-        message
-    }
-}
-
-/// The sending end for incoming messages.
-#[derive(Debug, Clone)]
-struct Sink {
-    messages: mpsc::Sender<In>,
-    /// Notified when the peer waits for a message.
-    demand: Arc<Notify>,
-}
-
-fn incoming() -> (Sink, Incoming) {
-    let (sender, messages) = mpsc::channel(INCOMING_READS);
-    let demand = Arc::new(Notify::new());
-    let sink = Sink { messages: sender, demand: Arc::clone(&demand) };
-    (sink, Incoming { messages, demand, has_asked: false })
-}
 
 /// A way to start or reach an agent.
 pub trait Transport: Send + 'static {

@@ -79,7 +79,7 @@ pub async fn read_frames(
         header_request.fetch_or(frames.began_with_header(), Ordering::Relaxed);
         if !pieces.is_empty() {
             is_wanted = false;
-            if sink.messages.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
+            if sink.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
                 return ReadEnd::ReceiverDropped;
             }
         }
@@ -88,7 +88,7 @@ pub async fn read_frames(
         }
     };
     frames.finish(&mut pieces);
-    if !pieces.is_empty() && sink.messages.send(In::Pieces(pieces)).await.is_err() {
+    if !pieces.is_empty() && sink.send(In::Pieces(pieces)).await.is_err() {
         return ReadEnd::ReceiverDropped;
     }
     end

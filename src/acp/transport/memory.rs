@@ -28,7 +28,7 @@ pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
 impl Transport for Memory {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         let (input, output) = split(self.stream);
-        let (sink, incoming) = super::incoming();
+        let (sink, incoming) = super::inbound::incoming();
         let (outgoing, frames) = queue();
         let (stopper, mut signal) = Stopper::new();
         let wish = HeaderRequest::default();
@@ -39,7 +39,7 @@ impl Transport for Memory {
                 ReadEnd::Broken(error) => LinkEnd::Io(error.to_string()),
                 ReadEnd::Eof | ReadEnd::Enough | ReadEnd::ReceiverDropped => LinkEnd::Eof,
             };
-            let _ = sink.messages.send(In::Closed(end)).await;
+            let _ = sink.send(In::Closed(end)).await;
         });
         Ok(Link { pid: None, incoming, outgoing, stopper })
     }

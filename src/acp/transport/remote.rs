@@ -64,13 +64,13 @@ impl RemoteAgent {
 
 impl Transport for RemoteAgent {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
-        let (sink, incoming) = super::incoming();
+        let (sink, incoming) = super::inbound::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
-        let inlet = Inlet::new(sink.messages.clone(), setup.tap, setup.max_frame_bytes);
+        let inlet = Inlet::new(sink.clone(), setup.tap, setup.max_frame_bytes);
         tokio::spawn(async move {
             let end = run(*self, inlet, frames, signal).await;
-            let _ = sink.messages.send(In::Closed(end)).await;
+            let _ = sink.send(In::Closed(end)).await;
         });
         Ok(Link { pid: None, incoming, outgoing, stopper })
     }

@@ -125,7 +125,7 @@ impl Transport for Stdio {
             .into_owned_fd()
             .and_then(super::pipe::PipeReader::new)
             .map_err(|error| self.not_started(&error))?;
-        let (sink, incoming) = super::incoming();
+        let (sink, incoming) = super::inbound::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
         let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
@@ -277,7 +277,7 @@ impl Reader {
             (None, ReadEnd::Broken(error)) => LinkEnd::Io(error.to_string()),
             (None, _) => LinkEnd::Eof,
         };
-        let _ = self.sink.messages.send(In::Closed(end)).await;
+        let _ = self.sink.send(In::Closed(end)).await;
     }
 }
 

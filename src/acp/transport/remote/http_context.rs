@@ -18,7 +18,9 @@ use super::events::Hook;
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::tap::{Direction, Tap};
-use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
+use crate::acp::transport::{In, LinkEnd, Sink, UNDELIVERED, UNSENT};
+
+pub use crate::acp::transport::Disconnected;
 
 /// Timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -81,14 +83,10 @@ pub enum TaskEvent {
     Session(String),
 }
 
-/// The receiver was dropped.
-#[derive(Debug)]
-pub struct Disconnected;
-
 /// The sending end for incoming messages.
 #[derive(Debug, Clone)]
 pub struct Inlet {
-    sender: mpsc::Sender<In>,
+    sink: Sink,
     tap: Tap,
     /// Maximum message size in bytes.
     pub max_bytes: usize,
@@ -96,8 +94,8 @@ pub struct Inlet {
 
 impl Inlet {
     /// Creates the sending end for the channel of a link.
-    pub fn new(sender: mpsc::Sender<In>, tap: Tap, max_bytes: usize) -> Self {
-        Self { sender, tap, max_bytes }
+    pub fn new(sink: Sink, tap: Tap, max_bytes: usize) -> Self {
+        Self { sink, tap, max_bytes }
     }
 
     /// Sends messages to the peer.
@@ -105,7 +103,7 @@ impl Inlet {
         if pieces.is_empty() {
             return Ok(());
         }
-        self.sender.send(In::Pieces(pieces)).await.map_err(|_| Disconnected)
+        self.sink.send(In::Pieces(pieces)).await
     }
 
     /// Sends the messages that the hook accepts to the peer.
@@ -124,7 +122,7 @@ impl Inlet {
     /// Reports a problem of the transport.
     pub async fn note(&self, text: String) -> Result<(), Disconnected> {
         self.trace(&text);
-        self.sender.send(In::Note(text)).await.map_err(|_| Disconnected)
+        self.sink.send(In::Note(text)).await
     }
 
     /// Writes a line to the protocol log.

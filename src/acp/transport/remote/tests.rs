@@ -10,6 +10,7 @@ mod server;
 mod socket;
 mod split;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -42,6 +43,8 @@ fn timeouts() -> Timeouts {
 struct Peer {
     link: Link,
     tap: Tap,
+    /// Messages that were received together with earlier ones.
+    left: VecDeque<InboundFrame>,
 }
 
 impl Peer {
@@ -67,7 +70,7 @@ impl Peer {
         let tap = Tap::default();
         let setup = Setup { max_frame_bytes, tap: tap.clone(), stderr_log: None };
         let link = Box::new(agent).start(setup).expect("a remote agent always starts");
-        Self { link, tap }
+        Self { link, tap, left: VecDeque::new() }
     }
 
     /// Connects to a scripted server and sends `initialize`.
@@ -177,8 +180,18 @@ impl Peer {
         self.link.stopper.stop(force);
     }
 
+    /// The next event; messages one by one.
     async fn next(&mut self) -> In {
-        timeout(HANG, self.link.incoming.recv()).await.expect("timed out").expect("`Closed` is sent first")
+        if let Some(piece) = self.left.pop_front() {
+            return In::Pieces(vec![piece]);
+        }
+        match timeout(HANG, self.link.incoming.recv()).await.expect("timed out") {
+            Some(In::Pieces(mut pieces)) => {
+                self.left.extend(pieces.drain(1..));
+                In::Pieces(pieces)
+            }
+            event => event.expect("`Closed` is sent first"),
+        }
     }
 
     /// The lines of parlor in the protocol log.
