@@ -155,7 +155,7 @@ impl Guard {
             self.question = question;
             (self.shown_at, self.end_at) = (None, None);
             self.open = self.open.min(Open::Rejections);
-            self.has_early_key = !self.keys.is_empty();
+            self.has_early_key |= !self.keys.is_empty();
             return String::new();
         }
         let left = std::mem::take(self);
@@ -181,7 +181,7 @@ impl Guard {
     pub fn returned(&mut self) {
         (self.appeared_at, self.shown_at, self.end_at) = (None, None, None);
         self.open = Open::Nothing;
-        self.has_early_key = !self.keys.is_empty();
+        self.has_early_key |= !self.keys.is_empty();
     }
 
     /// Whether keys go to the question.
@@ -194,6 +194,17 @@ impl Guard {
         self.question.is_some() && self.is_moved == Some(true)
     }
 
+    /// The user moved the keys to the question, by a key that cannot be text.
+    pub fn enter(&mut self) {
+        self.is_moved = self.question.map(|_| true);
+    }
+
+    /// The question is being answered, so that its keys are no text.
+    pub fn forget_keys(&mut self) {
+        self.keys.clear();
+        self.has_early_key = false;
+    }
+
     /// The keys go where they go by default: the prompt has changed.
     pub fn release(&mut self) {
         self.is_moved = None;
@@ -204,10 +215,17 @@ impl Guard {
         self.open >= Open::Rejections
     }
 
-    /// When answers count if there is no further input; `None`: now, or not before another frame.
-    pub fn opens_at(&self) -> Option<Instant> {
-        let since = self.shown_at.filter(|_| self.open < Open::All)?;
-        Some(self.last_input.map_or(since, |last| last.max(since)) + PAUSE)
+    /// When answers count if there is no further input; `None` or a time in the past: now, or not before another frame.
+    pub fn opens_at(&self, facts: Facts) -> Option<Instant> {
+        let since = self.shown_at.filter(|_| self.open < Open::All);
+        let quiet = since.map(|since| self.last_input.map_or(since, |last| last.max(since)) + PAUSE);
+        let read = self.end_at.filter(|_| facts.must_end).map(|at| at + PAUSE);
+        quiet.max(read)
+    }
+
+    /// Whether nothing can be allowed before the end of the question was shown.
+    pub fn lacks_end(&self, facts: Facts, now: Instant) -> bool {
+        self.question.is_some() && facts.must_end && !has_passed(self.end_at, now)
     }
 
     /// Whether an answer that allows something counts now, apart from the end of a command.
@@ -260,7 +278,10 @@ impl Guard {
             Input::Paste => self.take_as_text(None),
             Input::Letter(key, answer) => self.on_letter(key, answer),
             Input::Arrow if self.open == Open::All => Verdict::Pass,
-            Input::Arrow => Verdict::Keep,
+            Input::Arrow => {
+                self.has_early_key = true;
+                Verdict::Keep
+            }
             Input::Backspace => {
                 self.keys.pop();
                 self.has_early_key &= !self.keys.is_empty();
@@ -271,7 +292,13 @@ impl Guard {
                 Verdict::Mark(answer.position)
             }
             Input::Click(Some(answer)) => self.give(Some(answer), facts, now),
-            Input::Look | Input::Click(None) | Input::Escape | Input::Elsewhere => Verdict::Pass,
+            Input::Escape => {
+                if self.rejects() {
+                    self.forget_keys();
+                }
+                Verdict::Pass
+            }
+            Input::Look | Input::Click(None) | Input::Elsewhere => Verdict::Pass,
         }
     }
 
@@ -304,9 +331,9 @@ impl Guard {
             self.keys.clear();
             return Verdict::Refuse(Refusal::Early);
         }
-        let has_seen = !facts.must_end || self.is_admitted || has_passed(self.end_at, now);
-        if !has_seen && !rejects && answer.is_some() {
-            return Verdict::Refuse(Refusal::EndUnseen);
+        if self.lacks_end(facts, now) && !self.is_admitted && !rejects && answer.is_some() {
+            let is_visible = self.end_at.is_some();
+            return Verdict::Refuse(if is_visible { Refusal::Early } else { Refusal::EndUnseen });
         }
         self.keys.clear();
         if facts.has_fields && answer.is_none() && !self.is_entered() {

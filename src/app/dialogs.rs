@@ -70,7 +70,7 @@ pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
 pub use picks::on_theme;
 pub use question::{
     answer_line, has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_frame, on_letter,
-    show_left_keys, takes_answers, takes_answers_from, takes_input,
+    show_left_keys, takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
 pub use requests::on_request_shown;
 pub use rows::used_synonyms;

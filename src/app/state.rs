@@ -307,6 +307,10 @@ pub enum FlashEnd {
     Turn(SessionKey),
     /// The answer to the last open request of the session.
     Answer(SessionKey),
+    /// The answer to this question of the guard.
+    Question(u64),
+    /// A change of the number of prompts on hold.
+    Hold(SessionKey, usize),
     /// The tab of the session is shown.
     Shown(SessionKey),
     /// The action is available.

@@ -14,6 +14,7 @@ use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::Options;
+use super::choose;
 use super::start::{editor_of_environment, find_themes, shows_links, theme_name};
 
 /// What does not change while parlor runs.
@@ -194,6 +195,13 @@ fn run(facts: &Facts, current: &mut MutexGuard<'_, Current>, job: ConfigJob) -> 
                     let held = news.held.clone();
                     news.held.retain(|name| !current.asked.contains(name));
                     current.asked = held;
+                    if config.theme != current.config.theme {
+                        let unknown = choose::theme_problems(&config, &facts.paths);
+                        if !unknown.is_empty() {
+                            config.theme.clone_from(&current.config.theme);
+                        }
+                        news.problems.extend(unknown.iter().map(not_applied));
+                    }
                     news.changed = settings::changed(&current.config, &config);
                     // A problem that was there at the start was shown then.
                     if news.change.is_none() {

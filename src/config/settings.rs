@@ -181,7 +181,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "ui.copy_on_select", INPUT, Flag, copy_on_select,
         "Copy text selected with the mouse when the button is released; otherwise a key copies it";
     "editor", INPUT, Text, editor,
-        "Command that opens files, with `{path}` and `{line}`" { unset: "$VISUAL, then $EDITOR" };
+        "Command that opens files, with `{path}` and `{line}`" { unset: "$VISUAL, then $EDITOR, then `vi`" };
     "fold.read", TOOL_CALLS, FOLD, folds.kinds[0], "Reads of files: how much is shown" { unset: BY_CALL };
     "fold.edit", TOOL_CALLS, FOLD, folds.kinds[1], "Edits of files: how much is shown" { unset: BY_CALL };
     "fold.delete", TOOL_CALLS, FOLD, folds.kinds[2],

@@ -75,6 +75,26 @@ fn an_early_key_and_its_enter_are_dropped() {
 }
 
 #[test]
+fn an_early_arrow_and_its_enter_are_dropped() {
+    let mut rig = Rig::new();
+    assert_eq!(rig.wait(100).on(Input::Arrow), Verdict::Keep);
+    assert_eq!(rig.wait(900).on(Input::Enter(Some(YES))), Verdict::Refuse(Refusal::Early));
+    assert_eq!(rig.on(Input::Enter(Some(YES))), Verdict::Give(QUESTION, Some(YES)));
+}
+
+#[test]
+fn a_rejection_leaves_no_keys_in_the_prompt() {
+    let mut rig = Rig::new();
+    rig.wait(500).on(Input::Letter('n', Some(NO)));
+    assert_eq!(rig.on(Input::Escape), Verdict::Pass);
+    assert_eq!(rig.guard.ask(None), "");
+    let mut rig = Rig::new();
+    rig.wait(100).on(Input::Letter('n', Some(NO)));
+    rig.wait(100).on(Input::Escape);
+    assert_eq!(rig.guard.ask(None), "n", "it was too early to reject");
+}
+
+#[test]
 fn keys_of_a_closed_question_are_text() {
     let mut rig = Rig::new();
     rig.wait(500).on(Input::Letter('y', Some(YES)));
@@ -216,6 +236,8 @@ struct History {
     /// Times of inputs, and whether they reached the question.
     inputs: Vec<(u64, bool)>,
     keys: Vec<(char, bool)>,
+    /// Whether an arrow came before answers counted.
+    has_early_arrow: bool,
     is_moved: Option<bool>,
 }
 
@@ -243,7 +265,7 @@ impl History {
     }
 
     fn counts(&self, answer: Answer, now: u64) -> bool {
-        if self.keys.iter().any(|(_, is_early)| *is_early) {
+        if self.has_early_arrow || self.keys.iter().any(|(_, is_early)| *is_early) {
             return false;
         }
         match answer.effect {
@@ -313,8 +335,11 @@ proptest! {
                             } else if !counts {
                                 prop_assert_eq!(verdict, Verdict::Refuse(Refusal::Early));
                                 history.keys.clear();
+                                history.has_early_arrow = false;
                             } else if is_unread {
-                                prop_assert_eq!(verdict, Verdict::Refuse(Refusal::EndUnseen));
+                                let is_visible = history.frames.last().is_some_and(|(_, has_end)| *has_end);
+                                let why = if is_visible { Refusal::Early } else { Refusal::EndUnseen };
+                                prop_assert_eq!(verdict, Verdict::Refuse(why));
                             } else {
                                 prop_assert_eq!(verdict, Verdict::Give(Question { id, revision }, Some(answer)));
                                 history.keys.clear();
@@ -323,7 +348,8 @@ proptest! {
                         Input::Letter(key, answer) if has_keys => {
                             let is_other = history.keys.iter().any(|(other, _)| *other != key);
                             if let Some(answer) = answer.filter(|_| !is_other) {
-                                let had_early = history.keys.iter().any(|(_, is_early)| *is_early);
+                                let had_early =
+                                    history.has_early_arrow || history.keys.iter().any(|(_, is_early)| *is_early);
                                 let is_early = !history.counts(answer, now);
                                 history.keys.push((key, is_early));
                                 let keeps = is_early || had_early;
@@ -331,6 +357,7 @@ proptest! {
                             } else {
                                 prop_assert_eq!(verdict, Verdict::Type(kept(&history) + &key.to_string()));
                                 history.keys.clear();
+                                history.has_early_arrow = false;
                                 history.is_moved = None;
                                 reaches = false;
                             }
@@ -338,10 +365,12 @@ proptest! {
                         Input::Paste if has_keys && !history.keys.is_empty() => {
                             prop_assert_eq!(verdict, Verdict::Type(kept(&history)));
                             history.keys.clear();
+                            history.has_early_arrow = false;
                             history.is_moved = None;
                         }
                         Input::Backspace if has_keys => {
                             history.keys.pop();
+                            history.has_early_arrow &= !history.keys.is_empty();
                             prop_assert_eq!(verdict, Verdict::Unmark);
                         }
                         Input::Click(_) if !has_keys => {
@@ -353,7 +382,16 @@ proptest! {
                             history.is_moved = Some(!has_keys);
                         }
                         Input::Arrow if has_keys => {
-                            prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Keep));
+                            let is_open = history.was_quiet(history.frames.first().map(|(at, _)| *at), now);
+                            prop_assert_eq!(verdict, if is_open { Verdict::Pass } else { Verdict::Keep });
+                            history.has_early_arrow |= !is_open;
+                        }
+                        Input::Escape if has_keys => {
+                            prop_assert_eq!(verdict, Verdict::Pass);
+                            if history.was_quiet(history.first_frame, now) {
+                                history.keys.clear();
+                                history.has_early_arrow = false;
+                            }
                         }
                         _ => prop_assert_eq!(verdict, Verdict::Pass),
                     }

@@ -21,6 +21,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::tab;
 use crate::app::{Effect, Event, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
+use crate::guard::Guard;
 use crate::model::{
     Action, CloseReason, ConnId, FileJob, PreparedPrompt, RequestId, ServiceEvent, SessionId, SessionKey,
     TerminalJob,
@@ -150,6 +151,8 @@ impl Replay {
 
     /// Draws the screen at a time of the log.
     pub fn draw(&mut self, at: Duration, theme: &Theme, canvas: &mut Canvas) {
+        // Nobody answers, so no answer waits for a pause.
+        self.state.guard = Guard::default();
         let now = self.began + at;
         self.view.set_now(now);
         ui::draw_into(&self.state, &mut self.view, theme, canvas);

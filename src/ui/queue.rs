@@ -72,7 +72,7 @@ fn keys(ctx: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
         ]
     } else {
         let edit = if session.queue.len() > 1 { "edit last" } else { "edit" };
-        let submit = if session.can_prompt() { "send next" } else { "continue" };
+        let submit = if session.can_prompt() { "run queue" } else { "continue" };
         [
             ctx.hint(Context::Main, Action::Submit, submit).filter(|_| has_held(session)),
             ctx.hint(Context::Main, Action::HistoryPrevious, edit),
@@ -230,6 +230,6 @@ mod tests {
     fn an_idle_queue_is_on_hold() {
         let rows = shown(&queued(ready(), &["later"]), (80, 24));
         let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
-        assert!(row.starts_with(" on hold  later") && row.ends_with("Enter send next · ↑ edit"), "{row}");
+        assert!(row.starts_with(" on hold  later") && row.ends_with("Enter run queue · ↑ edit"), "{row}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::DiffLayout;
 
-use super::text::show_path;
+use super::text::{reveal_path, show_path};
 use super::theme::Theme;
 
 /// Everything that a cell needs for drawing, apart from its data and width.
@@ -54,6 +54,11 @@ impl<'a> RenderContext<'a> {
     /// A path for display: relative to the session's folder, or to the home folder.
     pub fn path(&self, path: &Path) -> String {
         show_path(path, self.folder, self.home)
+    }
+
+    /// The same for review: an exact line, with hidden characters marked.
+    pub fn exact_path(&self, path: &Path) -> String {
+        reveal_path(path, self.folder, self.home)
     }
 
     /// The current frame of the spinner.

@@ -110,7 +110,7 @@ fn commands_and_protected_files_are_asked_saved_and_exported() {
             "Run a command?",
             "touch ran",
             "4. Allow all commands of",
-            "5. Refuse",
+            "5. Reject",
             "refused by you",
             "Write to a protected file?",
             ".git/hooks/pre-commit",
@@ -176,7 +176,7 @@ fn a_shown_protected_file_is_asked_once_unless_its_content_differs() {
     let text = place.session(&[shown.as_str(), &writes(11, &hook, "id\\n")].concat(), "go\n1\n4\n");
     assert_in_order(
         &text,
-        &["Protected file: ", "1. Allow", "Write to a protected file?", "id", "4. Refuse"],
+        &["Protected file: ", "1. Allow", "Write to a protected file?", "id", "4. Reject"],
     );
     assert!(!hook.exists());
 
@@ -185,7 +185,7 @@ fn a_shown_protected_file_is_asked_once_unless_its_content_differs() {
     let notes = place.path("work/notes.txt");
     let steps = [permission(10, &notes, "true\\n"), writes(11, &notes, "true\\n")];
     let text = place.session(&steps.concat(), "go\n1\n4\n");
-    assert_in_order(&text, &["1. Allow", "Write to a protected file?", ".git/hooks/pre-commit", "4. Refuse"]);
+    assert_in_order(&text, &["1. Allow", "Write to a protected file?", ".git/hooks/pre-commit", "4. Reject"]);
     assert!(!hook.exists() && !text.contains("Protected file: "), "{text}");
 }
 

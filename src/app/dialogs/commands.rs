@@ -40,6 +40,20 @@ pub fn is_allowed_during_request(action: Action) -> bool {
             | Action::NewSession
             | Action::OpenAttention
             | Action::TypeIntoTerminal
+            | Action::Browse
+            | Action::OpenSearch
+            | Action::OpenOutline
+            | Action::OpenTasks
+            | Action::OpenFilter
+            | Action::OpenPlaces
+            | Action::OpenCopy
+            | Action::OpenChanges
+            | Action::ToggleFold
+            | Action::ToggleAllFolds
+            | Action::ToggleThoughts
+            | Action::TogglePlan
+            | Action::ToggleWrap
+            | Action::ToggleMouse
     )
 }
 

@@ -54,9 +54,9 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
     } else if composer::close_completions(state)
         || search::close(state)
+        || jump::show_all(state)
         || stop_browsing(state)
         || queue::leave_edit(state, fx)
-        || jump::show_all(state)
     {
         // Closing the dialog is the only effect of this press.
     } else if let Some(conn) = state
@@ -106,7 +106,14 @@ fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, f
 /// Clears the composer, otherwise cancels the turn; a second press within a second quits.
 pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(state.last_interrupt, now) {
-        operations::quit(state, now, fx);
+        // The turn of this tab was cancelled by the first press, or is meant to end.
+        let is_other =
+            |session: &crate::app::Session| session.key != state.active && session.turn.is_running();
+        if state.sessions.values().any(is_other) {
+            quit(state, now, fx);
+        } else {
+            operations::quit(state, now, fx);
+        }
         return;
     }
     let is_early = state.guard.question().is_some() && !state.guard.rejects();
@@ -187,10 +194,12 @@ fn quit_text(state: &State) -> (&'static str, Vec<String>) {
             (QUIT_ALL_TITLE, format!("Quitting cancels {count} turns and stops the agents of all tabs."))
         }
     };
-    let next = has_tabs.then(|| match loses_tabs(state) {
-        true => "Their sessions are not saved.".to_owned(),
-        false => "`parlor --continue` reopens the tabs.".to_owned(),
-    });
+    let fate = if loses_tabs(state) {
+        "Their sessions are not saved."
+    } else {
+        "`parlor --continue` reopens the tabs."
+    };
+    let next = has_tabs.then(|| fate.to_owned());
     (title, std::iter::once(consequence).chain(next).collect())
 }
 

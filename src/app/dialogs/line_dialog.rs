@@ -180,6 +180,7 @@ fn send_reason(state: &mut State, key: SessionKey, reason: String, now: Instant,
         && let Some(session) = state.sessions.get_mut(&key)
     {
         session.queue.rotate_right(1);
+        session.prompts.send_now();
     }
 }
 

@@ -17,7 +17,10 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let is_named = session.id.is_some();
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match action {
-        Action::OpenAgents | Action::NewTab => unless(!state.setup.agents.is_empty(), "No agents found."),
+        Action::OpenAgents => unless(!state.setup.agents.is_empty(), "No agents found."),
+        Action::NewTab => {
+            unless(!state.setup.agents.is_empty() || session.conn.is_some(), "No agents found.")
+        }
         Action::CloseSession => {
             unless(tab::tabs(state).count() > 1, "This is the only tab. Open another one first, or quit.")
         }

@@ -5,6 +5,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
+use crate::app::state::FlashEnd;
 use crate::app::{
     AccessChoice, ChoiceOutcome, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, State, ToolCall,
     TrustAnswer, URL_OPTIONS, ViewCommand,
@@ -43,12 +44,18 @@ pub fn is_closed(state: &State) -> bool {
 
 /// Whether the answers of the shown question count.
 pub fn takes_answers(state: &State, now: Instant) -> bool {
-    state.guard.question().is_none() || state.guard.is_open(now)
+    state.guard.question().is_none() || state.guard.is_open(now) && !state.guard.lacks_end(facts(state), now)
 }
 
-/// When the answers of the shown question count without further input; `None`: now, or not before another frame.
+/// When the answers of the shown question count without further input; `None` or a time in the past: now, or not before
+/// another frame.
 pub fn takes_answers_from(state: &State) -> Option<Instant> {
-    state.guard.opens_at()
+    state.guard.opens_at(facts(state))
+}
+
+/// Whether the answers of the shown question count once its end was shown.
+pub fn waits_for_end(state: &State, now: Instant) -> bool {
+    state.guard.is_open(now) && state.guard.lacks_end(facts(state), now)
 }
 
 /// A frame was written to the terminal. `has_end`: the end of the top dialog is on the screen.
@@ -139,9 +146,9 @@ fn runs_something(state: &State) -> bool {
         }),
         Some(Modal::Attention(_)) | None => {
             super::shown_request(state).is_some_and(|(key, open)| match &open.kind {
-                OpenRequestKind::Permission { .. } => {
-                    !call_of(state, key, open).is_some_and(|call| call.kind == ToolKind::Edit)
-                }
+                OpenRequestKind::Permission { .. } => call_of(state, key, open).is_none_or(|call| {
+                    matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
+                }),
                 OpenRequestKind::Access(request) => {
                     matches!(request.access, Access::Run(_) | Access::SignIn { .. })
                 }
@@ -184,11 +191,19 @@ fn answer_at(state: &State, position: usize) -> Option<Answer> {
             OpenRequestKind::Elicitation(request) => match request.mode {
                 ElicitationMode::Url { .. } if position == 0 => Reach::Once,
                 ElicitationMode::Url { .. } if position < URL_OPTIONS.len() => Reach::Reject,
+                ElicitationMode::Form { .. } if position < choices_of_form(state)? => Reach::Once,
                 _ => return None,
             },
         },
     };
     Some(Answer { position, effect })
+}
+
+/// The number of answers of a form that is a single question, while its comment does not have the focus.
+fn choices_of_form(state: &State) -> Option<usize> {
+    let form = state.request_view.form.as_ref()?;
+    let is_question = form.is_one_question() && !form.is_review && state.request_view.selected == 0;
+    form.fields.first().filter(|_| is_question).map(crate::app::FieldState::choice_count)
 }
 
 fn effect_of(outcome: &ChoiceOutcome) -> Reach {
@@ -210,6 +225,10 @@ fn marked(state: &State) -> Option<usize> {
     match state.modals.last() {
         Some(Modal::Choice(dialog)) => Some(dialog.selected),
         Some(Modal::Picker(picker)) => Some(picker.selected),
+        Some(Modal::Attention(_)) | None if focus(state) == Focus::Form => {
+            choices_of_form(state)?;
+            state.request_view.form.as_ref()?.fields.first().map(|field| field.choice)
+        }
         Some(Modal::Attention(_)) | None => Some(state.request_view.selected),
         Some(_) => None,
     }
@@ -217,10 +236,17 @@ fn marked(state: &State) -> Option<usize> {
 
 fn mark(state: &mut State, position: usize) {
     let is_form = focus(state) == Focus::Form;
+    let is_in_form = is_form && choices_of_form(state).is_some_and(|count| position < count);
     match state.modals.last_mut() {
         Some(Modal::Choice(dialog)) => dialog.selected = position,
         Some(Modal::Picker(picker)) => picker.selected = position,
         Some(Modal::Attention(_)) | None if !is_form => state.request_view.selected = position,
+        Some(Modal::Attention(_)) | None if is_in_form => {
+            let field = state.request_view.form.as_mut().and_then(|form| form.fields.first_mut());
+            if let Some(field) = field {
+                field.choice = position;
+            }
+        }
         _ => {}
     }
 }
@@ -289,9 +315,10 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::RejectWithReason => {
             judge(state, Input::Look, now, fx);
             if state.guard.rejects() {
+                state.guard.forget_keys();
                 line_dialog::open_reason(state);
             } else {
-                say(state, NOT_SHOWN_LONG_ENOUGH, fx);
+                say_of_question(state, NOT_SHOWN_LONG_ENOUGH, fx);
             }
             return false;
         }
@@ -299,10 +326,20 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Choose(digit) => Input::Letter(char::from(b'0' + digit % 10), answer_of(state, action)),
         Action::Yes => Input::Letter('y', answer_of(state, action)),
         Action::No => Input::Letter('n', answer_of(state, action)),
-        // Its fields get no keys yet.
-        Action::Up | Action::Down | Action::Left | Action::Right if focus(state) == Focus::Form => {
-            judge(state, Input::Look, now, fx);
-            return false;
+        // These keys cannot be text, so they also move to the form.
+        Action::Up
+        | Action::Down
+        | Action::Left
+        | Action::Right
+        | Action::NextField
+        | Action::PreviousField
+            if focus(state) == Focus::Form =>
+        {
+            let is_usual = judge(state, Input::Arrow, now, fx);
+            if is_usual {
+                state.guard.enter();
+            }
+            return is_usual;
         }
         Action::Up
         | Action::Down
@@ -342,14 +379,14 @@ pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<
             if !matches!(state.modals.last(), Some(Modal::Attention(_))) {
                 type_text(state, &text, fx);
             }
-            say(state, "Not answered: the keys are in the prompt.", fx);
+            say_of_question(state, "Not answered: the keys are in the prompt.", fx);
             return input == Input::Paste;
         }
         Verdict::Refuse(Refusal::Early) => {
-            say(state, NOT_SHOWN_LONG_ENOUGH, fx);
+            say_of_question(state, NOT_SHOWN_LONG_ENOUGH, fx);
         }
         Verdict::Refuse(Refusal::EndUnseen) => {
-            say(state, "Not answered: scroll to the end of the question first.", fx);
+            say_of_question(state, "Not answered: scroll to the end of the question first.", fx);
         }
         Verdict::Give(question, answer) => {
             if asked(state) == Some(question) {
@@ -358,6 +395,14 @@ pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<
         }
     }
     false
+}
+
+/// Shows a message in the status line while the question is on top.
+fn say_of_question(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
+    say(state, text, fx);
+    if let Some(question) = state.guard.question() {
+        state.flash_end = FlashEnd::Question(question.id);
+    }
 }
 
 /// Gives an answer to the question on top.

@@ -36,6 +36,8 @@ fn settle_notice(state: &mut State) {
         FlashEnd::Time | FlashEnd::Start => true,
         FlashEnd::Turn(key) => session(key).is_some_and(|session| session.turn.is_running()),
         FlashEnd::Answer(key) => session(key).is_some_and(|session| !session.requests.is_empty()),
+        FlashEnd::Question(id) => state.guard.question().is_some_and(|question| question.id == id),
+        FlashEnd::Hold(key, held) => session(key).is_some_and(|session| session.prompts.held() == held),
         FlashEnd::Shown(key) => lookup::root_of(state, key) != tab::front(state),
         FlashEnd::Available(action) => obstacle::obstacle(state, action) == Some(text.as_str()),
     };

@@ -115,10 +115,12 @@ fn offers<'a>(state: &'a State, session: &'a Session, typed: &str) -> Vec<Offer<
         };
         let name = command.aliases.iter().copied().find(is_typed).unwrap_or(command.name);
         let text = state.setup.palette.iter().find(|text| text.action == command.action);
-        if let Some(text) = text.filter(|_| obstacle::obstacle(state, command.action).is_none()) {
+        let why_not = obstacle::obstacle(state, command.action);
+        // A whole name is listed with the reason, so that no other command is offered in its place.
+        if let Some(text) = text.filter(|_| why_not.is_none() || name == typed) {
             all.push(Offer {
                 name: named(name, commands::is_of_agent(session, name), OWN_PREFIX),
-                about: &text.text,
+                about: why_not.unwrap_or(&text.text),
                 hint: command.hint,
                 kind: CompletionKind::Own,
             });

@@ -79,6 +79,13 @@ fn open_agents(state: &mut State, folder: PathBuf) {
     for row in &mut agents {
         row.is_current = false;
     }
+    // An agent that was given as a command is in no list.
+    let current = state.conn_of(tab::front(state)).map(|conn| conn.spec.name.clone());
+    let is_listed =
+        |name: &String| agents.iter().any(|row| matches!(&row.value, PickerValue::Id(id) if id == name));
+    if let Some(name) = current.filter(|name| !is_listed(name)) {
+        agents.insert(0, PickerRow::new(PickerValue::Id(name.clone()), name));
+    }
     agents.push(PickerRow {
         group: Some("Other".to_owned()),
         ..PickerRow::new(PickerValue::Action(Action::NewTabElsewhere), "Other folder")
@@ -98,8 +105,9 @@ fn open_agents(state: &mut State, folder: PathBuf) {
 
 /// An agent was picked for a new tab.
 pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
-    let spec = choice.spec.clone();
+    let listed = state.setup.agents.iter().map(|choice| &choice.spec);
+    let mut known = listed.chain(state.conns.values().map(|conn| &conn.spec));
+    let Some(spec) = known.find(|spec| spec.name == name).cloned() else { return };
     fx.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
     operations::open_tab(state, folder, spec, now, fx);
 }

@@ -311,8 +311,7 @@ pub(in crate::app) fn open_replacement(
             // These prompts were meant for the agent that knows the conversation: the user decides.
             session.prompts.send_when_ready(false);
             session.hold_queue();
-            let text = texts::queue_on_hold(session.queue.len());
-            tabs::flash(state, key, &text, fx);
+            tabs::flash_hold(state, key, fx);
         }
     }
     create(state, key, now, fx);

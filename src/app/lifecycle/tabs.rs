@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::model::{ConnId, SessionKey};
 
 use super::call;
-use crate::app::state::{FlashEnd, lookup, tab};
+use crate::app::state::{FlashEnd, lookup, tab, texts};
 use crate::app::{ChoiceOutcome, Effect, Modal, PickerKind, State};
 
 /// Remembers an event that the user does not see: in an inactive tab, or without the focus. A failure replaces a success; of several successes the first is shown.
@@ -46,6 +46,14 @@ pub(in crate::app) fn flash(state: &mut State, key: SessionKey, text: &str, fx: 
         let name = tab_name(state, key);
         call::flash(state, format!("{name}: {text}"), fx);
     }
+}
+
+/// Says that the queue is on hold, as long as that is true.
+pub(in crate::app) fn flash_hold(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let (text, held) = (texts::queue_on_hold(session.queue.len()), session.prompts.held());
+    flash(state, key, &text, fx);
+    state.flash_end = FlashEnd::Hold(key, held);
 }
 
 /// Notifies the user, who looks at another tab or window, with one line and the configured notification.

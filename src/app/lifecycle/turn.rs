@@ -506,8 +506,8 @@ pub(in crate::app) fn end(
         session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });
     }
     session.resume.turn_ended(matches!(ending, Ending::Replied(..)));
-    session.prompts.take_send_now();
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
+    let sends_first = session.prompts.take_send_now() && may_go_on;
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
     let item = match ending {
         Ending::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
@@ -547,6 +547,10 @@ pub(in crate::app) fn end(
     // A cancel holds the prompts of before; those that were typed since are sent.
     if !(is_good || was_cancelled && may_go_on) {
         session.hold_queue();
+        if sends_first {
+            // The reason of a rejection, after which some agents end their turn as cancelled.
+            session.prompts.set_held(session.prompts.held().saturating_sub(1));
+        }
     }
     let continues = session.free_prompts() > 0;
     let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
@@ -579,7 +583,7 @@ pub(in crate::app) fn end(
     } else if continues {
         send_next(state, key, now, fx);
     } else if waiting > 0 {
-        tabs::flash(state, key, &crate::app::state::texts::queue_on_hold(waiting), fx);
+        tabs::flash_hold(state, key, fx);
     }
 }
 

@@ -376,6 +376,18 @@ pub enum LinePurpose {
     },
 }
 
+impl LinePurpose {
+    /// What Enter does, for hints.
+    pub fn accepts(&self) -> &'static str {
+        match self {
+            Self::Title(_) | Self::KeptTitle(_) => "rename",
+            Self::Reason { .. } => "reject and send",
+            Self::Setting(_) | Self::Keys { .. } => "save",
+            Self::AuthVars { .. } | Self::ProviderUrl { .. } | Self::ProviderHeader { .. } => "continue",
+        }
+    }
+}
+
 /// The view of the shown request; reset when another one is shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -454,7 +466,7 @@ impl AccessRequest {
                 format!("Always allow {what} for {} in this folder", self.agent)
             }
             AccessChoice::AllCommands => format!("Allow all commands of {} for this session", self.agent),
-            AccessChoice::Refuse => "Refuse".to_owned(),
+            AccessChoice::Refuse => "Reject".to_owned(),
         };
         self.choices().into_iter().map(label).collect()
     }

@@ -339,7 +339,8 @@ impl Session {
         if is_held {
             self.prompts.set_held(self.prompts.held() - 1);
         }
-        if position == 0 && self.prompts.take_send_now() {
+        let is_cancelling = matches!(self.turn, Turn::Cancelling { .. });
+        if position == 0 && self.prompts.take_send_now() && is_cancelling {
             // The turn was cancelled for that prompt only.
             self.hold_queue();
         }

@@ -274,6 +274,6 @@ pub const IN_PROGRESS: &str = "in_progress";
 pub(in crate::app) fn queue_on_hold(waiting: usize) -> String {
     match waiting {
         1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),
-        _ => format!("{waiting} prompts on hold. Send an empty prompt to run the next."),
+        _ => format!("{waiting} prompts on hold. Send an empty prompt to run them."),
     }
 }

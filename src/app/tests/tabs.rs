@@ -456,3 +456,24 @@ fn quitting_idle_tabs_asks_only_if_they_are_lost() {
     app.play(Event::Act(Action::Quit)).play(Event::Act(Action::Yes));
     assert!(app.state.is_quitting);
 }
+
+#[test]
+fn a_second_ctrl_c_asks_if_another_tab_works() {
+    let (mut app, ..) = TestApp::two_tabs();
+    app.flow(|state, now, fx| operations::submit(state, KEY, "one".into(), now, fx));
+    app.fx.clear();
+    app.wait(1).play(Event::Input).play(Event::Act(Action::ClearOrQuit));
+    app.wait(0).play(Event::Act(Action::ClearOrQuit));
+    assert!(!app.state.is_quitting);
+    assert_eq!(quit_question(&app).unwrap().0, "A turn is running. Quit?");
+}
+
+#[test]
+fn the_agent_of_the_tab_is_offered_for_a_new_one() {
+    let mut app = TestApp::ready();
+    app.play(Event::Act(Action::NewTab));
+    let Some(Modal::Picker(picker)) = app.state.modals.last() else { panic!("{:?}", app.state.modals) };
+    assert_eq!((picker.rows[0].label.as_str(), picker.selected), ("fake", 0));
+    app.play(Event::Act(Action::Accept));
+    assert_eq!(tabs(&app.state).count(), 2);
+}

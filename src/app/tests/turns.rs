@@ -559,3 +559,15 @@ fn a_prompt_that_would_fail_again_cannot_be_resent() {
     app.cancel().fail(-32603, "overloaded");
     assert_eq!(app.session().failed_prompt, None, "the user rejected it");
 }
+
+#[test]
+fn the_reason_of_a_rejection_is_sent_also_if_the_turn_ends_as_cancelled() {
+    let mut app = TestApp::ready();
+    app.submit("go").submit("later").fx.clear();
+    let session = app.state.sessions.get_mut(&KEY).unwrap();
+    session.queue.push_front("Use the other file".to_owned());
+    session.prompts.send_now();
+    app.end_turn(StopReason::Cancelled);
+    app.expect_sent("call prompt \"Use the other file\"");
+    assert_eq!((app.session().queue.len(), app.session().prompts.held()), (1, 1));
+}

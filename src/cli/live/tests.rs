@@ -55,6 +55,16 @@ impl Rig {
     }
 }
 
+#[test]
+fn an_unknown_theme_is_reported_and_the_former_one_stays() {
+    let rig = Rig::new("theme = \"light\"\n", Options::default());
+    let reloaded = rig.write("# mine\ntheme = \"nonesuch\"\n").unwrap();
+    assert_eq!(setup(&reloaded).theme, "light");
+    let [problem] = reloaded.news.problems.as_slice() else { panic!("{:?}", reloaded.news.problems) };
+    assert!(problem.contains("config.toml:2: unknown theme \"nonesuch\""), "{problem}");
+    assert_eq!(reloaded.news.changed, [""; 0]);
+}
+
 fn setup(reloaded: &Reloaded) -> &Setup {
     reloaded.news.setup.as_deref().unwrap()
 }

@@ -184,8 +184,8 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
 /// Writes a file atomically; replaces an existing one only if requested. Then links are followed, and a pipe or a device
 /// is written to.
 fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
-    let target = if replaces { path.canonicalize().ok() } else { None };
-    let path = target.as_deref().unwrap_or(path);
+    let target = if replaces { follow_links(path) } else { path.to_owned() };
+    let path = target.as_path();
     let is_special = || path.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let write = || {
         if replaces && is_special() {
@@ -203,6 +203,17 @@ fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
         placed.map(drop).map_err(|refused| refused.error)
     };
     write().with_context(|| format!("cannot write {}; pass another file with --output", path.display()))
+}
+
+/// The file that a link leads to, which need not exist.
+fn follow_links(path: &Path) -> PathBuf {
+    const MAX_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
 }
 
 /// Opens a pipe or a device for writing. A pipe without a reader is an error: opening it would wait for one.

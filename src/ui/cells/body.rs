@@ -17,7 +17,7 @@ use crate::ui::diff::cache::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, FileStatus, Pages};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
+use crate::ui::text::{reveal_line, wrap_whole};
 use crate::ui::theme::Role;
 
 use super::unlisted_input::{TEXT_BYTES, UnlistedInput, VALUE_BYTES, text_lines};
@@ -150,7 +150,7 @@ impl ToolBody {
         if let Some(command) = tool.input.command.as_ref().or(in_title.as_ref()) {
             lines.extend(command_lines(command, look, cols));
             if let Some(cwd) = &tool.input.cwd {
-                let text = format!("in {}", reveal_path(cwd, look.folder));
+                let text = format!("in {}", look.exact_path(cwd));
                 lines.extend(wrap_whole(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
             }
         }

@@ -7,7 +7,7 @@ use crate::ui::text::{Line, Span};
 use crate::model::byte_size;
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::render_context::RenderContext;
-use crate::ui::text::{reveal_path, truncate, truncate_path, width, wrap_whole};
+use crate::ui::text::{truncate, truncate_path, width, wrap_whole};
 use crate::ui::theme::Role;
 
 /// Formats `  +12 −3`, the numbers of added and removed lines; 0 is omitted.
@@ -42,7 +42,7 @@ pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Lin
 
 /// The same for review: the whole path, in as many lines as it needs.
 pub(super) fn whole_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let shown = |path: &Path| reveal_path(path, look.folder);
+    let shown = |path: &Path| look.exact_path(path);
     let parts: Vec<String> = std::iter::once(shown(&diff.path)).chain(status(diff, shown)).collect();
     wrap_whole(&Line::styled(parts.join("  "), look.theme.style(Role::DiffMeta)), cols)
 }

@@ -433,8 +433,8 @@ impl<'a> Body<'a, '_> {
             // Omitting a row or two would save nothing.
             let shown = if rows <= shown + 2 { rows } else { shown };
             if shown == 0 && rows > 0 {
-                let text = format!(" {} more files", count - index);
-                let line = more_line(&text, look);
+                let text = counted(count - index, "more change", "more changes");
+                let line = more_line(&format!(" {text}"), look);
                 self.push(vec![line]);
                 break;
             }

@@ -178,9 +178,10 @@ fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
         _ => ("dialog", Context::Text, Action::Escape, "to close"),
     };
     let does = if width < FULL_COLS { String::new() } else { format!(" {does}") };
-    let key = ctx.key(context, action);
-    let key = key.map(|key| format!(" {} {key}{does}", ctx.look.glyphs.dot)).unwrap_or_default();
-    let mut label = Label::new(ctx, Role::Accent, &format!("Focus: {name}{key}"), Some(action), 9);
+    // In a replay no key moves the focus.
+    let key = ctx.key(context, action)?;
+    let text = format!("Focus: {name} {} {key}{does}", ctx.look.glyphs.dot);
+    let mut label = Label::new(ctx, Role::Accent, &text, Some(action), 9);
     for span in &mut label.line.spans {
         span.style = span.style.add_modifier(Modifier::REVERSED);
     }

@@ -72,12 +72,20 @@ pub(super) fn draw(
         sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
     // Its fields get keys only after the user moved there.
-    let is_entered = ctx.state.guard.is_entered();
-    let accepts = if is_entered { accepts } else { "fill in" };
     let is_beside = dialogs::is_beside_draft(ctx.state);
+    let is_entered = !dialogs::is_closed(ctx.state) || form.is_one_question();
+    let accepts = if is_entered { accepts } else { "fill in" };
+    if !is_entered || is_beside {
+        sheet.set_hints([
+            ctx.hint(Context::Form, Action::Accept, accepts).filter(|_| !is_beside),
+            ctx.hint(Context::Main, Action::AnswerRequest, "fill in").filter(|_| is_beside),
+            ctx.hint(Context::Form, Action::Escape, "cancel"),
+            ctx.hint(Context::Form, Action::Decline, "decline"),
+        ]);
+        return sheet.draw(ctx, position, view, buf);
+    }
     sheet.set_hints([
-        ctx.hint(Context::Form, Action::Accept, accepts).filter(|_| !is_beside),
-        ctx.hint(Context::Main, Action::AnswerRequest, "fill in").filter(|_| is_beside),
+        ctx.hint(Context::Form, Action::Accept, accepts),
         ctx.hint(Context::Form, Action::Escape, "cancel"),
         ctx.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
         ctx.hint(Context::Form, Action::NextField, "next field")

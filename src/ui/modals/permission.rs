@@ -27,6 +27,7 @@ use crate::ui::cells::unlisted_input::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, counts_line, diffs_of, is_in_command};
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;
+use crate::ui::render_context::RenderContext;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
@@ -38,7 +39,7 @@ const NAMED_FILES: usize = 4;
 
 /// For longer titles and notes, only both ends are shown.
 const WORDS_BYTES: usize = 1024;
-/// Longer paths do not exist on Linux. Source: path_resolution(7), `PATH_MAX`.
+/// Longer paths do not exist on Linux. Source: limits.h, `PATH_MAX`.
 const PATH_BYTES: usize = 4096;
 
 /// Smaller screens have little space besides the answers.
@@ -127,7 +128,7 @@ fn permission_frame<'s>(
     }
     let is_low = position.rows() < LOW_ROWS && !is_full;
     for (path, why) in protected {
-        let path = text::reveal_path(&path, ctx.look.folder);
+        let path = ctx.look.exact_path(&path);
         let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.description());
         sheet.head.extend(few(wrapped(ctx, Role::Warning, &text, cols), is_low));
     }
@@ -214,6 +215,10 @@ pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
             ctx.hint(Context::Main, Action::AnswerRequest, "answer"),
             ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ]);
+        sheet.scroll_hint = None;
+    } else if dialogs::waits_for_end(ctx.state, ctx.look.now) {
+        // The number of lines below is added.
+        sheet.set_hints([ctx.hint(Context::Permission, Action::Escape, escape_means(ctx))]);
         sheet.scroll_hint = None;
     } else if !dialogs::takes_answers(ctx.state, ctx.look.now) {
         let wait = (ctx.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
@@ -321,7 +326,7 @@ pub(super) fn access_head(ctx: &FrameContext, request: &AccessRequest, cols: u16
             AccessWork::Run(..) => path,
         };
         rows.extend(wrapped(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
-        let shown = |path: &Path| text::reveal_path(path, ctx.look.folder);
+        let shown = |path: &Path| ctx.look.exact_path(path);
         rows.extend(wrapped(ctx, Role::TextStrong, &shown(asked), cols));
         if asked != path {
             let real = format!("resolves to {}", shown(path));
@@ -458,9 +463,9 @@ fn says_the_same(title: &str, what: &str) -> bool {
 }
 
 /// The files of a call, as far as they fit on one line.
-fn names(tool: &ToolCall, folder: &Path) -> Option<String> {
+fn names(tool: &ToolCall, look: &RenderContext<'_>) -> Option<String> {
     let mut paths: Vec<String> =
-        named_paths(tool).into_iter().map(|path| short_path(&text::reveal_path(path, folder))).collect();
+        named_paths(tool).into_iter().map(|path| short_path(&look.exact_path(path))).collect();
     let more = paths.len().saturating_sub(NAMED_FILES);
     paths.truncate(NAMED_FILES);
     let names = paths.join(", ");
@@ -478,7 +483,7 @@ fn short_path(path: &str) -> String {
 pub(super) fn requested_action(ctx: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("perform an unspecified action", String::new()) };
     let title = short(&tool.title);
-    let name = || names(tool, ctx.look.folder).unwrap_or_else(|| title.clone());
+    let name = || names(tool, &ctx.look).unwrap_or_else(|| title.clone());
     let named =
         || named_text(tool).map_or_else(|| title.clone(), |text| short_path(&text::reveal_line(text)));
     match tool.kind {

@@ -127,7 +127,7 @@ pub(super) fn line_frame(ctx: &FrameContext, dialog: &LineDialog, cols: u16) -> 
         sheet.foot.extend(wrapped(ctx, Role::Error, problem, cols));
     }
     sheet.set_hints([
-        ctx.hint(Context::Line, Action::Accept, "select"),
+        ctx.hint(Context::Line, Action::Accept, dialog.purpose.accepts()),
         ctx.hint(Context::Line, Action::Escape, "close"),
     ]);
     sheet

@@ -328,8 +328,10 @@ pub fn reply(state: &State, line: &str) -> Reply {
 }
 
 fn position_of(line: &str, count: usize) -> Option<u16> {
-    let position = line.trim_end_matches('.').parse::<u16>().ok()?;
-    (1..=count).contains(&usize::from(position)).then_some(position)
+    let position =
+        line.parse::<u16>().ok().filter(|position| (1..=count).contains(&usize::from(*position)))?;
+    // An answer is exact: `+1` or `01` may have been meant as a prompt.
+    (position.to_string() == line).then_some(position)
 }
 
 fn no_number(count: usize) -> Reply {

@@ -155,7 +155,7 @@ fn command_confirmation_shows_folder_variables_and_hidden_characters() {
         "LD_PRELOAD=/tmp/⟨U+202E⟩x",
         "1  Allow once",
         "3  Always allow this command for claude in this folder",
-        "4  Refuse",
+        "4  Reject",
     ] {
         assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
     }
@@ -168,7 +168,7 @@ fn long_commands_leave_the_rejection_visible() {
     let stage =
         stage_with(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
-    assert!(shown.contains("Refuse") && shown.contains("Run a command?"), "{shown}");
+    assert!(shown.contains("Reject") && shown.contains("Run a command?"), "{shown}");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn always_is_offered_however_long_the_path_of_a_file_is() {
     crate::app::update(&mut stage.state, crate::app::Event::Service(event), stage.now);
     for size in [(40, 20), (80, 24), (120, 40)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        for answer in ["Allow once", "2  Allow reads", "3  Always allow", "Refuse"] {
+        for answer in ["Allow once", "2  Allow reads", "3  Always allow", "Reject"] {
             assert!(shown.contains(answer), "{answer:?} is missing at {size:?} in:\n{shown}");
         }
     }
@@ -262,7 +262,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
         "Version control runs commands from this file.",
         "exit 0",
         "#!/bin/sh",
-        "4  Refuse",
+        "4  Reject",
     ] {
         assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
     }

@@ -277,10 +277,17 @@ pub fn reveal_line(text: &str) -> String {
     count_blanks(&text).into_owned()
 }
 
-/// A path for review: relative if it is below `folder`, as an exact line.
-pub fn reveal_path(path: &Path, folder: &Path) -> String {
-    let shown = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path);
-    reveal_line(&shown.to_string_lossy())
+/// A path for review: relative if it is below `folder`, with `~` if it is below `home`, as an exact line.
+pub fn reveal_path(path: &Path, folder: &Path, home: Option<&Path>) -> String {
+    let below = |folder: &Path| path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty());
+    reveal_line(&match (below(folder), home.and_then(below)) {
+        // A folder with the name `~` is not the home.
+        (Some(rest), _) if rest.starts_with("~") => format!("./{}", rest.display()),
+        (Some(rest), _) => rest.to_string_lossy().into_owned(),
+        (None, Some(rest)) => format!("~/{}", rest.display()),
+        (None, None) if path.starts_with("~") => format!("./{}", path.display()),
+        (None, None) => path.to_string_lossy().into_owned(),
+    })
 }
 
 /// The start and the end of a text that exceeds a number of bytes, and the number of omitted bytes.

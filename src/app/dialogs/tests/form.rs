@@ -1,9 +1,9 @@
 //! Tests of forms: defaults, moving, choosing, review, sending.
 
-use crate::app::dialogs::testkit::{Rig, answers, field, text_kind, views};
+use crate::app::dialogs::testkit::{Rig, answers, elicitation, field, text_kind, views};
 use crate::app::dialogs::{field_hint, line_input, shown_value};
 use crate::app::{FormState, ViewCommand};
-use crate::model::{Action, FieldChoice, FieldKind, FieldValue, FormField, Response};
+use crate::model::{Action, ElicitationMode, FieldChoice, FieldKind, FieldValue, FormField, Response};
 
 fn choices(values: &[&str]) -> Vec<FieldChoice> {
     let choice = |value: &&str| FieldChoice {
@@ -329,4 +329,50 @@ fn a_single_secret_is_not_recorded() {
     let said = rig.session().transcript.items().last().map(|item| item.body.clone());
     let Some(crate::app::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
     assert_eq!(answer, "accepted: answered");
+}
+
+/// A form that was shown for long enough, without any key.
+fn unentered(fields: Vec<FormField>) -> Rig {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig.ask(1, elicitation(ElicitationMode::Form { title: None, description: None, fields }));
+    rig.wait(600);
+    rig
+}
+
+#[test]
+fn a_single_question_is_answered_like_a_request() {
+    let question = || {
+        let comment = field("other", false, text_kind(None));
+        unentered(vec![field("colour", true, one_of(&["red", "green", "blue"], None)), comment])
+    };
+    assert_eq!(answers(&question().act_now(Action::Accept)), sent(&[("colour", text("red"))]));
+    let mut rig = question();
+    assert!(answers(&rig.act_now(Action::Choose(2))).is_empty());
+    assert_eq!(answers(&rig.act_now(Action::Accept)), sent(&[("colour", text("green"))]));
+    let mut rig = question();
+    rig.act_now(Action::Down);
+    rig.act_now(Action::Down);
+    assert_eq!(answers(&rig.act_now(Action::Accept)), sent(&[("colour", text("blue"))]));
+    assert_eq!(rig.session().draft, "");
+}
+
+#[test]
+fn an_early_arrow_at_a_form_is_dropped_with_its_enter() {
+    let mut rig = unentered(vec![field("colour", true, one_of(&["red", "blue"], None))]);
+    // The question is new when the user returns to the tab.
+    rig.state.guard.returned();
+    rig.wait(100).act_now(Action::Down);
+    assert!(answers(&rig.wait(900).act_now(Action::Accept)).is_empty());
+    assert_eq!(answers(&rig.act_now(Action::Accept)), sent(&[("colour", text("red"))]));
+}
+
+#[test]
+fn tab_moves_the_keys_to_the_fields_of_a_form() {
+    let mut rig =
+        unentered(vec![field("name", true, text_kind(None)), field("size", true, number(true, None))]);
+    assert!(!rig.state.guard.is_entered());
+    rig.act_now(Action::NextField);
+    assert!(rig.state.guard.is_entered());
+    assert_eq!(rig.state.request_view.selected, 1);
 }

@@ -116,6 +116,13 @@ fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
     }
     rig.act(Action::Accept);
     assert_eq!(rig.session().only, Some(Only::Commands));
+    // Also while browsing, as the edge of the prompt says.
+    rig.act(Action::Browse);
+    rig.act(Action::Escape);
+    assert_eq!((rig.session().only, focus(&rig.state)), (None, Focus::Browse));
+    rig.act(Action::Escape);
+    assert_eq!(focus(&rig.state), Focus::Main);
+    rig.session().only = Some(Only::Commands);
     // The selection moves over visible items.
     rig.act(Action::SelectPrevious);
     assert_eq!(rig.session().selected, Some(ItemId(0)));

@@ -34,6 +34,20 @@ fn commands_of_parlor_follow_those_of_the_agent_and_are_marked() {
 }
 
 #[test]
+fn a_whole_name_is_listed_with_the_reason_against_it() {
+    let mut rig = rig_with_palette();
+    rig.session().commands = vec![command("tasks-board", "Boards", None)];
+    rig.type_draft("/tas");
+    assert_eq!(names(&rig), ["tasks-board"]);
+    rig.type_draft("/tasks");
+    let offered = completions(&rig.state);
+    assert_eq!(
+        (offered[0].name.as_str(), offered[0].description.as_str()),
+        ("tasks", "parlor: Nothing is running.")
+    );
+}
+
+#[test]
 fn a_command_of_the_agent_wins_over_one_of_parlor() {
     let mut rig = rig_with_palette();
     rig.session().commands =
@@ -219,7 +233,7 @@ fn new_templates_of_a_project_are_reviewed_before_they_are_offered() {
     // The first choice is to decide later.
     assert!(rig.act(Action::Accept).is_empty());
     rig.act(Action::Submit);
-    rig.act(Action::AnswerRequest);
+    // The user opened it, so it has the keys.
     rig.act(Action::Choose(2));
     let fx = rig.act(Action::Accept);
     let saved = fx.iter().find_map(|effect| match effect {
@@ -342,7 +356,7 @@ fn commands_of_parlor_open_lists_filtered_by_their_argument() {
 fn a_command_of_parlor_that_makes_no_sense_now_keeps_the_draft_and_says_why() {
     let mut rig = rig_with_palette();
     rig.type_draft("/model");
-    assert_eq!(names(&rig), [""; 0]);
+    assert_eq!(names(&rig), ["model"]);
     rig.act(Action::Submit);
     assert_eq!(rig.state.flash.as_deref(), Some("The agent offers no models."));
     assert_eq!(rig.session().draft, "/model");

@@ -16,6 +16,9 @@ fn an_export_follows_links_and_keeps_pipes() {
     fixture.run(&["export", &id, "-o", at("link.md").to_str().unwrap(), "--force"]);
     assert!(at("link.md").symlink_metadata().unwrap().is_symlink());
     assert!(std::fs::read_to_string(at("target.md")).unwrap().starts_with("# fix this"));
+    std::os::unix::fs::symlink("new.md", at("dangling.md")).unwrap();
+    fixture.run(&["export", &id, "-o", at("dangling.md").to_str().unwrap(), "--force"]);
+    assert!(at("dangling.md").symlink_metadata().unwrap().is_symlink() && at("new.md").is_file());
     let pipe = at("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     let export = ["export", &id, "-o", pipe.to_str().unwrap(), "--force"];
