@@ -252,6 +252,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     }
     lifecycle::project::settle(state, now, &mut fx);
     lifecycle::servers::settle(state, now, &mut fx);
+    lifecycle::requests::refuse_early(state, now, &mut fx);
     lifecycle::requests::settle(state, now);
     dialogs::settle(state);
     dialogs::show_left_keys(state, &mut fx);

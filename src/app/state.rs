@@ -34,11 +34,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AuthStatus, BindingRow, Bounded, CallTag,
-    Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
-    McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, RequestId, SessionId, SessionInfo,
-    SessionKey, SessionUpdate, SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalId,
-    TerminalSize, UnreviewedTemplate, UserRoot,
+    AgentCapabilities, AgentInfo, AgentRequest, AgentSpec, AllowedBy, ArchiveRow, AuthStatus, BindingRow,
+    Bounded, CallTag, Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer,
+    FolderServers, McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, RequestId, SessionId,
+    SessionInfo, SessionKey, SessionUpdate, SessionWorkspace, SettingChange, SettingRow, StoredGrant,
+    TerminalId, TerminalSize, UnreviewedTemplate, UserRoot,
 };
 
 use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
@@ -467,10 +467,12 @@ pub struct Starting {
     pub by: AllowedBy,
 }
 
-/// Updates of sessions that are not known yet, in order of arrival and bounded.
+/// Updates and requests of sessions that are not known yet, in order of arrival and bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Early {
     pub updates: Bounded<(SessionId, SessionUpdate)>,
+    /// Requests that name such a session.
+    pub requests: Vec<(SessionId, RequestId, AgentRequest)>,
     /// Number of updates dropped because of the bound.
     pub dropped_count: u64,
 }

@@ -14,6 +14,7 @@ mod diffs;
 mod far;
 mod handover;
 mod hostile;
+mod identity;
 mod inbox;
 mod life;
 mod mentions;

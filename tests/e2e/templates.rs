@@ -58,7 +58,7 @@ fn a_template_of_a_project_is_offered_after_a_review_and_reviewed_again_when_it_
     screen.send("\r");
     screen.wait_for("Use this template of the project?");
     screen.wait_for("· Check the style.");
-    screen.answer_beside_draft("2");
+    screen.answer("2");
     screen.wait_for("project: Check the style.");
     screen.send("\r");
     screen.wait_gone("project: Check the style.");

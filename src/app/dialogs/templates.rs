@@ -19,9 +19,6 @@ pub fn review(state: &mut State, now: Instant) {
     let key = state.active;
     let unreviewed = state.active_session().map(|session| session.templates.unreviewed.clone());
     ask(state, key, unreviewed.unwrap_or_default(), now);
-    // The user opened it, with the start of a command in the prompt.
-    super::question::settle(state);
-    state.guard.enter();
 }
 
 /// Asks about these templates of a session's project. They are shown whole, because the end of one may say the opposite.

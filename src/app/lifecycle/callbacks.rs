@@ -111,7 +111,7 @@ fn on_file(
     op: FileOp,
     fx: &mut Vec<Effect>,
 ) {
-    let key = requests::route(state, conn, session);
+    let key = requests::route(state, conn, session, fx);
     let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
         answer_no_session(state, conn, request_id, fx);
         return;
@@ -172,7 +172,7 @@ fn on_create(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let key = requests::route(state, conn, session);
+    let key = requests::route(state, conn, session, fx);
     let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
         answer_no_session(state, conn, request_id, fx);
         return;

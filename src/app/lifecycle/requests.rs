@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::model::{
     AgentCommand, AgentRequest, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField, ItemId,
-    PermissionKind, PermissionRequest, Record, RefusedBy, RequestId, Response, RpcError, SessionId,
+    PermissionKind, PermissionRequest, Purpose, Record, RefusedBy, RequestId, Response, RpcError, SessionId,
     SessionKey, ToolCallId,
 };
 
@@ -18,8 +18,11 @@ use crate::app::state::session::ElicitationOutcome;
 use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{
     AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
-    RequestClass, SessionPhase, State, Turn,
+    RequestClass, State, Turn,
 };
+
+/// Maximum number of requests of a connection that wait for their session.
+const MOST_EARLY: usize = 64;
 
 /// Responds to a request, once.
 pub(in crate::app) fn answer(
@@ -57,10 +60,93 @@ pub(in crate::app) fn on_request(
         answer(state, conn, request_id, unavailable_response(&class), fx);
         return;
     }
+    if let Some(id) = session_of(&request).cloned()
+        && waits_for_session(state, conn, &id)
+        && let Some(open) = state.conns.get_mut(&conn)
+        && open.early.requests.len() < MOST_EARLY
+    {
+        open.early.requests.push((id, request_id, request));
+        return;
+    }
+    dispatch(state, conn, request_id, request, now, fx);
+}
+
+fn dispatch(
+    state: &mut State,
+    conn: ConnId,
+    request_id: RequestId,
+    request: AgentRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     match request {
         AgentRequest::Permission(request) => on_permission(state, conn, request_id, request, now, fx),
         AgentRequest::Elicitation(request) => on_elicitation(state, conn, request_id, request, now, fx),
         other => callbacks::on_request(state, conn, request_id, other, now, fx),
+    }
+}
+
+/// Handles the requests that waited for this session, which is open now.
+pub(in crate::app) fn dispatch_early(
+    state: &mut State,
+    conn: ConnId,
+    id: &SessionId,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(open) = state.conns.get_mut(&conn) else { return };
+    let (mine, others) = std::mem::take(&mut open.early.requests).into_iter().partition(|(of, ..)| of == id);
+    open.early.requests = others;
+    dispatch_all(state, conn, mine, now, fx);
+}
+
+/// Refuses the requests that wait for sessions of this connection which will not be opened. Called after every event.
+pub(in crate::app) fn refuse_early(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_over = |conn: &&crate::app::Conn| !conn.early.requests.is_empty() && !is_opening(conn);
+    let over: Vec<ConnId> = state.conns.values().filter(is_over).map(|conn| conn.id).collect();
+    for conn in over {
+        let Some(open) = state.conns.get_mut(&conn) else { continue };
+        let waiting = std::mem::take(&mut open.early.requests);
+        dispatch_all(state, conn, waiting, now, fx);
+    }
+}
+
+fn dispatch_all(
+    state: &mut State,
+    conn: ConnId,
+    waiting: Vec<(SessionId, RequestId, AgentRequest)>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    for (_, request_id, request) in waiting {
+        dispatch(state, conn, request_id, request, now, fx);
+    }
+}
+
+/// Whether a session of this connection is being created, so that its id may become known.
+fn is_opening(conn: &crate::app::Conn) -> bool {
+    let opens = |purpose: &Purpose| {
+        matches!(purpose, Purpose::NewSession(_) | Purpose::LoadSession(_) | Purpose::ForkSession(_))
+    };
+    conn.open_calls.values().any(|tag| opens(&tag.purpose))
+}
+
+fn waits_for_session(state: &State, conn: ConnId, id: &SessionId) -> bool {
+    lookup::session_by_id(state, conn, id).is_none() && state.conns.get(&conn).is_some_and(is_opening)
+}
+
+/// The session that a request names.
+fn session_of(request: &AgentRequest) -> Option<&SessionId> {
+    match request {
+        AgentRequest::Permission(request) => request.session.as_ref(),
+        AgentRequest::Elicitation(request) => request.session.as_ref(),
+        AgentRequest::ReadFile { session, .. }
+        | AgentRequest::WriteFile { session, .. }
+        | AgentRequest::TerminalCreate { session, .. } => session.as_ref(),
+        AgentRequest::TerminalOutput(_)
+        | AgentRequest::TerminalWait(_)
+        | AgentRequest::TerminalKill(_)
+        | AgentRequest::TerminalRelease(_) => None,
     }
 }
 
@@ -99,20 +185,26 @@ fn cancelled(class: &RequestClass) -> Response {
     }
 }
 
-/// The session of a request. If the agent omits it: the one that runs a turn, is being opened, is active, or any other
-/// of the connection.
-pub(in crate::app) fn route(state: &State, conn: ConnId, id: Option<&SessionId>) -> Option<SessionKey> {
-    if let Some(key) = id.and_then(|id| lookup::session_by_id(state, conn, id)) {
-        return Some(key);
-    }
-    let all = lookup::sessions_of(state, conn, false);
-    let find = |is_it: &dyn Fn(&crate::app::Session) -> bool| {
-        all.iter().copied().find(|key| state.sessions.get(key).is_some_and(is_it))
+/// The session of a request: the one that it names, or the only one of its connection. `None`: it is refused, and the
+/// user is told. Never a guess: the answer and the policy are those of the session.
+pub(in crate::app) fn route(
+    state: &mut State,
+    conn: ConnId,
+    id: Option<&SessionId>,
+    fx: &mut Vec<Effect>,
+) -> Option<SessionKey> {
+    let found = match id {
+        Some(id) => lookup::session_by_id(state, conn, id),
+        None => match lookup::sessions_of(state, conn, false).as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        },
     };
-    find(&|session| session.turn.is_running())
-        .or_else(|| find(&|session| matches!(session.phase, SessionPhase::Opening { .. })))
-        .or_else(|| find(&|session| session.key == state.active))
-        .or_else(|| all.first().copied())
+    if found.is_none() {
+        let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+        call::flash(state, format!("{agent}: refused a request for a session that is not open."), fx);
+    }
+    found
 }
 
 fn is_cancelling(state: &State, key: SessionKey) -> bool {
@@ -128,7 +220,7 @@ fn on_permission(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(key) = route(state, conn, request.session.as_ref()) else {
+    let Some(key) = route(state, conn, request.session.as_ref(), fx) else {
         answer(state, conn, request_id, Response::PermissionCancelled, fx);
         return;
     };
@@ -181,7 +273,7 @@ fn on_elicitation(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    match route(state, conn, request.session.as_ref()) {
+    match route(state, conn, request.session.as_ref(), fx) {
         Some(key) if !is_cancelling(state, key) => {
             let kind = OpenRequestKind::Elicitation(request);
             enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
@@ -253,7 +345,12 @@ pub(in crate::app) fn on_withdrawn(
         return;
     };
     let taken = take(state, conn, request_id);
-    let was_waiting = taken.is_some();
+    let is_early = state.conns.get_mut(&conn).is_some_and(|open| {
+        let before = open.early.requests.len();
+        open.early.requests.retain(|(_, waiting, _)| *waiting != request_id);
+        open.early.requests.len() < before
+    });
+    let was_waiting = taken.is_some() || is_early;
     if let Some((key, kind)) = taken {
         note_decision(state, key, &kind, &Decision::Cancelled, now);
     }

@@ -546,11 +546,8 @@ pub(in crate::app) fn end(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     // A cancel holds the prompts of before; those that were typed since are sent.
     if !(is_good || was_cancelled && may_go_on) {
-        session.hold_queue();
-        if sends_first {
-            // The reason of a rejection, after which some agents end their turn as cancelled.
-            session.prompts.set_held(session.prompts.held().saturating_sub(1));
-        }
+        // The reason of a rejection is sent: some agents end the turn as cancelled after it.
+        session.hold_queue_after(usize::from(sends_first));
     }
     let continues = session.free_prompts() > 0;
     let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);

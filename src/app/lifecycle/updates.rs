@@ -11,7 +11,7 @@ use crate::model::{
     Severity, SubagentPatch,
 };
 
-use super::{call, late, turn};
+use super::{call, late, requests, turn};
 use crate::app::session::{apply, clear, messages, paging, record, replay_reconcile};
 use crate::app::state::lookup;
 use crate::app::{Early, Effect, Event, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
@@ -79,7 +79,7 @@ fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
 
 impl Default for Early {
     fn default() -> Self {
-        Self { updates: Bounded::new(MOST_EARLY), dropped_count: 0 }
+        Self { updates: Bounded::new(MOST_EARLY), requests: Vec::new(), dropped_count: 0 }
     }
 }
 
@@ -94,6 +94,7 @@ pub(in crate::app) fn replay_early(
 ) {
     let Some(open) = state.conns.get_mut(&conn) else { return };
     if open.early.updates.is_empty() {
+        requests::dispatch_early(state, conn, id, now, fx);
         return;
     }
     let dropped_count = std::mem::take(&mut open.early.dropped_count);
@@ -105,6 +106,7 @@ pub(in crate::app) fn replay_early(
     for (_, update) in mine {
         apply(state, conn, key, update, now, fx);
     }
+    requests::dispatch_early(state, conn, id, now, fx);
 }
 
 /// Applies an update to a known session.

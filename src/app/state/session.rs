@@ -367,6 +367,11 @@ impl Session {
         self.prompts.set_held(self.queue.len());
     }
 
+    /// The queued prompts after the first `count` ones wait.
+    pub(in crate::app) fn hold_queue_after(&mut self, count: usize) {
+        self.prompts.set_held(self.queue.len().saturating_sub(count));
+    }
+
     /// The queue continues.
     pub(in crate::app) fn release_queue(&mut self) {
         self.prompts.set_held(0);

@@ -409,6 +409,10 @@ impl World {
     /// The services finish, the commands end, and the user answers all open requests.
     fn finish(&mut self) {
         for _ in 0..4 {
+            // Requests wait for sessions that are being created.
+            for _ in 0..64 {
+                self.step(Step::Reply { call: 0, outcome: 2 });
+            }
             while self.serve(0, 2).is_some() {}
             while self.step(Step::EndTerminal(0)).is_some() {}
             let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();

@@ -85,21 +85,6 @@ fn a_refusal_outside_a_turn_closes_the_call() {
 }
 
 #[test]
-fn a_request_without_a_session_goes_to_the_one_with_a_running_turn() {
-    let mut app = TestApp::running();
-    app.flow(operations::new_session).open("other");
-    app.fx.clear();
-    let request = PermissionRequest {
-        session: None,
-        tool: ToolCallPatch::new("t".into()),
-        options: vec![option("yes", PermissionKind::AllowOnce)],
-    };
-    app.ask(1, AgentRequest::Permission(request));
-    assert_eq!(app.session().requests.len(), 1);
-    assert_eq!(app.state.flash.as_deref(), Some("Tab 1: permission required."));
-}
-
-#[test]
 fn answers_to_questions_are_recorded() {
     use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
     let mut app = TestApp::running();

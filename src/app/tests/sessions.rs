@@ -372,7 +372,7 @@ fn a_failed_copy_answers_its_open_requests() {
             options: vec![option("yes", PermissionKind::AllowOnce)],
         })),
     ));
-    app.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled\ndraft \"\"");
+    app.fail(-32603, "no").expect_sent("call fork s\ndraft \"\"\nanswer 1: permission cancelled");
 }
 
 #[test]

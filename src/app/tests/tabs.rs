@@ -9,12 +9,12 @@ use crate::app::state::tab::tabs;
 use crate::app::*;
 use crate::model::*;
 
-fn fake() -> AgentSpec {
+pub fn fake() -> AgentSpec {
     AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
 }
 
 impl TestApp {
-    fn open_tab(&mut self, folder: &str, agent: AgentSpec) -> SessionKey {
+    pub fn open_tab(&mut self, folder: &str, agent: AgentSpec) -> SessionKey {
         let mut key = None;
         self.flow(|state, now, fx| key = Some(operations::open_tab(state, folder.into(), agent, now, fx)));
         key.unwrap()
