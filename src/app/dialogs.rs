@@ -213,7 +213,9 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Attention => inbox::on_action(state, said, now, fx),
         Focus::Main | Focus::Browse | Focus::Terminal | Focus::Capture => true,
     };
-    if !is_done {
+    if !is_done
+        && !(asks(top) && (items::on_action(state, action, now, fx) || copy::on_action(state, action, fx)))
+    {
         commands::on_action(state, action, now, fx);
     }
 }

@@ -177,7 +177,10 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
 
 /// Number of rows of the status line: more than one for a long notice.
 pub(super) fn rows(ctx: &FrameContext, area: Rect) -> u16 {
-    let most = NOTICE_ROWS.min(area.height / 4);
+    // On a low screen, a longer notice would cover the answers of a request.
+    let most =
+        if ctx.session.requests.is_empty() { NOTICE_ROWS.min(area.height / 4) } else { area.height / 12 };
+    let most = most.min(NOTICE_ROWS);
     u16::try_from(notice_lines(ctx, area.width, most).len()).unwrap_or(1).max(1)
 }
 

@@ -28,8 +28,8 @@ const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
 /// The question while turns are running in several tabs.
 const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 
-/// Closes the top dialog, otherwise rejects the shown request, otherwise closes the search, otherwise
-/// leaves the transcript, otherwise removes its filter, otherwise stops the user's command or cancels the turn, otherwise clears the selection.
+/// Closes the top dialog, otherwise leaves what has the keys beside a request, otherwise rejects the shown request,
+/// otherwise closes the search, otherwise removes the filter of the transcript, otherwise leaves it, otherwise stops the user's command or cancels the turn, otherwise clears the selection.
 ///
 /// A second press soon after a rejection cancels the turn, even if another request is shown by then:
 /// a user who presses twice wants the agent to stop.
@@ -45,19 +45,14 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
         state.user.last_reject = None;
         operations::cancel_turn(state, state.active, now, fx);
-    } else if is_beside_draft(state) && queue::leave_edit(state, fx) {
+    } else if is_beside_draft(state) && leave_view(state, fx) {
         // The request stays open.
     } else if first_request(state).is_some() {
         if may_close {
             requests::reject(state, now, fx);
             state.user.last_reject = Some(now);
         }
-    } else if composer::close_completions(state)
-        || search::close(state)
-        || jump::show_all(state)
-        || stop_browsing(state)
-        || queue::leave_edit(state, fx)
-    {
+    } else if composer::close_completions(state) || leave_view(state, fx) {
         // Closing the dialog is the only effect of this press.
     } else if let Some(conn) = state
         .active_session()
@@ -86,6 +81,11 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             list_prompts(state, last_escape, now, fx);
         }
     }
+}
+
+/// Leaves what has the keys beside the prompt, one thing at a time.
+fn leave_view(state: &mut State, fx: &mut Vec<Effect>) -> bool {
+    search::close(state) || jump::show_all(state) || stop_browsing(state) || queue::leave_edit(state, fx)
 }
 
 /// Lists the prompts at the second press of Escape without another effect; announces that at the first.

@@ -15,7 +15,7 @@ use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, 
 
 use super::{Focus, base_focus, choice, focus, form, inbox, line_dialog, on_draft, picks, requests, say};
 
-const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: the question was not shown long enough. Try again.";
+const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: wait half a second after the question appears. Try again.";
 
 /// Whether the top layer gets the keys. Otherwise it is a question of somebody else, and they go to the prompt.
 pub fn takes_input(state: &State) -> bool {

@@ -12,7 +12,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
 use super::{options, other_layout, place_in_queue};
-use crate::app::dialogs::{self, inspect_url};
+use crate::app::dialogs::{self, Focus, inspect_url};
 use crate::app::{
     AccessRequest, AccessWork, ItemBody, Modal, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS,
     protected_files,
@@ -226,8 +226,10 @@ pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
         sheet.scroll_hint = None;
     }
     if dialogs::is_beside_draft(ctx.state) || !dialogs::takes_answers(ctx.state, ctx.look.now) {
+        // While only the end is missing, keys mark answers.
+        let can_mark = dialogs::waits_for_end(ctx.state, ctx.look.now);
         for row in &mut sheet.foot {
-            row.is_selected = false;
+            row.is_selected &= can_mark;
             for span in &mut row.line.spans {
                 span.style = ctx.style(Role::TextDim);
             }
@@ -268,7 +270,8 @@ fn counts_of(diffs: &[Diff]) -> (usize, usize) {
 
 /// In the inbox, Escape returns to the list.
 fn escape_means(ctx: &FrameContext) -> &'static str {
-    if matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
+    let is_elsewhere = dialogs::is_beside_draft(ctx.state) && dialogs::base_focus(ctx.state) != Focus::Main;
+    if is_elsewhere || matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
         "back"
     } else if ctx.session.prompts.editing().is_some() && dialogs::is_beside_draft(ctx.state) {
         "discard edit"

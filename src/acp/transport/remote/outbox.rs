@@ -3,11 +3,13 @@
 //! A server may keep a POST open until the end of a turn, so each message is sent by its own task. In a lane (a
 //! session, or the connection) a message is sent when the server has begun to respond to the previous one, or after
 //! a delay.
+//! A prompt that has not arrived is dropped when its turn is cancelled, together with the cancel.
 //! Invariants: a request gets one outcome: the first response on any path, or an error when its POST failed; a
 //! message that certainly did not arrive is sent again; the number of open POSTs and their bytes are bounded.
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -142,6 +144,16 @@ struct Tail {
     is_followed: Arc<Notify>,
 }
 
+/// Whether a prompt that has not arrived yet was cancelled.
+#[derive(Debug, Default)]
+struct Withdrawal {
+    is_wanted: AtomicBool,
+    /// The prompt is not sent any more.
+    is_done: AtomicBool,
+}
+
+type Prompt = (Envelope, Arc<Withdrawal>);
+
 /// Sends messages and matches them with their outcomes.
 #[derive(Debug)]
 pub struct Outbox<I> {
@@ -149,6 +161,8 @@ pub struct Outbox<I> {
     context: HttpContext,
     requests: Arc<Requests>,
     lanes: HashMap<Option<String>, Tail>,
+    /// The prompts of each lane without an outcome.
+    prompts: HashMap<Option<String>, Vec<Prompt>>,
     open_requests: Arc<Semaphore>,
     open_notices: Arc<Semaphore>,
     open_answers: Arc<Semaphore>,
@@ -163,6 +177,7 @@ impl<I: Inbox> Outbox<I> {
             context,
             requests,
             lanes: HashMap::new(),
+            prompts: HashMap::new(),
             open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
             open_notices: permits(MOST_NOTICES),
             open_answers: permits(MOST_ANSWERS_KIB),
@@ -192,12 +207,14 @@ impl<I: Inbox> Outbox<I> {
             self.lanes.retain(|_, tail| tail.has_begun.has_changed().is_ok() && !*tail.has_begun.borrow());
             self.lanes.insert(message.lane.clone(), tail);
         }
+        let withdrawals = self.withdrawals(&message);
         let sending = Sending {
             context: self.context.clone(),
             requests: Arc::clone(&self.requests),
             message,
             begun,
             is_followed,
+            withdrawals,
             _permit: permit,
         };
         let inbox = self.inbox.clone();
@@ -206,11 +223,39 @@ impl<I: Inbox> Outbox<I> {
                 tail.is_followed.notify_one();
                 let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
             }
+            if sending.cancels_nothing() {
+                return;
+            }
             if let Some(response) = sending.run().await {
                 inbox.read(response, sending.message.envelope.clone()).await;
             }
         });
         Ok(())
+    }
+
+    /// The state that prompts share with the cancel of their turn.
+    fn withdrawals(&mut self, message: &Message) -> Vec<Arc<Withdrawal>> {
+        let method = message.envelope.method.as_str();
+        if !matches!(method, "session/prompt" | "session/cancel") {
+            return Vec::new();
+        }
+        let requests = Arc::clone(&self.requests);
+        self.prompts.retain(|_, prompts| {
+            prompts.retain(|(prompt, _)| requests.is_open(prompt));
+            !prompts.is_empty()
+        });
+        if method == "session/prompt" {
+            let own = Arc::<Withdrawal>::default();
+            let prompts = self.prompts.entry(message.lane.clone()).or_default();
+            prompts.push((message.envelope.clone(), Arc::clone(&own)));
+            return vec![own];
+        }
+        let prompts = self.prompts.get(&message.lane).into_iter().flatten();
+        let all: Vec<Arc<Withdrawal>> = prompts.map(|(_, prompt)| Arc::clone(prompt)).collect();
+        for prompt in &all {
+            prompt.is_wanted.store(true, Ordering::Relaxed);
+        }
+        all
     }
 
     /// Waits until all notifications and responses are sent.
@@ -255,10 +300,31 @@ struct Sending {
     message: Message,
     begun: watch::Sender<bool>,
     is_followed: Arc<Notify>,
+    /// That of a prompt, or those of the prompts that a cancel concerns.
+    withdrawals: Vec<Arc<Withdrawal>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Sending {
+    /// Whether it cancels only turns whose prompts were not sent.
+    fn cancels_nothing(&self) -> bool {
+        self.message.envelope.kind == Kind::Notification
+            && !self.withdrawals.is_empty()
+            && self.withdrawals.iter().all(|prompt| prompt.is_done.load(Ordering::Relaxed))
+    }
+
+    /// Gives up a prompt that has not arrived and whose turn was cancelled. Returns whether it did.
+    async fn was_withdrawn(&self) -> bool {
+        let [prompt] = self.withdrawals.as_slice() else { return false };
+        if self.message.envelope.kind != Kind::Request || !prompt.is_wanted.load(Ordering::Relaxed) {
+            return false;
+        }
+        prompt.is_done.store(true, Ordering::Relaxed);
+        let why = "The prompt was cancelled before it could be sent.";
+        fail(&self.context, &self.requests, &self.message.envelope, why, false).await;
+        true
+    }
+
     /// Sends it, and again while it certainly did not arrive. Returns the response to read.
     async fn run(&self) -> Option<Response> {
         if !self.is_stream_ready().await {
@@ -268,6 +334,9 @@ impl Sending {
         let start = Instant::now();
         let mut pause = timeouts.least_pause;
         loop {
+            if self.was_withdrawn().await {
+                return None;
+            }
             let trouble = match self.post().await? {
                 Ok(response) => return Some(response),
                 Err(trouble) => trouble,

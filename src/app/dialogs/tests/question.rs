@@ -434,6 +434,39 @@ fn a_rejection_leaves_no_mark_in_the_prompt() {
 }
 
 #[test]
+fn escape_beside_a_request_leaves_what_has_the_keys() {
+    let mut rig = rig();
+    let raw = crate::model::Raw("{}".into());
+    rig.session().transcript.push(1, ItemBody::Raw { name: "news".to_owned(), raw });
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.act(Action::OpenSearch);
+    assert!(rig.session().search.is_some());
+    assert_eq!(answers(&rig.act(Action::Escape)), []);
+    assert!(rig.session().search.is_none());
+    rig.act(Action::Browse);
+    rig.session().only = Some(crate::app::state::outline::Only::Commands);
+    assert_eq!(answers(&rig.act(Action::Escape)), []);
+    assert_eq!((rig.session().only, rig.state.user.is_browsing), (None, true));
+    assert_eq!(answers(&rig.act(Action::Escape)), []);
+    assert!(!rig.state.user.is_browsing);
+    assert_eq!(rig.open_requests(), [1]);
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, selected("option-1"))]);
+}
+
+#[test]
+fn items_can_be_opened_and_copied_while_a_request_has_the_keys() {
+    let mut rig = rig();
+    let raw = crate::model::Raw("{}".into());
+    rig.session().transcript.push(1, ItemBody::Raw { name: "news".to_owned(), raw });
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.act(Action::ToggleFold);
+    assert_eq!(rig.session().transcript.items()[0].is_open, Some(true));
+    rig.act(Action::OpenCopy);
+    assert_eq!(rig.state.flash.as_deref(), Some("Nothing to copy yet."), "it is not ignored");
+    assert_eq!(rig.open_requests(), [1]);
+}
+
+#[test]
 fn empty_reason_only_rejects() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);

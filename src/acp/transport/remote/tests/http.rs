@@ -318,3 +318,13 @@ async fn an_unresponsive_server_does_not_delay_the_end() {
     assert_eq!(peer.end().await, LinkEnd::Eof);
     drop(held);
 }
+
+#[tokio::test]
+async fn a_prompt_that_was_not_sent_is_dropped_when_its_turn_is_cancelled() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, _session) = in_session(&mut server).await;
+    server.close().await;
+    peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+    peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
+    peer.answer_to("The prompt was cancelled before it could be sent.").await;
+}
