@@ -4,6 +4,7 @@
 //! of the content, which `services::attachments` saves. The content is read when the prompt is sent.
 //! Invariants: only the user's own pastes, drops and mentions create attachments; a label contains no mention.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
@@ -229,6 +230,30 @@ pub fn text_size(text: &str) -> String {
     }
 }
 
+impl AttachmentLabel {
+    /// The label as it is shown: with its number in the text in place of the id. `text` is the label itself.
+    pub fn numbered(&self, text: &str, number: usize) -> String {
+        text.replacen(&format!("#{}", self.id), &format!("#{number}"), 1)
+    }
+}
+
+/// A text for display: labels have the number of their place instead of their id.
+pub fn numbered_labels(text: &str) -> Cow<'_, str> {
+    let labels = attachment_labels(text);
+    if labels.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut at = 0;
+    for (index, label) in labels.iter().enumerate() {
+        shown.push_str(text.get(at..label.range.start).unwrap_or_default());
+        shown.push_str(&label.numbered(text.get(label.range.clone()).unwrap_or_default(), index + 1));
+        at = label.range.end;
+    }
+    shown.push_str(text.get(at..).unwrap_or_default());
+    Cow::Owned(shown)
+}
+
 /// The label of a pasted text in a prompt that was sent, without an id.
 pub fn pasted_label(text: &str) -> String {
     format!("[{}: {}]", AttachmentKind::Text.name(), text_size(text))
@@ -260,6 +285,13 @@ mod tests {
 
     fn image(bytes: usize, size: (u32, u32)) -> Attachment {
         Attachment::new(AttachmentContent::Image { bytes: vec![7; bytes].into(), size })
+    }
+
+    #[test]
+    fn labels_are_shown_with_their_number() {
+        let text = "a [Pasted text #7dd3e5fd25: 2 lines] b [Image #0123456789: 640×480, 12 KiB]";
+        assert_eq!(numbered_labels(text), "a [Pasted text #1: 2 lines] b [Image #2: 640×480, 12 KiB]");
+        assert!(matches!(numbered_labels("[Pasted text #7: 2 lines]"), Cow::Borrowed(_)));
     }
 
     #[test]

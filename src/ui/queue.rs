@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::app::Session;
 use crate::config::keymap::Context;
-use crate::model::Action;
+use crate::model::{Action, numbered_labels};
 use crate::ui::canvas::Canvas;
 
 use super::frame_context::{FrameContext, line_width};
@@ -58,7 +58,7 @@ fn special_word(session: &Session, position: usize) -> Option<(&'static str, Rol
 
 /// The first line of a prompt that has text.
 fn first_line(prompt: &str) -> String {
-    text::one_line(prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
+    text::one_line(numbered_labels(prompt).lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
 }
 
 /// The keys that apply to the queue while the composer has the keys.

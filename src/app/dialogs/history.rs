@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
-use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob};
+use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels};
 
 use super::{picker, say, stack};
 
@@ -119,7 +119,7 @@ fn title(is_everywhere: bool) -> &'static str {
 
 /// `prompt   title, agent, folder   time`.
 fn row(prompt: FoundPrompt, is_everywhere: bool) -> PickerRow {
-    let label = prompt.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let label = numbered_labels(&prompt.text).split_whitespace().collect::<Vec<_>>().join(" ");
     let folder = prompt.folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let (name, agent) =
         prompt.source.as_ref().map(|it| (it.name.clone(), it.agent.clone())).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Labels of attachments in the prompt, which the cursor and deletions treat as one character.
+//! Labels of attachments in the prompt, which the cursor and deletions treat as one character. They are drawn with their
+//! number, in the width of their text.
 //!
 //! The text area knows only characters, so the cursor is moved out of a label after each motion.
 
@@ -10,7 +11,7 @@ use ratatui::style::Style;
 use tui_textarea::{CursorMove, DataCursor};
 
 use super::Composer;
-use crate::model::{chips, mentions};
+use crate::model::{AttachmentLabel, attachment_labels, chips, mentions};
 use crate::ui::text;
 
 /// Where the cursor goes from the inside of a label.
@@ -121,7 +122,15 @@ impl Composer {
                 DataCursor(next, col) if next == row && col > from => byte_at(line, col),
                 _ => line.len(),
             };
-            for part in chips(line).into_iter().chain(mentions(line).into_iter().map(|(range, _)| range)) {
+            let earlier = || self.area.lines().iter().take(row).map(|line| chips(line).len()).sum::<usize>();
+            let labels = attachment_labels(line);
+            let first = if labels.is_empty() { 0 } else { earlier() };
+            let labels = labels.into_iter().enumerate().map(|(index, label)| {
+                let drawn = numbered(&label, line, first + index + 1);
+                (label.range, drawn)
+            });
+            let mentions = mentions(line).into_iter().map(|(range, _)| (range, None));
+            for (part, drawn) in labels.chain(mentions) {
                 let shown = part.start.max(bytes.start)..part.end.min(bytes.end);
                 let before = line.get(bytes.start..shown.start);
                 let Some((before, visible)) = before.zip(line.get(shown)) else { continue };
@@ -137,9 +146,30 @@ impl Composer {
                     height: 1,
                 };
                 cells.set_style(area, style);
+                // What the label is drawn as has as many cells as its text has characters.
+                let skip = line.get(part.start..bytes.start).unwrap_or_default().chars().count();
+                let letters = drawn.iter().flat_map(|drawn| drawn.chars().skip(skip));
+                for (position, letter) in area.positions().zip(letters) {
+                    if let Some(cell) = cells.cell_mut(position) {
+                        cell.set_char(letter);
+                    }
+                }
             }
         }
     }
+}
+
+/// The label with its number, and spaces before its end that make it as long as its text. `None`: it has characters
+/// that are not one cell wide.
+fn numbered(label: &AttachmentLabel, line: &str, number: usize) -> Option<String> {
+    let text = line.get(label.range.clone())?;
+    let chars = text.chars().count();
+    if text::width(text) != chars {
+        return None;
+    }
+    let shown = label.numbered(text, number);
+    let shown = shown.strip_suffix(']')?;
+    Some(format!("{shown:<width$}]", width = chars.saturating_sub(1)))
 }
 
 /// The byte of a column, which counts characters.
@@ -196,6 +226,35 @@ mod tests {
             ("[P]\n|a", Action::WordLeft, "[P]|\na"),
         ] {
             assert_eq!(after(text, &[action]), expected, "{text} {action:?}");
+        }
+    }
+
+    #[test]
+    fn labels_are_drawn_with_their_number() {
+        let mut composer = at(&format!("a {CHIP}\n{IMAGE} and {CHIP}|"));
+        for (cols, expected) in [
+            (
+                80_u16,
+                "a [Pasted text #1: 2 lines         ]\n\
+                 [Image #2: 640×480, 12 KiB         ] and [Pasted text #3: 2 lines         ]",
+            ),
+            (
+                30,
+                "a [Pasted text #1: 2 lines\n]\n[Image #2: 640×480, 12 KiB\n] and [Pasted text #3: 2\nlines         ]",
+            ),
+        ] {
+            let area = Rect::new(0, 0, cols, 6);
+            let mut cells = Buffer::empty(area);
+            ratatui::widgets::Widget::render(&composer.area, area, &mut cells);
+            composer.style_parts(&mut cells, Style::default());
+            let rows = area.rows().map(|row| {
+                let text: String =
+                    row.positions().filter_map(|at| cells.cell(at)).map(|cell| cell.symbol()).collect();
+                text.trim_end().to_owned()
+            });
+            let shown: Vec<String> = rows.filter(|row| !row.is_empty()).collect();
+            assert_eq!(shown.join("\n"), expected, "{cols}");
+            composer.forget();
         }
     }
 
