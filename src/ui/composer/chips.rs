@@ -240,7 +240,7 @@ mod tests {
             ),
             (
                 30,
-                "a [Pasted text #1: 2 lines\n]\n[Image #2: 640×480, 12 KiB\n] and [Pasted text #3: 2\nlines         ]",
+                "a [Pasted text #1: 2 lines\n     ]\n[Image #2: 640×480, 12 KiB\n      ] and [Pasted text #\n3: 2 lines         ]",
             ),
         ] {
             let area = Rect::new(0, 0, cols, 6);
@@ -248,8 +248,11 @@ mod tests {
             ratatui::widgets::Widget::render(&composer.area, area, &mut cells);
             composer.style_parts(&mut cells, Style::default());
             let rows = area.rows().map(|row| {
-                let text: String =
-                    row.positions().filter_map(|at| cells.cell(at)).map(|cell| cell.symbol()).collect();
+                let text: String = row
+                    .positions()
+                    .filter_map(|at| cells.cell(at))
+                    .map(ratatui::buffer::Cell::symbol)
+                    .collect();
                 text.trim_end().to_owned()
             });
             let shown: Vec<String> = rows.filter(|row| !row.is_empty()).collect();
