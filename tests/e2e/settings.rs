@@ -67,6 +67,8 @@ fn a_prompt_is_written_and_sent_with_both_keyboard_protocols() {
         screen.wait_until("an empty prompt", |screen| !screen.text().contains("› first"));
         // The answer has ended, so that quitting does not ask.
         screen.wait_for("Type / to choose a command");
+        // A frame that is not complete has the former status line.
+        screen.wait_quiet();
         screen.wait_for("ready");
         screen.send(quit);
         assert!(screen.wait_exit().success());

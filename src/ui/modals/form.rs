@@ -150,8 +150,10 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, marks: Marks, 
                 };
                 let detail = one.description.as_deref().map(text::one_line).unwrap_or_default();
                 let label = text::one_line(&one.title);
-                let mut spans =
-                    vec![ctx.span(Role::Accent, format!("{mark} ")), ctx.span(Role::Modal, label)];
+                // An empty circle is no answer, so it is fainter than a full one.
+                let has_mark = is_checked || matches!(marks, Marks::Numbers);
+                let role = if has_mark { Role::Accent } else { Role::TextDim };
+                let mut spans = vec![ctx.span(role, format!("{mark} ")), ctx.span(Role::Modal, label)];
                 if !detail.is_empty() {
                     spans.push(ctx.span(Role::TextDim, format!("  {detail}")));
                 }
