@@ -1,5 +1,7 @@
 //! Whatever stands in a request is shown, or counted as not shown and then not approved.
 
+use proptest::test_runner::RngSeed;
+
 use super::*;
 use crate::model::{CHANGES_MAX, DiffChange, approved_lines};
 use crate::ui::diff::cache;
@@ -104,7 +106,7 @@ fn written() -> impl Strategy<Value = Written> {
 
 /// Texts above these limits are shown in part, with a note.
 fn is_long(text: &str) -> bool {
-    text.len() > 4000 || reveal_lines(text).len() > 10 || text.len() > 1000 && text.contains('\n')
+    text.len() > 1000 || reveal_lines(text).len() > 10
 }
 
 /// Keys for inputs of many values.
@@ -113,7 +115,8 @@ const MANY: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "
 const NOTES: &[&str] = &["omitted", "morevalues", "morelines", "morechanges", "blanklines", "moreduplicates"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    // The same cases in each run: they are slow, so few are drawn. Other seeds and more cases are for a change of dialogs.
+    #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(25), ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_request_does_not_show_is_counted_and_not_covered(call in written()) {
