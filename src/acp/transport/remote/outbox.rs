@@ -334,9 +334,6 @@ impl Sending {
         let start = Instant::now();
         let mut pause = timeouts.least_pause;
         loop {
-            if self.was_withdrawn().await {
-                return None;
-            }
             let trouble = match self.post().await? {
                 Ok(response) => return Some(response),
                 Err(trouble) => trouble,
@@ -359,6 +356,9 @@ impl Sending {
             }
             sleep(pause).await;
             pause = (pause * 2).min(timeouts.most_pause);
+            if self.was_withdrawn().await {
+                return None;
+            }
         }
     }
 
