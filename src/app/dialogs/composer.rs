@@ -11,7 +11,7 @@ use crate::model::{Action, SessionKey, TemplateSource};
 
 use super::draft::leave_history;
 pub use super::draft::set_draft;
-use super::{items, mentions, moved, obstacle, picker, pickers, question, queue, say, slash, templates};
+use super::{items, mentions, moved, obstacle, picker, pickers, queue, say, slash, templates};
 use crate::app::state::commands::OWN_PREFIX;
 
 /// Maximum number of stashed drafts of a session.
@@ -412,8 +412,7 @@ fn complete(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         CompletionKind::Review => {
             templates::review(state, now);
             // The user opened it, with the start of a command in the prompt.
-            question::settle(state);
-            state.guard.enter();
+            state.user.enters_question = true;
             return;
         }
         kind if !kind.is_command() => return mentions::insert(state, chosen, fx),

@@ -70,6 +70,9 @@ pub fn settle(state: &mut State) {
     let asked = asked(state);
     let is_other = asked.map(|asked| asked.id) != state.guard.question().map(|asked| asked.id);
     let left = state.guard.ask(asked);
+    if std::mem::take(&mut state.user.enters_question) {
+        state.guard.enter();
+    }
     if is_other {
         state.user.first_mark = marked(state).unwrap_or(0);
     }

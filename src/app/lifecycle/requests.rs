@@ -4,13 +4,17 @@
 //! is the only function that responds and removes it, so no request is answered twice. `callbacks` handles files and
 //! commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level session.
 
+mod early;
+
 use std::time::Instant;
 
 use crate::model::{
     AgentCommand, AgentRequest, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField, ItemId,
-    PermissionKind, PermissionRequest, Purpose, Record, RefusedBy, RequestId, Response, RpcError, SessionId,
+    PermissionKind, PermissionRequest, Record, RefusedBy, RequestId, Response, RpcError, SessionId,
     SessionKey, ToolCallId,
 };
+
+pub(in crate::app) use early::{dispatch_early, refuse_early};
 
 use super::{call, callbacks, late, policy, tabs};
 use crate::app::session::{diffs, record, tools};
@@ -20,9 +24,6 @@ use crate::app::{
     AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
     RequestClass, State, Turn,
 };
-
-/// Maximum number of requests of a connection that wait for their session.
-const MOST_EARLY: usize = 64;
 
 /// Responds to a request, once.
 pub(in crate::app) fn answer(
@@ -60,15 +61,9 @@ pub(in crate::app) fn on_request(
         answer(state, conn, request_id, unavailable_response(&class), fx);
         return;
     }
-    if let Some(id) = session_of(&request).cloned()
-        && waits_for_session(state, conn, &id)
-        && let Some(open) = state.conns.get_mut(&conn)
-        && open.early.requests.len() < MOST_EARLY
-    {
-        open.early.requests.push((id, request_id, request));
-        return;
+    if let Some(request) = early::keep(state, conn, request_id, request) {
+        dispatch(state, conn, request_id, request, now, fx);
     }
-    dispatch(state, conn, request_id, request, now, fx);
 }
 
 fn dispatch(
@@ -83,70 +78,6 @@ fn dispatch(
         AgentRequest::Permission(request) => on_permission(state, conn, request_id, request, now, fx),
         AgentRequest::Elicitation(request) => on_elicitation(state, conn, request_id, request, now, fx),
         other => callbacks::on_request(state, conn, request_id, other, now, fx),
-    }
-}
-
-/// Handles the requests that waited for this session, which is open now.
-pub(in crate::app) fn dispatch_early(
-    state: &mut State,
-    conn: ConnId,
-    id: &SessionId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let Some(open) = state.conns.get_mut(&conn) else { return };
-    let (mine, others) = std::mem::take(&mut open.early.requests).into_iter().partition(|(of, ..)| of == id);
-    open.early.requests = others;
-    dispatch_all(state, conn, mine, now, fx);
-}
-
-/// Refuses the requests that wait for sessions of this connection which will not be opened. Called after every event.
-pub(in crate::app) fn refuse_early(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let is_over = |conn: &&crate::app::Conn| !conn.early.requests.is_empty() && !is_opening(conn);
-    let over: Vec<ConnId> = state.conns.values().filter(is_over).map(|conn| conn.id).collect();
-    for conn in over {
-        let Some(open) = state.conns.get_mut(&conn) else { continue };
-        let waiting = std::mem::take(&mut open.early.requests);
-        dispatch_all(state, conn, waiting, now, fx);
-    }
-}
-
-fn dispatch_all(
-    state: &mut State,
-    conn: ConnId,
-    waiting: Vec<(SessionId, RequestId, AgentRequest)>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    for (_, request_id, request) in waiting {
-        dispatch(state, conn, request_id, request, now, fx);
-    }
-}
-
-/// Whether a session of this connection is being created, so that its id may become known.
-fn is_opening(conn: &crate::app::Conn) -> bool {
-    let opens = |purpose: &Purpose| {
-        matches!(purpose, Purpose::NewSession(_) | Purpose::LoadSession(_) | Purpose::ForkSession(_))
-    };
-    conn.open_calls.values().any(|tag| opens(&tag.purpose))
-}
-
-fn waits_for_session(state: &State, conn: ConnId, id: &SessionId) -> bool {
-    lookup::session_by_id(state, conn, id).is_none() && state.conns.get(&conn).is_some_and(is_opening)
-}
-
-/// The session that a request names.
-fn session_of(request: &AgentRequest) -> Option<&SessionId> {
-    match request {
-        AgentRequest::Permission(request) => request.session.as_ref(),
-        AgentRequest::Elicitation(request) => request.session.as_ref(),
-        AgentRequest::ReadFile { session, .. }
-        | AgentRequest::WriteFile { session, .. }
-        | AgentRequest::TerminalCreate { session, .. } => session.as_ref(),
-        AgentRequest::TerminalOutput(_)
-        | AgentRequest::TerminalWait(_)
-        | AgentRequest::TerminalKill(_)
-        | AgentRequest::TerminalRelease(_) => None,
     }
 }
 

@@ -495,6 +495,8 @@ pub struct UserView {
     pub asked_in: SessionKey,
     /// Keys pressed at a question that closed, which the prompt does not show yet.
     pub unshown: String,
+    /// Whether the user opened the question that appears now, so that it gets the keys.
+    pub enters_question: bool,
     /// When Escape last rejected a request; another Escape soon after cancels the turn.
     pub last_reject: Option<Instant>,
     /// Whether the store holds prompts for a search.
