@@ -103,12 +103,19 @@ pub enum Command {
         /// Sends KILL immediately.
         force: bool,
     },
+    /// Ends the delay before the next attempt to restore an interrupted connection.
+    RetryNow,
 }
 
 impl Commands {
     /// Writes a command to the agent.
     pub fn send(&self, command: AgentCommand) {
         let _ = self.sender.send(Command::Agent(command));
+    }
+
+    /// Tries at once to restore an interrupted connection.
+    pub fn retry_now(&self) {
+        let _ = self.sender.send(Command::RetryNow);
     }
 
     /// Stops the agent.

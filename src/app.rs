@@ -391,6 +391,11 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
         AgentEvent::AuthStatus(status) => {
             lifecycle::unstable::on_response(state, conn, Ok(Reply::AuthStatus(status)));
         }
+        AgentEvent::Interrupted(is_interrupted) => {
+            if let Some(conn) = state.conns.get_mut(&conn) {
+                conn.interrupted = is_interrupted.then(|| conn.interrupted.unwrap_or(now));
+            }
+        }
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
         AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
     }

@@ -12,6 +12,8 @@ pub mod repair;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use bytes::{Buf, Bytes, BytesMut};
 
 /// Default maximum frame size in bytes.
@@ -69,16 +71,18 @@ pub struct Frame {
     /// Whether invalid UTF-8 was replaced.
     pub is_lossy: bool,
     pub form: Form,
+    /// The session whose event stream delivered it, over HTTP.
+    pub stream: Option<Arc<str>>,
 }
 
 impl Frame {
     /// Creates a frame; invalid UTF-8 is replaced.
     pub fn new(bytes: Bytes, form: Form) -> Self {
         if std::str::from_utf8(&bytes).is_ok() {
-            return Self { bytes, is_lossy: false, form };
+            return Self { bytes, is_lossy: false, form, stream: None };
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Self { bytes: Bytes::from(text), is_lossy: true, form }
+        Self { bytes: Bytes::from(text), is_lossy: true, form, stream: None }
     }
 
     /// The text of the message.

@@ -140,6 +140,8 @@ async fn drive(
                     is_waiting = stream.may_wait(bytes, peer.tells_only_updates(), Instant::now());
                 }
                 Some(In::Note(text)) => peer.on_note(text),
+                Some(In::Undelivered { session, text }) => peer.on_undelivered(session, text),
+                Some(In::Interrupted(is_interrupted)) => peer.on_interrupted(is_interrupted),
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },

@@ -21,8 +21,10 @@ pub mod stdio;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use tokio::sync::watch;
+use bytes::Bytes;
+use tokio::sync::{Notify, watch};
 
 use super::frame::InboundFrame;
 use super::tap::Tap;
@@ -32,6 +34,8 @@ use inbound::Sink;
 pub use inbound::{Disconnected, Incoming};
 pub use process::kill_all;
 pub use queue::Outgoing;
+#[cfg(test)]
+pub use queue::OutgoingFrames;
 
 /// `data` of the error that a transport creates for a request whose response was lost.
 pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
@@ -55,6 +59,21 @@ pub struct Setup {
     pub stderr_log: Option<PathBuf>,
 }
 
+/// A message to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboundFrame {
+    /// One JSON text without line breaks.
+    pub bytes: Bytes,
+    /// For a response: the session whose request it answers.
+    pub session: Option<Arc<str>>,
+}
+
+impl From<Bytes> for OutboundFrame {
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, session: None }
+    }
+}
+
 /// A running transport.
 #[derive(Debug)]
 pub struct Link {
@@ -75,6 +94,10 @@ pub enum In {
     Pieces(Vec<InboundFrame>),
     /// A problem of the transport, in one sentence.
     Note(String),
+    /// A notification or response that could not be delivered, with its session if that is known. Full sentences.
+    Undelivered { session: Option<String>, text: String },
+    /// Whether the connection to a server is interrupted and parlor tries to restore it.
+    Interrupted(bool),
     /// The end of the connection; always the last event.
     Closed(LinkEnd),
 }
@@ -121,12 +144,19 @@ enum StopLevel {
 #[derive(Debug)]
 pub struct Stopper {
     level: watch::Sender<StopLevel>,
+    retry: Arc<Notify>,
 }
 
 impl Stopper {
     fn new() -> (Self, StopSignal) {
         let (level, receiver) = watch::channel(StopLevel::Run);
-        (Self { level }, StopSignal { level: receiver })
+        let retry = Arc::<Notify>::default();
+        (Self { level, retry: Arc::clone(&retry) }, StopSignal { level: receiver, retry })
+    }
+
+    /// Ends the delays before the next attempts of an interrupted connection.
+    pub fn retry_now(&self) {
+        self.retry.notify_waiters();
     }
 
     /// Ends the connection in steps or, with force, immediately. The caller drops `outgoing` as well.
@@ -144,6 +174,8 @@ impl Stopper {
 #[derive(Debug, Clone)]
 struct StopSignal {
     level: watch::Receiver<StopLevel>,
+    /// Notified when delays before the next attempts should end.
+    retry: Arc<Notify>,
 }
 
 impl StopSignal {

@@ -387,6 +387,8 @@ pub struct Conn {
     /// The providers of its models, if reported.
     pub providers: Vec<Provider>,
     pub pid: Option<u32>,
+    /// Since when the connection to the server is interrupted, while parlor tries to restore it.
+    pub interrupted: Option<Instant>,
     /// Calls without a response yet, by number.
     pub open_calls: BTreeMap<u64, CallTag>,
     /// Recent crashes of agents of this session, oldest first; carried over to the next connection.
@@ -421,6 +423,7 @@ impl Conn {
             auth: None,
             providers: Vec::new(),
             pid: None,
+            interrupted: None,
             open_calls: BTreeMap::new(),
             crashes: Vec::new(),
             open_requests: BTreeMap::new(),

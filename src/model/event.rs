@@ -28,6 +28,8 @@ pub enum AgentEvent {
     AuthStatus(AuthStatus),
     /// The response to a call.
     Replied(CallTag, Result<Reply, CallError>),
+    /// Whether the connection to a server is interrupted; parlor tries to restore it.
+    Interrupted(bool),
     /// A protocol anomaly; shown in the log view and counted in the status line.
     Anomaly(Anomaly),
     Closed(CloseReason),

@@ -50,7 +50,7 @@ impl FaultKind {
             Self::Protocol => "If the error persists, restart the agent.",
             Self::Agent => "Fix the prompt or the agent's setup. See the protocol log for details.",
             Self::Busy => "The error may be temporary. Resend the prompt.",
-            Self::Gone => "The prompt is resent when the session is reopened.",
+            Self::Gone => "The session is reopened. The prompt is resent if its history can be restored.",
             Self::Unsent => "Edit and resend the prompt. It is also in the prompt history.",
         }
     }

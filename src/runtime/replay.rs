@@ -369,7 +369,8 @@ impl Replay {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::View(command) => self.view.apply(command),
                 // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
-                Effect::LocateDiffs(_)
+                Effect::RetryNow(_)
+                | Effect::LocateDiffs(_)
                 | Effect::Announce { .. }
                 | Effect::FindFiles(_)
                 | Effect::SavePrompt { .. }

@@ -6,6 +6,8 @@
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
+use std::time::Instant;
+
 use ratatui::layout::Rect;
 
 use crate::app::dialogs::{self, Focus};
@@ -259,6 +261,11 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     if !ctx.session.requests.is_empty() {
         return say(glyphs.warn, Role::Warning, format!("{agent}: answer required"));
     }
+    if let Some((since, is_turn)) = reconnecting_since(ctx) {
+        let line = busy(format!("reconnecting to {agent} {}", ctx.since(since)));
+        let line = hinted(line, Context::Main, Action::RestartAgent, "retry now");
+        return if is_turn { hinted(line, Context::Main, Action::Escape, "stop") } else { line };
+    }
     if let Some((id, view)) = ctx.session.command_to_stop() {
         let command = text::one_line(view.command.as_deref().unwrap_or_default());
         let command = text::truncate(&command, usize::from(width / 3).max(8));
@@ -371,6 +378,14 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
         }
         SessionPhase::Ready => Line::from(ctx.span(Role::Status, "ready")),
     }
+}
+
+/// Since when parlor has been trying to restore the connection, and whether a turn waits for it.
+fn reconnecting_since(ctx: &FrameContext) -> Option<(Instant, bool)> {
+    let conn = ctx.state.conn_of(ctx.session.key)?;
+    let is_starting = matches!(ctx.session.phase, SessionPhase::Starting { .. }) && conn.spec.is_elsewhere();
+    let since = conn.interrupted.or_else(|| conn.crashes.first().copied().filter(|_| is_starting))?;
+    Some((since, ctx.session.turn.is_running()))
 }
 
 /// The segments on the right, from left to right.

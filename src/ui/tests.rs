@@ -242,6 +242,12 @@ fn status_line_shows_the_activity() {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
         assert!(shown.contains(expected), "{expected}:\n{shown}");
     }
+    for conn in stage.state.conns.values_mut() {
+        conn.interrupted = Some(ago(now, 12));
+    }
+    stage.session(|session| session.turn = Turn::Running { since: ago(now, 90), last_news: now });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    assert!(shown.contains("reconnecting to claude 12 s · Alt+R retry now · Esc stop"), "{shown}");
     stage.state.flash = Some("Copied \u{1b}[31mthree lines.".into());
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     assert!(shown.lines().last().unwrap().contains("Copied three lines."), "{shown}");

@@ -58,6 +58,7 @@ impl<'de> Visitor<'de> for Items<'_> {
                 bytes,
                 is_lossy: self.whole.is_lossy,
                 form: Form::Array,
+                stream: None,
             }));
         }
         Ok(())

@@ -3,11 +3,13 @@
 //! Handles each command and each message: frames to write, events, tables. `peer` does the waiting.
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
+mod agent_requests;
 mod replay;
 mod turns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
@@ -16,7 +18,7 @@ use super::envelope::{self, Message};
 use super::frame_writer::FrameWriter;
 use super::handshake::{Due, Handshake};
 use super::messages::{self, excerpt, is_about_form};
-use super::requests::{OpenRequest, OpenRequests};
+use super::requests::OpenRequests;
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
 use crate::acp::frame::repair::repair;
@@ -25,7 +27,7 @@ use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
 use crate::model::{
     AgentCommand, AgentEvent, AgentSpec, Anomaly, AnomalyKind, Call, CallError, CallTag, CloseReason, Reply,
-    RpcError, SessionId, SessionReply,
+    RpcError, SessionId, SessionReply, SessionUpdate, Severity,
 };
 
 #[derive(Debug)]
@@ -58,6 +60,8 @@ pub struct Peer {
     shutdown: Option<u64>,
     /// Time of the last message.
     now: Instant,
+    /// The session whose event stream delivered the last message.
+    stream: Option<Arc<str>>,
 }
 
 impl Peer {
@@ -79,6 +83,7 @@ impl Peer {
             opened: None,
             shutdown: None,
             now: Instant::now(),
+            stream: None,
         }
     }
 
@@ -108,6 +113,7 @@ impl Peer {
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
+            Command::RetryNow => self.pen.retry_now(),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
@@ -172,6 +178,19 @@ impl Peer {
     /// Reports a problem of the transport.
     pub fn on_note(&mut self, text: String) {
         self.anomaly(AnomalyKind::Carrier, text);
+    }
+
+    /// Reports a message that could not be delivered, in its session.
+    pub fn on_undelivered(&mut self, session: Option<String>, text: String) {
+        let Some(session) = session else { return self.on_note(text) };
+        let title = "A message could not be delivered.".to_owned();
+        let notice = SessionUpdate::notice(Severity::Warning, title, Some(text));
+        self.events.push(AgentEvent::Update(SessionId(session.into()), notice));
+    }
+
+    /// Reports that the connection is interrupted, or restored.
+    pub fn on_interrupted(&mut self, is_interrupted: bool) {
+        self.events.push(AgentEvent::Interrupted(is_interrupted));
     }
 
     /// Ends requests whose deadline has passed.
@@ -257,6 +276,7 @@ impl Peer {
 
     fn on_frame(&mut self, frame: &Frame) {
         let text = frame.text();
+        self.stream.clone_from(&frame.stream);
         self.tap.record(Direction::FromAgent, text.as_bytes());
         if frame.is_lossy {
             let text = format!("Message with invalid UTF-8: {}", excerpt(text));
@@ -351,46 +371,8 @@ impl Peer {
             self.on_turn_news();
             return is_known;
         }
-        if let Some(id) = params.and_then(envelope::withdrawn_id) {
-            // A request may be cancelled just after its response was sent.
-            self.events.extend(self.requests.withdraw(id).map(AgentEvent::RequestWithdrawn));
-        } else {
-            self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
-        }
+        self.on_withdrawal(method, params);
         true
-    }
-
-    fn on_request(&mut self, wire_id: &str, method: &str, params: Option<&str>) {
-        if !self.requests.has_room(params) {
-            return self.pen.refuse(wire_id, &messages::too_many());
-        }
-        let count_before = self.events.len();
-        match self.codec.request(method, params, &mut self.events) {
-            Ok((request_id, form)) => {
-                let id = self.requests.add(wire_id, form, params);
-                self.events.push(AgentEvent::Request(id, Box::new(request_id)));
-            }
-            Err(error) => {
-                if self.events.len() == count_before {
-                    let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
-                        (
-                            AnomalyKind::UnknownMethod,
-                            format!("Rejected the unknown request {}.", excerpt(method)),
-                        )
-                    } else {
-                        (
-                            AnomalyKind::BadMessage,
-                            format!("Rejected the request {}: {}", excerpt(method), excerpt(&error.message)),
-                        )
-                    };
-                    self.anomaly(kind, text);
-                }
-                if error.code != RpcError::METHOD_NOT_FOUND {
-                    self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
-                }
-                self.pen.refuse(wire_id, &error);
-            }
-        }
     }
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
@@ -559,14 +541,6 @@ impl Peer {
             self.waiting.remove(at);
             let error = RpcError::new(RpcError::CANCELLED, "Cancelled before it was sent.");
             self.events.push(AgentEvent::Replied(tag.clone(), Err(CallError::Agent(error))));
-        }
-    }
-
-    /// Responds to every open request at the end of the connection.
-    fn answer_all(&mut self) {
-        for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
-            let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
-            self.pen.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }
     }
 

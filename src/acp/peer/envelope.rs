@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -68,6 +69,16 @@ pub fn withdrawn_id(params: &str) -> Option<&str> {
         id: &'a RawValue,
     }
     serde_json::from_str::<Params<'_>>(params).ok().map(|params| params.id.get())
+}
+
+/// The session that the params of a message name. Source: ACP v1, `sessionId`.
+pub fn session(params: &str) -> Option<Arc<str>> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "sessionId")]
+        session: Cow<'a, str>,
+    }
+    serde_json::from_str::<Params<'_>>(params).ok().map(|params| params.session.into())
 }
 
 #[derive(Default)]

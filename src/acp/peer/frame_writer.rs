@@ -3,11 +3,14 @@
 //! Invariants: nothing here waits or fails; a message contains no line break.
 //! Source: JSON-RPC 2.0; ACP v1 transports, stdio.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::requests::WireId;
 use crate::acp::tap::{Direction, Tap};
-use crate::acp::transport::{Outgoing, Stopper};
+use crate::acp::transport::{OutboundFrame, Outgoing, Stopper};
 use crate::model::RpcError;
 
 /// The writer of a connection; it has no link before the connection opens and after it closes.
@@ -44,6 +47,13 @@ impl FrameWriter {
         }
     }
 
+    /// Ends the delays before the next attempts of an interrupted connection.
+    pub fn retry_now(&self) {
+        if let Some(stopper) = &self.stopper {
+            stopper.retry_now();
+        }
+    }
+
     /// Whether so many messages are unread that reading from the agent should pause.
     pub fn is_full(&self) -> bool {
         self.outgoing.as_ref().is_some_and(Outgoing::is_full)
@@ -76,20 +86,25 @@ impl FrameWriter {
         self.write(&Envelope { method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
 
-    /// Writes a response: a result, or an error object. `wire_id` is the agent's id as JSON text.
-    pub fn respond(&self, wire_id: &str, outcome: Result<&str, &str>) {
+    /// Writes a response: a result, or an error object.
+    pub fn respond(&self, wire_id: &WireId, outcome: Result<&str, &str>) {
         let (result, error) = (outcome.ok().map(raw), outcome.err().map(raw));
-        self.write(&Envelope { id: Some(Id::Wire(raw(wire_id))), result, error, ..Envelope::EMPTY });
+        let id = Some(Id::Wire(raw(&wire_id.id)));
+        self.write_to(wire_id.session.clone(), &Envelope { id, result, error, ..Envelope::EMPTY });
     }
 
     /// Writes an error response.
-    pub fn refuse(&self, wire_id: &str, error: &RpcError) {
+    pub fn refuse(&self, wire_id: &WireId, error: &RpcError) {
         let data = error.data.as_ref().map(|data| raw(&data.0));
         let error = ErrorObject { code: error.code, message: &error.message, data };
         self.respond(wire_id, Err(&text(&error)));
     }
 
     fn write(&self, envelope: &Envelope<'_>) {
+        self.write_to(None, envelope);
+    }
+
+    fn write_to(&self, session: Option<Arc<str>>, envelope: &Envelope<'_>) {
         let Some(outgoing) = &self.outgoing else { return };
         let mut frame = text(envelope);
         if memchr::memchr2(b'\n', b'\r', frame.as_bytes()).is_some() {
@@ -97,7 +112,7 @@ impl FrameWriter {
             frame = frame.replace(['\n', '\r'], " ");
         }
         self.tap.record(Direction::ToAgent, frame.as_bytes());
-        outgoing.send(frame.into_bytes().into());
+        outgoing.send(OutboundFrame { bytes: frame.into_bytes().into(), session });
     }
 }
 

@@ -1,9 +1,11 @@
 //! Requests of the agent without a response yet.
 //!
-//! Each has a handle, so that duplicate ids of the agent do not clash, and the agent's id as JSON text.
+//! Each has a handle, because agents behind HTTP may number the requests of each session on their own.
 //! Invariant: a request is removed exactly once, by the caller that responds to it.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::acp::codec::{RequestForm, RequestKind};
@@ -15,12 +17,28 @@ static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 /// Maximum number of open requests of an agent.
 const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
+/// What identifies an open request of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireId {
+    /// The agent's id as JSON text.
+    pub id: Box<str>,
+    /// The session that the request names, or whose event stream delivered it.
+    pub session: Option<Arc<str>>,
+}
+
+/// A hash of the content of a request, to recognize one that is delivered again.
+pub fn content_hash(method: &str, params: Option<&str>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (method, params).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// An open request.
 #[derive(Debug)]
 pub struct OpenRequest {
-    /// The agent's id as JSON text.
-    pub wire_id: Box<str>,
+    pub wire_id: WireId,
     pub form: RequestForm,
+    hash: u64,
     bytes: usize,
     is_withdrawn: bool,
 }
@@ -40,11 +58,16 @@ impl OpenRequests {
             || (self.open.len() < MOST.items && self.bytes.saturating_add(bytes) <= MOST.bytes)
     }
 
-    /// Adds a request.
-    pub fn add(&mut self, wire_id: &str, form: RequestForm, params: Option<&str>) -> RequestId {
+    /// Whether a request with this id and content is open.
+    pub fn is_open(&self, wire_id: &WireId, hash: u64) -> bool {
+        self.open.values().any(|request| request.hash == hash && request.wire_id == *wire_id)
+    }
+
+    /// Adds a request; `hash`: see [`content_hash`].
+    pub fn add(&mut self, wire_id: WireId, form: RequestForm, hash: u64, params: Option<&str>) -> RequestId {
         let bytes = params.map_or(0, str::len);
         let id = RequestId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
-        self.open.insert(id, OpenRequest { wire_id: wire_id.into(), form, bytes, is_withdrawn: false });
+        self.open.insert(id, OpenRequest { wire_id, form, hash, bytes, is_withdrawn: false });
         self.bytes += bytes;
         id
     }
@@ -56,19 +79,26 @@ impl OpenRequests {
         Some(request)
     }
 
-    /// Marks the oldest open request with an id as cancelled by the agent. It stays open.
-    pub fn withdraw(&mut self, wire_id: &str) -> Option<RequestId> {
-        let is_same = |request: &OpenRequest| !request.is_withdrawn && *request.wire_id == *wire_id;
-        let (id, request) = self.open.iter_mut().find(|(_, request)| is_same(request))?;
+    /// Marks an open request as cancelled by the agent; it stays open. `session`: where the cancellation was received.
+    /// Without it, the id must be that of one request only.
+    pub fn withdraw(&mut self, id: &str, session: Option<&str>) -> Option<RequestId> {
+        let mut same = self.open.iter_mut().filter(|(_, request)| {
+            let is_of_session = session.is_none() || request.wire_id.session.as_deref() == session;
+            !request.is_withdrawn && *request.wire_id.id == *id && is_of_session
+        });
+        let (id, request) = same.next()?;
+        if same.next().is_some() {
+            return None;
+        }
         request.is_withdrawn = true;
         Some(*id)
     }
 
     /// The oldest open request with this id.
-    pub fn find(&self, wire_id: &str) -> Option<(RequestId, RequestKind)> {
+    pub fn find(&self, id: &str) -> Option<(RequestId, RequestKind)> {
         self.open
             .iter()
-            .find(|(_, request)| *request.wire_id == *wire_id)
+            .find(|(_, request)| *request.wire_id.id == *id)
             .map(|(id, request)| (*id, request.form.kind))
     }
 
@@ -83,13 +113,19 @@ impl OpenRequests {
 mod tests {
     use super::*;
 
+    fn add(requests: &mut OpenRequests, id: &str, session: Option<&str>, params: &str) -> RequestId {
+        let wire_id = WireId { id: id.into(), session: session.map(Arc::from) };
+        let form = RequestForm::official(RequestKind::Permission);
+        requests.add(wire_id, form, content_hash("session/request_permission", Some(params)), Some(params))
+    }
+
     #[test]
     fn open_requests_are_bounded_by_count_and_by_bytes() {
         let mut requests = OpenRequests::default();
         let ids: Vec<RequestId> = (0..MOST.items)
             .map(|number| {
                 assert!(requests.has_room(Some("{}")));
-                requests.add(&number.to_string(), RequestForm::official(RequestKind::Permission), Some("{}"))
+                add(&mut requests, &number.to_string(), None, "{}")
             })
             .collect();
         assert!(!requests.has_room(Some("{}")));
@@ -98,7 +134,18 @@ mod tests {
         assert!(!requests.has_room(Some(&large)));
         requests.take_all();
         assert!(requests.has_room(Some(&large)), "a single request is always accepted");
-        requests.add("1", RequestForm::official(RequestKind::Permission), Some(&large));
+        add(&mut requests, "1", None, &large);
         assert!(!requests.has_room(Some("{}")));
+    }
+
+    #[test]
+    fn a_cancellation_concerns_one_request_only() {
+        let mut requests = OpenRequests::default();
+        let first = add(&mut requests, "5", Some("a"), "{}");
+        let second = add(&mut requests, "5", Some("b"), "{}");
+        assert_eq!(requests.withdraw("5", None), None, "two requests have this id");
+        assert_eq!(requests.withdraw("5", Some("b")), Some(second));
+        assert_eq!(requests.withdraw("5", None), Some(first));
+        assert_eq!(requests.withdraw("5", Some("a")), None, "it is cancelled already");
     }
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod handshake;
+mod identity;
 mod input;
 mod life;
 mod pace;

@@ -44,6 +44,12 @@ impl Sink {
         self.room.acquire_many(kib).await.map_err(|_| Disconnected)?.forget();
         self.messages.send((message, kib)).map_err(|_| Disconnected)
     }
+
+    /// Sends a small message without waiting for room.
+    pub fn report(&self, message: In) {
+        // Without a receiver, nobody needs it.
+        let _ = self.messages.send((message, 0));
+    }
 }
 
 /// The receiving end. It requests more data only while the peer waits for it, so that a pipe is not read, and does not
@@ -101,8 +107,8 @@ impl Drop for Incoming {
 fn len_bytes(message: &In) -> usize {
     match message {
         In::Pieces(pieces) => pieces_bytes(pieces),
-        In::Note(text) => text.len(),
-        In::Closed(_) => 0,
+        In::Note(text) | In::Undelivered { text, .. } => text.len(),
+        In::Interrupted(_) | In::Closed(_) => 0,
     }
 }
 

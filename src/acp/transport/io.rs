@@ -110,7 +110,7 @@ pub async fn write_frames(
         }
         bytes.clear();
         for frame in &frames {
-            append_frame(&mut bytes, frame, header_request.load(Ordering::Relaxed));
+            append_frame(&mut bytes, &frame.bytes, header_request.load(Ordering::Relaxed));
         }
         output.write_all(&bytes).await?;
         output.flush().await?;

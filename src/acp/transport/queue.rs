@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use tokio::sync::Notify;
 
+use super::OutboundFrame;
 use crate::model::{Bounded, Capacity};
 
 /// The queue is full from this size: only an agent that sends requests without reading the responses gets here.
@@ -43,7 +43,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    frames: Bounded<Bytes>,
+    frames: Bounded<OutboundFrame>,
     /// Sizes of the frames that are being written.
     taken: VecDeque<usize>,
     taken_bytes: usize,
@@ -82,13 +82,14 @@ impl State {
 }
 
 impl Outgoing {
-    /// Appends a frame: one JSON text without line breaks.
-    pub fn send(&self, frame: Bytes) {
+    /// Appends a frame.
+    pub fn send(&self, frame: impl Into<OutboundFrame>) {
+        let frame = frame.into();
         let mut state = self.shared.state();
         if !state.has_writer || state.has_run_over {
             return;
         }
-        let bytes = frame.len();
+        let bytes = frame.bytes.len();
         state.has_run_over = state.frames.push(frame, bytes).is_err();
         drop(state);
         self.shared.filled.notify_one();
@@ -121,15 +122,15 @@ impl Drop for Outgoing {
 
 impl OutgoingFrames {
     /// Waits for frames and appends them to a buffer; returns their number, 0 at the end.
-    pub async fn take(&mut self, frames: &mut Vec<Bytes>) -> usize {
+    pub async fn take(&mut self, frames: &mut Vec<OutboundFrame>) -> usize {
         loop {
             {
                 let mut state = self.shared.state();
                 let mut count = 0;
                 while count < TAKEN.items && state.taken_bytes < TAKEN.bytes {
                     let Some(frame) = state.frames.pop() else { break };
-                    state.taken.push_back(frame.len());
-                    state.taken_bytes += frame.len();
+                    state.taken.push_back(frame.bytes.len());
+                    state.taken_bytes += frame.bytes.len();
                     frames.push(frame);
                     count += 1;
                 }
@@ -168,6 +169,7 @@ impl Drop for OutgoingFrames {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use futures_util::FutureExt as _;
 
     use super::*;

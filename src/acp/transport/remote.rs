@@ -5,6 +5,7 @@
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
 //! logged.
 
+mod backoff;
 mod client;
 pub mod envelope;
 mod events;
@@ -14,6 +15,7 @@ mod http_error;
 mod outbox;
 mod post;
 mod probe;
+mod requests;
 mod route;
 mod socket;
 pub mod sse;
@@ -23,14 +25,15 @@ mod tests;
 mod tls;
 mod token;
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::http_context::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
 use super::queue::{OutgoingFrames, queue};
-use super::{In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, OutboundFrame, Setup, StopSignal, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
 pub use http_context::Timeouts;
@@ -88,7 +91,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
         () = signal.wanted() => return LinkEnd::Eof,
     };
     let (told, mut news) = mpsc::unbounded_channel();
-    let context = HttpContext::new(client, inlet, timeouts, told);
+    let context = HttpContext::new(client, inlet, timeouts, told, Arc::clone(&signal.retry));
     let mut stopped = signal.clone();
     let end = tokio::select! {
         route = Route::open(context.clone(), &remote, profile) => match route {
@@ -132,7 +135,7 @@ async fn send_all(
     news: &mut mpsc::UnboundedReceiver<TaskEvent>,
     timeouts: Timeouts,
 ) -> LinkEnd {
-    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch: Vec<OutboundFrame> = Vec::new();
     let mut next_ping = Instant::now() + timeouts.ping;
     loop {
         tokio::select! {
@@ -167,7 +170,7 @@ async fn send_all(
 /// Sends one message, unless the connection ends first.
 async fn send(
     route: &mut Route,
-    frame: &Bytes,
+    frame: &OutboundFrame,
     news: &mut mpsc::UnboundedReceiver<TaskEvent>,
 ) -> Result<(), LinkEnd> {
     let mut sessions = Vec::new();

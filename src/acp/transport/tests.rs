@@ -46,7 +46,8 @@ async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
                 InboundFrame::Noise(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 InboundFrame::Oversize { len_bytes, .. } => format!("oversize {len_bytes}"),
             })),
-            In::Note(text) => texts.push(text),
+            In::Note(text) | In::Undelivered { text, .. } => texts.push(text),
+            In::Interrupted(_) => {}
             In::Closed(end) => {
                 assert!(link.incoming.recv().await.is_none(), "`Closed` is the last event");
                 return (texts, end);

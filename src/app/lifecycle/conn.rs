@@ -31,8 +31,16 @@ const REMOTE_BACK_OFF: &[Duration] = &[
     Duration::from_secs(2),
     Duration::from_secs(4),
     Duration::from_secs(8),
-    Duration::from_secs(16),
+    Duration::from_secs(15),
+    Duration::from_secs(15),
+    Duration::from_secs(15),
+    Duration::from_secs(15),
+    Duration::from_secs(15),
+    Duration::from_secs(15),
+    Duration::from_secs(15),
 ];
+/// Failures further apart than this are not counted together; longer than all delays, with the time of the attempts.
+const REMOTE_CRASH_WINDOW: Duration = Duration::from_secs(600);
 
 /// Starts an agent for a session (stopping its previous one), then opens the session: resume if the session has an id
 /// and the agent supports it, otherwise load, otherwise new. Another program cannot use the old id.
@@ -108,6 +116,10 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         state.ui_requests.push(UiRequest::AgentPicker);
         return;
     };
+    if state.conns.get(&conn).is_some_and(|conn| conn.interrupted.is_some()) {
+        fx.push(Effect::RetryNow(conn));
+        return;
+    }
     // The agent is running; only the session is archived.
     let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
     if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
@@ -126,8 +138,11 @@ pub(in crate::app) fn reconnect(
     fx: &mut Vec<Effect>,
 ) {
     let keys = lookup::sessions_of(state, conn, false);
+    // Attempts to reconnect go on if this one fails.
+    let is_reconnecting = |conn: &&Conn| conn.phase != ConnPhase::Ready && conn.spec.is_elsewhere();
+    let crashes = state.conns.get(&conn).filter(is_reconnecting).map(|conn| conn.crashes.clone());
     retire(state, conn, false, now, fx);
-    connect(state, &keys, spec, Duration::ZERO, Vec::new(), now, fx);
+    connect(state, &keys, spec, Duration::ZERO, crashes.unwrap_or_default(), now, fx);
 }
 
 /// Kills an agent's process immediately.
@@ -331,9 +346,13 @@ pub(in crate::app) fn on_closed(
         );
         // A process whose first handshake failed would fail again.
         let is_worth_a_try = is_crash && (was_ready || !crashes.is_empty());
-        crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
+        let (back_off, window) = if spec.is_elsewhere() {
+            (REMOTE_BACK_OFF, REMOTE_CRASH_WINDOW)
+        } else {
+            (BACK_OFF, CRASH_WINDOW)
+        };
+        crashes.retain(|crash| now.duration_since(*crash) < window);
         crashes.push(now);
-        let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
         let delay = back_off.get(crashes.len() - 1).copied();
         let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
         report_end(state, conn, reason, &lines, is_tried_again, now, fx);
@@ -346,7 +365,7 @@ pub(in crate::app) fn on_closed(
             }
             _ if !is_worth_a_try => {}
             Some(delay) => connect(state, &keys, spec.clone(), delay, crashes, now, fx),
-            None => give_up(state, conn, reason, crashes.len(), &keys, now),
+            None => give_up(state, conn, reason, &crashes, &keys, now),
         }
         for key in keys {
             // Sessions without a new agent are given up.
@@ -432,12 +451,12 @@ fn report_last_output(state: &mut State, conn: ConnId, reason: &CloseReason, noi
     }
 }
 
-/// Too many crashes within a minute: the user decides about a restart.
+/// Too many crashes in a short time: the user decides about a restart.
 fn give_up(
     state: &mut State,
     conn: ConnId,
     reason: &CloseReason,
-    count: usize,
+    crashes: &[Instant],
     keys: &[SessionKey],
     now: Instant,
 ) {
@@ -445,13 +464,12 @@ fn give_up(
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
     let (title, explanation, next) = if is_away {
-        let explanation = format!(
-            "The connection was lost {count} times in one minute. Automatic reconnection is disabled."
-        );
+        let seconds = crashes.first().map_or(0, |first| now.duration_since(*first).as_secs());
+        let explanation = format!("Reconnecting failed for {seconds} s and was stopped.");
         ("Agent unreachable", explanation, "The transcript stays available.")
     } else {
         let explanation =
-            format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
+            format!("The agent exited {} times in one minute. Automatic restart is disabled.", crashes.len());
         let next = "The transcript stays available. Last output of the agent:";
         ("Agent keeps exiting", explanation, next)
     };

@@ -193,17 +193,15 @@ pub(in crate::app) fn retain_dialogs(state: &mut State, is_kept: impl Fn(&Modal)
     }
 }
 
-/// Closes dialogs opened by parlor that offer to stop this connection.
+/// Closes dialogs that offer to stop this connection.
 pub(in crate::app) fn close_dialogs_of(state: &mut State, conn: ConnId) {
     close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
 }
 
-/// Closes dialogs opened by parlor with a choice that no longer applies.
+/// Closes dialogs with a choice that no longer applies.
 pub(in crate::app) fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
     retain_dialogs(state, |modal| match modal {
-        Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => {
-            !dialog.choices.iter().any(|choice| is_moot(&choice.outcome))
-        }
+        Modal::Choice(dialog) => !dialog.choices.iter().any(|choice| is_moot(&choice.outcome)),
         _ => true,
     });
 }

@@ -25,6 +25,8 @@ pub enum Effect {
     /// Sends a command to an agent.
     Send(ConnId, AgentCommand),
     /// Stops an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL immediately.
+    /// Tries at once to restore an interrupted connection.
+    RetryNow(ConnId),
     Disconnect {
         conn: ConnId,
         force: bool,

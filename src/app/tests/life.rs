@@ -170,13 +170,14 @@ fn a_remote_agent_has_more_time_to_recover() {
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
     app.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
-    for _ in 0..5 {
+    for _ in 0..11 {
         let error = "Nothing answers at host. Start the server.".to_owned();
         app.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error }));
     }
-    app.expect_sent(
-        "connect 2 after 500 ms\nconnect 3 after 2000 ms\nconnect 4 after 4000 ms\nconnect 5 after 8000 ms\nconnect 6 after 16000 ms",
-    );
+    let delays = [500, 2_000, 4_000, 8_000].into_iter().chain([15_000; 7]);
+    let expected: Vec<String> =
+        (2..).zip(delays).map(|(conn, delay)| format!("connect {conn} after {delay} ms")).collect();
+    app.expect_sent(&expected.join("\n"));
     app.expect(
         r"
         ended · idle
@@ -204,6 +205,34 @@ fn a_remote_agent_has_more_time_to_recover() {
     );
     let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
     assert_eq!((dialog.title.as_str(), dialog.choices[0].label.as_str()), ("Agent unreachable", "Retry"));
+    assert!(dialog.body.contains(&"Reconnecting failed for 55 s and was stopped.".to_owned()), "{dialog:?}");
+}
+
+#[test]
+fn an_interrupted_connection_is_retried_and_not_restarted() {
+    let mut app = TestApp::running();
+    app.fx.clear();
+    app.agent(AgentEvent::Interrupted(true)).wait(3).agent(AgentEvent::Interrupted(true));
+    let since = app.state.conns.values().next().and_then(|conn| conn.interrupted);
+    assert_eq!(app.now.duration_since(since.unwrap()).as_secs(), 3);
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    assert!(matches!(app.fx[..], [Effect::RetryNow(_)]), "{:?}", app.fx);
+    assert!(app.session().turn.is_running());
+    app.agent(AgentEvent::Interrupted(false));
+    assert!(app.state.conns.values().all(|conn| conn.interrupted.is_none()));
+}
+
+#[test]
+fn a_failed_retry_of_a_lost_connection_is_repeated() {
+    let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
+    let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+    app.handshake(all_capabilities()).open(ID);
+    app.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.fx.clear();
+    let error = "Nothing answers at host. Start the server.".to_owned();
+    app.agent(AgentEvent::Closed(CloseReason::Unreachable { error }));
+    assert!(app.sent().contains("after 2000 ms"), "{}", app.sent());
 }
 
 #[test]

@@ -229,6 +229,14 @@ fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
     assert!(dialog.opened_by_itself.is_some());
     app.end_turn(StopReason::Cancelled);
     assert_eq!(app.state.modals, [], "the agent has responded: there is nothing to choose");
+
+    let mut app = TestApp::running();
+    app.cancel().wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY)));
+    app.state.modals.clear();
+    app.cancel();
+    assert_eq!(app.state.modals.len(), 1, "the user opened it again");
+    app.end_turn(StopReason::Cancelled);
+    assert_eq!(app.state.modals, [], "its choices would concern an agent that has responded");
 }
 
 #[test]

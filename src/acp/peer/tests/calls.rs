@@ -42,8 +42,10 @@ async fn each_request_gets_one_response_with_its_id_unchanged() {
     let (mut app, mut agent) = ready().await;
     let mut requests = Vec::new();
     // Two open requests with the same id, and ids that are equal to those of parlor.
-    for id in ["0", "1", "1", "1.50e0", "\"a\\u0041/:\""] {
-        let message = permission(&json!("ID")).to_string().replace("\"ID\"", id);
+    for (id, tool) in [("0", "a"), ("1", "b"), ("1", "c"), ("1.50e0", "d"), ("\"a\\u0041/:\"", "e")] {
+        let mut message = permission(&json!("ID"));
+        message["params"]["toolCall"]["toolCallId"] = json!(tool);
+        let message = message.to_string().replace("\"ID\"", id);
         agent.write(&format!("{message}\n")).await;
         requests.push((app.ask().await.0, id));
     }
@@ -75,13 +77,13 @@ async fn unknown_and_invalid_requests_get_error_responses() {
 async fn cancelled_requests_are_reported_and_still_get_a_response() {
     let (mut app, mut agent) = ready().await;
     let mut ids = Vec::new();
-    for _ in 0..2 {
-        agent.say(permission(&json!(5))).await;
+    for id in [5, 6] {
+        agent.say(permission(&json!(id))).await;
         ids.push(app.ask().await.0);
     }
     agent.say(json!({"method": "$/cancel_request", "params": {"requestId": 5}})).await;
     assert_eq!(app.next().await, AgentEvent::RequestWithdrawn(ids[0]));
-    agent.say(json!({"method": "$/cancelRequest", "params": {"id": 5}})).await;
+    agent.say(json!({"method": "$/cancelRequest", "params": {"id": 6}})).await;
     assert_eq!(app.next().await, AgentEvent::RequestWithdrawn(ids[1]));
     app.send(AgentCommand::Respond(ids[0], Response::PermissionCancelled));
     assert_eq!(agent.hear().await["result"]["outcome"]["outcome"], "cancelled");

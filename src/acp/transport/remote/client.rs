@@ -6,11 +6,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
-use super::http_error::HttpError;
+use super::http_error::{HttpError, host_of};
 use super::token;
 use crate::model::{Remote, TokenSource};
 
@@ -36,7 +36,7 @@ impl Client {
     /// Creates the client of an agent, and fetches its token. `is_upgrade`: for connections that are upgraded to a
     /// WebSocket.
     pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, HttpError> {
-        let refused = |text: String| HttpError::Refused { text };
+        let refused = HttpError::refused;
         let url = http_url(remote).map_err(refused)?;
         let headers = user_headers(remote).map_err(refused)?;
         let authorization = match &remote.token {
@@ -113,10 +113,18 @@ impl Client {
         {
             response = self.execute(again, &url).await?;
         }
-        if response.status().is_success() || wants(response.status()) {
-            return Ok(response);
+        if !response.status().is_success() && !wants(response.status()) {
+            return Err(HttpError::of_status(response, &url, self.token_origin()).await);
         }
-        Err(HttpError::of_status(response, &url, self.token_origin()).await)
+        // No compression was offered to the server.
+        match response.headers().get(CONTENT_ENCODING) {
+            Some(encoding) if encoding != "identity" => Err(HttpError::refused(format!(
+                "{} compressed its response, which is not supported. Turn off compression on the server or its \
+                 proxy.",
+                host_of(&url)
+            ))),
+            _ => Ok(response),
+        }
     }
 
     /// A description of the source of the token.

@@ -5,9 +5,10 @@
 //! Invariants: reading waits for the peer, so the server waits for parlor; events that are sent again after a
 //! reconnect are skipped; a stream of comments only is read slowly.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
@@ -15,10 +16,12 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::backoff::Backoff;
 use super::envelope;
 use super::http_context::{HttpContext, Inlet, is_events};
 use super::http_error::{HttpError, host_of, innermost};
 use super::sse::{SseItem, SseReader};
+use crate::acp::frame::InboundFrame;
 
 /// Minimum timeout of a silent stream, however short the keep-alive interval of the server is.
 const LEAST_IDLE: Duration = Duration::from_secs(10);
@@ -30,8 +33,8 @@ const GOOD_LIFE: Duration = Duration::from_secs(10);
 const MOST_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
 
-/// Number of events that are remembered to detect those that are sent again after a reconnect.
-const MOST_SEEN: usize = 256;
+/// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
+const MOST_SEEN: usize = 65_536;
 
 /// Inspects each message, and returns whether to pass it on.
 pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -74,8 +77,10 @@ impl Silence {
 /// new stream are compared, by id and data, and only if the server does not repeat ids.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Hashes of the id, and of id and data.
-    events: VecDeque<(u64, u64)>,
+    /// Hashes of the ids, with that of the data.
+    events: HashMap<u64, u64>,
+    /// The ids, oldest first.
+    order: VecDeque<u64>,
     is_replay: bool,
     has_repeated_ids: bool,
     is_told: bool,
@@ -88,24 +93,29 @@ impl Seen {
             self.is_replay = false;
             return false;
         };
-        let key = (hash(id.as_bytes(), &[]), hash(id.as_bytes(), data));
-        if self.is_replay && !self.has_repeated_ids && self.events.contains(&key) {
+        let (id, data) = (hash(id.as_bytes()), hash(data));
+        let known = self.events.get(&id).copied();
+        if self.is_replay && !self.has_repeated_ids && known == Some(data) {
             return true;
         }
         if !std::mem::take(&mut self.is_replay) {
-            self.has_repeated_ids |= self.events.iter().any(|(id, _)| *id == key.0);
+            self.has_repeated_ids |= known.is_some();
         }
-        if self.events.len() >= MOST_SEEN {
-            self.events.pop_front();
+        if self.events.insert(id, data).is_none() {
+            self.order.push_back(id);
         }
-        self.events.push_back(key);
+        if self.order.len() > MOST_SEEN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.events.remove(&oldest);
+        }
         false
     }
 }
 
-fn hash(id: &[u8], data: &[u8]) -> u64 {
+fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (id, data).hash(&mut hasher);
+    bytes.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -118,6 +128,8 @@ pub struct EventReader {
     silence: Silence,
     /// Whether there was an event since the stream was opened.
     has_spoken: bool,
+    /// The session of the stream.
+    session: Option<Arc<str>>,
 }
 
 impl EventReader {
@@ -126,7 +138,13 @@ impl EventReader {
         let least = idle.map_or(LEAST_IDLE, |idle| idle.min(LEAST_IDLE));
         let silence = Silence { limit: idle, least, last_comment: None };
         let (sse, seen) = (SseReader::new(inlet.max_bytes), Seen::default());
-        Self { sse, seen, inlet, hook, silence, has_spoken: false }
+        Self { sse, seen, inlet, hook, silence, has_spoken: false, session: None }
+    }
+
+    /// Marks the messages of a session's stream.
+    #[must_use]
+    pub fn of_session(self, session: Option<&str>) -> Self {
+        Self { session: session.map(Arc::from), ..self }
     }
 
     /// Reads a body to its end.
@@ -183,6 +201,11 @@ impl EventReader {
         if ends_with_comment {
             self.silence.on_comment();
         }
+        for piece in &mut pieces {
+            if let InboundFrame::Frame(frame) = piece {
+                frame.stream.clone_from(&self.session);
+            }
+        }
         self.inlet.pieces_but(pieces, &self.hook).await
     }
 }
@@ -192,10 +215,14 @@ impl EventReader {
 pub enum Opening {
     /// Not open yet.
     Waiting,
-    /// Opened at least once.
+    /// Opened at least once, and being reopened if it was cut.
     Open,
-    /// Closed for good; the connection continues without it.
-    Closed,
+    /// Lost before, and being opened again.
+    Reopening,
+    /// The server does not offer it; the connection continues without it.
+    Absent,
+    /// It was open and could not be reopened in time.
+    Lost,
     /// Closed for good; the connection ends.
     Failed,
 }
@@ -218,37 +245,66 @@ pub enum StreamEnd {
     ReceiverDropped,
 }
 
+/// What a stream carries.
+#[derive(Debug)]
+pub enum Scope {
+    /// The messages of a session; the value is set once the session is closed.
+    Session(Arc<AtomicBool>),
+    /// The messages of the connection that belong to no session.
+    Connection,
+    /// All messages, on a server that would treat a new stream as a new client after its restart.
+    Everything,
+}
+
+impl Scope {
+    /// The name of the stream in messages.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Session(_) => "session's event stream",
+            Self::Connection => "connection's event stream",
+            Self::Everything => "event stream",
+        }
+    }
+}
+
 /// A stream that is reopened when it ends.
 pub struct EventStream {
     pub context: HttpContext,
     pub url: Url,
     pub headers: HeaderMap,
-    /// The name of the stream in messages.
-    pub name: &'static str,
+    pub scope: Scope,
     pub reader: EventReader,
     /// Reports the state of the stream.
     pub opening: watch::Sender<Opening>,
     /// The response to a GET that already opened the stream.
     pub first: Option<Response>,
-    /// Whether the stream fails if the first attempt fails.
-    pub is_first_final: bool,
-    /// Whether a restarted server loses the connection without reporting it.
-    pub is_forgetful: bool,
 }
 
 impl EventStream {
-    /// Reconnects the stream until reconnecting fails permanently.
-    pub async fn run(mut self) -> StreamEnd {
+    /// Reconnects the stream until reconnecting fails permanently. Also returns the state before the end.
+    pub async fn run(mut self) -> (StreamEnd, Opening) {
         let end = self.keep_open().await;
-        self.opening.send_replace(if self.is_first_final { Opening::Failed } else { Opening::Closed });
-        end
+        let before = self.opening.send_replace(match self.scope {
+            Scope::Connection | Scope::Everything => Opening::Failed,
+            Scope::Session(_) if self.was_open() => Opening::Lost,
+            Scope::Session(_) => Opening::Absent,
+        });
+        (end, before)
+    }
+
+    fn was_open(&self) -> bool {
+        matches!(*self.opening.borrow(), Opening::Open | Opening::Reopening)
+    }
+
+    /// Whether it is the stream of a closed session.
+    fn is_closed(&self) -> bool {
+        matches!(&self.scope, Scope::Session(is_closed) if is_closed.load(Ordering::Relaxed))
     }
 
     async fn keep_open(&mut self) -> StreamEnd {
-        let timeouts = self.context.timeouts;
-        let mut pause = timeouts.least_pause;
-        let mut failing_since: Option<Instant> = None;
-        let mut is_told = false;
+        let mut backoff = Backoff::new(self.context.timeouts);
+        let mut interruption = None;
+        let (host, name) = (host_of(self.url.as_str()), self.scope.name());
         loop {
             let opened_at = Instant::now();
             // Some servers end their streams every few minutes.
@@ -260,54 +316,78 @@ impl EventStream {
             let trouble = match opened {
                 Ok(mut response) => {
                     if self.opening.send_replace(Opening::Open) == Opening::Open {
-                        self.context.inlet.trace(&format!("The {} was reopened.", self.name));
+                        self.context.inlet.trace(&format!("The {name} was reopened."));
                     }
+                    interruption = None;
                     let end = self.reader.read(&mut response).await;
-                    let was_good = self.reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE;
-                    if was_good {
-                        pause = timeouts.least_pause;
-                        failing_since = None;
-                        is_told = false;
+                    if self.reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE {
+                        backoff.reset();
                     }
-                    let host = host_of(self.url.as_str());
-                    is_usual = matches!(end, BodyEnd::Ended);
+                    is_usual = matches!(end, BodyEnd::Ended) && !backoff.is_failing();
                     let text = match end {
                         BodyEnd::ReceiverDropped => return StreamEnd::ReceiverDropped,
-                        BodyEnd::Ended => format!("{host} closed the {}.", self.name),
-                        BodyEnd::Silent => format!("{host} stopped sending on the {}.", self.name),
-                        BodyEnd::Broken(error) => format!("The {} from {host} failed: {error}.", self.name),
+                        BodyEnd::Ended => format!("{host} closed the {name}."),
+                        BodyEnd::Silent => format!("{host} stopped sending on the {name}."),
+                        BodyEnd::Broken(error) => format!("The {name} from {host} failed: {error}."),
                     };
                     HttpError::on_the_way(text)
                 }
-                Err(Ok(end)) => return end,
-                Err(Err(trouble)) => trouble,
+                Err(end) => match self.temporary(end) {
+                    Ok(trouble) => trouble,
+                    Err(end) => return end,
+                },
             };
-            let is_first = *self.opening.borrow() == Opening::Waiting;
-            if is_first && self.is_first_final {
+            if self.is_closed() {
+                return StreamEnd::Gone { was_open: self.was_open() };
+            }
+            if matches!(self.scope, Scope::Everything)
+                && (!self.was_open() || matches!(trouble, HttpError::Network { is_down: true, .. }))
+            {
                 return StreamEnd::Lost(trouble);
             }
-            if self.is_forgetful && matches!(trouble, HttpError::Network { is_down: true, .. }) {
-                // The server would treat it as a new stream, and never answer earlier requests.
+            let wanted = trouble.retry_after().max(self.reader.sse.retry());
+            let is_first = !backoff.is_failing();
+            let Some(pause) = backoff.failed(opened_at, Instant::now(), wanted) else {
                 return StreamEnd::Lost(trouble);
-            }
-            let since = *failing_since.get_or_insert(opened_at);
-            if since.elapsed() >= timeouts.give_up {
-                return StreamEnd::Lost(trouble);
-            }
+            };
             let text = format!("{} Reopening.", trouble.text());
             if is_usual {
                 self.context.inlet.trace(&text);
-            } else if !std::mem::replace(&mut is_told, true) && self.context.inlet.note(text).await.is_err() {
-                return StreamEnd::ReceiverDropped;
+            } else {
+                if is_first && self.context.inlet.note(text).await.is_err() {
+                    return StreamEnd::ReceiverDropped;
+                }
+                interruption.get_or_insert_with(|| self.context.interrupted());
             }
-            let wished = self.reader.sse.retry().unwrap_or_default().min(timeouts.most_pause);
-            sleep(pause.max(wished)).await;
-            pause = (pause * 2).min(timeouts.most_pause);
+            self.context.pause(pause).await;
         }
     }
 
-    /// Opens the stream once. `Ok`: the response; `Err(Ok)`: a permanent end; `Err(Err)`: a temporary error.
-    async fn open(&self) -> Result<Response, Result<StreamEnd, HttpError>> {
+    /// The failure after which the stream is opened again, or its end. A stream that was open once is opened again
+    /// whatever the server responds, unless its session was closed, or the server does not know the connection any
+    /// more.
+    fn temporary(&self, end: StreamEnd) -> Result<HttpError, StreamEnd> {
+        let is_wanted = match &self.scope {
+            Scope::Session(_) => self.was_open() && !self.is_closed(),
+            Scope::Connection => self.was_open() && matches!(end, StreamEnd::Refused(_)),
+            Scope::Everything => false,
+        };
+        let (host, name) = (host_of(self.url.as_str()), self.scope.name());
+        match end {
+            StreamEnd::Lost(trouble) => Ok(trouble),
+            StreamEnd::Refused(trouble) if is_wanted => Ok(trouble),
+            StreamEnd::Gone { .. } if is_wanted => {
+                Ok(HttpError::on_the_way(format!("{host} rejected the {name} as unknown.")))
+            }
+            StreamEnd::None(status) if is_wanted => {
+                Ok(HttpError::on_the_way(format!("{host} rejected the {name} ({status}).")))
+            }
+            end => Err(end),
+        }
+    }
+
+    /// Opens the stream once.
+    async fn open(&self) -> Result<Response, StreamEnd> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = self.reader.sse.last_id()
@@ -318,25 +398,20 @@ impl EventStream {
         let request = self.context.client.request(Method::GET, &self.url).headers(headers);
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 409 | 410 | 501);
         let answer = timeout(self.context.timeouts.answer, self.context.client.send(request, wants)).await;
-        let host = host_of(self.url.as_str());
+        let (host, name) = (host_of(self.url.as_str()), self.scope.name());
+        let temporary = |text: String| Err(StreamEnd::Lost(HttpError::on_the_way(text)));
         let response = match answer {
             Ok(Ok(response)) => response,
-            Ok(Err(trouble @ HttpError::Network { .. })) => return Err(Err(trouble)),
-            Ok(Err(trouble)) => return Err(Ok(StreamEnd::Refused(trouble))),
-            Err(_) => {
-                let text = format!("Timed out waiting for {host} to open the {}.", self.name);
-                return Err(Err(HttpError::on_the_way(text)));
-            }
+            Ok(Err(trouble @ HttpError::Network { .. })) => return Err(StreamEnd::Lost(trouble)),
+            Ok(Err(trouble)) => return Err(StreamEnd::Refused(trouble)),
+            Err(_) => return temporary(format!("Timed out waiting for {host} to open the {name}.")),
         };
         match response.status().as_u16() {
-            404 | 410 => Err(Ok(StreamEnd::Gone { was_open: *self.opening.borrow() == Opening::Open })),
+            404 | 410 => Err(StreamEnd::Gone { was_open: self.was_open() }),
             // The server has not detected the loss of the previous stream yet.
-            409 => {
-                let text = format!("{host} reports that the {} is already open.", self.name);
-                Err(Err(HttpError::on_the_way(text)))
-            }
-            status @ (400 | 405 | 406 | 501) => Err(Ok(StreamEnd::None(status))),
-            status if !is_events(&response) => Err(Ok(StreamEnd::None(status))),
+            409 => temporary(format!("{host} reports that the {name} is already open.")),
+            status @ (400 | 405 | 406 | 501) => Err(StreamEnd::None(status)),
+            status if !is_events(&response) => Err(StreamEnd::None(status)),
             _ => Ok(response),
         }
     }

@@ -7,19 +7,20 @@
 //! responses in the POST, other status codes) are accepted as well.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 
 use super::envelope::{self, Envelope, Kind};
-use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
+use super::events::{EventReader, EventStream, Hook, Opening, Scope, StreamEnd};
 use super::http_context::{HttpContext, TaskEvent};
 use super::http_error::host_of;
-use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
-use crate::acp::transport::LinkEnd;
+use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
+use super::requests::Requests;
+use crate::acp::transport::{LinkEnd, OutboundFrame};
 
 /// The header with the id of the connection.
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
@@ -29,16 +30,15 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("acp-protocol-versi
 /// Maximum body size in bytes; servers reject longer bodies.
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// Maximum number of the agent's open requests whose session is remembered.
-const MOST_ASKED: usize = 16_384;
+/// Ids of the requests of parlor whose responses contain a new session.
+type Creating = Arc<Mutex<HashSet<String>>>;
 
-/// State that the streams and the outbox share.
-#[derive(Debug, Default)]
-struct Threads {
-    /// The session of each open request of the agent, by the request's id.
-    asked: HashMap<String, String>,
-    /// Requests of parlor whose responses contain a new session.
-    creating: HashSet<String>,
+/// The event stream of a session.
+#[derive(Debug)]
+struct SessionStream {
+    opening: watch::Receiver<Opening>,
+    /// Set once the session is closed.
+    is_closed: Arc<AtomicBool>,
 }
 
 /// A connection over the streamable HTTP transport.
@@ -48,8 +48,8 @@ pub struct Streamable {
     pub outbox: Outbox<StreamableInbox>,
     url: Url,
     headers: HeaderMap,
-    threads: Arc<Mutex<Threads>>,
-    sessions: HashMap<String, watch::Receiver<Opening>>,
+    creating: Creating,
+    sessions: HashMap<String, SessionStream>,
 }
 
 impl Streamable {
@@ -60,19 +60,19 @@ impl Streamable {
         if let Some(version) = version {
             headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
         }
-        let (threads, requests) = (Arc::default(), Arc::default());
+        let (creating, requests) = (Arc::default(), Arc::default());
         let inbox = StreamableInbox {
             context: context.clone(),
             requests: Arc::clone(&requests),
-            hook: hook(&context, &threads, &requests),
+            hook: hook(&context, &creating, &requests),
             host: host_of(url.as_str()),
         };
         let outbox = Outbox::new(context.clone(), requests, inbox);
-        let this = Self { context, outbox, url, headers, threads, sessions: HashMap::new() };
-        let (stream, _) = this.stream(this.headers.clone(), "connection's event stream");
+        let this = Self { context, outbox, url, headers, creating, sessions: HashMap::new() };
+        let (stream, _) = this.stream(this.headers.clone(), Scope::Connection, None);
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
         this.context.spawn(async move {
-            match stream.run().await {
+            match stream.run().await.0 {
                 StreamEnd::Gone { .. } => context.end(forgotten(&host)),
                 StreamEnd::None(status) => {
                     let text = format!(
@@ -90,9 +90,10 @@ impl Streamable {
     }
 
     /// Sends a message.
-    pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
+    pub async fn send(&mut self, frame: &OutboundFrame) -> Result<(), LinkEnd> {
+        let OutboundFrame { bytes: frame, session: asking } = frame;
         let text = String::from_utf8_lossy(frame);
-        let Some(envelope) = envelope::read(&text) else { return Ok(()) };
+        let Some(mut envelope) = envelope::read(&text) else { return Ok(()) };
         if frame.len() > MAX_BODY_BYTES {
             let text = format!(
                 "The message is {} MiB; the limit of {} is {} MiB. Send less at once.",
@@ -103,7 +104,11 @@ impl Streamable {
             return Ok(self.context.unsent(&envelope, &text).await?);
         }
         let mut headers = self.headers.clone();
-        let session = self.session_of(&envelope);
+        if envelope.kind == Kind::Response {
+            envelope.session = asking.as_deref().map(str::to_owned);
+        }
+        // These messages belong to the connection.
+        let session = envelope.session.clone().filter(|_| !envelope.method.starts_with("$/"));
         let mut opening = None;
         if let Some(session) = &session {
             // The agent chooses the session of its requests, and could name any, so responses open no streams.
@@ -117,7 +122,7 @@ impl Streamable {
         if envelope.kind == Kind::Request
             && matches!(envelope.method.as_str(), "session/new" | "session/fork")
         {
-            self.threads().creating.extend(envelope.id.clone());
+            lock(&self.creating).extend(envelope.id.clone());
         }
         let (url, frame) = (self.url.clone(), frame.clone());
         self.outbox.send(Message { url, headers, frame, envelope, lane: session, opening }).await
@@ -125,25 +130,38 @@ impl Streamable {
 
     /// Opens the stream of a new session.
     pub fn open_session(&mut self, session: &str) {
-        if self.sessions.contains_key(session) {
-            return;
+        if !self.sessions.contains_key(session) {
+            self.start_session(session, Opening::Waiting);
         }
+    }
+
+    fn start_session(&mut self, session: &str, state: Opening) {
         let Ok(value) = HeaderValue::from_str(session) else { return };
         let mut headers = self.headers.clone();
         headers.insert(SESSION_ID, value);
-        let (stream, opening) = self.stream(headers, "session's event stream");
-        self.sessions.insert(session.to_owned(), opening);
-        let context = self.context.clone();
+        let is_closed = Arc::<AtomicBool>::default();
+        let (stream, opening) = self.stream(headers, Scope::Session(Arc::clone(&is_closed)), Some(session));
+        stream.opening.send_replace(state);
+        self.sessions.insert(session.to_owned(), SessionStream { opening, is_closed });
+        let (context, requests) = (self.context.clone(), Arc::clone(&self.outbox.inbox.requests));
+        let session = session.to_owned();
         self.context.spawn(async move {
             match stream.run().await {
                 // The session has ended, or the server has one stream for all sessions.
-                StreamEnd::Gone { .. } | StreamEnd::None(_) => {
+                (StreamEnd::Gone { .. } | StreamEnd::None(_), _) => {
                     context.inlet.trace("The server does not offer an event stream for this session.");
                 }
-                StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => {
+                // Its responses would be sent on this stream.
+                (StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble), Opening::Open) => {
+                    for request in requests.of_session(&session) {
+                        fail(&context, &requests, &request, trouble.text(), false).await;
+                    }
+                }
+                (StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble), _) => {
+                    // Without a receiver, the connection ends.
                     let _ = context.inlet.note(trouble.text().to_owned()).await;
                 }
-                StreamEnd::ReceiverDropped => {}
+                (StreamEnd::ReceiverDropped, _) => {}
             }
         });
     }
@@ -155,45 +173,48 @@ impl Streamable {
         let _ = self.context.client.send(request, |_| true).await;
     }
 
-    fn session_of(&self, envelope: &Envelope) -> Option<String> {
-        match envelope.kind {
-            Kind::Response => envelope.id.as_ref().and_then(|id| self.threads().asked.remove(id)),
-            // These messages belong to the connection.
-            _ if envelope.method.starts_with("$/") => None,
-            _ => envelope.session.clone(),
-        }
-    }
-
     /// Opens the stream of a session, which is required before the first message of the session.
     fn stream_of(&mut self, session: &str, method: &str) -> Option<watch::Receiver<Opening>> {
-        let is_closed =
-            self.sessions.get(session).is_some_and(|opening| *opening.borrow() == Opening::Closed);
-        if is_closed && matches!(method, "session/load" | "session/resume") {
-            self.sessions.remove(session);
+        let state = self.sessions.get(session).map(|stream| *stream.opening.borrow());
+        match state {
+            None => self.start_session(session, Opening::Waiting),
+            Some(Opening::Lost) => self.start_session(session, Opening::Reopening),
+            Some(Opening::Absent) if matches!(method, "session/load" | "session/resume") => {
+                self.start_session(session, Opening::Waiting);
+            }
+            Some(_) => {}
         }
-        self.open_session(session);
-        self.sessions.get(session).cloned()
+        let stream = self.sessions.get(session)?;
+        if matches!(method, "session/close" | "session/delete") {
+            stream.is_closed.store(true, Ordering::Relaxed);
+        }
+        Some(stream.opening.clone())
     }
 
-    fn stream(&self, headers: HeaderMap, name: &'static str) -> (EventStream, watch::Receiver<Opening>) {
+    /// The stream of a session, or of the connection.
+    fn stream(
+        &self,
+        headers: HeaderMap,
+        scope: Scope,
+        session: Option<&str>,
+    ) -> (EventStream, watch::Receiver<Opening>) {
         let (opening, receiver) = watch::channel(Opening::Waiting);
         let hook = Arc::clone(&self.outbox.inbox.hook);
-        let reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle));
+        let reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle))
+            .of_session(session);
         let (context, url) = (self.context.clone(), self.url.clone());
-        let (first, is_first_final, is_forgetful) = (None, false, false);
-        let stream =
-            EventStream { context, url, headers, name, reader, opening, first, is_first_final, is_forgetful };
+        let stream = EventStream { context, url, headers, scope, reader, opening, first: None };
         (stream, receiver)
-    }
-
-    fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Collects from incoming messages the new sessions, the sessions of requests, and the answered requests.
-fn hook(context: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
-    let (threads, context, requests) = (Arc::clone(threads), context.clone(), Arc::clone(requests));
+fn lock(creating: &Creating) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    creating.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Collects from incoming messages the new sessions and the answered requests.
+fn hook(context: &HttpContext, creating: &Creating, requests: &Arc<Requests>) -> Hook {
+    let (creating, context, requests) = (Arc::clone(creating), context.clone(), Arc::clone(requests));
     Arc::new(move |text| {
         // Skips parsing for updates, which are most of the messages.
         if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
@@ -204,15 +225,8 @@ fn hook(context: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Req
             return false;
         }
         let Envelope { kind, id: Some(id), session: Some(session), .. } = envelope else { return true };
-        let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
-        match kind {
-            Kind::Request if threads.asked.len() < MOST_ASKED => {
-                threads.asked.insert(id, session);
-            }
-            Kind::Response if threads.creating.remove(&id) => {
-                let _ = context.told.send(TaskEvent::Session(session));
-            }
-            _ => {}
+        if kind == Kind::Response && lock(&creating).remove(&id) {
+            let _ = context.told.send(TaskEvent::Session(session));
         }
         true
     })

@@ -9,8 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::client::Client;
 use super::envelope::{self, Envelope};
@@ -140,6 +141,9 @@ pub struct HttpContext {
     pub timeouts: Timeouts,
     /// Receives events that concern the whole connection.
     pub told: mpsc::UnboundedSender<TaskEvent>,
+    retry: Arc<Notify>,
+    /// The number of existing [`Interruption`]s.
+    interruptions: Arc<Mutex<usize>>,
     tasks: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -150,8 +154,21 @@ impl HttpContext {
         inlet: Inlet,
         timeouts: Timeouts,
         told: mpsc::UnboundedSender<TaskEvent>,
+        retry: Arc<Notify>,
     ) -> Self {
-        Self { client, inlet, timeouts, told, tasks: Arc::default() }
+        let (interruptions, tasks) = (Arc::default(), Arc::default());
+        Self { client, inlet, timeouts, told, retry, interruptions, tasks }
+    }
+
+    /// Waits before the next attempt, unless the user wants it now.
+    pub async fn pause(&self, time: Duration) {
+        // Without a result: both are reasons to go on.
+        let _ = timeout(time, self.retry.notified()).await;
+    }
+
+    /// Reports the connection as interrupted until the returned value is dropped.
+    pub fn interrupted(&self) -> Interruption {
+        Interruption::new(Arc::clone(&self.interruptions), self.inlet.sink.clone())
     }
 
     /// The same context with another client.
@@ -211,7 +228,39 @@ impl HttpContext {
             return self.inlet.message(&envelope::failure(id, mark, text)).await;
         }
         let what = if envelope.method.is_empty() { "A response" } else { envelope.method.as_str() };
-        self.inlet.note(format!("{what} was not delivered. {text}")).await
+        let text = format!("{what} was not delivered. {text}");
+        self.inlet.trace(&text);
+        self.inlet.sink.send(In::Undelivered { session: envelope.session.clone(), text }).await
+    }
+}
+
+/// While one of a connection exists, the connection is reported as interrupted.
+#[derive(Debug)]
+pub struct Interruption {
+    count: Arc<Mutex<usize>>,
+    sink: Sink,
+}
+
+impl Interruption {
+    fn new(count: Arc<Mutex<usize>>, sink: Sink) -> Self {
+        let this = Self { count, sink };
+        this.change(|count| *count += 1, 1);
+        this
+    }
+
+    /// Changes the count, and reports that the connection is interrupted or restored when it becomes `reported`.
+    fn change(&self, change: impl FnOnce(&mut usize), reported: usize) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut count);
+        if *count == reported {
+            self.sink.report(In::Interrupted(reported > 0));
+        }
+    }
+}
+
+impl Drop for Interruption {
+    fn drop(&mut self) {
+        self.change(|count| *count -= 1, 0);
     }
 }
 
@@ -225,7 +274,7 @@ impl From<HttpError> for LinkEnd {
     fn from(trouble: HttpError) -> Self {
         match trouble {
             HttpError::Network { text, .. } => Self::Unreachable(text),
-            HttpError::Refused { text } => Self::Refused(text),
+            HttpError::Refused { text, .. } => Self::Refused(text),
         }
     }
 }
@@ -254,7 +303,7 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
                     host_of(&url),
                     max_bytes >> 20
                 );
-                return Err(HttpError::Refused { text });
+                return Err(HttpError::refused(text));
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(body.into()),

@@ -7,6 +7,7 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::time::Duration;
 
 use reqwest::{Response, StatusCode};
 
@@ -28,24 +29,46 @@ pub enum HttpError {
         is_unsent: bool,
         /// Whether the server is down: its port is closed, or a proxy reports it.
         is_down: bool,
+        /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
+        retry_after: Option<Duration>,
     },
     /// A permanent failure; a retry does not help.
     Refused {
         /// Full sentences.
         text: String,
+        /// The status code, if there was a response.
+        status: Option<StatusCode>,
     },
 }
 
 impl HttpError {
     /// A network failure without further information.
     pub fn on_the_way(text: String) -> Self {
-        Self::Network { text, is_unsent: false, is_down: false }
+        Self::Network { text, is_unsent: false, is_down: false, retry_after: None }
+    }
+
+    /// A permanent failure without a response.
+    pub fn refused(text: String) -> Self {
+        Self::Refused { text, status: None }
+    }
+
+    /// Whether access was denied, which a new token may change.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused { status: Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), .. })
+    }
+
+    /// The delay that the server asks for before the next attempt.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Network { retry_after, .. } => *retry_after,
+            Self::Refused { .. } => None,
+        }
     }
 
     /// The message for the user.
     pub fn text(&self) -> &str {
         match self {
-            Self::Network { text, .. } | Self::Refused { text } => text,
+            Self::Network { text, .. } | Self::Refused { text, .. } => text,
         }
     }
 
@@ -53,7 +76,7 @@ impl HttpError {
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
         if let Some(error) = find_tls(error) {
-            return Self::Refused { text: tls_text(error, &host) };
+            return Self::refused(tls_text(error, &host));
         }
         let innermost = innermost(error);
         let says_proxy = chain(error).any(|error| {
@@ -65,7 +88,7 @@ impl HttpError {
                 "The proxy for {host} rejected the connection: {innermost}. Check HTTPS_PROXY, HTTP_PROXY \
                  and ALL_PROXY, or add the host to NO_PROXY."
             );
-            return Self::Refused { text };
+            return Self::refused(text);
         }
         let refused = chain(error)
             .filter_map(|error| error.downcast_ref::<io::Error>())
@@ -79,7 +102,7 @@ impl HttpError {
         } else {
             format!("The connection to {host} failed: {innermost}. Check the network, or try again.")
         };
-        Self::Network { text, is_unsent: error.is_connect(), is_down: refused }
+        Self::Network { text, is_unsent: error.is_connect(), is_down: refused, retry_after: None }
     }
 
     /// Converts a response without success; its body may contain an explanation. `token`: the source of the token, if
@@ -91,13 +114,18 @@ impl HttpError {
             .get(reqwest::header::LOCATION)
             .and_then(|value| value.to_str().ok())
             .map(shown_url);
+        let retry_after = response
+            .headers()
+            .get(reqwest::header::RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
+            .map(Duration::from_secs);
         let explanation = explanation(response).await;
         let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
             let is_down = matches!(status.as_u16(), 502..=504);
-            Self::Network { text, is_unsent: false, is_down }
+            Self::Network { text, is_unsent: false, is_down, retry_after }
         } else {
-            Self::Refused { text }
+            Self::Refused { text, status: Some(status) }
         }
     }
 }
@@ -116,6 +144,11 @@ fn status_text(
     match code {
         300..=399 => {
             let to = location.unwrap_or("another URL");
+            // Redirects within the server are followed, up to a limit.
+            let is_here = location.is_some_and(|to| !to.contains("://") || host_of(to) == host);
+            if is_here && matches!(code, 307 | 308) {
+                return format!("{host} redirects in a loop ({code}). Correct the URL, or check the server.");
+            }
             format!(
                 "{host} redirects to {to} ({code}). Redirects are not followed, so that no token reaches \
                  another server. If that URL is right, use it instead of {url}."

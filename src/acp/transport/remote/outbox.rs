@@ -3,26 +3,30 @@
 //! A server may keep a POST open until the end of a turn, so each message is sent by its own task. In a lane (a
 //! session, or the connection) a message is sent when the server has begun to respond to the previous one, or after
 //! a delay.
+//! Every message that certainly did not arrive is sent again. If that is uncertain, requests fail, because the server
+//! would carry them out twice; responses are sent again, and a cancel while its turn is open, before the next prompt.
 //! A prompt that has not arrived is dropped when its turn is cancelled, together with the cancel.
-//! Invariants: a request gets one outcome: the first response on any path, or an error when its POST failed; a
-//! message that certainly did not arrive is sent again; the number of open POSTs and their bytes are bounded.
+//! Invariant: the number of open POSTs and their bytes are bounded.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::pending;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode, Url};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::backoff::Backoff;
 use super::envelope::{self, Envelope, Kind};
 use super::events::{BodyEnd, EventReader, Hook, Opening};
-use super::http_context::{Disconnected, HttpContext, Inlet, body, is_events};
+use super::http_context::{Disconnected, HttpContext, body, is_events};
 use super::http_error::{HttpError, host_of};
+use super::requests::Requests;
 use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
@@ -35,77 +39,6 @@ const MOST_ANSWERS_KIB: u32 = 32 << 10;
 const LEAST_ANSWER_KIB: u32 = 1 << 10;
 /// The first message of a session waits for its stream for this fraction of `Timeouts::answer`.
 const OPENING_SHARE: u32 = 6;
-
-/// Requests of parlor without an outcome.
-#[derive(Debug, Default)]
-pub struct Requests {
-    inner: Mutex<Inner>,
-    answered: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    open: HashSet<u64>,
-    last: u64,
-}
-
-impl Requests {
-    /// Adds a request that is about to be sent.
-    pub fn add(&self, envelope: &Envelope) {
-        if let (Kind::Request, Some(id)) = (envelope.kind, envelope.number()) {
-            let mut inner = self.inner();
-            inner.open.insert(id);
-            inner.last = inner.last.max(id);
-        }
-    }
-
-    /// Records an incoming message; `false`: a second response to the same request.
-    pub fn is_news(&self, envelope: &Envelope, inlet: &Inlet) -> bool {
-        let is_news = envelope.kind != Kind::Response || self.on_response(envelope);
-        if !is_news {
-            inlet.trace("Skipped a second response to the same request.");
-        }
-        is_news
-    }
-
-    fn on_response(&self, envelope: &Envelope) -> bool {
-        let Some(id) = envelope.number() else { return true };
-        let mut inner = self.inner();
-        // Responses to unknown requests are left to the peer.
-        let is_first = inner.open.remove(&id) || id > inner.last;
-        drop(inner);
-        self.answered.notify_waiters();
-        is_first
-    }
-
-    /// Records that a message could not be delivered; `false`: it already had an outcome.
-    fn on_failure(&self, envelope: &Envelope) -> bool {
-        envelope.kind != Kind::Request || envelope.number().is_none_or(|id| self.inner().open.remove(&id))
-    }
-
-    /// Whether a request has no outcome yet.
-    pub fn is_open(&self, envelope: &Envelope) -> bool {
-        envelope.kind == Kind::Request && envelope.number().is_none_or(|id| self.inner().open.contains(&id))
-    }
-
-    /// Waits until a request has its outcome; never returns for other messages.
-    async fn closed(&self, envelope: &Envelope) {
-        if envelope.kind != Kind::Request || envelope.number().is_none() {
-            pending::<()>().await;
-        }
-        loop {
-            let answered = self.answered.notified();
-            if !self.is_open(envelope) {
-                return;
-            }
-            answered.await;
-        }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A message to send.
 #[derive(Debug)]
@@ -161,8 +94,10 @@ pub struct Outbox<I> {
     context: HttpContext,
     requests: Arc<Requests>,
     lanes: HashMap<Option<String>, Tail>,
-    /// The prompts of each lane without an outcome.
+    /// The prompts of each session without an outcome.
     prompts: HashMap<Option<String>, Vec<Prompt>>,
+    /// The last cancel of each session; a prompt waits until it is dropped.
+    cancels: HashMap<Option<String>, watch::Receiver<()>>,
     open_requests: Arc<Semaphore>,
     open_notices: Arc<Semaphore>,
     open_answers: Arc<Semaphore>,
@@ -178,6 +113,7 @@ impl<I: Inbox> Outbox<I> {
             requests,
             lanes: HashMap::new(),
             prompts: HashMap::new(),
+            cancels: HashMap::new(),
             open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
             open_notices: permits(MOST_NOTICES),
             open_answers: permits(MOST_ANSWERS_KIB),
@@ -207,14 +143,23 @@ impl<I: Inbox> Outbox<I> {
             self.lanes.retain(|_, tail| tail.has_begun.has_changed().is_ok() && !*tail.has_begun.borrow());
             self.lanes.insert(message.lane.clone(), tail);
         }
-        let withdrawals = self.withdrawals(&message);
+        let prompts = self.prompts_of(&message);
+        let (outcome, cancel) = watch::channel(());
+        self.cancels.retain(|_, cancel| cancel.has_changed().is_ok());
+        let session = &message.envelope.session;
+        let waits_for = match message.envelope.method.as_str() {
+            "session/prompt" => self.cancels.get(session).cloned(),
+            "session/cancel" => self.cancels.insert(session.clone(), cancel),
+            _ => None,
+        };
         let sending = Sending {
             context: self.context.clone(),
             requests: Arc::clone(&self.requests),
             message,
             begun,
             is_followed,
-            withdrawals,
+            prompts,
+            _outcome: outcome,
             _permit: permit,
         };
         let inbox = self.inbox.clone();
@@ -222,6 +167,10 @@ impl<I: Inbox> Outbox<I> {
             for mut tail in earlier {
                 tail.is_followed.notify_one();
                 let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
+            }
+            if let Some(mut cancel) = waits_for {
+                // It changes only by being dropped.
+                let _ = cancel.changed().await;
             }
             if sending.cancels_nothing() {
                 return;
@@ -233,8 +182,8 @@ impl<I: Inbox> Outbox<I> {
         Ok(())
     }
 
-    /// The state that prompts share with the cancel of their turn.
-    fn withdrawals(&mut self, message: &Message) -> Vec<Arc<Withdrawal>> {
+    /// The prompt itself, or the prompts that a cancel concerns.
+    fn prompts_of(&mut self, message: &Message) -> Vec<Prompt> {
         let method = message.envelope.method.as_str();
         if !matches!(method, "session/prompt" | "session/cancel") {
             return Vec::new();
@@ -245,15 +194,13 @@ impl<I: Inbox> Outbox<I> {
             !prompts.is_empty()
         });
         if method == "session/prompt" {
-            let own = Arc::<Withdrawal>::default();
-            let prompts = self.prompts.entry(message.lane.clone()).or_default();
-            prompts.push((message.envelope.clone(), Arc::clone(&own)));
+            let own = (message.envelope.clone(), Arc::default());
+            self.prompts.entry(message.envelope.session.clone()).or_default().push(own.clone());
             return vec![own];
         }
-        let prompts = self.prompts.get(&message.lane).into_iter().flatten();
-        let all: Vec<Arc<Withdrawal>> = prompts.map(|(_, prompt)| Arc::clone(prompt)).collect();
-        for prompt in &all {
-            prompt.is_wanted.store(true, Ordering::Relaxed);
+        let all = self.prompts.get(&message.envelope.session).cloned().unwrap_or_default();
+        for (_, withdrawal) in &all {
+            withdrawal.is_wanted.store(true, Ordering::Relaxed);
         }
         all
     }
@@ -300,22 +247,37 @@ struct Sending {
     message: Message,
     begun: watch::Sender<bool>,
     is_followed: Arc<Notify>,
-    /// That of a prompt, or those of the prompts that a cancel concerns.
-    withdrawals: Vec<Arc<Withdrawal>>,
+    /// See `Outbox::prompts_of`.
+    prompts: Vec<Prompt>,
+    /// Dropped when the message has its outcome.
+    _outcome: watch::Sender<()>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Sending {
+    /// Whether it is the cancel of turns.
+    fn is_cancel(&self) -> bool {
+        self.message.envelope.kind == Kind::Notification && !self.prompts.is_empty()
+    }
+
     /// Whether it cancels only turns whose prompts were not sent.
     fn cancels_nothing(&self) -> bool {
-        self.message.envelope.kind == Kind::Notification
-            && !self.withdrawals.is_empty()
-            && self.withdrawals.iter().all(|prompt| prompt.is_done.load(Ordering::Relaxed))
+        self.is_cancel() && self.prompts.iter().all(|(_, prompt)| prompt.is_done.load(Ordering::Relaxed))
+    }
+
+    /// Waits until the turns that it cancels have ended; never returns for other messages.
+    async fn turns_ended(&self) {
+        if !self.is_cancel() {
+            pending::<()>().await;
+        }
+        for (prompt, _) in &self.prompts {
+            self.requests.closed(prompt).await;
+        }
     }
 
     /// Gives up a prompt that has not arrived and whose turn was cancelled. Returns whether it did.
     async fn was_withdrawn(&self) -> bool {
-        let [prompt] = self.withdrawals.as_slice() else { return false };
+        let [(_, prompt)] = self.prompts.as_slice() else { return false };
         if self.message.envelope.kind != Kind::Request || !prompt.is_wanted.load(Ordering::Relaxed) {
             return false;
         }
@@ -325,20 +287,23 @@ impl Sending {
         true
     }
 
-    /// Sends it, and again while it certainly did not arrive. Returns the response to read.
+    /// Sends it, and again if it may be. Returns the response to read.
     async fn run(&self) -> Option<Response> {
         if !self.is_stream_ready().await {
             return None;
         }
-        let timeouts = self.context.timeouts;
-        let start = Instant::now();
-        let mut pause = timeouts.least_pause;
+        let mut backoff = Backoff::new(self.context.timeouts);
+        let mut interruption = None;
         loop {
+            let began = Instant::now();
             let trouble = match self.post().await? {
                 Ok(response) => return Some(response),
                 Err(trouble) => trouble,
             };
             if !matches!(trouble, HttpError::Network { is_unsent: true, .. }) {
+                self.begun.send_replace(true);
+            }
+            if !self.may_repeat(&trouble) {
                 // A rejection is the outcome; after a network failure, the end of the connection may provide a better
                 // reason.
                 let has_stream =
@@ -346,34 +311,73 @@ impl Sending {
                 fail(&self.context, &self.requests, &self.message.envelope, trouble.text(), has_stream).await;
                 return None;
             }
-            if start.elapsed() >= timeouts.give_up {
-                self.context.end(LinkEnd::Unreachable(trouble.text().to_owned()));
+            if self.turns_ended().now_or_never().is_some() {
                 return None;
             }
-            if pause == timeouts.least_pause {
+            let Some(pause) = backoff.failed(began, Instant::now(), trouble.retry_after()) else {
+                self.context.end(LinkEnd::Unreachable(trouble.text().to_owned()));
+                return None;
+            };
+            if interruption.is_none() {
                 let text = format!("A message could not be sent; retrying. {}", trouble.text());
                 self.context.inlet.note(text).await.ok()?;
+                interruption = Some(self.context.interrupted());
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(timeouts.most_pause);
+            tokio::select! {
+                () = self.context.pause(pause) => {}
+                () = self.turns_ended() => return None,
+            }
             if self.was_withdrawn().await {
                 return None;
             }
         }
     }
 
-    /// Waits for the stream that must be open first, unless another message follows, which may be a cancel. False if
-    /// the stream could not be opened and the connection ends.
+    /// Whether it may be sent again after this failure: it certainly did not arrive, or it changes nothing if it
+    /// arrives twice.
+    fn may_repeat(&self, trouble: &HttpError) -> bool {
+        match trouble {
+            HttpError::Network { is_unsent: true, .. } => true,
+            _ if self.message.envelope.kind != Kind::Response && !self.is_cancel() => false,
+            trouble => matches!(trouble, HttpError::Network { .. }) || trouble.is_denied(),
+        }
+    }
+
+    /// Waits until the stream is open that must be open first. A message is sent before the stream of a new session is
+    /// open if that takes long or another message follows, which may be a cancel. False if the message is not sent.
     async fn is_stream_ready(&self) -> bool {
         let Some(mut opening) = self.message.opening.clone() else { return true };
-        tokio::select! {
-            () = self.is_followed.notified() => {}
-            _ = timeout(
-                self.context.timeouts.answer / OPENING_SHARE,
-                opening.wait_for(|now| *now != Opening::Waiting),
-            ) => {}
+        let is_reopening = *opening.borrow() == Opening::Reopening;
+        if is_reopening && self.message.envelope.kind == Kind::Request {
+            loop {
+                tokio::select! {
+                    () = self.is_followed.notified() => if self.was_withdrawn().await { return false },
+                    () = is_past(&mut opening, Opening::Reopening) => break,
+                }
+            }
+        } else {
+            tokio::select! {
+                () = self.is_followed.notified() => {}
+                _ = timeout(
+                    self.context.timeouts.answer / OPENING_SHARE,
+                    is_past(&mut opening, Opening::Waiting),
+                ) => {}
+            }
         }
-        *opening.borrow() != Opening::Failed
+        let opening = *opening.borrow();
+        if opening == Opening::Lost
+            && self.message.envelope.kind == Kind::Request
+            && self.requests.on_failure(&self.message.envelope)
+        {
+            let text = format!(
+                "{} did not open the event stream of the session. Check the server, or reconnect.",
+                host_of(self.message.url.as_str())
+            );
+            // If the receiver was dropped, the connection ends.
+            let _ = self.context.unsent(&self.message.envelope, &text).await;
+            return false;
+        }
+        opening != Opening::Failed
     }
 
     /// Sends the message once. `None`: its outcome was received elsewhere while the server kept the POST open.
@@ -381,12 +385,16 @@ impl Sending {
         let Message { url, headers, frame, envelope, .. } = &self.message;
         let timeouts = self.context.timeouts;
         let sending = self.context.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
-        let head_start = sleep_until(Instant::now() + timeouts.head_start);
+        let head_start = sleep(timeouts.head_start);
         let given_up = async {
             if envelope.kind == Kind::Request {
                 self.requests.closed(envelope).await;
             }
-            sleep(timeouts.answer).await;
+            tokio::select! {
+                () = sleep(timeouts.answer) => {}
+                // A server that keeps the POST open has received it.
+                () = async { self.turns_ended().await; sleep(timeouts.grace).await } => {}
+            }
         };
         tokio::pin!(sending, head_start, given_up);
         let mut has_begun = false;
@@ -394,7 +402,7 @@ impl Sending {
             tokio::select! {
                 biased;
                 answer = &mut sending => {
-                    if !matches!(answer, Err(HttpError::Network { is_unsent: true, .. })) {
+                    if answer.is_ok() {
                         self.begun.send_replace(true);
                     }
                     return Some(answer);
@@ -471,6 +479,12 @@ pub async fn take(
         }
     }
     Ok(if requests.is_open(envelope) { Taken::Nothing } else { Taken::Answer })
+}
+
+/// Waits until a stream is no longer in a state.
+async fn is_past(opening: &mut watch::Receiver<Opening>, state: Opening) {
+    // Without a sender, the stream has ended.
+    let _ = opening.wait_for(|now| *now != state).await;
 }
 
 fn unanswered(url: &Url, after: Duration) -> HttpError {

@@ -18,10 +18,11 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::timeout;
 
 use super::envelope::{self, Envelope};
-use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
+use super::events::{EventReader, EventStream, Hook, Opening, Scope, StreamEnd};
 use super::http_context::{HttpContext, is_events};
 use super::http_error::{HttpError, host_of};
-use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
+use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
+use super::requests::Requests;
 use super::stream_urls::StreamUrls;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
@@ -216,17 +217,15 @@ fn start_stream(
         context: context.clone(),
         url: url.clone(),
         headers: HeaderMap::new(),
-        name: "event stream",
+        scope: Scope::Everything,
         reader: EventReader::new(context.inlet.clone(), hook, idle),
         opening,
         first,
-        is_first_final: true,
-        is_forgetful: true,
     };
     let (task_desk, url) = (context.clone(), url.clone());
     context.spawn(async move {
         let host = host_of(url.as_str());
-        let end = match stream.run().await {
+        let end = match stream.run().await.0 {
             StreamEnd::Gone { was_open: true } => LinkEnd::Io(format!("{host} closed this connection")),
             StreamEnd::Gone { .. } | StreamEnd::None(_) => LinkEnd::Refused(format!(
                 "No event stream at {}. Check the URL, or set another `transport` or `events_url`.",

@@ -254,7 +254,7 @@ impl Probe {
         frame: &Bytes,
     ) -> Result<Option<Route>, LinkEnd> {
         self.say(carrier);
-        Box::pin(route.send(frame)).await?;
+        Box::pin(route.send(&frame.clone().into())).await?;
         Ok(Some(route))
     }
 

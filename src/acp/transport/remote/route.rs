@@ -1,7 +1,5 @@
 //! The transport that is used by a connection.
 
-use bytes::Bytes;
-
 use super::client::Client;
 use super::http::Streamable;
 use super::http_context::HttpContext;
@@ -10,7 +8,7 @@ use super::post::Post;
 use super::probe::{Probe, with_path};
 use super::socket::Socket;
 use super::stream_urls::StreamUrls;
-use crate::acp::transport::LinkEnd;
+use crate::acp::transport::{LinkEnd, OutboundFrame};
 use crate::model::{Carrier, Profile, Remote};
 
 /// A transport in use.
@@ -64,17 +62,17 @@ impl Route {
     }
 
     /// Sends a message. An error ends the connection.
-    pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
+    pub async fn send(&mut self, frame: &OutboundFrame) -> Result<(), LinkEnd> {
         match self {
             Self::Probe(probe) => {
-                if let Some(route) = probe.send(frame).await? {
+                if let Some(route) = probe.send(&frame.bytes).await? {
                     *self = route;
                 }
                 Ok(())
             }
             Self::Streamable(route) => route.send(frame).await,
-            Self::Socket(route) => route.send(frame).await,
-            Self::Post(route) => route.send(frame).await,
+            Self::Socket(route) => route.send(&frame.bytes).await,
+            Self::Post(route) => route.send(&frame.bytes).await,
         }
     }
 

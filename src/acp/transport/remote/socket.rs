@@ -61,7 +61,7 @@ impl Socket {
             .header(UPGRADE, HeaderValue::from_static("websocket"))
             .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
             .header(SEC_WEBSOCKET_KEY, key.as_str());
-        let refused = |text: String| HttpError::Refused { text };
+        let refused = HttpError::refused;
         let answer = context.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
         let Ok(answer) = timeout(context.timeouts.answer, answer).await else {
             let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");

@@ -1,6 +1,7 @@
 //! Tests of the remote transports, against scripted servers on this machine.
 
 mod chaos;
+mod delivery;
 mod found;
 mod http;
 mod post;
@@ -20,7 +21,7 @@ use self::server::Server;
 use super::{RemoteAgent, Timeouts};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};
-use crate::acp::transport::{In, Link, LinkEnd, Setup, Transport};
+use crate::acp::transport::{In, Link, LinkEnd, OutboundFrame, Setup, Transport};
 use crate::model::{Carrier, Remote};
 
 /// Longer than any test takes.
@@ -84,6 +85,12 @@ impl Peer {
         self.link.outgoing.send(Bytes::copy_from_slice(text.as_bytes()));
     }
 
+    /// Responds to a request of a session.
+    fn respond(&self, session: &str, text: &str) {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        self.link.outgoing.send(OutboundFrame { bytes, session: Some(session.into()) });
+    }
+
     /// The next message; notes are skipped.
     async fn hear(&mut self) -> String {
         loop {
@@ -95,7 +102,7 @@ impl Peer {
                         other => panic!("no message: {other:?}"),
                     }
                 }
-                In::Note(_) => {}
+                In::Note(_) | In::Undelivered { .. } | In::Interrupted(_) => {}
                 In::Closed(end) => panic!("it ended: {end:?}"),
             }
         }
@@ -125,11 +132,25 @@ impl Peer {
         }
     }
 
-    /// The next event, which must be a note.
+    /// The next event about the connection, which must be a note.
     async fn note(&mut self) -> String {
-        match self.next().await {
-            In::Note(text) => text,
-            other => panic!("no note: {other:?}"),
+        loop {
+            match self.next().await {
+                In::Note(text) | In::Undelivered { text, .. } => return text,
+                In::Interrupted(_) => {}
+                other => panic!("no note: {other:?}"),
+            }
+        }
+    }
+
+    /// Waits until the connection is reported as interrupted or restored; notes are skipped.
+    async fn interrupted(&mut self) -> bool {
+        loop {
+            match self.next().await {
+                In::Interrupted(is_interrupted) => return is_interrupted,
+                In::Note(_) => {}
+                other => panic!("{other:?}"),
+            }
         }
     }
 
@@ -141,7 +162,7 @@ impl Peer {
                     assert!(self.link.incoming.recv().await.is_none(), "`Closed` is the last event");
                     return end;
                 }
-                In::Note(_) => {}
+                In::Note(_) | In::Undelivered { .. } | In::Interrupted(_) => {}
                 In::Pieces(pieces) => panic!("not the end: {pieces:?}"),
             }
         }
@@ -167,7 +188,7 @@ impl Peer {
                         return;
                     }
                 }
-                In::Note(_) => {}
+                In::Note(_) | In::Undelivered { .. } | In::Interrupted(_) => {}
                 In::Closed(end) => panic!("it ended: {end:?}"),
             }
         }

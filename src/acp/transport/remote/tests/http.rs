@@ -7,11 +7,11 @@ use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, request, timeou
 use crate::acp::transport::LinkEnd;
 
 /// A connection with an open stream.
-async fn connected(server: &mut Server) -> (Peer, Events) {
+pub(super) async fn connected(server: &mut Server) -> (Peer, Events) {
     connected_with(server, timeouts()).await
 }
 
-async fn connected_with(server: &mut Server, timeouts: Timeouts) -> (Peer, Events) {
+pub(super) async fn connected_with(server: &mut Server, timeouts: Timeouts) -> (Peer, Events) {
     let mut peer = Peer::patiently(at(server, "/acp"), timeouts);
     peer.say(INITIALIZE);
     let post = server.expect("POST", "/acp").await;
@@ -29,8 +29,12 @@ async fn connected_with(server: &mut Server, timeouts: Timeouts) -> (Peer, Event
 }
 
 /// A connection with a session and its stream.
-async fn in_session(server: &mut Server) -> (Peer, Events, Events) {
-    let (mut peer, mut connection) = connected(server).await;
+pub(super) async fn in_session(server: &mut Server) -> (Peer, Events, Events) {
+    in_session_with(server, timeouts()).await
+}
+
+pub(super) async fn in_session_with(server: &mut Server, timeouts: Timeouts) -> (Peer, Events, Events) {
+    let (mut peer, mut connection) = connected_with(server, timeouts).await;
     peer.say(&request(2, "session/new", r#"{"cwd":"/","mcpServers":[]}"#));
     let post = server.expect("POST", "/acp").await;
     assert_eq!(post.header("acp-connection-id"), Some("c1"));
@@ -59,7 +63,7 @@ async fn a_turn_with_a_request_of_the_agent() {
     session.say(&request).await;
     assert_eq!(peer.hear().await, request);
     // The response has the session of the request.
-    peer.say(&answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
+    peer.respond("s1", &answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
     let post = server.expect("POST", "/acp").await;
     assert_eq!(post.header("acp-session-id"), Some("s1"));
     post.answer(202, &[], "").await;

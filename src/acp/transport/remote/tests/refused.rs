@@ -163,3 +163,21 @@ async fn the_log_does_not_contain_the_token() {
     let log = peer.log();
     assert!(!log.contains("Bearer") && !log.contains("hush"), "{log}");
 }
+
+#[tokio::test]
+async fn compressed_responses_and_redirect_loops_are_reported() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/acp", None);
+    let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
+    server.expect("POST", "/acp").await.answer(200, &headers, "").await;
+    assert!(refusal(&mut peer).await.contains("compressed its response"));
+
+    let mut peer = Peer::to(&server, "/acp", None);
+    let error = loop {
+        tokio::select! {
+            error = refusal(&mut peer) => break error,
+            exchange = server.next() => exchange.answer(307, &[("location", "/acp")], "").await,
+        }
+    };
+    assert!(error.contains("redirects in a loop (307)"), "{error}");
+}

@@ -1,0 +1,78 @@
+//! Growing delays between attempts after a failure, with jitter, until a time limit.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::http_context::Timeouts;
+
+/// The attempts of one message or one stream.
+#[derive(Debug)]
+pub struct Backoff {
+    timeouts: Timeouts,
+    pause: Duration,
+    failing_since: Option<Instant>,
+}
+
+impl Backoff {
+    /// Creates the state before the first attempt.
+    pub fn new(timeouts: Timeouts) -> Self {
+        Self { timeouts, pause: timeouts.least_pause, failing_since: None }
+    }
+
+    /// Records a success.
+    pub fn reset(&mut self) {
+        *self = Self::new(self.timeouts);
+    }
+
+    /// Whether the last attempt failed.
+    pub fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
+    }
+
+    /// Records a failed attempt and returns the delay before the next one; `None`: the time limit has passed.
+    /// `wanted`: the minimum delay that the server requested.
+    pub fn failed(&mut self, began: Instant, now: Instant, wanted: Option<Duration>) -> Option<Duration> {
+        let since = *self.failing_since.get_or_insert(began);
+        if now.saturating_duration_since(since) >= self.timeouts.give_up {
+            return None;
+        }
+        // Between 75 % and 125 %, so that many clients of a restarted server do not return at once.
+        let jitter = 75 + u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * 50 / 255;
+        let delay = self.pause * jitter / 100;
+        self.pause = (self.pause * 2).min(self.timeouts.most_pause);
+        Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_until_the_limit() {
+        let timeouts = Timeouts::default();
+        let mut backoff = Backoff::new(timeouts);
+        let began = Instant::now();
+        let (mut now, mut expected) = (began, timeouts.least_pause);
+        while let Some(delay) = backoff.failed(began, now, None) {
+            assert!(delay >= expected * 3 / 4 && delay <= expected * 5 / 4, "{delay:?}");
+            expected = (expected * 2).min(timeouts.most_pause);
+            now += delay;
+        }
+        assert!(now - began >= timeouts.give_up && backoff.is_failing());
+        backoff.reset();
+        assert!(!backoff.is_failing());
+        assert!(backoff.failed(now, now, None).unwrap() < timeouts.least_pause * 2);
+    }
+
+    #[test]
+    fn the_requested_delay_is_respected_up_to_a_limit() {
+        let timeouts = Timeouts::default();
+        let mut backoff = Backoff::new(timeouts);
+        let now = Instant::now();
+        let asked = Duration::from_secs(7);
+        assert_eq!(backoff.failed(now, now, Some(asked)), Some(asked));
+        assert_eq!(backoff.failed(now, now, Some(Duration::MAX)), Some(timeouts.answer));
+    }
+}

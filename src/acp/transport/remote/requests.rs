@@ -1,0 +1,91 @@
+//! The requests of parlor that wait for their response.
+//!
+//! Invariant: a request gets one outcome: the first response on any path, or a failure.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::envelope::{Envelope, Kind};
+use super::http_context::Inlet;
+
+/// Requests of parlor without an outcome.
+#[derive(Debug, Default)]
+pub struct Requests {
+    inner: Mutex<Inner>,
+    answered: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    open: HashMap<u64, Envelope>,
+    last: u64,
+}
+
+impl Requests {
+    /// Adds a request that is about to be sent.
+    pub fn add(&self, envelope: &Envelope) {
+        if let (Kind::Request, Some(id)) = (envelope.kind, envelope.number()) {
+            let mut inner = self.inner();
+            inner.open.insert(id, envelope.clone());
+            inner.last = inner.last.max(id);
+        }
+    }
+
+    /// Records an incoming message; `false`: a second response to the same request.
+    pub fn is_news(&self, envelope: &Envelope, inlet: &Inlet) -> bool {
+        let is_news = envelope.kind != Kind::Response || self.on_response(envelope);
+        if !is_news {
+            inlet.trace("Skipped a second response to the same request.");
+        }
+        is_news
+    }
+
+    fn on_response(&self, envelope: &Envelope) -> bool {
+        let Some(id) = envelope.number() else { return true };
+        let mut inner = self.inner();
+        // Responses to unknown requests are left to the peer.
+        let is_first = inner.open.remove(&id).is_some() || id > inner.last;
+        drop(inner);
+        self.answered.notify_waiters();
+        is_first
+    }
+
+    /// Records that a message could not be delivered; `false`: it already had an outcome.
+    pub fn on_failure(&self, envelope: &Envelope) -> bool {
+        envelope.kind != Kind::Request
+            || envelope.number().is_none_or(|id| self.inner().open.remove(&id).is_some())
+    }
+
+    /// Whether a request has no outcome yet.
+    pub fn is_open(&self, envelope: &Envelope) -> bool {
+        envelope.kind == Kind::Request
+            && envelope.number().is_none_or(|id| self.inner().open.contains_key(&id))
+    }
+
+    /// The requests of a session without an outcome.
+    pub fn of_session(&self, session: &str) -> Vec<Envelope> {
+        let is_of = |envelope: &&Envelope| envelope.session.as_deref() == Some(session);
+        self.inner().open.values().filter(is_of).cloned().collect()
+    }
+
+    /// Waits until a request has its outcome; never returns for other messages.
+    pub async fn closed(&self, envelope: &Envelope) {
+        if envelope.kind != Kind::Request || envelope.number().is_none() {
+            pending::<()>().await;
+        }
+        loop {
+            let answered = self.answered.notified();
+            if !self.is_open(envelope) {
+                return;
+            }
+            answered.await;
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
