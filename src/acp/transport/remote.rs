@@ -44,12 +44,27 @@ pub struct RemoteAgent {
     remote: Remote,
     profile: Option<Profile>,
     timeouts: Timeouts,
+    #[cfg(test)]
+    simulation: Option<tests::Simulation>,
 }
 
 impl RemoteAgent {
     /// Creates the transport of an agent.
     pub fn new(remote: Remote) -> Self {
-        Self { remote, profile: None, timeouts: Timeouts::default() }
+        Self {
+            remote,
+            profile: None,
+            timeouts: Timeouts::default(),
+            #[cfg(test)]
+            simulation: None,
+        }
+    }
+
+    /// Replaces the network.
+    #[cfg(test)]
+    #[must_use]
+    fn with_simulation(self, simulation: tests::Simulation) -> Self {
+        Self { simulation: Some(simulation), ..self }
     }
 
     /// Sets a known profile.
@@ -81,7 +96,7 @@ impl Transport for RemoteAgent {
 
 /// Runs the connection until its end; all of its tasks have ended when this returns.
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
-    let RemoteAgent { remote, profile, timeouts } = agent;
+    let RemoteAgent { remote, profile, timeouts, .. } = agent;
     let opening = route::client_for(&remote);
     let client = tokio::select! {
         client = opening => match client {
@@ -90,6 +105,8 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
         },
         () = signal.wanted() => return LinkEnd::Eof,
     };
+    #[cfg(test)]
+    let client = client.simulated(agent.simulation);
     let (told, mut news) = mpsc::unbounded_channel();
     let context = HttpContext::new(client, inlet, timeouts, told, Arc::clone(&signal.retry));
     let mut stopped = signal.clone();

@@ -37,9 +37,9 @@ impl Backoff {
         if now.saturating_duration_since(since) >= self.timeouts.give_up {
             return None;
         }
-        // Between 75 % and 125 %, so that many clients of a restarted server do not return at once.
-        let jitter = 75 + u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * 50 / 255;
-        let delay = self.pause * jitter / 100;
+        let jitter = self.timeouts.jitter;
+        let percent = 100 - jitter + u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * 2 * jitter / 255;
+        let delay = self.pause * percent / 100;
         self.pause = (self.pause * 2).min(self.timeouts.most_pause);
         Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
     }

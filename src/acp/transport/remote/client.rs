@@ -23,13 +23,15 @@ const KEEP_ALIVE_TRIES: u32 = 3;
 const MOST_REDIRECTS: usize = 5;
 
 /// The HTTP client of one connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
+    #[cfg(test)]
+    simulation: Option<super::tests::Simulation>,
     url: Url,
     headers: HeaderMap,
     source: Option<TokenSource>,
-    authorization: Mutex<Option<HeaderValue>>,
+    authorization: Arc<Mutex<Option<HeaderValue>>>,
 }
 
 impl Client {
@@ -72,11 +74,19 @@ impl Client {
         })?;
         Ok(Arc::new(Self {
             http,
+            #[cfg(test)]
+            simulation: None,
             url,
             headers,
             source: remote.token.clone(),
-            authorization: Mutex::new(authorization),
+            authorization: Arc::new(Mutex::new(authorization)),
         }))
+    }
+
+    /// The same client with a simulated network.
+    #[cfg(test)]
+    pub fn simulated(&self, simulation: Option<super::tests::Simulation>) -> Arc<Self> {
+        Arc::new(Self { simulation, ..self.clone() })
     }
 
     /// The agent's URL, with an HTTP scheme.
@@ -133,6 +143,10 @@ impl Client {
     }
 
     async fn execute(&self, request: Request, url: &str) -> Result<Response, HttpError> {
+        #[cfg(test)]
+        if let Some(simulation) = &self.simulation {
+            return simulation.carry_out(request).await;
+        }
         self.http.execute(request).await.map_err(|error| HttpError::of_error(&error, url))
     }
 

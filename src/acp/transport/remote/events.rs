@@ -221,7 +221,7 @@ pub enum Opening {
     Reopening,
     /// The server does not offer it; the connection continues without it.
     Absent,
-    /// It was open and could not be reopened in time.
+    /// It could not be opened, or opened again, in time.
     Lost,
     /// Closed for good; the connection ends.
     Failed,
@@ -286,8 +286,10 @@ impl EventStream {
         let end = self.keep_open().await;
         let before = self.opening.send_replace(match self.scope {
             Scope::Connection | Scope::Everything => Opening::Failed,
-            Scope::Session(_) if self.was_open() => Opening::Lost,
-            Scope::Session(_) => Opening::Absent,
+            Scope::Session(_) => match end {
+                StreamEnd::Gone { .. } | StreamEnd::None(_) => Opening::Absent,
+                StreamEnd::Refused(_) | StreamEnd::Lost(_) | StreamEnd::ReceiverDropped => Opening::Lost,
+            },
         });
         (end, before)
     }
@@ -363,12 +365,13 @@ impl EventStream {
         }
     }
 
-    /// The failure after which the stream is opened again, or its end. A stream that was open once is opened again
-    /// whatever the server responds, unless its session was closed, or the server does not know the connection any
-    /// more.
+    /// The failure after which the stream is opened again, or its end. The stream of a session is opened again whatever
+    /// the server responds, unless the session was closed, or the server has never offered the stream.
     fn temporary(&self, end: StreamEnd) -> Result<HttpError, StreamEnd> {
         let is_wanted = match &self.scope {
-            Scope::Session(_) => self.was_open() && !self.is_closed(),
+            Scope::Session(_) => {
+                !self.is_closed() && (self.was_open() || matches!(end, StreamEnd::Refused(_)))
+            }
             Scope::Connection => self.was_open() && matches!(end, StreamEnd::Refused(_)),
             Scope::Everything => false,
         };

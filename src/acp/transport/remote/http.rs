@@ -151,15 +151,15 @@ impl Streamable {
                 (StreamEnd::Gone { .. } | StreamEnd::None(_), _) => {
                     context.inlet.trace("The server does not offer an event stream for this session.");
                 }
-                // Its responses would be sent on this stream.
-                (StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble), Opening::Open) => {
-                    for request in requests.of_session(&session) {
-                        fail(&context, &requests, &request, trouble.text(), false).await;
-                    }
-                }
-                (StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble), _) => {
+                // The responses would be sent on this stream.
+                (StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble), before) => {
                     // Without a receiver, the connection ends.
                     let _ = context.inlet.note(trouble.text().to_owned()).await;
+                    let waiting = requests.of_session(&session);
+                    // Those that wait for the stream to be reopened are not sent.
+                    for request in waiting.iter().filter(|_| before != Opening::Reopening) {
+                        fail(&context, &requests, request, trouble.text(), false).await;
+                    }
                 }
                 (StreamEnd::ReceiverDropped, _) => {}
             }

@@ -36,6 +36,9 @@ pub struct Timeouts {
     pub least_pause: Duration,
     /// Maximum of this delay.
     pub most_pause: Duration,
+    /// Random part of this delay in percent, up or down, so that many clients of a restarted server do not return at
+    /// once.
+    pub jitter: u32,
     /// How long retries continue before the connection is lost.
     pub give_up: Duration,
     /// How long pending messages are sent when the connection is ending.
@@ -63,6 +66,7 @@ impl Default for Timeouts {
             idle: Duration::from_secs(45),
             least_pause: Duration::from_millis(250),
             most_pause: Duration::from_secs(15),
+            jitter: 25,
             give_up: Duration::from_secs(120),
             drain: Duration::from_secs(2),
             farewell: Duration::from_secs(1),

@@ -5,7 +5,8 @@
 //! a delay.
 //! Every message that certainly did not arrive is sent again. If that is uncertain, requests fail, because the server
 //! would carry them out twice; responses are sent again, and a cancel while its turn is open, before the next prompt.
-//! A prompt that has not arrived is dropped when its turn is cancelled, together with the cancel.
+//! A prompt that has not arrived is dropped when its turn is cancelled, together with the cancel. A cancel that may have
+//! overtaken its prompt is sent again.
 //! Invariant: the number of open POSTs and their bytes are bounded.
 
 use std::collections::HashMap;
@@ -77,9 +78,12 @@ struct Tail {
     is_followed: Arc<Notify>,
 }
 
-/// Whether a prompt that has not arrived yet was cancelled.
+/// What a prompt and the cancels of its turn know of each other.
 #[derive(Debug, Default)]
 struct Withdrawal {
+    /// Whether the server has responded to its POST.
+    has_arrived: watch::Sender<bool>,
+    /// Whether it is not sent if it has not arrived.
     is_wanted: AtomicBool,
     /// The prompt is not sent any more.
     is_done: AtomicBool,
@@ -275,6 +279,30 @@ impl Sending {
         }
     }
 
+    /// Whether it cancels a turn whose prompt may arrive after it.
+    fn may_be_early(&self) -> bool {
+        let is_open =
+            |(prompt, state): &Prompt| !*state.has_arrived.borrow() && self.requests.is_open(prompt);
+        self.is_cancel() && self.prompts.iter().any(is_open)
+    }
+
+    /// Waits until an early cancel can be sent again. False if its turns end before that.
+    async fn prompts_arrived(&self) -> bool {
+        let arrived = async {
+            for (_, state) in &self.prompts {
+                // The sender is not dropped.
+                let _ = state.has_arrived.subscribe().wait_for(|has_arrived| *has_arrived).await;
+            }
+            // The response may contain the end of the turn.
+            sleep(self.context.timeouts.settle).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.turns_ended() => false,
+            () = arrived => true,
+        }
+    }
+
     /// Gives up a prompt that has not arrived and whose turn was cancelled. Returns whether it did.
     async fn was_withdrawn(&self) -> bool {
         let [(_, prompt)] = self.prompts.as_slice() else { return false };
@@ -296,7 +324,9 @@ impl Sending {
         let mut interruption = None;
         loop {
             let began = Instant::now();
+            let may_be_early = self.may_be_early();
             let trouble = match self.post().await? {
+                Ok(_) if may_be_early && self.prompts_arrived().await => continue,
                 Ok(response) => return Some(response),
                 Err(trouble) => trouble,
             };
@@ -324,6 +354,7 @@ impl Sending {
                 interruption = Some(self.context.interrupted());
             }
             tokio::select! {
+                biased;
                 () = self.context.pause(pause) => {}
                 () = self.turns_ended() => return None,
             }
@@ -351,12 +382,14 @@ impl Sending {
         if is_reopening && self.message.envelope.kind == Kind::Request {
             loop {
                 tokio::select! {
+                    biased;
                     () = self.is_followed.notified() => if self.was_withdrawn().await { return false },
                     () = is_past(&mut opening, Opening::Reopening) => break,
                 }
             }
         } else {
             tokio::select! {
+                biased;
                 () = self.is_followed.notified() => {}
                 _ = timeout(
                     self.context.timeouts.answer / OPENING_SHARE,
@@ -365,10 +398,10 @@ impl Sending {
             }
         }
         let opening = *opening.borrow();
-        if opening == Opening::Lost
-            && self.message.envelope.kind == Kind::Request
-            && self.requests.on_failure(&self.message.envelope)
-        {
+        if opening == Opening::Lost && self.message.envelope.kind == Kind::Request {
+            if !self.requests.on_failure(&self.message.envelope) {
+                return false;
+            }
             let text = format!(
                 "{} did not open the event stream of the session. Check the server, or reconnect.",
                 host_of(self.message.url.as_str())
@@ -391,6 +424,7 @@ impl Sending {
                 self.requests.closed(envelope).await;
             }
             tokio::select! {
+                biased;
                 () = sleep(timeouts.answer) => {}
                 // A server that keeps the POST open has received it.
                 () = async { self.turns_ended().await; sleep(timeouts.grace).await } => {}
@@ -404,6 +438,9 @@ impl Sending {
                 answer = &mut sending => {
                     if answer.is_ok() {
                         self.begun.send_replace(true);
+                        if let ([(_, prompt)], Kind::Request) = (&self.prompts[..], envelope.kind) {
+                            prompt.has_arrived.send_replace(true);
+                        }
                     }
                     return Some(answer);
                 }

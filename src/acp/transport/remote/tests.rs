@@ -8,6 +8,7 @@ mod post;
 mod refused;
 mod rough;
 mod server;
+mod simulated;
 mod socket;
 mod split;
 
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use self::server::Server;
+pub use self::simulated::Simulation;
 use super::{RemoteAgent, Timeouts};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};

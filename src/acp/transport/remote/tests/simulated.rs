@@ -1,0 +1,643 @@
+//! Histories of a connection over a simulated network, in virtual time.
+//!
+//! A seed draws every delay, refusal, reset, lost acknowledgement, cut, outage and restart, and what the user does. The
+//! server numbers the requests of each session on its own, and repeats events after a cut.
+//!
+//! In each history: a prompt is delivered at most once, and never after it was cancelled before it was sent; a response
+//! takes effect in the session of its request, once, or it is reported; text arrives once and in order; each request has
+//! one outcome; a turn that only a cancel ends, ends. When the network is quiet, nothing waits.
+//!
+//! `PARLOR_SEED=n` replays one history, `PARLOR_HISTORIES=n` plays more of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::http;
+use bytes::Bytes;
+use reqwest::{Body, Method, Request, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Peer, answer, request};
+use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
+use crate::acp::transport::remote::http_error::HttpError;
+use crate::acp::transport::remote::{RemoteAgent, Timeouts};
+use crate::acp::transport::{In, LinkEnd};
+use crate::model::{Carrier, Remote};
+
+const HISTORIES: u64 = 400;
+const SESSIONS: u64 = 3;
+/// The time during which the network fails and the user acts.
+const ROUGH: Duration = Duration::from_secs(90);
+/// More than all delays between attempts.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// Deterministic random numbers.
+#[derive(Debug)]
+struct Rng(u64);
+
+impl Rng {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end.max(1)
+    }
+
+    fn millis(&mut self, most: u64) -> Duration {
+        Duration::from_millis(self.below(most))
+    }
+}
+
+/// The server and the network between it and parlor; clones share it.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    world: Arc<Mutex<World>>,
+    changed: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct World {
+    rng: Rng,
+    /// Percentage of requests and events that fail.
+    faults: u64,
+    calm_at: Instant,
+    down_until: Instant,
+    /// Part of the connection id; a restarted server has another one.
+    generation: u64,
+    /// How many events are repeated when a stream is reopened.
+    repeated: usize,
+    sessions: u64,
+    logs: BTreeMap<String, Vec<String>>,
+    /// The running turns, by prompt.
+    turns: BTreeMap<u64, String>,
+    cancelled: BTreeSet<u64>,
+    delivered: BTreeMap<u64, u32>,
+    /// Number of requests of each session.
+    asks: BTreeMap<String, u64>,
+    accepted: BTreeSet<(String, u64)>,
+    updates: BTreeMap<String, u64>,
+}
+
+/// What happens to a request on its way.
+enum Way {
+    Unsent,
+    ResetBefore,
+    ResetAfter,
+    Status(u16),
+    Deliver,
+}
+
+impl Simulation {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let now = Instant::now();
+        let repeated = [0, 2, usize::MAX][usize::try_from(rng.below(3)).unwrap()];
+        let world = World {
+            faults: rng.below(40),
+            rng,
+            calm_at: now + ROUGH,
+            down_until: now,
+            generation: 1,
+            repeated,
+            sessions: 0,
+            logs: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            cancelled: BTreeSet::new(),
+            delivered: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            accepted: BTreeSet::new(),
+            updates: BTreeMap::new(),
+        };
+        Self { world: Arc::new(Mutex::new(world)), changed: Arc::default() }
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    fn emit(&self, stream: &str, event: String) {
+        self.world().logs.entry(stream.to_owned()).or_default().push(event);
+        self.changed.notify_waiters();
+    }
+
+    /// The server loses all that it knows.
+    fn restart(&self) {
+        let mut world = self.world();
+        world.generation += 1;
+        world.logs.clear();
+        world.turns.clear();
+        drop(world);
+        self.changed.notify_waiters();
+    }
+
+    /// Carries out a request, as the network and the server do.
+    pub async fn carry_out(&self, request: Request) -> Result<Response, HttpError> {
+        let (delay, way) = {
+            let mut world = self.world();
+            let now = Instant::now();
+            let slow = if world.rng.below(20) == 0 { 20_000 } else { 300 };
+            let delay = world.rng.millis(slow);
+            let way = if now < world.down_until {
+                Way::Unsent
+            } else if now >= world.calm_at || world.rng.below(100) >= world.faults {
+                Way::Deliver
+            } else {
+                match world.rng.below(6) {
+                    0 => Way::Unsent,
+                    1 => Way::ResetBefore,
+                    2 => Way::ResetAfter,
+                    _ => Way::Status([401, 429, 502, 503][usize::try_from(world.rng.below(4)).unwrap()]),
+                }
+            };
+            (delay, way)
+        };
+        sleep(delay).await;
+        let lost = |is_unsent| HttpError::Network {
+            text: "The connection failed.".to_owned(),
+            is_unsent,
+            is_down: is_unsent,
+            retry_after: None,
+        };
+        let is_get = request.method() == Method::GET;
+        match way {
+            Way::Unsent => Err(lost(true)),
+            Way::ResetBefore => Err(lost(false)),
+            Way::Status(status) => {
+                let response = response(status, &[("retry-after", "1")], Body::default());
+                Err(HttpError::of_status(response, request.url().as_str(), None).await)
+            }
+            Way::ResetAfter if !is_get => {
+                self.serve(&request);
+                Err(lost(false))
+            }
+            Way::ResetAfter | Way::Deliver => {
+                let response = if is_get { self.stream(&request) } else { self.serve(&request) };
+                // Acknowledgements take their time, too.
+                let delay = self.world().rng.millis(200);
+                sleep(delay).await;
+                if response.status() == StatusCode::NOT_FOUND || response.status().is_success() {
+                    return Ok(response);
+                }
+                Err(HttpError::of_status(response, request.url().as_str(), None).await)
+            }
+        }
+    }
+
+    fn is_known(&self, request: &Request) -> bool {
+        header(request, "acp-connection-id") == Some(self.world().generation.to_string())
+    }
+
+    /// Opens an event stream, which is cut sooner or later.
+    fn stream(&self, request: &Request) -> Response {
+        if !self.is_known(request) {
+            return response(404, &[], Body::default());
+        }
+        let name = header(request, "acp-session-id").unwrap_or_default();
+        let last: usize = header(request, "last-event-id").map_or(0, |id| id.parse().unwrap());
+        let (sender, chunks) = mpsc::unbounded_channel();
+        let this = self.clone();
+        tokio::spawn(async move { this.feed(&name, last, &sender).await });
+        response(200, &[("content-type", "text/event-stream")], Body::wrap(Chunks(chunks)))
+    }
+
+    async fn feed(&self, name: &str, last: usize, sender: &mpsc::UnboundedSender<io::Result<Bytes>>) {
+        let (generation, mut position) = {
+            let world = self.world();
+            (world.generation, last.saturating_sub(world.repeated))
+        };
+        loop {
+            let changed = self.changed.notified();
+            let next = {
+                let world = self.world();
+                if world.generation != generation {
+                    return;
+                }
+                world.logs.get(name).and_then(|log| log.get(position)).cloned()
+            };
+            let Some(event) = next else {
+                tokio::select! {
+                biased;
+                    () = changed => {}
+                    () = sleep(Duration::from_secs(15)) => {
+                        let _ = sender.send(Ok(Bytes::from_static(b": keep-alive\n\n")));
+                    }
+                    () = sender.closed() => return,
+                }
+                continue;
+            };
+            position += 1;
+            let text = format!("id: {position}\ndata: {event}\n\n");
+            let (delay, cut) = {
+                let mut world = self.world();
+                let is_rough = Instant::now() < world.calm_at;
+                let is_cut = is_rough && world.rng.below(200) < world.faults;
+                (world.rng.millis(50), is_cut.then(|| world.rng.below(text.len() as u64)))
+            };
+            sleep(delay).await;
+            let Some(cut) = cut else {
+                let _ = sender.send(Ok(Bytes::from(text)));
+                continue;
+            };
+            let cut = usize::try_from(cut).unwrap();
+            let _ = sender.send(Ok(Bytes::copy_from_slice(&text.as_bytes()[..cut])));
+            if cut % 2 == 0 {
+                let _ = sender.send(Err(io::ErrorKind::ConnectionReset.into()));
+            }
+            return;
+        }
+    }
+
+    /// The server handles a message.
+    fn serve(&self, request: &Request) -> Response {
+        if request.method() != Method::POST {
+            return response(202, &[], Body::default());
+        }
+        let body = request.body().and_then(Body::as_bytes).unwrap();
+        let message: Value = serde_json::from_slice(body).unwrap();
+        let id = message["id"].as_u64();
+        if message["method"] == "initialize" {
+            let headers = [
+                ("content-type", "application/json"),
+                ("acp-connection-id", &*self.world().generation.to_string()),
+            ];
+            let body = answer(id.unwrap(), r#"{"protocolVersion":1}"#);
+            return response(200, &headers, Body::from(body));
+        }
+        if !self.is_known(request) {
+            return response(404, &[], Body::default());
+        }
+        let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
+        match (message["method"].as_str(), id) {
+            (Some("session/new"), Some(id)) => {
+                self.world().sessions += 1;
+                let session = format!("s{}", self.world().sessions);
+                self.emit("", answer(id, &json!({ "sessionId": session }).to_string()));
+            }
+            (Some("session/prompt"), Some(id)) => {
+                *self.world().delivered.entry(id).or_default() += 1;
+                self.world().turns.insert(id, session.clone());
+                tokio::spawn(self.clone().turn(id, session));
+            }
+            (Some("session/cancel"), None) => {
+                let mut world = self.world();
+                let turns: Vec<u64> =
+                    world.turns.iter().filter(|(_, of)| **of == session).map(|(id, _)| *id).collect();
+                world.cancelled.extend(turns);
+                drop(world);
+                self.changed.notify_waiters();
+            }
+            (None, Some(number)) => {
+                let named = message["result"]["outcome"]["optionId"].as_str().unwrap().to_owned();
+                let session = header(request, "acp-session-id").expect("a response names its session");
+                assert_eq!(named, format!("{session}-{number}"), "a response went to another session");
+                self.world().accepted.insert((session, number));
+                self.changed.notify_waiters();
+            }
+            _ => panic!("{message}"),
+        }
+        response(202, &[], Body::default())
+    }
+
+    /// A turn of the agent: text, requests, and sometimes no end but by a cancel.
+    async fn turn(self, id: u64, session: String) {
+        let generation = self.world().generation;
+        let is_over = || {
+            let world = self.world();
+            world.cancelled.contains(&id) || world.generation != generation
+        };
+        let (steps, is_endless) = {
+            let mut world = self.world();
+            (world.rng.below(6), world.rng.below(4) == 0)
+        };
+        for _ in 0..steps {
+            let (delay, asks) = {
+                let mut world = self.world();
+                (world.rng.millis(3_000), world.rng.below(3) == 0)
+            };
+            sleep(delay).await;
+            if is_over() {
+                break;
+            }
+            if !asks {
+                let number = next(&mut self.world().updates, &session);
+                self.emit(&session, super::update(&session, number));
+                continue;
+            }
+            let number = next(&mut self.world().asks, &session);
+            let params = json!({"sessionId": session, "toolCall": {"toolCallId": number}, "options": []});
+            self.emit(&session, request(number, "session/request_permission", &params.to_string()));
+            self.wait_until(|world| world.accepted.contains(&(session.clone(), number)), &is_over).await;
+        }
+        if is_endless {
+            self.wait_until(|_| false, &is_over).await;
+        }
+        if self.world().generation == generation {
+            self.emit(&session, answer(id, r#"{"stopReason":"end_turn"}"#));
+            self.world().turns.remove(&id);
+        }
+    }
+
+    async fn wait_until(&self, is_done: impl Fn(&World) -> bool, is_over: &impl Fn() -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            if is_done(&self.world()) || is_over() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+fn next(counts: &mut BTreeMap<String, u64>, session: &str) -> u64 {
+    let count = counts.entry(session.to_owned()).or_default();
+    *count += 1;
+    *count
+}
+
+fn header(request: &Request, name: &str) -> Option<String> {
+    request.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
+}
+
+fn response(status: u16, headers: &[(&str, &str)], body: Body) -> Response {
+    let mut response = http::Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    Response::from(response.body(body).unwrap())
+}
+
+/// A body whose chunks come from a channel.
+struct Chunks(mpsc::UnboundedReceiver<io::Result<Bytes>>);
+
+impl http_body::Body for Chunks {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<http_body::Frame<Bytes>>>> {
+        self.0.poll_recv(context).map(|chunk| chunk.map(|chunk| chunk.map(http_body::Frame::data)))
+    }
+}
+
+/// The user, with what parlor has told.
+struct User {
+    simulation: Simulation,
+    peer: Peer,
+    rng: Rng,
+    next_id: u64,
+    sessions: Vec<String>,
+    /// Requests without an outcome; prompts with their session.
+    open: BTreeMap<u64, Option<String>>,
+    cancelled: BTreeSet<u64>,
+    unanswered: BTreeSet<(String, u64)>,
+    answered: BTreeSet<(String, u64)>,
+    undelivered: u64,
+    outcomes: BTreeMap<u64, String>,
+    updates: BTreeMap<String, u64>,
+    end: Option<LinkEnd>,
+}
+
+impl User {
+    fn new(seed: u64) -> Self {
+        let simulation = Simulation::new(seed);
+        let remote = Remote {
+            url: "http://simulated.invalid/acp".to_owned(),
+            carrier: Some(Carrier::StreamableHttp),
+            ..Remote::default()
+        };
+        let agent = RemoteAgent::new(remote)
+            .with_timeouts(Timeouts { jitter: 0, ..Timeouts::default() })
+            .with_simulation(simulation.clone());
+        let peer = Peer::begin(agent, DEFAULT_FRAME_BYTES);
+        let mut this = Self {
+            simulation,
+            peer,
+            rng: Rng::new(!seed),
+            next_id: 1,
+            sessions: Vec::new(),
+            open: BTreeMap::new(),
+            cancelled: BTreeSet::new(),
+            unanswered: BTreeSet::new(),
+            answered: BTreeSet::new(),
+            undelivered: 0,
+            outcomes: BTreeMap::new(),
+            updates: BTreeMap::new(),
+            end: None,
+        };
+        this.call("initialize", r#"{"protocolVersion":1}"#, None);
+        this
+    }
+
+    fn call(&mut self, method: &str, params: &str, session: Option<String>) {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.open.insert(id, session);
+        self.peer.say(&request(id, method, params));
+    }
+
+    /// The running turn of a session.
+    fn turn_of(&self, session: &str) -> Option<u64> {
+        self.open.iter().find(|(_, of)| of.as_deref() == Some(session)).map(|(id, _)| *id)
+    }
+
+    fn act(&mut self) {
+        if self.sessions.len() < usize::try_from(SESSIONS).unwrap() {
+            if self.open.is_empty() && self.outcomes.contains_key(&1) {
+                self.call("session/new", r#"{"cwd":"/","mcpServers":[]}"#, None);
+            }
+            return;
+        }
+        let session = self.sessions[usize::try_from(self.rng.below(SESSIONS)).unwrap()].clone();
+        match (self.turn_of(&session), self.rng.below(40)) {
+            (None, _) => {
+                let params = json!({"sessionId": session, "prompt": []}).to_string();
+                self.call("session/prompt", &params, Some(session));
+            }
+            (Some(turn), 0..12) => self.cancel(turn, &session),
+            (_, 12) => {
+                let until = Instant::now() + self.rng.millis(20_000);
+                self.simulation.world().down_until = until;
+            }
+            (_, 13) if self.rng.below(10) == 0 => self.simulation.restart(),
+            _ => {}
+        }
+        if let Some(ask) = self.unanswered.pop_first() {
+            self.answer(ask);
+        }
+    }
+
+    fn answer(&mut self, (session, number): (String, u64)) {
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": format!("{session}-{number}")}});
+        self.peer.respond(&session, &answer(number, &outcome.to_string()));
+        self.answered.insert((session, number));
+    }
+
+    fn cancel(&mut self, turn: u64, session: &str) {
+        self.cancelled.insert(turn);
+        let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+        self.peer.say(&cancel.to_string());
+    }
+
+    fn hear(&mut self, message: In) {
+        match message {
+            In::Pieces(pieces) => {
+                for piece in pieces {
+                    let InboundFrame::Frame(frame) = piece else { panic!("{piece:?}") };
+                    self.hear_message(&serde_json::from_str(frame.text()).unwrap());
+                }
+            }
+            In::Undelivered { .. } => self.undelivered += 1,
+            In::Note(_) | In::Interrupted(_) => {}
+            In::Closed(end) => self.end = Some(end),
+        }
+    }
+
+    fn hear_message(&mut self, message: &Value) {
+        let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
+        match (message["method"].as_str(), message["id"].as_u64()) {
+            (None, Some(id)) => {
+                let is_first = self.outcomes.insert(id, message.to_string()).is_none();
+                assert!(is_first && self.open.remove(&id).is_some(), "a second outcome: {message}");
+                if let Some(session) = message["result"]["sessionId"].as_str() {
+                    self.sessions.push(session.to_owned());
+                }
+            }
+            (Some("session/update"), None) => {
+                let number = message["params"]["n"].as_u64().unwrap();
+                assert_eq!(
+                    number,
+                    next(&mut self.updates, &session),
+                    "text is lost, doubled or out of order"
+                );
+            }
+            // The peer knows requests that are repeated.
+            (Some("session/request_permission"), Some(number)) => {
+                let ask = (session, number);
+                if !self.answered.contains(&ask) {
+                    self.unanswered.insert(ask);
+                }
+            }
+            _ => panic!("{message}"),
+        }
+    }
+
+    /// Whether nobody waits for anything.
+    fn is_quiet(&self) -> bool {
+        let world = self.simulation.world();
+        self.open.is_empty()
+            && self.unanswered.is_empty()
+            && world.turns.is_empty()
+            && world.updates == self.updates
+            && self.answered.iter().filter(|ask| !world.accepted.contains(*ask)).count() as u64
+                <= self.undelivered
+    }
+
+    async fn live(&mut self) {
+        let rough_until = Instant::now() + ROUGH;
+        let give_up = rough_until + PATIENCE;
+        let mut next_act = Instant::now();
+        loop {
+            let now = Instant::now();
+            let is_rough = now < rough_until;
+            if self.end.is_some() || !is_rough && self.is_quiet() {
+                return;
+            }
+            assert!(
+                now < give_up,
+                "somebody waits: {:?} {:?} {:?}\n{}",
+                self.open,
+                self.unanswered,
+                self.simulation.world(),
+                self.peer.log()
+            );
+            tokio::select! {
+                biased;
+                message = self.peer.link.incoming.recv() => self.hear(message.expect("`Closed` is sent first")),
+                () = sleep_until(next_act) => {
+                    next_act = now + Duration::from_millis(50) + self.rng.millis(3_000);
+                    if is_rough {
+                        self.act();
+                    } else {
+                        self.calm_down();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends what only the user can end.
+    fn calm_down(&mut self) {
+        while let Some(ask) = self.unanswered.pop_first() {
+            self.answer(ask);
+        }
+        for session in self.sessions.clone() {
+            if let Some(turn) = self.turn_of(&session)
+                && !self.cancelled.contains(&turn)
+            {
+                self.cancel(turn, &session);
+            }
+        }
+        // Turns that parlor takes for failed go on at the server.
+        let lost: Vec<String> = self.simulation.world().turns.values().cloned().collect();
+        for session in lost {
+            if self.turn_of(&session).is_none() {
+                let params = json!({"sessionId": session, "prompt": []}).to_string();
+                self.call("session/prompt", &params, Some(session));
+            }
+        }
+    }
+
+    /// Checks what must hold in each history.
+    fn check(&self) {
+        let world = self.simulation.world();
+        for (id, count) in &world.delivered {
+            assert_eq!(*count, 1, "prompt {id} was delivered twice");
+            let outcome = self.outcomes.get(id).map_or("", String::as_str);
+            let is_unsent =
+                outcome.contains("\"unsent\"") || outcome.contains("cancelled before it could be sent");
+            assert!(!is_unsent, "prompt {id} was delivered: {outcome}");
+        }
+    }
+}
+
+/// Plays one history. Returns whether the connection survived.
+fn play(seed: u64) -> bool {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let mut user = User::new(seed);
+        user.live().await;
+        user.check();
+        user.end.is_none()
+    })
+}
+
+#[test]
+fn messages_survive_a_bad_network() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    if let Some(seed) = number("PARLOR_SEED") {
+        play(seed);
+        return;
+    }
+    let count = number("PARLOR_HISTORIES").unwrap_or(HISTORIES);
+    let mut survived = 0;
+    for seed in 1..=count {
+        match std::panic::catch_unwind(|| play(seed)) {
+            Ok(is_alive) => survived += u64::from(is_alive),
+            Err(_) => panic!("history {seed} failed; set PARLOR_SEED={seed} to replay it"),
+        }
+    }
+    assert!(survived * 2 > count, "too few histories test a living connection: {survived}");
+}
