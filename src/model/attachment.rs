@@ -260,7 +260,7 @@ pub fn pasted_label(text: &str) -> String {
 }
 
 /// A text with labels in place of these parts, which are in order.
-pub fn with_labels(text: &str, parts: &[Range<usize>], label: impl Fn(&str) -> String) -> String {
+pub fn with_labels(text: &str, parts: &[Range<usize>], mut label: impl FnMut(&str) -> String) -> String {
     let mut shown = String::new();
     let mut at = 0;
     for range in parts {

@@ -31,6 +31,7 @@ use ratatui::style::Style;
 use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use vim::Vim;
+use vim::text::Text;
 
 use crate::app::SessionPhase;
 use crate::app::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
@@ -46,7 +47,7 @@ use super::status;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
-use chips::Side;
+use chips::{ShownLabel, Side};
 
 /// Maximum number of text rows.
 pub(super) const MOST_ROWS: u16 = 8;
@@ -56,7 +57,9 @@ const COMPLETIONS: RangeInclusive<usize> = 6..=12;
 
 #[derive(Debug, Clone)]
 pub(super) struct Composer {
+    /// Labels of attachments have their number in it; [`Composer::text`] has their id.
     area: TextArea<'static>,
+    labels: Vec<ShownLabel>,
     /// The area in which it was last drawn.
     position: Rect,
     /// Width and number of rows; `None` after an edit.
@@ -87,6 +90,7 @@ impl Default for Composer {
     fn default() -> Self {
         Self {
             area: text_area(vec![String::new()]),
+            labels: Vec::new(),
             position: Rect::default(),
             rows: None,
             drawn: None,
@@ -118,7 +122,7 @@ fn text_area(lines: Vec<String>) -> TextArea<'static> {
 impl Composer {
     /// The entire text.
     pub fn text(&self) -> String {
-        self.area.lines().join("\n")
+        self.with_ids(&self.area.lines().join("\n"))
     }
 
     /// Whether the text is a command for the user's shell.
@@ -136,12 +140,9 @@ impl Composer {
         if self.is_command() {
             return None;
         }
-        let DataCursor(row, col) = self.area.cursor();
-        let lines = self.area.lines();
-        let line = lines.get(row)?;
-        let at = line.char_indices().nth(col).map_or(line.len(), |(at, _)| at);
-        let (range, path) = typed_mention(line, at)?;
-        let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();
+        let text = Text { text: self.text(), at: self.offset() };
+        let start = text.line_start(text.at);
+        let (range, path) = typed_mention(text.line(text.at), text.at - start)?;
         Some((start + range.start..start + range.end, path.to_owned()))
     }
 
@@ -150,14 +151,7 @@ impl Composer {
         if !self.area.lines().first().is_some_and(|line| line.starts_with('/')) {
             return None;
         }
-        let DataCursor(row, col) = self.area.cursor();
-        let lines = self.area.lines();
-        let line = lines.get(row)?;
-        let at = line.char_indices().nth(col).map_or(line.len(), |(at, _)| at);
-        let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();
-        let (range, path) =
-            typed_argument(&self.text(), start + at).map(|(range, path)| (range, path.to_owned()))?;
-        Some((range, path))
+        typed_argument(&self.text(), self.offset()).map(|(range, path)| (range, path.to_owned()))
     }
 
     /// A number that changes when the text or the cursor may have changed.
@@ -166,6 +160,7 @@ impl Composer {
     }
 
     fn forget(&mut self) {
+        self.number_labels();
         self.rows = None;
         self.forget_drawn();
     }

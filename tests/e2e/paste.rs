@@ -33,12 +33,12 @@ fn a_long_paste_is_one_label_and_the_agent_gets_its_text() {
     screen.send("see ");
     let text = (1..=120).map(|n| format!("pasted line {n}\n")).collect::<Vec<_>>().concat();
     paste(&mut screen, &text.replace('\n', "\r"));
-    screen.wait_for("[Pasted text #1: 120 lines ");
+    screen.wait_for("[Pasted text #1: 120 lines]");
     screen.send(BACKSPACE);
-    screen.wait_gone("[Pasted text #1: 120 lines ");
+    screen.wait_gone("[Pasted text #1: 120 lines]");
     screen.wait_for("› see");
     screen.send(UNDO);
-    screen.wait_for("[Pasted text #1: 120 lines ");
+    screen.wait_for("[Pasted text #1: 120 lines]");
     screen.send(" please\r");
     screen.wait_for("▌ see [Pasted text: 120 lines] please");
     screen.wait_for("ready");

@@ -10,7 +10,7 @@ use tui_textarea::{CursorMove, DataCursor};
 
 use super::history::{History, difference};
 use super::vim::restored;
-use super::{Composer, clean, text_area};
+use super::{Composer, chips, clean, text_area};
 use crate::model::SessionKey;
 
 /// The history of the shown session, and those of the others.
@@ -112,7 +112,10 @@ impl Composer {
     /// Brings the text area to a text and a cursor position. Only the part that differs is replaced, so that it does not
     /// scroll.
     pub(super) fn show(&mut self, text: &str, at: usize) {
-        let old = self.text();
+        let old = self.area.lines().join("\n");
+        self.labels = chips::shown_labels(text);
+        let at = self.without_ids(text.get(..at).unwrap_or(text)).len();
+        let text = &self.without_ids(text);
         self.area.cancel_selection();
         if let Some((range, new)) = difference(&old, text) {
             let (from, to) = (jump(&old, range.start), jump(&old, range.end));
@@ -140,9 +143,10 @@ impl Composer {
     pub(in crate::ui) fn offset(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
         let lines = self.area.lines();
-        let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();
-        let line = lines.get(row).map(String::as_str).unwrap_or_default();
-        start + line.char_indices().nth(col).map_or(line.len(), |(at, _)| at)
+        let start: usize = lines.iter().take(row).map(|line| self.with_ids(line).len() + 1).sum();
+        let line = self.line(row);
+        let before = line.get(..chips::byte_at(line, col)).unwrap_or_default();
+        start + self.with_ids(before).len()
     }
 }
 

@@ -1,7 +1,7 @@
-//! Labels of attachments in the prompt, which the cursor and deletions treat as one character. They are drawn with their
-//! number, in the width of their text.
+//! Labels of attachments in the prompt, which the cursor and deletions treat as one character.
 //!
-//! The text area knows only characters, so the cursor is moved out of a label after each motion.
+//! The text area contains them with their number in place of their id; the texts that leave or enter the composer have
+//! the id. The text area knows only characters, so the cursor is moved out of a label after each motion.
 
 use std::ops::Range;
 
@@ -11,8 +11,18 @@ use ratatui::style::Style;
 use tui_textarea::{CursorMove, DataCursor};
 
 use super::Composer;
-use crate::model::{AttachmentLabel, attachment_labels, chips, mentions};
+use crate::model::{attachment_labels, chips, mentions, with_labels};
 use crate::ui::text;
+
+/// The no-break space distinguishes a shown label from typed text that looks like one.
+const SHOWN_COLON: &str = ":\u{a0}";
+
+/// A label as it is in the text area, and in the text of the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownLabel {
+    shown: String,
+    text: String,
+}
 
 /// Where the cursor goes from the inside of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +43,44 @@ impl Composer {
         let DataCursor(row, _) = self.area.cursor();
         let line = self.line(row);
         let col = |at: usize| line.get(..at).unwrap_or_default().chars().count();
-        chips(line).into_iter().map(|chip| col(chip.start)..col(chip.end)).collect()
+        self.labels_in(line).map(|(chip, _)| col(chip.start)..col(chip.end)).collect()
+    }
+
+    /// The labels in a part of the text area, with their bytes.
+    fn labels_in<'a>(&'a self, shown: &'a str) -> impl Iterator<Item = (Range<usize>, &'a ShownLabel)> {
+        shown.match_indices('[').filter_map(|(at, _)| {
+            let rest = shown.get(at..)?;
+            let label = self.labels.iter().find(|label| rest.starts_with(&label.shown))?;
+            Some((at..at + label.shown.len(), label))
+        })
+    }
+
+    /// A part of the text area as it is in the prompt.
+    pub(super) fn with_ids(&self, shown: &str) -> String {
+        let mut text = String::with_capacity(shown.len());
+        let mut end = 0;
+        for (range, label) in self.labels_in(shown) {
+            text.push_str(shown.get(end..range.start).unwrap_or_default());
+            text.push_str(&label.text);
+            end = range.end;
+        }
+        text + shown.get(end..).unwrap_or_default()
+    }
+
+    /// The start of the prompt as it is in the text area.
+    pub(super) fn without_ids(&self, text: &str) -> String {
+        let ranges = chips(text);
+        let mut labels = self.labels.iter();
+        with_labels(text, &ranges, |_| labels.next().map(|label| label.shown.clone()).unwrap_or_default())
+    }
+
+    /// Numbers the labels by their place, after an edit.
+    pub(super) fn number_labels(&mut self) {
+        let text = self.text();
+        let has_ids = self.area.lines().iter().any(|line| !chips(line).is_empty());
+        if has_ids || shown_labels(&text) != self.labels {
+            self.show(&text, self.offset());
+        }
     }
 
     /// Whether the cursor's line contains labels.
@@ -122,15 +169,9 @@ impl Composer {
                 DataCursor(next, col) if next == row && col > from => byte_at(line, col),
                 _ => line.len(),
             };
-            let earlier = || self.area.lines().iter().take(row).map(|line| chips(line).len()).sum::<usize>();
-            let labels = attachment_labels(line);
-            let first = if labels.is_empty() { 0 } else { earlier() };
-            let labels = labels.into_iter().enumerate().map(|(index, label)| {
-                let drawn = numbered(&label, line, first + index + 1);
-                (label.range, drawn)
-            });
-            let mentions = mentions(line).into_iter().map(|(range, _)| (range, None));
-            for (part, drawn) in labels.chain(mentions) {
+            let labels = self.labels_in(line).map(|(range, _)| range);
+            let mentions = mentions(line).into_iter().map(|(range, _)| range);
+            for part in labels.chain(mentions) {
                 let shown = part.start.max(bytes.start)..part.end.min(bytes.end);
                 let before = line.get(bytes.start..shown.start);
                 let Some((before, visible)) = before.zip(line.get(shown)) else { continue };
@@ -146,12 +187,9 @@ impl Composer {
                     height: 1,
                 };
                 cells.set_style(area, style);
-                // What the label is drawn as has as many cells as its text has characters.
-                let skip = line.get(part.start..bytes.start).unwrap_or_default().chars().count();
-                let letters = drawn.iter().flat_map(|drawn| drawn.chars().skip(skip));
-                for (position, letter) in area.positions().zip(letters) {
-                    if let Some(cell) = cells.cell_mut(position) {
-                        cell.set_char(letter);
+                for position in area.intersection(cells.area).positions() {
+                    if let Some(cell) = cells.cell_mut(position).filter(|cell| cell.symbol() == "\u{a0}") {
+                        cell.set_char(' ');
                     }
                 }
             }
@@ -159,26 +197,26 @@ impl Composer {
     }
 }
 
-/// The label with its number, and spaces before its end that make it as long as its text. `None`: it has characters
-/// that are not one cell wide.
-fn numbered(label: &AttachmentLabel, line: &str, number: usize) -> Option<String> {
-    let text = line.get(label.range.clone())?;
-    let chars = text.chars().count();
-    if text::width(text) != chars {
-        return None;
-    }
-    let shown = label.numbered(text, number);
-    let shown = shown.strip_suffix(']')?;
-    Some(format!("{shown:<width$}]", width = chars.saturating_sub(1)))
+/// The labels of a text, each as it is shown with its number in place of its id.
+pub(super) fn shown_labels(text: &str) -> Vec<ShownLabel> {
+    let labels = attachment_labels(text).into_iter().enumerate();
+    let shown = labels.filter_map(|(index, label)| {
+        let label_text = text.get(label.range.clone())?;
+        let shown = label.numbered(label_text, index + 1).replacen(": ", SHOWN_COLON, 1);
+        Some(ShownLabel { shown, text: label_text.to_owned() })
+    });
+    shown.collect()
 }
 
 /// The byte of a column, which counts characters.
-fn byte_at(line: &str, col: usize) -> usize {
+pub(super) fn byte_at(line: &str, col: usize) -> usize {
     line.char_indices().nth(col).map_or(line.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
 mod tests {
+    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
     use super::*;
     use crate::model::Action;
 
@@ -190,9 +228,7 @@ mod tests {
         let mut composer = Composer::default();
         let (before, after) = text.split_once('|').unwrap();
         composer.set_text(&format!("{before}{after}"));
-        for _ in after.chars() {
-            composer.area.move_cursor(CursorMove::Back);
-        }
+        composer.show(&format!("{before}{after}"), before.len());
         composer
     }
 
@@ -235,13 +271,10 @@ mod tests {
         for (cols, expected) in [
             (
                 80_u16,
-                "a [Pasted text #1: 2 lines         ]\n\
-                 [Image #2: 640×480, 12 KiB         ] and [Pasted text #3: 2 lines         ]",
+                "a [Pasted text #1: 2 lines]\n\
+                 [Image #2: 640×480, 12 KiB] and [Pasted text #3: 2 lines]",
             ),
-            (
-                30,
-                "a [Pasted text #1: 2 lines\n     ]\n[Image #2: 640×480, 12 KiB\n      ] and [Pasted text #\n3: 2 lines         ]",
-            ),
+            (30, "a [Pasted text #1: 2 lines]\n[Image #2: 640×480, 12 KiB]\nand [Pasted text #3: 2 lines]"),
         ] {
             let area = Rect::new(0, 0, cols, 6);
             let mut cells = Buffer::empty(area);
@@ -259,6 +292,49 @@ mod tests {
             assert_eq!(shown.join("\n"), expected, "{cols}");
             composer.forget();
         }
+    }
+
+    #[test]
+    fn shown_labels_keep_their_content() {
+        const OTHER: &str = "[Pasted text #0a1b2c3d4e: 2 lines]";
+        let shown = |composer: &Composer| composer.area.lines().join("\n").replace('\u{a0}', " ");
+        let mut composer = at(&format!("{CHIP} {OTHER} @a|"));
+        assert_eq!(shown(&composer), "[Pasted text #1: 2 lines] [Pasted text #2: 2 lines] @a");
+        assert_eq!(composer.typed_mention().map(|(range, _)| range), Some(70..72));
+        composer.act(Action::LineStart, false);
+        composer.act(Action::DeleteAfter, false);
+        assert_eq!(composer.text(), format!(" {OTHER} @a"));
+        assert_eq!(shown(&composer), " [Pasted text #1: 2 lines] @a", "numbered by place");
+        composer.act(Action::Undo, false);
+        assert_eq!(composer.text(), format!("{CHIP} {OTHER} @a"));
+        composer.act(Action::LineEnd, false);
+        composer.insert(&format!("{CHIP}[Pasted text #2: 2 lines]"));
+        assert_eq!(composer.text(), format!("{CHIP} {OTHER} @a{CHIP}[Pasted text #2: 2 lines]"));
+        assert_eq!(composer.offset(), composer.text().len());
+        composer.act(Action::DeleteToLineStart, false);
+        composer.set_text(OTHER);
+        composer.act(Action::Yank, false);
+        assert_eq!(
+            composer.text(),
+            format!("{OTHER}{CHIP} {OTHER} @a{CHIP}[Pasted text #2: 2 lines]"),
+            "text that looks like a label stays text"
+        );
+    }
+
+    #[test]
+    fn vim_keys_take_labels_as_characters() {
+        let mut composer = at(&format!("{CHIP} {IMAGE}|"));
+        composer.set_vim(true);
+        let keys = |composer: &mut Composer, keys: &str| {
+            for letter in keys.chars() {
+                let code = if letter == '^' { KeyCode::Esc } else { KeyCode::Char(letter) };
+                composer.vim_key(&KeyEvent::new(code, KeyModifiers::NONE));
+            }
+            seen(composer)
+        };
+        assert_eq!(keys(&mut composer, "^"), "[P] |[I]");
+        assert_eq!(keys(&mut composer, "x0p"), "[P]|[I] ");
+        assert_eq!(keys(&mut composer, "uu"), "[P] |[I]");
     }
 
     #[test]

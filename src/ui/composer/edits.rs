@@ -102,7 +102,7 @@ impl Composer {
     }
 
     /// Number of chars in the grapheme or label before the cursor; 0 at the start of a line.
-    fn before(&self) -> usize {
+    pub(super) fn before(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
         let head: String = self.line(row).chars().take(col).collect();
         let grapheme = || head.graphemes(true).next_back().map_or(0, |last| last.chars().count());

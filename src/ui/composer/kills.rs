@@ -37,10 +37,7 @@ impl Composer {
             _ => return,
         };
         let start = self.offset();
-        let len = before
-            .text
-            .len()
-            .saturating_sub(self.area.lines().iter().map(|line| line.len() + 1).sum::<usize>() - 1);
+        let len = before.text.len().saturating_sub(self.text().len());
         let killed = before.slice(start..start + len).to_owned();
         if killed.is_empty() {
             return;

@@ -132,8 +132,8 @@ impl Composer {
 
     /// Moves the cursor after the character that it is on: a paste in normal mode is appended.
     pub(in crate::ui) fn prepare_paste(&mut self) {
+        let mut text = Text { text: self.text(), at: 0 };
         let Some(vim) = self.vim.as_mut().filter(|vim| !vim.is_inserting()) else { return };
-        let mut text = Text { text: self.area.lines().join("\n"), at: 0 };
         vim.key(ESCAPE, &mut text);
         text.at = self.offset();
         if !text.is_line_end(text.at) {
@@ -146,10 +146,8 @@ impl Composer {
     pub(super) fn clamp_cursor(&mut self) {
         if self.vim.as_ref().is_some_and(|vim| vim.mode() == Mode::Normal) {
             let DataCursor(row, col) = self.area.cursor();
-            let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
-            if col > 0 && col >= line.chars().count() {
-                let last = line.graphemes(true).next_back().map_or(0, |last| last.chars().count());
-                for _ in 0..last {
+            if col > 0 && col >= self.line(row).chars().count() {
+                for _ in 0..self.before() {
                     self.area.move_cursor(tui_textarea::CursorMove::Back);
                 }
             }
@@ -161,6 +159,8 @@ impl Composer {
         let Some(vim) = self.vim.as_ref().filter(|vim| vim.is_visual()) else { return };
         let text = Text { text: self.text(), at: self.offset() };
         let Some(selected) = vim.selection(&text) else { return };
+        let shown = |at: usize| self.without_ids(text.slice(0..at)).len();
+        let selected = shown(selected.start)..shown(selected.end);
         let lines = self.area.lines();
         let starts: Vec<usize> = lines
             .iter()

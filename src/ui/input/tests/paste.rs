@@ -106,7 +106,7 @@ fn labels_and_mentions_are_styled() {
         .flat_map(|row| row.iter().skip(3).filter(|cell| Some(cell.fg) == accent))
         .map(ratatui::buffer::Cell::symbol)
         .collect();
-    assert_eq!(styled, "[Pasted text #1: 2 lines         ]@src/a.rs");
+    assert_eq!(styled, "[Pasted text #1: 2 lines]@src/a.rs");
 }
 
 #[test]
