@@ -28,7 +28,7 @@ pub use line::{Line, Span, Tag};
 pub use reveal::{
     Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_one_line, reveal_path,
 };
-pub use wrap::{Graphemes, code_rows, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
+pub use wrap::{Graphemes, code_rows, hard_wrap, row_ranges, wrap_line, wrap_prefixed, wrap_whole};
 
 /// Maximum number of consecutive zero-width marks; more would overlap other lines.
 const MARKS_MAX: usize = 6;

@@ -12,7 +12,7 @@ use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
 use crate::ui::text::{
-    TERMINAL_TAB_COLS, expand_tabs, hard_wrap, link, one_line, sanitize, tabbed, truncate, width, wrap_whole,
+    TERMINAL_TAB_COLS, expand_tabs, link, one_line, sanitize, tabbed, truncate, width, wrap_whole,
 };
 use crate::ui::theme::Role;
 
@@ -104,7 +104,7 @@ pub(super) fn rows(lines: Vec<Line<'static>>, look: &RenderContext<'_>, cols: u1
             span.style = base.patch(span.style);
         }
         line.spans = link::linkify(line.spans, look.folder);
-        for row in hard_wrap(&line, cols.saturating_sub(2).max(2)) {
+        for row in wrap_whole(&line, cols.saturating_sub(2).max(2)) {
             let used = row.width();
             let mut spans = vec![Mark::APART.span(" ", base)];
             spans.extend(row.spans);

@@ -193,7 +193,6 @@ impl DiffPainter<'_> {
         let runs = self.runs(row, &text);
         let marks = self.word_marks(row, &text);
         let spans = paint(&text, &runs, &marks, base, theme.style(word), |role| theme.style(role));
-        let rest = vec![(Mark::APART | Mark::JOINED).span(" ".repeat(head_cols), base)];
         let room = u16::try_from(room).unwrap_or(u16::MAX);
         let wrapped = code_rows(&Line::from(spans), room, self.look.wraps, self.look.glyphs.ellipsis);
         let fills = matches!(row.kind, RowKind::Minus | RowKind::Plus);
@@ -201,7 +200,8 @@ impl DiffPainter<'_> {
             .into_iter()
             .enumerate()
             .map(|(index, line)| {
-                let mut spans = if index == 0 { head.clone() } else { rest.clone() };
+                let rest = || vec![(Mark::APART | line.mark).span(" ".repeat(head_cols), base)];
+                let mut spans = if index == 0 { head.clone() } else { rest() };
                 spans.extend(line.spans);
                 if fills {
                     fill(&mut spans, cols, base);

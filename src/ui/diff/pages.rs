@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::ui::text::{Line, Span};
 
 use crate::ui::render_context::RenderContext;
-use crate::ui::text::{hard_wrap, width};
+use crate::ui::text::{row_ranges, width, wrap_whole};
 
 use super::draw::{Layout, clean, columns};
 use super::{Diff, Row, RowKind};
@@ -142,13 +142,14 @@ impl Diff {
         let room = usize::from(cols).saturating_sub(head_cols).max(4);
         let text = self.text(row);
         if is_ascii(text) {
-            return text.len().div_ceil(room).max(1);
+            let is_space = |at: usize| text.as_bytes().get(at) == Some(&b' ');
+            return if text.len() <= room { 1 } else { row_ranges(text.len(), room, |_| 1, is_space).len() };
         }
         let text = clean(text);
         if width(&text) <= room {
             return 1;
         }
-        hard_wrap(&Line::from(Span::raw(text)), u16::try_from(room).unwrap_or(u16::MAX)).len()
+        wrap_whole(&Line::from(Span::raw(text)), u16::try_from(room).unwrap_or(u16::MAX)).len()
     }
 }
 

@@ -437,7 +437,7 @@ fn similar_lines_are_shown_side_by_side() {
 proptest! {
     #[test]
     fn line_counts_match_the_drawn_lines(
-        old in prop::collection::vec("[a-c \t]{0,12}|[日é👍🏽\u{200d}x]{0,30}|[a-z]{90}", 0..120),
+        old in prop::collection::vec("[a-c \t]{0,12}|[a-c ]{0,90}|([a-c]{1,9} ){0,12}|[日a ]{0,40}|[日é👍🏽\u{200d}x]{0,30}|[a-z]{90}", 0..120),
         cuts in prop::collection::vec((0_usize..120, "[a-c日]{0,40}"), 0..6),
         cols in 8_u16..100,
         is_wide in any::<bool>(),

@@ -108,13 +108,20 @@ fn hard_text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn commands_are_split_after_a_nearby_space() {
+fn code_and_output_are_split_at_words() {
     let rows = |text: &'static str, cols| {
         wrap_whole(&Line::from(text), cols).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(rows("seq 10 11 12", 8), ["seq 10 ", "11 12"]);
     assert_eq!(rows("rm -rf  x", 8), ["rm -rf  ", "x"], "each space is preserved");
     assert_eq!(rows("a bcdefghijklm", 8), ["a bcdefg", "hijklm"], "rows are not mostly empty");
+    assert_eq!(rows("x abcdefg", 8), ["x ", "abcdefg"], "a word that fits a row is not split");
+    assert_eq!(rows("word another", 4), ["word", "anot", "her"]);
+    assert_eq!(rows("the till is", 8), ["the till", "is"], "no row begins with the space between words");
+    assert_eq!(rows("the till  is", 8), ["the till", "  is"], "several spaces are preserved");
+    assert_eq!(rows("        abcdefg", 8), ["        ", "abcdefg"]);
+    assert_eq!(rows("    abcdefg h", 8), ["    abcd", "efg h"], "an indent is no row");
+    assert_eq!(rows("trailing ", 8), ["trailing", " "]);
     assert_eq!(rows("", 8), [""]);
 }
 

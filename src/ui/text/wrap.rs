@@ -175,15 +175,15 @@ pub fn wrap_prefixed(
     }
 }
 
-/// Splits a styled line every `cols` columns and preserves each character, for code and output.
+/// Splits a styled line every `cols` columns and preserves each character.
 pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
-    cut_whole(line, cols, |_, index| index)
+    cut_whole(line, cols, false)
 }
 
-/// The rows of a line of code: split every `cols` columns; without wrapping a single row, with `ellipsis` (one cell) at its
+/// The rows of a line of code: split as by [`wrap_whole`]; without wrapping a single row, with `ellipsis` (one cell) at its
 /// end if text is hidden.
 pub fn code_rows(line: &Line<'_>, cols: u16, wraps: bool, ellipsis: &'static str) -> Vec<Line<'static>> {
-    let mut rows = hard_wrap(line, cols);
+    let mut rows = wrap_whole(line, cols);
     if wraps || rows.len() == 1 {
         return rows;
     }
@@ -196,48 +196,71 @@ pub fn code_rows(line: &Line<'_>, cols: u16, wraps: bool, ellipsis: &'static str
     rows
 }
 
-/// Splits a styled line into rows and preserves each character; splits after a space in the last third of a
-/// row, so that commands are not misread.
+/// Splits a styled line into rows at words, for code, commands and output: words that do not fit a row are split.
+/// Each character is preserved, except that a single space at the end of a row is only marked.
 pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
-    cut_whole(line, cols, |clusters, index| {
-        let last_third = clusters.len() - clusters.len() / 3;
-        let blank = clusters.iter().skip(last_third).rposition(|cluster| cluster.is_space);
-        index - blank.map_or(0, |position| clusters.len() - last_third - position - 1)
-    })
+    cut_whole(line, cols, true)
 }
 
-/// Splits a line into full or shorter rows: `position` returns the end of a row from its graphemes and the
-/// maximum end.
-fn cut_whole(
-    line: &Line<'_>,
-    cols: u16,
-    position: impl Fn(&[Cluster], usize) -> usize,
-) -> Vec<Line<'static>> {
+fn cut_whole(line: &Line<'_>, cols: u16, is_at_words: bool) -> Vec<Line<'static>> {
     let graphemes = Graphemes::new(line);
-    let room = usize::from(cols.max(2));
-    let mut out = Vec::new();
-    let (mut from, mut used) = (0, 0);
-    for (index, cluster) in graphemes.clusters.iter().enumerate() {
-        let w = usize::from(cluster.cols);
-        if used + w > room {
-            let end = position(graphemes.clusters.get(from..index).unwrap_or_default(), index);
-            let mut spans = Vec::new();
-            graphemes.spans(from..end, &mut spans);
-            out.push(goes_on(from, styled(line, spans)));
-            let rest = graphemes.clusters.get(end..index).unwrap_or_default();
-            (from, used) = (end, rest.iter().map(|cluster| usize::from(cluster.cols)).sum());
-        }
-        used += w;
-    }
-    let mut spans = Vec::new();
-    graphemes.spans(from..graphemes.clusters.len(), &mut spans);
-    out.push(goes_on(from, styled(line, spans)));
-    out
+    let cluster = |at: usize| graphemes.clusters.get(at);
+    let ranges = row_ranges(
+        graphemes.clusters.len(),
+        usize::from(cols),
+        |at| cluster(at).map_or(0, |cluster| usize::from(cluster.cols)),
+        |at| is_at_words && cluster(at).is_some_and(|cluster| cluster.is_space),
+    );
+    let mut before = 0;
+    let rows = ranges.into_iter().map(|range| {
+        let mark = if range.start > before { Mark::SPACED } else { Mark::JOINED };
+        let is_first = range.start == 0;
+        before = range.end;
+        let mut spans = Vec::new();
+        graphemes.spans(range, &mut spans);
+        let row = styled(line, spans);
+        if is_first { row } else { mark.row(row) }
+    });
+    rows.collect()
 }
 
-/// Marks a row that does not start its line.
-fn goes_on(from: usize, row: Line<'static>) -> Line<'static> {
-    if from > 0 { Mark::JOINED.row(row) } else { row }
+/// The rows of a line of `len` characters, as [`wrap_whole`] splits it.
+pub fn row_ranges(
+    len: usize,
+    cols: usize,
+    width: impl Fn(usize) -> usize,
+    is_space: impl Fn(usize) -> bool,
+) -> Vec<Range<usize>> {
+    let room = cols.max(2);
+    let mut rows = Vec::new();
+    let mut from = 0;
+    loop {
+        let (mut end, mut used) = (from, 0);
+        while end < len && (end == from || used + width(end) <= room) {
+            used += width(end);
+            end += 1;
+        }
+        if end == len {
+            rows.push(from..end);
+            return rows;
+        }
+        let is_single = |at: usize| is_space(at) && !is_space(at - 1) && at + 1 < len && !is_space(at + 1);
+        if is_single(end) {
+            rows.push(from..end);
+            from = end + 1;
+            continue;
+        }
+        let word = (from..=end).rev().find(|at| is_space(*at)).map_or(from, |at| at + 1);
+        let fits = (word..len)
+            .take_while(|at| !is_space(*at))
+            .try_fold(room, |left, at| left.checked_sub(width(at)));
+        // An indent alone is no row.
+        if word <= end && fits.is_some() && (from..word).any(|at| !is_space(at)) {
+            end = word;
+        }
+        rows.push(from..end);
+        from = end;
+    }
 }
 
 /// The end of the line that starts at `from`, and the start of the next one.
