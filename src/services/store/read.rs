@@ -143,8 +143,8 @@ impl Store {
         Some(reopened.swap_remove(index))
     }
 
-    /// The sessions to continue in a folder: those whose tabs were open when the last parlor with a session of this
-    /// folder ended, in the order of the tabs; otherwise the last session. Sessions that are open in another parlor are
+    /// The sessions to continue in a folder: those that were open in tabs beside the one that was used last in this folder,
+    /// in the order of the tabs; otherwise that one. Sessions that are open in another parlor are
     /// left out and returned separately, latest first.
     pub fn last_of(&self, folder: &Path) -> Result<(Vec<SessionRow>, Vec<SessionRow>), StoreError> {
         // Closes the sessions of dead parlors.
@@ -158,7 +158,7 @@ impl Store {
         self.with(|conn| {
             let mut query = conn.prepare_cached(
                 "SELECT * FROM sessions WHERE folder = ?1 AND NOT is_child
-                    ORDER BY max(updated, opened) DESC, id DESC",
+                    ORDER BY updated DESC, opened DESC, id DESC",
             )?;
             let mut open_elsewhere = Vec::new();
             let mut last = None;

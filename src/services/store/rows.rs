@@ -78,7 +78,7 @@ pub struct SessionRow {
     pub is_child: bool,
     /// Unix milliseconds.
     pub created_ms: i64,
-    /// Unix milliseconds of the last event.
+    /// Unix milliseconds of the last prompt, answer or end of a turn.
     pub updated_ms: i64,
     pub state: SessionState,
     /// Number of turns.

@@ -320,7 +320,15 @@ impl Track {
     fn add(&mut self, turn: u32, record: &Record, at_ms: i64, batch: &mut Batch) {
         let seq = self.row.next_seq;
         self.row.next_seq += 1;
-        self.row.updated_ms = self.row.updated_ms.max(at_ms);
+        // Opening a session records settings and notices, too.
+        let is_use = match record {
+            Record::Prompt { .. } | Record::Decided { .. } | Record::Answered { .. } => true,
+            Record::TurnEnded(outcome) => *outcome != TurnOutcome::Cut,
+            _ => false,
+        };
+        if is_use {
+            self.row.updated_ms = self.row.updated_ms.max(at_ms);
+        }
         self.row.turn_count = self.row.turn_count.max(turn);
         match record {
             Record::Prompt { text, .. } => {

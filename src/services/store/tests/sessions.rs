@@ -269,15 +269,15 @@ fn the_tabs_of_the_last_run_are_found_also_after_a_crash() {
         }
         let third = another(&dir);
         assert_eq!(names(&third), [("left".to_owned(), true), ("right".to_owned(), false)]);
-        // A session that was opened later is the last one, also without a prompt.
+        // A session that was only opened is not the last one.
         let old = third.find("s0").unwrap();
         third.reopen(&old.uid).unwrap();
         let (mut recorder, _received) = self::recorder(&third);
         let Note::Head(mut again) = tab("s0", 1, true) else { unreachable!() };
         again.kept_as = Some(old.uid);
-        recorder.keep(SessionKey(1), vec![Note::Head(again)]);
+        recorder.keep(SessionKey(1), vec![Note::Head(again), says(1, "ready")]);
         assert_eq!(recorder.finish(), None);
-        assert_eq!(names(&third), [("before".to_owned(), true)]);
+        assert_eq!(names(&third), [("left".to_owned(), true), ("right".to_owned(), false)]);
     }
 }
 
