@@ -24,11 +24,11 @@ pub struct ReplayArgs {
     pub file: PathBuf,
 
     /// Speed factor, or `max` to play without waiting
-    #[arg(long, value_name = "N", default_value = "1", value_parser = speed, conflicts_with = "frames")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed, conflicts_with_all = ["frames", "plain"])]
     pub speed: f64,
 
     /// Play one message per press of `n`
-    #[arg(long, conflicts_with = "frames")]
+    #[arg(long, conflicts_with_all = ["frames", "plain"])]
     pub step: bool,
 
     /// Print changed frames as text, for comparison with diff
@@ -54,7 +54,7 @@ pub struct Job {
     theme_dir: PathBuf,
 }
 
-/// Reads the log, and prints its frames with `--frames`. Problems of the log go to standard error.
+/// Reads the log, and prints it with `--frames` and in plain-text mode. Problems of the log go to standard error.
 pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     let name = one_line(&args.file.to_string_lossy());
     let cannot = || format!("cannot replay {name}");
@@ -65,16 +65,22 @@ pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -
     }
     let log = Log::read(file, args.run).with_context(cannot)?;
     report(&broken(&log));
-    if args.frames {
-        let left_out = match replay::frames(log, args.size, |frame| out.print(frame)) {
+    let (mut config, _) = config::load(paths);
+    cli.options.apply(&mut config);
+    let is_plain = start::is_plain(&config);
+    if args.frames || is_plain {
+        let played = if args.frames {
+            replay::frames(log, args.size, |frame| out.print(frame))
+        } else {
+            replay::plain(log, start::has_rich_glyphs(), |text| out.print(text))
+        };
+        let left_out = match played {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Next::Nothing),
             done => done.context("cannot print")?,
         };
         report(&unplayed(&left_out));
         return Ok(Next::Nothing);
     }
-    let (mut config, _) = config::load(paths);
-    cli.options.apply(&mut config);
     let (speed, is_stepping) = (args.speed, args.step);
     Ok(Next::Replay(Box::new(Job { log, speed, is_stepping, config, theme_dir: paths.theme_dir.clone() })))
 }

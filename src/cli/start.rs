@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
 use crate::app::{AUTO_THEME, InstallHint, Setup};
-use crate::config;
+use crate::config::{self, Config};
 use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
@@ -38,8 +38,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     if let Some(file) = &session.log_file {
         tap.log_to(file).with_context(|| format!("cannot write the log {}", file.display()))?;
     }
-    // A terminal that cannot move its cursor gets plain text.
-    let is_plain = session.config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    let is_plain = is_plain(&session.config);
     // On the screen, the session is chosen in the list.
     let lists_sessions = session.resume == ResumeRequest::Choose && !is_plain && store.is_some();
     let found = match &store {
@@ -299,6 +298,11 @@ pub(super) fn color_support() -> ColorSupport {
     let text = text_of_environment;
     let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
     ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
+}
+
+/// Whether text is printed: as configured, or on a terminal that cannot move its cursor.
+pub(super) fn is_plain(config: &Config) -> bool {
+    config.plain || config::environment("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Whether the terminal supports non-ASCII symbols: a UTF-8 locale, and not a bare console.

@@ -27,6 +27,8 @@ use crate::model::{
     TerminalJob,
 };
 use crate::ui::diff::cache;
+use crate::ui::plain::PlainOutput;
+use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Canvas, ViewState, text};
 
@@ -439,6 +441,21 @@ pub fn frames(
             write(&format!("--- line {line}, {:.3} s\n{frame}", at.as_secs_f64()))?;
             last = frame;
         }
+    }
+    Ok(replay.left_out)
+}
+
+/// Plays a log to its end and writes it as plain-text mode does. Returns and fails as [`frames`].
+pub fn plain(
+    log: Log,
+    has_rich_glyphs: bool,
+    mut write: impl FnMut(&str) -> std::io::Result<()>,
+) -> std::io::Result<Vec<usize>> {
+    let mut replay = Replay::new(log, &Keymap::default());
+    let mut output = PlainOutput::new(if has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() });
+    while let Some(position) = replay.step() {
+        let at = replay.log.entries.get(position).map(|entry| entry.at).unwrap_or_default();
+        write(&output.advance(&replay.state, replay.began + at))?;
     }
     Ok(replay.left_out)
 }

@@ -215,3 +215,17 @@ proptest! {
         prop_assert_eq!(all_frames(log.clone()), all_frames(log));
     }
 }
+
+#[test]
+fn a_replay_is_written_as_plain_text() {
+    let mut out = String::new();
+    let left_out = plain(log(&turn()), true, |text| {
+        out.push_str(text);
+        Ok(())
+    });
+    assert!(left_out.unwrap().is_empty());
+    for shown in ["fix it", "On it.", "Yes, please", "make test", "all green"] {
+        assert!(out.contains(shown), "{shown} is missing:\n{out}");
+    }
+    assert!(!out.contains('\u{1b}'), "{out}");
+}
