@@ -8,7 +8,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{
     ChangesDialog, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
 };
-use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
+use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
 
 use super::obstacle::obstacle;
 use super::{
@@ -175,6 +175,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::OpenThemes => {
             let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(state));
             picker::push(state, themes);
+            // A folder of themes that was created meanwhile is not watched.
+            fx.push(Effect::Configure(ConfigJob::Reread));
         }
         Action::OpenSignIn => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {

@@ -70,6 +70,16 @@ pub fn refilter(picker: &mut Picker, setup: &Setup) {
     picker.selected = 0;
 }
 
+/// Replaces the rows; the selection stays on its value.
+pub fn replace_rows(picker: &mut Picker, setup: &Setup, rows: Vec<PickerRow>) {
+    let marked = marked_row(picker).map(|row| row.value.clone());
+    picker.rows = rows;
+    refilter(picker, setup);
+    let is_marked =
+        |row: &usize| picker.rows.get(*row).is_some_and(|row| Some(&row.value) == marked.as_ref());
+    picker.selected = picker.matches.iter().position(is_marked).unwrap_or(0);
+}
+
 /// The selected row.
 pub fn marked_row(picker: &Picker) -> Option<&PickerRow> {
     picker.matches.get(picker.selected).and_then(|row| picker.rows.get(*row))

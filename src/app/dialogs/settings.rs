@@ -15,7 +15,7 @@ use crate::model::{
     Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue, Severity,
 };
 
-use super::{picker, say};
+use super::{picker, rows, say};
 
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
@@ -332,7 +332,10 @@ pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<E
         }
         let is_choosing =
             |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
-        if !state.modals.iter().any(is_choosing) {
+        let themes = rows::themes(state);
+        if let Some(Modal::Picker(picker)) = state.modals.iter_mut().find(|modal| is_choosing(modal)) {
+            picker::replace_rows(picker, &state.setup, themes);
+        } else {
             // Also after a change of its file.
             fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
         }

@@ -290,3 +290,20 @@ fn permissions_of_a_changed_file_are_asked_about() {
     rig.wait(2000);
     assert_eq!(rig.act(Action::Yes), [Effect::Configure(ConfigJob::Accept)]);
 }
+
+#[test]
+fn themes_are_looked_for_when_their_list_opens() {
+    let mut rig = rig("");
+    let fx = rig.act(Action::OpenThemes);
+    assert!(fx.contains(&Effect::Configure(ConfigJob::Reread)), "{fx:?}");
+    rig.act(Action::Down);
+    let marked = rig.marked().to_owned();
+    let mut new = setup("");
+    new.themes = rig.state.setup.themes.clone();
+    new.themes.insert(0, crate::app::ThemeInfo { name: "mine".to_owned(), is_dark: true });
+    let news = ConfigNews { setup: Some(Box::new(new)), ..ConfigNews::default() };
+    update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
+    let Some(Modal::Picker(picker)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    assert!(picker.rows.iter().any(|row| row.label == "mine"), "{:?}", picker.rows);
+    assert_eq!(rig.marked(), marked, "the selection stays on its theme");
+}
