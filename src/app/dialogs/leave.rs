@@ -159,7 +159,7 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         body,
         choices: vec![
             Choice { label: "Quit".to_owned(), outcome: ChoiceOutcome::Quit },
-            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Keep working".to_owned(), outcome: ChoiceOutcome::Close },
         ],
         selected: 1,
         opened_by_itself: None,

@@ -223,7 +223,8 @@ fn ctrl_q_asks_once_while_a_turn_runs_and_the_second_means_yes() {
     rig.act(Action::Quit);
     assert!(!rig.state.is_quitting);
     assert!(
-        matches!(rig.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.title == "A turn is running. Quit?")
+        matches!(rig.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.title == "A turn is running. Quit?"
+            && dialog.choices.iter().map(|choice| &choice.label).eq(["Quit", "Keep working"]))
     );
     rig.wait(20).act_now(Action::Quit);
     assert!(rig.state.is_quitting);
