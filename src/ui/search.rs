@@ -11,6 +11,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
 
 use super::frame_context::{FrameContext, line_width, short_count};
+use super::modals::takes_keys;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -23,6 +24,7 @@ pub(super) fn is_there(ctx: &FrameContext) -> bool {
 /// Draws the search bar; returns the cursor position if it has the focus.
 pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) -> Option<Position> {
     let search = dialogs::search_of(ctx.state)?;
+    let has_keys = !takes_keys(ctx.state);
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(ctx, search);
     let label = if search.is_regex { "regex " } else { "find " };
@@ -36,7 +38,8 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(query_cols) + 1);
     buf.put_line(right, area.y, &count, area.right().saturating_sub(right + 1));
     let free = usize::from(right).saturating_sub(usize::from(x) + query_cols + 4);
-    let line = ctx.hints(&hints(ctx, search), free);
+    let hints = if has_keys { hints(ctx, search) } else { Vec::new() };
+    let line = ctx.hints(&hints, free);
     right = right.saturating_sub(to_u16(line_width(&line)) + 2);
     buf.put_line(right, area.y, &line, to_u16(free));
     search.is_typing.then(|| Position::new(x + to_u16(cursor_col), area.y))
