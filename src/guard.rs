@@ -184,6 +184,11 @@ impl Guard {
         self.has_early_key |= !self.keys.is_empty();
     }
 
+    /// Whether the end of the question is on the screen, or was for long enough.
+    pub fn shows_end(&self) -> bool {
+        self.end_at.is_some()
+    }
+
     /// Whether keys go to the question.
     pub fn has_keys(&self, facts: Facts) -> bool {
         self.question.is_some() && self.is_moved.unwrap_or(!facts.has_text)

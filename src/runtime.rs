@@ -581,8 +581,12 @@ impl Loop {
         let cursor = ui::draw_into(state, view, theme, canvas);
         self.tty.shape_cursor(ui::cursor_shape(&self.state, &self.view));
         self.tty.finish(cursor);
+        let changes = self.state.changes;
         dialogs::on_frame(&mut self.state, self.view.shows_end(), Instant::now());
         self.clock.frame_drawn(Instant::now());
+        if self.state.changes != changes {
+            self.clock.want_frame();
+        }
         // Answers of a question that was shown just now count without another event.
         self.clock.animate(ui::next_frame_in(&self.state, &self.view));
         self.show_status(now);

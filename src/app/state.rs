@@ -299,6 +299,8 @@ impl Setup {
 /// What makes a message in the status line untrue before its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlashEnd {
+    /// The end of this question is shown, or the question is gone.
+    QuestionRead(u64),
     /// Nothing.
     Time,
     /// The start of an agent.

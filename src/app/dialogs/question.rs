@@ -62,6 +62,7 @@ pub fn waits_for_end(state: &State, now: Instant) -> bool {
 pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
     if let Some(question) = state.guard.question() {
         state.guard.shown(question, has_end, now);
+        super::settle::settle_notice(state);
     }
 }
 
@@ -390,6 +391,9 @@ pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<
         }
         Verdict::Refuse(Refusal::EndUnseen) => {
             say_of_question(state, "Not answered: scroll to the end of the question first.", fx);
+            if let FlashEnd::Question(id) = state.flash_end {
+                state.flash_end = FlashEnd::QuestionRead(id);
+            }
         }
         Verdict::Give(question, answer) => {
             if asked(state) == Some(question) {

@@ -29,14 +29,17 @@ pub fn settle(state: &mut State) {
 }
 
 /// Clears a message in the status line that is no longer true.
-fn settle_notice(state: &mut State) {
+pub(super) fn settle_notice(state: &mut State) {
     let Some(text) = &state.flash else { return };
     let session = |key| state.sessions.get(&key);
     let is_true = match state.flash_end {
         FlashEnd::Time | FlashEnd::Start => true,
         FlashEnd::Turn(key) => session(key).is_some_and(|session| session.turn.is_running()),
         FlashEnd::Answer(key) => session(key).is_some_and(|session| !session.requests.is_empty()),
-        FlashEnd::Question(id) => state.guard.question().is_some_and(|question| question.id == id),
+        FlashEnd::QuestionRead(_) if state.guard.shows_end() => false,
+        FlashEnd::Question(id) | FlashEnd::QuestionRead(id) => {
+            state.guard.question().is_some_and(|question| question.id == id)
+        }
         FlashEnd::Hold(key, held) => session(key).is_some_and(|session| session.prompts.held() == held),
         FlashEnd::Shown(key) => lookup::root_of(state, key) != tab::front(state),
         FlashEnd::Available(action) => obstacle::obstacle(state, action) == Some(text.as_str()),

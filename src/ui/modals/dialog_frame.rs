@@ -104,7 +104,7 @@ pub(super) struct DialogFrame<'a> {
     pub pinned: Range<usize>,
     /// Keys with their actions, most useful first.
     pub hints: Vec<(String, String)>,
-    /// The hint for scrolling, shown after the first two if the body does not fit.
+    /// The hint for scrolling down, shown after the first two if there are lines below.
     pub scroll_hint: Option<(String, String)>,
     /// The key that scrolls to the end, for a question: the hints say how many lines are below.
     pub end_key: Option<String>,
@@ -245,9 +245,6 @@ impl DialogFrame<'_> {
         } = layout;
         let (hint_rows, body_len) = (layout.hints, self.body_len());
 
-        if let Some(hint) = self.scroll_hint.take().filter(|_| body_len > body_rows) {
-            self.hints.insert(self.hints.len().min(2), hint);
-        }
         view.dialog.below = 0;
 
         let below = screen.height.saturating_sub(height);
@@ -344,6 +341,9 @@ impl DialogFrame<'_> {
     /// Notes how many rows are below the visible ones, and adds that to the hints of a question.
     fn count_below(&mut self, below: usize, cols: u16, view: &mut ViewState) {
         view.dialog.below = below;
+        if let Some(hint) = self.scroll_hint.take().filter(|_| below > 0) {
+            self.hints.insert(self.hints.len().min(2), hint);
+        }
         if let Some(key) = self.end_key.take().filter(|_| below > 0) {
             let lines = match below {
                 // Hints that do not fit are omitted, and this one must not be.

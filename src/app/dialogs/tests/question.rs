@@ -484,3 +484,20 @@ fn leaving_the_reason_returns_to_the_request() {
     assert_eq!(answers(&rig.act(Action::Escape)), []);
     assert_eq!(rig.open_requests(), [1]);
 }
+
+#[test]
+fn a_request_to_read_on_ends_at_the_end_of_the_question() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let now = rig.now;
+    rig.state.guard.returned();
+    crate::app::dialogs::on_frame(&mut rig.state, false, now);
+    rig.now += std::time::Duration::from_millis(600);
+    rig.act_now(Action::Accept);
+    assert_eq!(rig.state.flash.as_deref(), Some("Not answered: scroll to the end of the question first."));
+    let now = rig.now;
+    crate::app::dialogs::on_frame(&mut rig.state, false, now);
+    assert!(rig.state.flash.is_some());
+    crate::app::dialogs::on_frame(&mut rig.state, true, now);
+    assert_eq!(rig.state.flash, None);
+}
