@@ -27,16 +27,16 @@ pub fn on_request_shown(state: &mut State) {
 pub fn follow_call(state: &mut State) {
     let Some((key, open)) = shown_request(state) else { return };
     let OpenRequestKind::Permission { tool, .. } = open.kind else { return };
-    let Some(item) = state.sessions.get(&key).and_then(|session| session.transcript.get(tool)) else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(item) = session.transcript.get(tool) else { return };
     let ItemBody::Tool(call) = &item.body else { return };
+    let plans = session.asked_plans(call);
     let seen = state.request_view.seen.as_deref();
-    if seen.is_some_and(|seen| seen.rev == item.rev) {
+    if seen.is_some_and(|seen| seen.rev == item.rev && seen.plans == plans) {
         return;
     }
-    let has_changed = seen.is_some_and(|seen| !seen.asks_the_same(call));
-    let seen = SeenCall { rev: item.rev, call: call.as_ref().clone() };
+    let has_changed = seen.is_some_and(|seen| !seen.asks_the_same(call) || seen.plans != plans);
+    let seen = SeenCall { rev: item.rev, call: call.as_ref().clone(), plans: plans.to_vec() };
     let marked = fresh_view(open).selected;
     state.request_view.seen = Some(Box::new(seen));
     if has_changed {

@@ -22,7 +22,7 @@ use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
     Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundPrompt, Grant, GrantScope,
-    ItemId, Location, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey, Target,
+    ItemId, Location, Plan, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -408,11 +408,12 @@ pub struct RequestView {
     pub request_id: Option<RequestId>,
 }
 
-/// A tool call as shown with its permission request.
+/// A tool call as shown with its permission request, with [`Session::asked_plans`](super::Session::asked_plans).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenCall {
     pub rev: u32,
     pub call: ToolCall,
+    pub plans: Vec<Plan>,
 }
 
 impl SeenCall {

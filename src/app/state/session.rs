@@ -10,24 +10,22 @@ mod shell;
 mod start;
 mod title;
 
-use crate::app::ItemBody;
-use crate::app::Replay;
-use crate::model::FieldValue;
-use crate::model::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Access, AskReason, CallError, ConfigOption, ConnId, Cost, ElicitationRequest, FileJob, FoldRules,
-    GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
-    RequestId, SessionId, SessionKey, SessionWorkspace, SlashCommand, TemplateList, TerminalCommand,
-    TerminalId, ToolCallId, TurnUsage, Usage, WriteChange,
+    Access, AskReason, CallError, ConfigOption, ConnId, ContentBlock, Cost, ElicitationRequest, FieldValue,
+    FileJob, FoldRules, GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody,
+    PlanStatus, RequestId, Role, SessionId, SessionKey, SessionWorkspace, SlashCommand, TemplateList,
+    TerminalCommand, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage, WriteChange,
 };
 
 use super::outline::Only;
 use super::replay::{self, Unread};
 use super::search::Search;
-use crate::app::{Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, Transcript, Unseen};
+use crate::app::{
+    ItemBody, Pages, Reading, RecorderState, Replay, TabUi, TerminalView, ToolCall, Transcript, Unseen,
+};
 use index::{ItemIndex, Key};
 pub use loose::Loose;
 pub use permissions::{Approval, Permissions};
@@ -301,6 +299,13 @@ impl Session {
     pub fn is_plan_shown(&self) -> bool {
         let is_pending = !self.is_plan_abandoned && (self.turn.is_running() || !self.is_plan_done());
         self.plan_fold == Some(false) || is_pending
+    }
+
+    /// The plans that a request to carry out this call is about: those of the session if it has no text itself.
+    pub fn asked_plans(&self, call: &ToolCall) -> &[Plan] {
+        let is_text = |content: &ToolContent| matches!(content, ToolContent::Block(ContentBlock::Text(text)) if !text.trim().is_empty());
+        let is_asked = call.kind == ToolKind::SwitchMode && !call.content.iter().any(is_text);
+        if is_asked && !self.is_plan_abandoned { &self.plans } else { &[] }
     }
 
     /// Whether there is a plan with steps, and all of them are done.
