@@ -239,22 +239,16 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     }
     // The tab bar stays above all dialogs, because a dialog belongs to its tab.
     let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
-    // What is typed beside a request must be visible.
-    let is_typing = dialogs::is_beside_draft(state);
-    let most = if is_typing { panes.rule.y.saturating_sub(below.y) } else { below.height };
-    let below = Rect { height: most, ..below };
-    let of_dialog = if let Some(request) = request {
-        request.draw(&ctx, view, buf);
-        None
-    } else {
-        let cursor = modals::draw(&ctx, view, below, buf);
-        // A notice stays visible above a dialog that covers the status line, unless that row is being edited.
-        let is_edited = cursor.is_some_and(|cursor| panes.status.contains(cursor));
-        if is_free && state.flash.is_some() && !is_edited {
-            buf.blank(panes.status, ctx.style(Role::Text));
-            status::draw(&ctx, panes.status, buf, &mut view.hits);
-        }
-        cursor
+    // What is typed beside a request, and a notice, must be visible.
+    let end = match &state.flash {
+        _ if dialogs::is_beside_draft(state) => panes.rule.y,
+        Some(_) if is_free => panes.status.y,
+        _ => below.bottom(),
+    };
+    let below = Rect { height: end.saturating_sub(below.y), ..below };
+    let of_dialog = match request {
+        Some(request) => request.draw(&ctx, view, buf),
+        None => modals::draw(&ctx, view, below, buf),
     };
     if is_free {
         cursor = of_dialog;

@@ -25,7 +25,10 @@ pub(in crate::ui) use permission::question as question_of;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{DiffRoom, LineInput, Modal, OpenRequestKind, PickerKind, Session, State};
+use crate::app::{
+    DiffRoom, LineDialog, LineInput, LinePurpose, Modal, OpenRequest, OpenRequestKind, PickerKind, Session,
+    State,
+};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
@@ -61,6 +64,10 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
+    if let Some((session, request, _)) = rejected(ctx) {
+        view.show_dialog(DialogId::Ask(request.request_id));
+        return permission::draw(&ctx.of(session), request, view, area, buf);
+    }
     if let Some(modal) = ctx.state.modals.last() {
         view.show_dialog(DialogId::Modal(ctx.state.modals.len(), heading(modal)));
         let small = DialogPosition::new(area, Size::Small, false);
@@ -111,7 +118,9 @@ impl<'s> AnchoredRequest<'s> {
     /// Prepares the request that is shown, unless it needs the whole screen or a dialog is open. `pane` is the area of
     /// the transcript.
     pub fn new(ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
-        let request = ctx.session.requests.front().filter(|_| ctx.state.modals.is_empty())?;
+        let is_rejected = rejected(ctx).is_some_and(|(session, _, _)| session.key == ctx.session.key);
+        let dialogs = ctx.state.modals.len() - usize::from(is_rejected);
+        let request = ctx.session.requests.front().filter(|_| dialogs == 0)?;
         if dialogs::is_full_screen(ctx.state) || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
             return None;
         }
@@ -127,10 +136,19 @@ impl<'s> AnchoredRequest<'s> {
         self.frame.height(self.position)
     }
 
-    /// Draws it.
-    pub fn draw(self, ctx: &FrameContext, view: &mut ViewState, buf: &mut Canvas) {
-        self.frame.draw(ctx, self.position, view, buf);
+    /// Draws it, and returns the cursor position in it.
+    pub fn draw(self, ctx: &FrameContext, view: &mut ViewState, buf: &mut Canvas) -> Option<Position> {
+        self.frame.draw(ctx, self.position, view, buf)
     }
+}
+
+/// The request that is being rejected with a reason, its session, and the input of the reason.
+fn rejected<'s>(ctx: &FrameContext<'s>) -> Option<(&'s Session, &'s OpenRequest, &'s LineDialog)> {
+    let Some(Modal::Line(dialog)) = ctx.state.modals.last() else { return None };
+    let LinePurpose::Reason { session, request_id } = &dialog.purpose else { return None };
+    let session = ctx.state.sessions.get(session)?;
+    let request = session.requests.iter().find(|open| open.request_id == *request_id)?;
+    Some((session, request, dialog))
 }
 
 /// The session of the request in the top dialog, if it was opened from the inbox.
@@ -152,13 +170,15 @@ pub(super) fn other_layout(ctx: &FrameContext, cols: u16, diffs: &[Diff]) -> &'s
     if has(ctx.look.diff_layout) { "unified" } else { "side by side" }
 }
 
-/// `1 of 3` if more requests are open; for a request of another tab, the tab.
+/// `1 of 3` if more requests are open; in the inbox after the tab.
 fn place_in_queue(ctx: &FrameContext) -> String {
-    if matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
-        return inbox::tab_of(ctx, ctx.session.key);
-    }
-    let requests = ctx.session.requests.len();
-    if requests > 1 { format!("1 of {requests}") } else { String::new() }
+    let requests = &ctx.session.requests;
+    let shown = rejected(ctx).map(|(_, open, _)| open.request_id).or(ctx.state.request_view.request_id);
+    let position = requests.iter().position(|open| Some(open.request_id) == shown).unwrap_or(0);
+    let place = (requests.len() > 1).then(|| format!("{} of {}", position + 1, requests.len()));
+    let is_in_inbox = matches!(ctx.state.modals.last(), Some(Modal::Attention(_)));
+    let tab = is_in_inbox.then(|| inbox::tab_of(ctx, ctx.session.key));
+    tab.into_iter().chain(place).collect::<Vec<_>>().join(", ")
 }
 
 fn heading(modal: &Modal) -> String {

@@ -19,7 +19,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
-use crate::model::{Action, ConnId, RequestId, SessionKey};
+use crate::model::{Action, ConnId, Plan, RequestId, SessionKey};
 
 use super::cells::ToolBody;
 use super::changes::ChangesView;
@@ -133,6 +133,8 @@ pub(super) struct BodyKey {
     pub request_id: RequestId,
     /// The revision of its tool call.
     pub rev: u32,
+    /// The plans of the session that it shows.
+    pub plans: Vec<Plan>,
     /// Size of its terminals' output in bytes.
     pub output_bytes: u64,
     pub cols: u16,

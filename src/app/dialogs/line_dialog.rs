@@ -7,7 +7,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind, State};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::{providers, settings};
+use super::{providers, settings, stack};
 
 /// The help for a title while the agent cannot be updated.
 pub(super) const RENAMED_LATER: &str =
@@ -105,7 +105,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Last => LineEdit::End,
         Action::Choose(digit) => LineEdit::Insert(digit.to_string()),
         Action::Up | Action::Down | Action::NextField | Action::PreviousField => return true,
-        _ => return false,
+        _ => return stack::scroll_body(action, fx),
     };
     dialog.input.apply(&edit);
     true

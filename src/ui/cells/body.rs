@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use crate::ui::text::Line;
+use crate::ui::text::{Line, Span};
 
 use crate::app::state::duplicate_diffs::KnownChanges;
 use crate::app::{Session, ToolCall};
 use crate::model::{
-    AccessRecord, COMMAND_MAX_BYTES, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange,
-    approved_lines, command_in_title,
+    AccessRecord, COMMAND_MAX_BYTES, ContentBlock, PlanBody, ResourceBody, ToolContent, ToolKind,
+    WriteChange, approved_lines, command_in_title,
 };
 use crate::ui::diff::cache::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, FileStatus, Pages};
@@ -203,6 +203,25 @@ impl ToolBody {
                     lines.extend(text_lines(&raw.0, Role::RawItem, TEXT_BYTES, look, cols));
                 }
                 ToolContent::Diff(_) => {}
+            }
+        }
+        if !session.asked_plans(tool).is_empty() {
+            lines.push(Line::styled("Plan of the session:", look.theme.style(Role::TextDim)));
+        }
+        for plan in session.asked_plans(tool) {
+            let texts: Vec<&str> = match &plan.body {
+                PlanBody::Entries(steps) => steps.iter().map(|step| step.content.as_str()).collect(),
+                PlanBody::Markdown(text) | PlanBody::File(text) => vec![text],
+            };
+            let lead = if matches!(plan.body, PlanBody::Entries(_)) { 2 } else { 0 };
+            for text in texts {
+                let mut step =
+                    text_lines(text, Role::Text, TEXT_BYTES, look, cols.saturating_sub(lead).max(4));
+                for (row, line) in step.iter_mut().enumerate().filter(|_| lead > 0) {
+                    let mark = if row == 0 { look.glyphs.dot } else { " " };
+                    line.spans.insert(0, Span::styled(format!("{mark} "), look.theme.style(Role::TextDim)));
+                }
+                lines.extend(step);
             }
         }
         this.push(lines);

@@ -288,6 +288,7 @@ fn letters_at_a_question_go_to_it_whole() {
     assert_eq!(rig.key_with(KeyCode::End, KeyModifiers::CONTROL), act(Action::ScrollEnd));
     assert_eq!(rig.key(KeyCode::F(10)), act(Action::AnswerRequest));
     assert_eq!(rig.key(KeyCode::Tab), act(Action::RejectWithReason));
+    assert_eq!(rig.key_with(KeyCode::Char('d'), KeyModifiers::ALT), act(Action::OpenChanges));
 }
 
 #[test]

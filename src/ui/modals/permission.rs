@@ -11,7 +11,7 @@ use std::rc::Rc;
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
-use super::{options, other_layout, place_in_queue};
+use super::{options, other_layout, place_in_queue, rejected, small};
 use crate::app::dialogs::{self, Focus, inspect_url};
 use crate::app::{
     AccessRequest, AccessWork, ItemBody, Modal, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS,
@@ -70,16 +70,25 @@ pub(super) fn frame<'s>(
     view: &mut ViewState,
     position: DialogPosition,
 ) -> Option<DialogFrame<'s>> {
-    match &open.kind {
+    let mut sheet = match &open.kind {
         OpenRequestKind::Permission { request, tool } => {
-            Some(permission_frame(ctx, request, *tool, view, position))
+            permission_frame(ctx, (open, request, *tool), view, position)
         }
-        OpenRequestKind::Access(access) => Some(access_frame(ctx, access, view, position)),
+        OpenRequestKind::Access(access) => access_frame(ctx, (open, access), view, position),
         OpenRequestKind::Elicitation(elicitation) => match &elicitation.mode {
-            ElicitationMode::Form { .. } => None,
-            ElicitationMode::Url { url, .. } => Some(url_frame(ctx, &elicitation.message, url, position)),
+            ElicitationMode::Form { .. } => return None,
+            ElicitationMode::Url { url, .. } => url_frame(ctx, &elicitation.message, url, position),
         },
+    };
+    if let Some((_, _, dialog)) = rejected(ctx) {
+        let reason = small::line_frame(ctx, dialog, position.cols());
+        let input = reason.head.len();
+        sheet.foot = reason.head.into_iter().chain(reason.foot).collect();
+        sheet.pinned = input..input + 1;
+        sheet.hints = reason.hints;
+        sheet.scroll_hint = ctx.hint(Context::Line, Action::PageDown, "scroll");
     }
+    Some(sheet)
 }
 
 /// Whether a permission request shows a diff, which may still be computed.
@@ -98,8 +107,7 @@ fn tool_of<'s>(ctx: &FrameContext<'s>, item: ItemId) -> Option<&'s ToolCall> {
 /// The contents of a permission request.
 fn permission_frame<'s>(
     ctx: &'s FrameContext,
-    request: &PermissionRequest,
-    item: ItemId,
+    (open, request, item): (&OpenRequest, &PermissionRequest, ItemId),
     view: &mut ViewState,
     position: DialogPosition,
 ) -> DialogFrame<'s> {
@@ -145,9 +153,8 @@ fn permission_frame<'s>(
         sheet.head.extend(wrapped(ctx, Role::TextStrong, &what, cols));
     }
     if let Some(tool) = tool {
-        if let Some(key) = body_key(ctx, Some((tool, item)), cols) {
-            view.asked.follow(key, || ToolBody::of(tool, ctx.session, &ctx.look, cols));
-        }
+        let key = body_key(ctx, open, Some((tool, item)), cols);
+        view.asked.follow(key, || ToolBody::of(tool, ctx.session, &ctx.look, cols));
         // Names files that are listed further down.
         let body = view.asked.body.borrow();
         if !body.names.is_empty() && body.len() > usize::from(position.rows() / 3) {
@@ -281,8 +288,12 @@ fn escape_means(ctx: &FrameContext) -> &'static str {
 }
 
 /// The cache key of the body.
-fn body_key(ctx: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
-    let request = ctx.session.requests.front()?;
+fn body_key(
+    ctx: &FrameContext,
+    request: &OpenRequest,
+    call: Option<(&ToolCall, ItemId)>,
+    cols: u16,
+) -> BodyKey {
     let rev = call.and_then(|(_, item)| ctx.session.transcript.get(item)).map_or(0, |item| item.rev);
     let output = call.iter().flat_map(|(call, _)| &call.content).map(|content| match content {
         ToolContent::Terminal(id) => {
@@ -290,16 +301,17 @@ fn body_key(ctx: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) ->
         }
         _ => 0,
     });
-    Some(BodyKey {
+    BodyKey {
         conn: request.conn,
         request_id: request.request_id,
         rev,
+        plans: call.map(|(call, _)| ctx.session.asked_plans(call).to_vec()).unwrap_or_default(),
         output_bytes: output.sum(),
         cols,
         layout: ctx.look.diff_layout,
         theme: ctx.look.theme.name.clone(),
         epochs: (highlight::epoch(), picture::rev()),
-    })
+    }
 }
 
 /// The remaining time before the agent's timeout, if it has one.
@@ -350,7 +362,7 @@ pub(super) fn access_head(ctx: &FrameContext, request: &AccessRequest, cols: u16
 /// The contents of the confirmation of a file or command, with all details and the reason.
 fn access_frame<'s>(
     ctx: &'s FrameContext,
-    request: &AccessRequest,
+    (open, request): (&OpenRequest, &AccessRequest),
     view: &mut ViewState,
     position: DialogPosition,
 ) -> DialogFrame<'s> {
@@ -359,9 +371,8 @@ fn access_frame<'s>(
     let mut sheet =
         DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
     sheet.head = access_head(ctx, request, cols);
-    if let Some(key) = body_key(ctx, None, cols) {
-        view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.look, cols));
-    }
+    let key = body_key(ctx, open, None, cols);
+    view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.look, cols));
     for (index, label) in request.labels().iter().enumerate() {
         let is_selected = index == ctx.state.request_view.selected;
         let begin = sheet.foot.len();

@@ -309,3 +309,82 @@ fn full_screen_request_leaves_room_for_a_prompt_that_gets_keys() {
     assert!(beside.contains("Fix the test"), "{beside}");
     assert!(beside.contains("F10 answer"), "{beside}");
 }
+
+/// Presses Tab at the request, and types a reason.
+fn with_reason(mut stage: Stage) -> Stage {
+    let now = stage.now;
+    for action in [crate::model::Action::RejectWithReason] {
+        crate::app::update(&mut stage.state, crate::app::Event::Act(action), now);
+    }
+    let edit = crate::model::LineEdit::Insert("the other file".into());
+    crate::app::update(&mut stage.state, crate::app::Event::Line(edit), now);
+    stage
+}
+
+#[test]
+fn a_request_stays_visible_while_its_rejection_is_explained() {
+    for size in [(40, 12), (60, 16), (80, 24), (200, 60)] {
+        for is_full_screen in [false, true] {
+            let mut stage = permission();
+            stage.state.request_view.is_full_screen = is_full_screen;
+            let stage = with_reason(stage);
+            let mut view = stage.view();
+            let shown = text(&stage.draw(&mut view, &theme("dark"), size));
+            for part in
+                ["Allow this edit?", "1 of 2", "token.rs", "let line_", "› the other file", "Enter reject"]
+            {
+                assert!(shown.contains(part), "{part:?} at {size:?} in:\n{shown}");
+            }
+            assert!(!shown.contains("Yes, this once"), "it takes the place of the answers:\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn another_request_is_not_shown_with_the_reason_for_the_former() {
+    let mut stage = with_reason(permission());
+    stage.session(|session| session.requests.clear());
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(shown.contains("Reject with a reason") && !shown.contains("Allow this edit?"), "{shown}");
+}
+
+#[test]
+fn a_notice_covers_nothing_of_a_request() {
+    for size in [(40, 12), (80, 24), (200, 60)] {
+        let mut stage = permission();
+        stage.state.request_view.is_full_screen = true;
+        stage.state.flash = Some("Not answered.".into());
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines.last().unwrap().contains("Not answered."), "{shown}");
+        let end = lines.iter().rev().nth(1).unwrap();
+        assert!(end.starts_with('╰') || end.contains("Enter answer"), "{shown}");
+    }
+}
+
+#[test]
+fn hints_offer_to_scroll_only_while_lines_are_below() {
+    let stage = permission();
+    for size in [(40, 16), (80, 24)] {
+        let mut view = stage.view();
+        let mut shown = || text(&stage.draw(&mut view, &theme("dark"), size));
+        let first = shown();
+        assert!(first.contains("below"), "{first}");
+        view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+        let last = text(&stage.draw(&mut view, &theme("dark"), size));
+        assert!(!last.contains("PageDown") && !last.contains("below"), "{last}");
+    }
+}
+
+#[test]
+fn hints_of_the_search_are_shown_while_it_has_the_keys() {
+    let mut stage = permission();
+    let now = stage.now;
+    crate::app::update(&mut stage.state, crate::app::Event::Act(crate::model::Action::OpenSearch), now);
+    let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    let has_hints =
+        |shown: &str| shown.lines().any(|line| line.contains("find ") && line.contains("Esc close"));
+    assert!(has_hints(&shown(&stage)), "{}", shown(&stage));
+    crate::app::update(&mut stage.state, crate::app::Event::Act(crate::model::Action::AnswerRequest), now);
+    assert!(shown(&stage).contains("find ") && !has_hints(&shown(&stage)), "{}", shown(&stage));
+}

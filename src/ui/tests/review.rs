@@ -479,3 +479,54 @@ fn first_line_of_a_file_is_not_named() {
     let later = shown(&stage_with(&request(&tool(7))), (100, 40));
     assert!(later.contains("a.rs:7"), "{later}");
 }
+
+fn tell(stage: &mut Stage, update_of: &Value) {
+    let mut codec = Codec::new(&AgentSpec { command: "agent".into(), ..AgentSpec::default() });
+    let (params, mut events) = (json!({"sessionId": "s-1", "update": update_of}), Vec::new());
+    codec.notification("session/update", Some(&params.to_string()), &mut events);
+    for event in events {
+        update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
+    }
+}
+
+#[test]
+fn a_request_without_its_plan_shows_that_of_the_session() {
+    let plan = |step: &str| {
+        let step = json!({"content": step, "priority": "medium", "status": "pending"});
+        json!({"sessionUpdate": "plan", "entries": [step]})
+    };
+    let call = json!({"toolCallId": "t", "title": "Ready to code?", "kind": "switch_mode"});
+    let mut stage = stage_with(&request(&call));
+    let before = shown(&stage, (80, 24));
+    tell(&mut stage, &plan("delete the cache"));
+    dialogs::on_frame(&mut stage.state, true, stage.now);
+    let screen = shown(&stage, (80, 24));
+    assert!(!before.contains("delete the cache"), "{before}");
+    for part in ["Plan of the session:", "· delete the cache", "The request has changed; review it again."] {
+        assert!(screen.contains(part), "{part:?} in\n{screen}");
+    }
+    let mut view = stage.view();
+    stage.draw(&mut view, &theme("dark"), (80, 24));
+    tell(&mut stage, &plan("rm\u{202e} -rf"));
+    let screen = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
+    assert!(screen.contains("· rm⟨U+202E⟩ -rf") && !screen.contains("· delete"), "{screen}");
+}
+
+#[test]
+fn a_plan_of_the_named_call_is_shown() {
+    let mut stage = ready();
+    let text = json!([{"type": "content", "content": {"type": "text", "text": "1. Delete the cache"}}]);
+    tell(
+        &mut stage,
+        &json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Plan", "kind": "switch_mode", "content": text}),
+    );
+    let params = request(&json!({"toolCallId": "t"}));
+    let mut codec = Codec::new(&AgentSpec { command: "agent".into(), ..AgentSpec::default() });
+    let mut events = Vec::new();
+    let method = "session/request_permission";
+    let (request_id, _) = codec.request(method, Some(&params.to_string()), &mut events).unwrap();
+    let event = AgentEvent::Request(RequestId(1), Box::new(request_id));
+    update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
+    let screen = shown(&stage, (80, 24));
+    assert!(screen.contains("Approve the plan?") && screen.contains("1. Delete the cache"), "{screen}");
+}

@@ -49,7 +49,7 @@ fn full_screen_shows_the_dialog_of_the_request() {
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
     dialogs::on_frame(&mut stage.state, true, now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for expected in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "Esc back"] {
+    for expected in ["Allow this edit?", "tab 2, 1 of 2", "line_20 = 20 + SKEW", "Esc back"] {
         assert!(shown.contains(expected), "{expected:?} in\n{shown}");
     }
 }
@@ -64,4 +64,31 @@ fn status_line_counts_requests_of_other_tabs() {
     stage.state.sessions.get_mut(&key).unwrap().requests.clear();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(shown.contains("1 unread Alt+A"), "{shown}");
+}
+
+#[test]
+fn each_request_in_full_shows_its_own_command() {
+    let mut stage = inbox();
+    let key = *stage.state.sessions.keys().nth(1).unwrap();
+    let now = ago(stage.now, 1);
+    let session = stage.state.sessions.get_mut(&key).unwrap();
+    for (command, open) in ["make test", "rm -rf ~"].into_iter().zip(0..) {
+        let mut call = crate::app::ToolCall::new("c".into(), now);
+        call.kind = crate::model::ToolKind::Execute;
+        call.input.command = Some(command.into());
+        let item = session.transcript.push(1, crate::app::ItemBody::Tool(Box::new(call)));
+        let kind = &mut session.requests.get_mut(open).unwrap().kind;
+        let crate::app::OpenRequestKind::Permission { tool, .. } = kind else { unreachable!() };
+        *tool = item;
+    }
+    let mut view = stage.view();
+    for (down, command, place) in [(0, "$ make test", "tab 2, 1 of 2"), (1, "$ rm -rf ~", "tab 2, 2 of 2")] {
+        for _ in 0..down {
+            update(&mut stage.state, Event::Act(Action::Escape), now);
+            update(&mut stage.state, Event::Act(Action::Down), now);
+        }
+        update(&mut stage.state, Event::Act(Action::FullScreen), now);
+        let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
+        assert!(shown.contains(command) && shown.contains(place), "{command} {place} in\n{shown}");
+    }
 }
