@@ -313,9 +313,8 @@ fn full_screen_request_leaves_room_for_a_prompt_that_gets_keys() {
 /// Presses Tab at the request, and types a reason.
 fn with_reason(mut stage: Stage) -> Stage {
     let now = stage.now;
-    for action in [crate::model::Action::RejectWithReason] {
-        crate::app::update(&mut stage.state, crate::app::Event::Act(action), now);
-    }
+    let tab = crate::app::Event::Act(crate::model::Action::RejectWithReason);
+    crate::app::update(&mut stage.state, tab, now);
     let edit = crate::model::LineEdit::Insert("the other file".into());
     crate::app::update(&mut stage.state, crate::app::Event::Line(edit), now);
     stage
