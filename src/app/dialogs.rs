@@ -69,13 +69,13 @@ pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
 pub use picks::on_theme;
 pub use question::{
-    answer_line, has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_frame, on_letter,
+    answer_line, has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter,
     show_left_keys, takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
 pub use requests::on_request_shown;
 pub use rows::used_synonyms;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
-pub use settle::{on_input, settle};
+pub use settle::{on_frame, on_input, settle};
 pub use slash::argument_hint;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};

@@ -58,14 +58,6 @@ pub fn waits_for_end(state: &State, now: Instant) -> bool {
     state.guard.is_open(now) && state.guard.lacks_end(facts(state), now)
 }
 
-/// A frame was written to the terminal. `has_end`: the end of the top dialog is on the screen.
-pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
-    if let Some(question) = state.guard.question() {
-        state.guard.shown(question, has_end, now);
-        super::settle::settle_notice(state);
-    }
-}
-
 /// Tells the guard which question is on top. Called after every change of the state.
 pub fn settle(state: &mut State) {
     let asked = asked(state);

@@ -17,6 +17,14 @@ pub fn on_input(state: &mut State, input: Option<Input>, now: Instant, fx: &mut 
     }
 }
 
+/// A frame was written to the terminal. `has_end`: the end of the top dialog is on the screen.
+pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
+    if let Some(question) = state.guard.question() {
+        state.guard.shown(question, has_end, now);
+        settle_notice(state);
+    }
+}
+
 /// Resets `state.request_view` for another request, and tells the guard which question is on top. Idempotent; called
 /// by `app::update` after every event.
 pub fn settle(state: &mut State) {
@@ -29,7 +37,7 @@ pub fn settle(state: &mut State) {
 }
 
 /// Clears a message in the status line that is no longer true.
-pub(super) fn settle_notice(state: &mut State) {
+fn settle_notice(state: &mut State) {
     let Some(text) = &state.flash else { return };
     let session = |key| state.sessions.get(&key);
     let is_true = match state.flash_end {

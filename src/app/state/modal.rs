@@ -11,18 +11,17 @@ pub use line::*;
 pub use mention::*;
 pub use sessions::*;
 
-use crate::app::State;
 use crate::escape::visible;
-use crate::model::ArchiveRow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::inbox::WaitingFor;
 use super::outline::Only;
-use crate::app::{AccessRequest, ToolCall};
+use crate::app::{AccessRequest, State, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundPrompt, Grant, GrantScope,
-    ItemId, Location, Plan, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, ArchiveRow, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundPrompt, Grant,
+    GrantScope, ItemId, Location, Plan, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey,
+    Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -408,7 +407,7 @@ pub struct RequestView {
     pub request_id: Option<RequestId>,
 }
 
-/// A tool call as shown with its permission request, with [`Session::asked_plans`](super::Session::asked_plans).
+/// A tool call and the plans as shown with its permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenCall {
     pub rev: u32,
