@@ -27,12 +27,16 @@ pub enum SessionUpdate {
         message: Option<MessageId>,
         block: ContentBlock,
     },
-    /// A complete message, new or changed; its content replaces the previous one.
+    /// A message that is known by its id, new or changed. Source: ACP v2, messages.
     Message {
         role: Role,
         message: MessageId,
+        /// Replaces the content so far.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         content: Patch<Vec<ContentBlock>>,
+        /// Appended to the content. Adjacent updates that only append to one message may be merged.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        more_content: Vec<ContentBlock>,
     },
     /// An update of a terminal that the agent owns.
     Terminal(AgentTerminal),
@@ -135,6 +139,39 @@ impl SessionUpdate {
     /// A notice that no code looks for.
     pub fn notice(severity: Severity, title: String, description: Option<String>) -> Self {
         Self::Notice { kind: NoticeKind::Other, severity, title, description }
+    }
+
+    /// Text to append to a message that is known by its id.
+    pub fn more_text(role: Role, message: MessageId, text: String) -> Self {
+        Self::Message { role, message, content: Patch::Keep, more_content: vec![ContentBlock::Text(text)] }
+    }
+
+    /// The message and the text, if the update only appends text.
+    pub fn appended_text(&self) -> Option<(Role, Option<&MessageId>, &str)> {
+        match self {
+            Self::Chunk { role, message, text } => Some((*role, message.as_ref(), text)),
+            Self::Message { role, message, content: Patch::Keep, more_content } => match &more_content[..] {
+                [ContentBlock::Text(text)] => Some((*role, Some(message), text)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The text that it appends to this message, if it does nothing else, so that more can be added.
+    pub fn text_to_grow(&mut self, of: Role, id: Option<&MessageId>) -> Option<&mut String> {
+        match self {
+            Self::Chunk { role, message, text } if (*role, message.as_ref()) == (of, id) => Some(text),
+            Self::Message { role, message, content: Patch::Keep, more_content }
+                if (*role, Some(&*message)) == (of, id) =>
+            {
+                match &mut more_content[..] {
+                    [ContentBlock::Text(text)] => Some(text),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// Whether it is a message of the user.

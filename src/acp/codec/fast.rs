@@ -33,35 +33,36 @@ pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<Agen
         ChunkKind::Agent => Role::Agent,
         ChunkKind::Thought => Role::Thought,
     };
-    push_text(session, role, message, update.content.text, out);
+    push_text(session, role, message, update.content.text, memory.is_v2(), out);
     true
 }
 
 /// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
-/// some agents send them, and they would split other messages.
+/// some agents send them, and they would split other messages. `is_v2`: a message is known by its id.
 pub(super) fn push_text(
     session: SessionId,
     role: Role,
     message: Option<MessageId>,
     text: Cow<'_, str>,
+    is_v2: bool,
     out: &mut Vec<AgentEvent>,
 ) {
     if text.is_empty() {
         return;
     }
-    if let Some(AgentEvent::Update(
-        last_session,
-        SessionUpdate::Chunk { role: last_role, message: last, text: open },
-    )) = out.last_mut()
-        && *last_role == role
-        && *last == message
+    if let Some(AgentEvent::Update(last_session, last)) = out.last_mut()
         && *last_session == session
+        && let Some(open) = last.text_to_grow(role, message.as_ref())
     {
         open.push_str(&text);
         return;
     }
     let text = text.into_owned();
-    out.push(AgentEvent::Update(session, SessionUpdate::Chunk { role, message, text }));
+    let update = match message {
+        Some(message) if is_v2 => SessionUpdate::more_text(role, message, text),
+        message => SessionUpdate::Chunk { role, message, text },
+    };
+    out.push(AgentEvent::Update(session, update));
 }
 
 #[derive(Deserialize)]

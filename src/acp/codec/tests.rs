@@ -228,11 +228,17 @@ fn the_fast_path_and_the_full_decoder_agree() {
         r#"{"update":{"content":{"text":"x","type":"text","annotations":null},"sessionUpdate":"user_message_chunk","_meta":{"k":1}},"sessionId":"s","_meta":null}"#,
         r#"{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","messageId":null,"content":{"type":"text","text":""}}}"#,
     ] {
-        let mut fast_out = Vec::new();
-        assert!(fast::decode(text, &mut DecoderState::default(), &mut fast_out), "{text}");
-        let mut long_out = Vec::new();
-        updates::decode(text, &mut DecoderState::default(), &mut Quirks::default(), &mut long_out);
-        assert_eq!(fast_out, long_out, "{text}");
+        for version in [0, 2] {
+            let state = || {
+                let mut state = DecoderState::default();
+                state.version = version;
+                state
+            };
+            let (mut fast_out, mut long_out) = (Vec::new(), Vec::new());
+            assert!(fast::decode(text, &mut state(), &mut fast_out), "{text}");
+            updates::decode(text, &mut state(), &mut Quirks::default(), &mut long_out);
+            assert_eq!(fast_out, long_out, "{text}");
+        }
     }
 }
 

@@ -251,7 +251,7 @@ impl Update<'_> {
                     Some(Value::Null) => Patch::Clear,
                     Some(_) => Patch::Set(content::decode_many(take(update, &["content"])?)),
                 };
-                self.push(SessionUpdate::Message { role, message, content });
+                self.push(SessionUpdate::Message { role, message, content, more_content: Vec::new() });
             }
             "state_update" => self.memory.turn_news.push(v2::state(self.session.clone(), update)?),
             "tool_call_content_chunk" => {
@@ -350,11 +350,20 @@ impl Update<'_> {
                     if self.quirks.has(Quirk::TrimmedChunks) {
                         self.memory.seams.mend(&self.session, role, &mut text);
                     }
-                    push_text(self.session.clone(), role, message.cloned(), Cow::Owned(text), self.out);
+                    let (session, text) = (self.session.clone(), Cow::Owned(text));
+                    push_text(session, role, message.cloned(), text, self.memory.is_v2(), self.out);
                 }
                 block => {
                     unknown += usize::from(matches!(block, ContentBlock::Unknown(_)));
-                    self.push(SessionUpdate::Block { role, message: message.cloned(), block });
+                    self.push(match message.cloned() {
+                        Some(message) if self.memory.is_v2() => SessionUpdate::Message {
+                            role,
+                            message,
+                            content: Patch::Keep,
+                            more_content: vec![block],
+                        },
+                        message => SessionUpdate::Block { role, message, block },
+                    });
                 }
             }
         }

@@ -41,7 +41,7 @@ pub(in crate::app) fn on_update(
 /// Whether an event only adds text to a running turn.
 pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
     let Event::Agent(conn, AgentEvent::Update(id, update)) = event else { return false };
-    let SessionUpdate::Chunk { role: Role::Agent | Role::Thought, .. } = update else { return false };
+    let Some((Role::Agent | Role::Thought, ..)) = update.appended_text() else { return false };
     let session = lookup::session_by_id(state, *conn, id).and_then(|key| state.sessions.get(&key));
     session.is_some_and(|session| session.turn.is_running())
 }
@@ -50,14 +50,9 @@ pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
 fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
     let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else { return };
     let early = &mut conn.early;
-    if let SessionUpdate::Chunk { role, message, text } = &update
-        && early.updates.grow_last(text.len(), |(last, waiting)| match waiting {
-            SessionUpdate::Chunk { role: of, message: in_message, text: all }
-                if *last == id
-                    && of == role
-                    && in_message == message
-                    && all.len() + text.len() <= MOST_JOINED_BYTES =>
-            {
+    if let Some((role, message, text)) = update.appended_text()
+        && early.updates.grow_last(text.len(), |(last, waiting)| match waiting.text_to_grow(role, message) {
+            Some(all) if *last == id && all.len() + text.len() <= MOST_JOINED_BYTES => {
                 all.push_str(text);
                 true
             }

@@ -26,8 +26,11 @@ pub(in crate::app) fn apply_here(
         SessionUpdate::Block { role, message, block } => {
             messages::on_block(session, role, message, block, now);
         }
-        SessionUpdate::Message { role, message, content } => {
+        SessionUpdate::Message { role, message, content, more_content } => {
             messages::on_message(session, role, &message, content, now);
+            for block in more_content {
+                messages::on_more(session, role, &message, block, now);
+            }
         }
         SessionUpdate::Terminal(news) => {
             if let AgentTerminal::About { id, can_cancel, .. } = &news {

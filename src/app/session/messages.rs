@@ -1,7 +1,8 @@
 //! Appends chunks and blocks to messages.
 //!
 //! A chunk starts a new message after a change of role or message id, or after a tool call; a chunk without a message
-//! id also after any other item. Source: ACP v1 prompt-turn and the message-id rule.
+//! id also after any other item. Source: ACP v1 prompt-turn and the message-id rule. In version 2 a message is known by
+//! its id: what is appended belongs to it whatever came between. Source: ACP v2, messages.
 //! Invariant: the cost of a chunk does not depend on the length of its message.
 
 use std::time::Instant;
@@ -45,20 +46,24 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
                 SessionUpdate::Chunk { role, message, text }
             })
         }
-        SessionUpdate::Message { role: Role::User, message, content: Patch::Set(blocks) }
+        SessionUpdate::Message { role: Role::User, message, content, more_content }
             if session.find_message(Role::User, &message).is_none() =>
         {
-            let left = blocks.into_iter().filter_map(|block| match block {
-                ContentBlock::Text(text) => session.prompts.strip_echo(text).map(ContentBlock::Text),
-                block => Some(block),
-            });
-            let left: Vec<ContentBlock> = left.collect();
-            let content = Patch::Set(left);
-            (content != Patch::Set(Vec::new())).then_some(SessionUpdate::Message {
-                role: Role::User,
-                message,
-                content,
-            })
+            let mut strip = |blocks: Vec<ContentBlock>| -> Vec<ContentBlock> {
+                let left = blocks.into_iter().filter_map(|block| match block {
+                    ContentBlock::Text(text) => session.prompts.strip_echo(text).map(ContentBlock::Text),
+                    block => Some(block),
+                });
+                left.collect()
+            };
+            let content = match content {
+                Patch::Set(blocks) => Patch::Set(strip(blocks)),
+                content => content,
+            };
+            let more_content = strip(more_content);
+            let is_empty = content.as_set().is_none_or(Vec::is_empty) && more_content.is_empty();
+            let role = Role::User;
+            (!is_empty).then_some(SessionUpdate::Message { role, message, content, more_content })
         }
         update => Some(update),
     }
@@ -103,10 +108,27 @@ pub(in crate::app) fn on_message(
         return;
     }
     for block in blocks {
-        match block {
-            ContentBlock::Text(text) => on_chunk(session, role, Some(message.clone()), text, now),
-            block => on_block(session, role, Some(message.clone()), block, now),
-        }
+        on_block(session, role, Some(message.clone()), block, now);
+    }
+}
+
+/// Appends a block to the message with this id, wherever it is.
+pub(in crate::app) fn on_more(
+    session: &mut Session,
+    role: Role,
+    message: &MessageId,
+    block: ContentBlock,
+    now: Instant,
+) {
+    let is_open = session.open_message.is_some_and(|id| continues(session, id, role, Some(message)));
+    let known = if is_open { None } else { session.find_message(role, message) };
+    match known {
+        Some(id) => session.transcript.edit(id, |item| {
+            if let ItemBody::Message(known) = &mut item.body {
+                push(known, part_of(block));
+            }
+        }),
+        None => on_block(session, role, Some(message.clone()), block, now),
     }
 }
 
@@ -117,16 +139,20 @@ fn part_of(block: ContentBlock) -> MessagePart {
     }
 }
 
+fn push(message: &mut Message, part: MessagePart) {
+    match (message.parts.last_mut(), part) {
+        (Some(MessagePart::Text(text)), MessagePart::Text(more)) => text.push_str(&more),
+        (_, part) => message.parts.push(part),
+    }
+}
+
 fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: MessagePart, now: Instant) {
     if let Some(id) = session.open_message
         && continues(session, id, role, message.as_ref())
     {
         session.transcript.edit(id, |item| {
             if let ItemBody::Message(open) = &mut item.body {
-                match (open.parts.last_mut(), part) {
-                    (Some(MessagePart::Text(text)), MessagePart::Text(more)) => text.push_str(&more),
-                    (_, part) => open.parts.push(part),
-                }
+                push(open, part);
             }
         });
         return;

@@ -141,6 +141,7 @@ fn play(app: &mut TestApp, step: &Step, nth: u64) {
             patch.terminals = vec![AgentTerminal::Exit { id: terminal(id), status: ExitInfo::default() }];
         }))),
         Step::Rewrites(is_user, id) => drop(app.update(SessionUpdate::Message {
+            more_content: Vec::new(),
             role: if *is_user { Role::User } else { Role::Agent },
             message: format!("m{id}").as_str().into(),
             content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),

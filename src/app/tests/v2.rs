@@ -1,11 +1,16 @@
-//! Tests of protocol version 2: complete messages, content chunks, terminals of the agent.
+//! Tests of protocol version 2: how it is negotiated, complete messages, content chunks, terminals of the agent, turns
+//! that the agent begins.
 
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
 fn message(id: &str, role: Role, content: Patch<Vec<ContentBlock>>) -> SessionUpdate {
-    SessionUpdate::Message { role, message: id.into(), content }
+    SessionUpdate::Message { role, message: id.into(), content, more_content: Vec::new() }
+}
+
+fn more(id: &str, role: Role, text: &str) -> SessionUpdate {
+    SessionUpdate::more_text(role, id.into(), text.into())
 }
 
 fn blocks(text: &str) -> Patch<Vec<ContentBlock>> {
@@ -80,4 +85,38 @@ fn acp_v2_a_terminal_may_be_reported_before_or_after_its_call() {
     assert!(!view.is_ours);
     let after = app.session().transcript.items().last().map(|item| item.rev);
     assert_ne!(before, after, "the item that shows it is redrawn");
+}
+
+#[test]
+fn acp_v2_interleaved_messages_are_known_by_id() {
+    let updates = vec![
+        more("th", Role::Thought, "T1 "),
+        more("ma", Role::Agent, "A1 "),
+        more("th", Role::Thought, "T2 "),
+        call("t", ToolStatus::Pending),
+        more("mb", Role::Agent, "B1 "),
+        more("ma", Role::Agent, "A2 "),
+        more("mb", Role::Agent, "B2 "),
+    ];
+    let expected = r#"
+        ready · running
+        user* "go"
+        thought "T1 T2 "
+        agent "A1 A2 "
+        tool t Pending "do t"
+        agent "B1 B2 " …
+    "#;
+    let mut app = TestApp::running();
+    app.updates(updates).expect(expected);
+    app.update(message("ma", Role::Agent, blocks("A1 A2 FINAL"))).update(more("ma", Role::Agent, "!"));
+    app.expect(&expected.replace("\"A1 A2 \"", "\"A1 A2 FINAL!\""));
+    // The record has the same.
+    let shown = digest(app.end_turn(StopReason::EndTurn).session());
+    let events = app.kept.drain(..).filter_map(|note| match note {
+        Note::Event { turn, record } => Some(RecordedEvent { at_ms: 0, turn, record: *record }),
+        _ => None,
+    });
+    let mut played = Session::new(KEY, SessionWorkspace::default());
+    session::play::play(&mut played, events.collect(), app.now);
+    assert_eq!(digest(&played).split_once('\n').unwrap().1, shown.split_once('\n').unwrap().1);
 }

@@ -106,16 +106,10 @@ pub(super) fn begins_anew(record: &Record) -> bool {
 pub(super) fn join(last: &mut Record, next: &Record) -> bool {
     /// Maximum size of a merged chunk.
     const MAX_JOINED_BYTES: usize = 256 << 10;
-    let Record::Update(SessionUpdate::Chunk { role: next_role, message: next_message, text: more }) = next
-    else {
-        return false;
-    };
-    match last {
-        Record::Update(SessionUpdate::Chunk { role, message, text })
-            if role == next_role
-                && message == next_message
-                && text.len() + more.len() <= MAX_JOINED_BYTES =>
-        {
+    let (Record::Update(last), Record::Update(next)) = (last, next) else { return false };
+    let Some((role, message, more)) = next.appended_text() else { return false };
+    match last.text_to_grow(role, message) {
+        Some(text) if text.len() + more.len() <= MAX_JOINED_BYTES => {
             text.push_str(more);
             true
         }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::session_writer::{Passed, Track};
 use super::write::{self, Batch};
 use super::{Fault, Store, format, locked, owner, read, rows, unix_ms};
-use crate::model::{Note, Record, ServiceEvent, SessionKey, SessionUpdate, StoreNews};
+use crate::model::{Note, Record, ServiceEvent, SessionKey, StoreNews};
 use crate::services::{folder_relocation, unix};
 
 /// Delay before notes are written.
@@ -181,7 +181,7 @@ fn bytes_of(note: &Note) -> usize {
     const OTHERS: usize = 1 << 10;
     match note {
         Note::Event { record, .. } => match &**record {
-            Record::Update(SessionUpdate::Chunk { text, .. }) => text.len(),
+            Record::Update(update) => update.appended_text().map_or(OTHERS, |(_, _, text)| text.len()),
             _ => OTHERS,
         },
         _ => OTHERS,
@@ -541,7 +541,8 @@ pub(super) mod tests {
     }
 
     fn chunk(text: &str) -> Note {
-        let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
+        let update =
+            crate::model::SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
         Note::Event { turn: 1, record: Box::new(Record::Update(update)) }
     }
 

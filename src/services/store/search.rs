@@ -105,10 +105,11 @@ impl Docs {
                 self.order.clear();
                 put(seq, row("prompt", false, text.clone()));
             }
-            Record::Update(SessionUpdate::Chunk { role, message, text }) => {
+            Record::Update(update) if update.appended_text().is_some() => {
+                let Some((role, message, text)) = update.appended_text() else { return };
                 let continues = self.message.as_ref().is_some_and(|open| {
-                    open.role == *role
-                        && (message.is_none() || *message == open.message)
+                    open.role == role
+                        && (message.is_none() || message == open.message.as_ref())
                         && open.row.text.len() + text.len() <= MAX_GROWING_BYTES
                 });
                 if continues {
@@ -122,9 +123,9 @@ impl Docs {
                         Role::Agent | Role::Letter => "answer",
                         Role::Thought => "thought",
                     };
-                    let row = row(kind, false, text.clone());
+                    let row = row(kind, false, text.to_owned());
                     put(seq, row.clone());
-                    self.message = Some(OpenMessage { seq, role: *role, message: message.clone(), row });
+                    self.message = Some(OpenMessage { seq, role, message: message.cloned(), row });
                 }
             }
             // A prompt that was added to a running turn.

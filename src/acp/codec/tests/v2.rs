@@ -212,17 +212,26 @@ fn acp_v2_messages_are_upserts() {
             None => message,
         })
     };
+    let whole = |content| SessionUpdate::Message {
+        role: Role::Agent,
+        message: "m1".into(),
+        content,
+        more_content: Vec::new(),
+    };
     let result = updates(&mut codec, message(Some(vec![text("whole")])));
     let content = Patch::Set(vec![ContentBlock::Text("whole".to_owned())]);
-    assert_eq!(result, [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content }]);
+    assert_eq!(result, [whole(content)]);
     let result = updates(&mut codec, message(None));
-    assert_eq!(
-        result,
-        [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content: Patch::Keep }]
-    );
+    assert_eq!(result, [whole(Patch::Keep)]);
     let chunk = schema::ContentChunk::new(text("a"), "m1");
     let result = updates(&mut codec, schema::SessionUpdate::AgentMessageChunk(chunk));
-    assert!(matches!(&result[..], [SessionUpdate::Chunk { message: Some(id), .. }] if id.as_str() == "m1"));
+    assert_eq!(result, [SessionUpdate::more_text(Role::Agent, "m1".into(), "a".into())]);
+    let link = schema::ContentBlock::ResourceLink(schema::ResourceLink::new("a", "file:///a"));
+    let chunk = schema::ContentChunk::new(link, "m1");
+    let result = updates(&mut codec, schema::SessionUpdate::AgentMessageChunk(chunk));
+    assert!(
+        matches!(&result[..], [SessionUpdate::Message { content: Patch::Keep, more_content, .. }] if more_content.len() == 1)
+    );
     let params =
         r#"{"sessionId":"s1","update":{"sessionUpdate":"user_message","messageId":"m2","content":null}}"#;
     let mut out = Vec::new();

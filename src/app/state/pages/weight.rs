@@ -137,8 +137,9 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
         | SessionUpdate::Compaction { summary: Patch::Set(text), .. }
         | SessionUpdate::CompactionChunk { text, .. } => EVENT + text.len(),
         SessionUpdate::Block { block, .. } => EVENT + of_block(block),
-        SessionUpdate::Message { content, .. } => {
-            EVENT + content.as_set().into_iter().flatten().map(of_block).sum::<usize>()
+        SessionUpdate::Message { content, more_content, .. } => {
+            let blocks = content.as_set().into_iter().flatten().chain(more_content);
+            EVENT + blocks.map(of_block).sum::<usize>()
         }
         SessionUpdate::Tool(patch) => of_patch(patch),
         SessionUpdate::Terminal(update) => of_news(update),

@@ -10,9 +10,9 @@ fn options(current: &str) -> String {
     OPTIONS.replace("CURRENT", current)
 }
 
-/// A message id: the first word of the text.
-fn id_of(text: &str) -> &str {
-    text.split(' ').next().unwrap_or(text)
+/// A message id. A message is known by its id, so that different messages have different ones.
+fn id_of(text: &str) -> String {
+    text.replace(' ', "-")
 }
 
 impl ScriptWriter for Version2 {
