@@ -373,6 +373,10 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
         AgentEvent::Update(session, update) => {
             lifecycle::updates::on_update(state, conn, session, update, now, fx);
         }
+        AgentEvent::TurnBegan(session) => lifecycle::turn::own::on_began(state, conn, &session, now, fx),
+        AgentEvent::TurnEnded(session, result) => {
+            lifecycle::turn::own::on_ended(state, conn, &session, result, now, fx);
+        }
         AgentEvent::Request(request_id, request) => {
             lifecycle::requests::on_request(state, conn, request_id, *request, now, fx);
         }

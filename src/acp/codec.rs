@@ -208,8 +208,8 @@ impl Codec {
         self.memory.response_ends_turn = true;
     }
 
-    /// Whether a turn cannot end before its prompt was accepted, so that an earlier idle state is stale.
-    pub(crate) fn accepts_before_end(&self) -> bool {
+    /// Whether the agent reports whether it works apart from its responses.
+    pub(crate) fn reports_states(&self) -> bool {
         self.memory.is_v2()
     }
 

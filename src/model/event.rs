@@ -18,6 +18,10 @@ pub enum AgentEvent {
     /// `initialize` failed permanently. `Closed` follows when the process ends.
     InitializeFailed(CallError),
     Update(SessionId, SessionUpdate),
+    /// The agent works in a session without a prompt of parlor. Source: ACP v2, session states.
+    TurnBegan(SessionId),
+    /// Such work has ended.
+    TurnEnded(SessionId, Result<Reply, CallError>),
     /// A request that needs a response.
     Request(RequestId, Box<AgentRequest>),
     /// The agent withdrew a request (`$/cancel_request`); parlor still responds to it.

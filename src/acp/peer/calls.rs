@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{AgentEvent, Call, CallTag, Reply, RpcError, SessionId};
+use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, RpcError, SessionId, SessionUpdate};
 
 /// Silence after an error before it ends the turn.
 const FAILING_TIME: Duration = Duration::from_secs(30);
 
 /// Silence after a response that may only confirm a prompt, before it ends the turn.
 const CONFIRMED_TIME: Duration = Duration::from_secs(2);
+
+/// The same after a state that says again that the agent is idle.
+const REPEATED_TIME: Duration = Duration::from_secs(30);
 
 /// Number of finished requests that are remembered for late responses.
 const MAX_RETIRED: usize = 64;
@@ -84,12 +87,34 @@ pub struct Pending {
     deadline: Option<(Instant, Duration)>,
     /// Whether its turn had any events.
     pub has_news: bool,
+    /// Whether the agent has sent messages or tool calls since it accepted the prompt.
+    has_output: bool,
     /// Whether the response has arrived, but not the end of the turn.
     pub is_answered: bool,
     /// An error of the turn; it becomes the response if there is no other in time.
     pub failing: Option<RpcError>,
-    /// The end of its turn, unless more updates follow in time.
-    pub presumed_end: Option<Box<Reply>>,
+    /// The end of its turn, unless more updates follow in time, and that time.
+    pub presumed_end: Option<(Box<Result<Reply, CallError>>, Duration)>,
+}
+
+impl Pending {
+    /// Starts the time after which the presumed end counts.
+    fn expect_presumed_end(&mut self, now: Instant) {
+        if let Some((_, time)) = &self.presumed_end {
+            self.deadline = Some((now + *time, *time));
+        }
+    }
+}
+
+/// Whether an update is a part of the agent's answer.
+fn is_output(update: &SessionUpdate) -> bool {
+    matches!(
+        update,
+        SessionUpdate::Chunk { .. }
+            | SessionUpdate::Block { .. }
+            | SessionUpdate::Message { .. }
+            | SessionUpdate::Tool(_)
+    ) && !update.is_from_user()
 }
 
 /// The request that a response belongs to.
@@ -143,6 +168,7 @@ impl Calls {
                 method,
                 deadline,
                 has_news: false,
+                has_output: false,
                 is_answered: false,
                 failing: None,
                 presumed_end: None,
@@ -196,10 +222,55 @@ impl Calls {
 
     /// Puts a prompt back whose response may be the end of its turn or only a confirmation.
     pub fn presume_end(&mut self, id: u64, mut pending: Pending, end: Reply, now: Instant) {
+        pending.presumed_end = Some((Box::new(Ok(end)), CONFIRMED_TIME));
+        self.accept(id, pending, now);
+    }
+
+    /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
+    pub fn accept(&mut self, id: u64, mut pending: Pending, now: Instant) {
         pending.is_answered = true;
-        pending.presumed_end = Some(Box::new(end));
-        pending.deadline = Some((now + CONFIRMED_TIME, CONFIRMED_TIME));
+        pending.expect_presumed_end(now);
         self.put_back(id, pending);
+    }
+
+    /// The agent is idle, but was so before: its state says the same again, or its only state is the one at the end.
+    /// `reports_work`: it has reported work before, and would report that of this turn. Source: ACP v2, session states.
+    pub fn presume_idle(
+        &mut self,
+        session: &SessionId,
+        end: Result<Reply, CallError>,
+        reports_work: bool,
+        now: Instant,
+    ) {
+        let time = if reports_work { REPEATED_TIME } else { CONFIRMED_TIME };
+        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+            pending.presumed_end = Some((Box::new(end), time));
+            if pending.is_answered {
+                pending.expect_presumed_end(now);
+            }
+        }
+    }
+
+    /// The agent works on the running prompt of a session, so that the turn has not ended.
+    pub fn note_work(&mut self, session: &SessionId) {
+        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+            pending.has_news = true;
+            (pending.presumed_end, pending.deadline) = (None, None);
+        }
+    }
+
+    /// Whether the running prompt of a session was accepted, and had output since.
+    pub fn has_output(&self, session: &SessionId) -> bool {
+        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
+        running.is_some_and(|pending| pending.has_output)
+    }
+
+    /// Whether a request that opens this session is pending.
+    pub fn is_opening(&self, session: &SessionId) -> bool {
+        self.pending.values().any(|pending| match &pending.asked {
+            Asked::Call { call: Call::LoadSession(id, _) | Call::ResumeSession(id, _), .. } => id == session,
+            _ => false,
+        })
     }
 
     /// The id of the running prompt of a session.
@@ -243,7 +314,8 @@ impl Calls {
         if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
             pending.has_news = true;
             pending.failing = None;
-            pending.deadline = pending.presumed_end.as_ref().map(|_| (now + CONFIRMED_TIME, CONFIRMED_TIME));
+            pending.deadline = None;
+            pending.expect_presumed_end(now);
         }
     }
 
@@ -256,19 +328,23 @@ impl Calls {
         }
     }
 
-    /// An update restarts the timeout of a request that opens its session.
+    /// An update restarts the timeout of a request that opens its session, and that of a turn that may have ended.
     pub fn note_update(&mut self, events: &[AgentEvent], now: Instant) {
-        let session = events.iter().find_map(|event| match event {
-            AgentEvent::Update(session, _) => Some(session),
+        let update = events.iter().find_map(|event| match event {
+            AgentEvent::Update(session, update) => Some((session, update)),
             _ => None,
         });
-        let Some(session) = session else { return };
+        let Some((session, update)) = update else { return };
         for pending in self.pending.values_mut() {
-            if let (Some((at, time)), Asked::Call { call, .. }) = (&mut pending.deadline, &pending.asked)
-                && let Call::LoadSession(id, _) | Call::ResumeSession(id, _) = call
-                && id == session
-            {
-                *at = now + *time;
+            let Asked::Call { call, .. } = &pending.asked else { continue };
+            let (Call::LoadSession(id, _) | Call::ResumeSession(id, _) | Call::Prompt(id, _)) = call else {
+                continue;
+            };
+            if id == session {
+                pending.has_output |= pending.is_answered && is_output(update);
+                if let Some((at, time)) = &mut pending.deadline {
+                    *at = now + *time;
+                }
             }
         }
     }
@@ -335,7 +411,7 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Purpose, Role, SessionKey, SessionUpdate, SessionWorkspace};
+    use crate::model::{Purpose, Role, SessionKey, SessionWorkspace};
 
     #[test]
     fn updates_extend_the_timeout_of_session_load() {
@@ -376,5 +452,34 @@ mod tests {
         assert!(calls.take_overdue(start + CONFIRMED_TIME).is_empty(), "the turn continued");
         let overdue = calls.take_overdue(later + CONFIRMED_TIME);
         assert!(matches!(&overdue[..], [(Pending { presumed_end: Some(_), .. }, _)]));
+    }
+
+    #[test]
+    fn an_agent_that_reports_only_idle_ends_its_turn() {
+        for (reports_work, time) in [(false, CONFIRMED_TIME), (true, REPEATED_TIME)] {
+            let mut calls = Calls::new(Deadlines::default());
+            let (start, session) = (Instant::now(), SessionId::from("s"));
+            let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
+            let call = Call::Prompt(session.clone(), Vec::new());
+            let id = calls.add(Asked::Call { tag, call, form: 0 }, "session/prompt", start);
+            let end = || Ok(Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None });
+            calls.presume_idle(&session, end(), reports_work, start);
+            assert_eq!(calls.next_deadline(), None, "the prompt was not accepted");
+            let Match::Waiting(pending) = calls.take(Some(id)) else { panic!("the prompt is pending") };
+            calls.accept(id, *pending, start);
+            assert_eq!(calls.next_deadline(), Some(start + time));
+            calls.note_work(&session);
+            assert_eq!(calls.next_deadline(), None, "the agent works");
+            calls.presume_idle(&session, end(), reports_work, start);
+            let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
+            let later = start + Duration::from_secs(1);
+            calls.note_update(&[AgentEvent::Update(session.clone(), update)], later);
+            assert!(calls.has_output(&session));
+            assert!(calls.take_overdue(start + time).is_empty(), "it goes on");
+            assert!(matches!(
+                &calls.take_overdue(later + time)[..],
+                [(Pending { presumed_end: Some(_), .. }, _)]
+            ));
+        }
     }
 }

@@ -52,6 +52,7 @@ pub struct Peer {
     is_deaf: bool,
     events: Vec<AgentEvent>,
     handshake: Handshake,
+    foreground: turns::Foreground,
     /// The last session of the agent in its folder, if known.
     pub last_session: Option<SessionId>,
     /// The session that was opened last, for `workspace`.
@@ -79,6 +80,7 @@ impl Peer {
             is_deaf: false,
             events: Vec::new(),
             handshake: Handshake::default(),
+            foreground: turns::Foreground::default(),
             last_session: None,
             opened: None,
             shutdown: None,
@@ -206,9 +208,9 @@ impl Peer {
             match (pending.asked, pending.presumed_end) {
                 (Asked::Initialize { .. }, _) => self.fail(error),
                 (Asked::Call { tag, .. }, None) => self.events.push(AgentEvent::Replied(tag, Err(error))),
-                (Asked::Call { tag, .. }, Some(end)) => {
+                (Asked::Call { tag, .. }, Some((end, _))) => {
                     self.codec.note_response_ends_turn();
-                    self.events.push(AgentEvent::Replied(tag, Ok(*end)));
+                    self.events.push(AgentEvent::Replied(tag, *end));
                 }
             }
         }
@@ -398,12 +400,17 @@ impl Peer {
             }
             Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
-        self.opened = match (&reply, call) {
+        let opened = match (&reply, call) {
             (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
             (Ok(Reply::Session(_)), Call::ResumeSession(id, _) | Call::LoadSession(id, _)) => Some(id),
-            _ => self.opened.take(),
+            _ => None,
         };
         self.events.push(AgentEvent::Replied(tag, reply));
+        if let Some(id) = opened {
+            // The session's state is reported before the response.
+            self.events.extend(self.foreground.is_busy(&id).then(|| AgentEvent::TurnBegan(id.clone())));
+            self.opened = Some(id);
+        }
     }
 
     fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {
@@ -514,6 +521,12 @@ impl Peer {
                 let id = self.calls.add(Asked::Call { tag, call, form }, method, now);
                 self.pen.request(id, method, &params);
                 true
+                if let Call::CloseSession(session)
+                | Call::LoadSession(session, _)
+                | Call::ResumeSession(session, _) = &call
+                {
+                    self.foreground.end(session);
+                }
             }
             Ok(None) => false,
             Err(error) => {

@@ -4,6 +4,7 @@
 //! Invariants: typed text is never lost; a cancelled turn is reported as cancelled whatever the agent responds; updates
 //! after the end do not start a turn; the queue continues automatically only after a successful end.
 
+pub(in crate::app) mod own;
 mod summary;
 
 use crate::app::UiRequest;
@@ -498,12 +499,13 @@ pub(in crate::app) fn end(
         session.plan_fold = None;
     }
     let prompt = session.prompts.end();
+    let is_brief = prompt.is_none() && took < own::BRIEF;
     if !matches!(ending, Ending::Replied(..) | Ending::Failed(..)) {
         session.prompts.stop_steering();
     }
     let has_cleared = prompt.as_deref().is_some_and(|prompt| clear::is_of_agent(session, prompt));
     if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
-        session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });
+        session.failed_prompt = prompt.clone().map(|text| FailedPrompt { text, may_have_arrived: true });
     }
     session.resume.turn_ended(matches!(ending, Ending::Replied(..)));
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
@@ -538,7 +540,7 @@ pub(in crate::app) fn end(
     turns::close_items(session, item, summary, now);
     if is_good && has_cleared {
         clear::mark(session);
-    } else if is_good && summary::is_unanswered(session) {
+    } else if is_good && prompt.is_some() && summary::is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
@@ -560,7 +562,7 @@ pub(in crate::app) fn end(
     if state.is_quitting {
         return;
     }
-    if let Some(what) = unseen {
+    if let Some(what) = unseen.filter(|_| !is_brief) {
         let message = match &what {
             UnseenKind::Finished => "turn finished.".to_owned(),
             UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
@@ -572,7 +574,7 @@ pub(in crate::app) fn end(
             tabs::announce(state, key, &message, fx);
         }
     }
-    if !is_far {
+    if !is_far && !is_brief {
         fx.push(Effect::ReadGit { session: key, folder });
     }
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {

@@ -152,6 +152,8 @@ pub struct Session {
     pub unread_replay: Option<Box<Unread>>,
     /// The message that chunks are appended to.
     pub open_message: Option<ItemId>,
+    /// The next item when the agent began a turn of its own accord.
+    pub own_turn: Option<ItemId>,
     /// Finds the items of tool calls, terminals, compactions and subagents.
     pub index: ItemIndex,
     /// Items that a later tool call may absorb.
@@ -221,6 +223,7 @@ impl Session {
             replay: Replay::None,
             unread_replay: None,
             open_message: None,
+            own_turn: None,
             index: ItemIndex::default(),
             loose: Loose::default(),
             can_cancel: BTreeSet::new(),

@@ -120,3 +120,61 @@ fn acp_v2_interleaved_messages_are_known_by_id() {
     session::play::play(&mut played, events.collect(), app.now);
     assert_eq!(digest(&played).split_once('\n').unwrap().1, shown.split_once('\n').unwrap().1);
 }
+
+#[test]
+fn acp_v2_turns_of_the_agent_are_cancelled_and_queue_prompts() {
+    let began = || AgentEvent::TurnBegan(ID.into());
+    let ended = |reason| AgentEvent::TurnEnded(ID.into(), Ok(Reply::TurnEnded { reason, usage: None }));
+    let mut app = TestApp::running();
+    app.update(says("ok")).end_turn(StopReason::EndTurn).sent();
+    app.agent(began()).agent(began()).update(more("m", Role::Agent, "on my own"));
+    app.submit("wait").expect_sent("");
+    app.expect("ready · running · queue [\"wait\"]\nuser* \"go\"\nagent \"ok\"\nagent \"on my own\" …");
+    app.agent(ended(StopReason::EndTurn)).expect_sent("call prompt \"wait\"");
+    // The end of such a turn is not that of a prompt.
+    app.agent(ended(StopReason::EndTurn)).agent(began());
+    assert!(app.session().turn.is_running());
+    app.end_turn(StopReason::EndTurn).agent(began()).cancel().expect_sent("cancel s");
+    app.agent(ended(StopReason::Cancelled));
+    app.expect(
+        r#"
+        ready · idle
+        user* "go"
+        agent "ok"
+        agent "on my own"
+        user* "wait"
+        notice Info: The agent returned an empty response.
+        end Cancelled
+        "#,
+    );
+}
+
+#[test]
+fn acp_v2_short_turns_of_the_agent_leave_no_trace() {
+    let mut app = TestApp::running();
+    app.update(says("ok")).wait(3).end_turn(StopReason::EndTurn);
+    let before = format!("{:?}", app.session().transcript.items());
+    (app.fx, app.kept) = Default::default();
+    let turn = |app: &mut TestApp, updates| {
+        app.agent(AgentEvent::TurnBegan(ID.into())).updates(updates).wait(0);
+        let end = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
+        app.agent(AgentEvent::TurnEnded(ID.into(), Ok(end)));
+    };
+    turn(&mut app, vec![]);
+    assert!(app.kept.is_empty() && !app.session().turn.is_running());
+    assert_eq!(format!("{:?}", app.session().transcript.items()), before);
+    turn(&mut app, vec![says("hi")]);
+    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::ReadGit { .. } | Effect::Announce { .. })));
+    app.expect("ready · idle\nuser* \"go\"\nagent \"ok\"\nagent \"hi\"");
+}
+
+#[test]
+fn acp_v2_a_turn_of_an_unknown_or_closed_session_is_ignored() {
+    let mut app = TestApp::talked();
+    app.agent(AgentEvent::TurnBegan("other".into()));
+    assert!(!app.session().turn.is_running());
+    app.crash();
+    let conn = app.conn();
+    app.play(Event::Agent(conn, AgentEvent::TurnBegan(ID.into())));
+    assert!(!app.session().turn.is_running());
+}

@@ -1,29 +1,97 @@
-//! Detects the end of turns: with the response to their prompt, or with a later event.
+//! Detects the start and the end of turns.
+//!
+//! A turn ends with the response to its prompt, with a later event, or, in version 2, with a state: there the response
+//! only says that the prompt was accepted, and the agent may also work without a prompt.
+//! Invariant: in version 2 a state counts once; its repetition changes nothing.
+
+use std::collections::BTreeSet;
 
 use super::Peer;
 use crate::acp::codec::TurnNews;
 use crate::acp::peer::calls::{Asked, Pending};
 use crate::acp::peer::messages;
-use crate::model::{AgentEvent, Call};
+use crate::model::{AgentEvent, Call, CallError, Reply, SessionId};
+
+/// Maximum number of sessions whose state is remembered; others are taken to be idle.
+const MAX_BUSY: usize = 1024;
+
+/// The sessions in which the agent works. Source: ACP v2, session states.
+#[derive(Debug, Default)]
+pub(super) struct Foreground {
+    busy: BTreeSet<SessionId>,
+    /// Whether the agent has reported that it works, in any session.
+    reports_work: bool,
+}
+
+impl Foreground {
+    /// The agent works in a session. Returns whether it did not before.
+    fn begin(&mut self, session: &SessionId) -> bool {
+        self.reports_work = true;
+        self.busy.len() < MAX_BUSY && self.busy.insert(session.clone())
+    }
+
+    /// The agent does not work in a session. Returns whether it did before.
+    pub(super) fn end(&mut self, session: &SessionId) -> bool {
+        self.busy.remove(session)
+    }
+
+    pub(super) fn is_busy(&self, session: &SessionId) -> bool {
+        self.busy.contains(session)
+    }
+}
 
 impl Peer {
     /// Handles the turn events of the last messages.
     pub(super) fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
             match news {
+                TurnNews::Went(session) if self.codec.reports_states() => self.on_busy(session),
                 TurnNews::Went(session) => self.calls.note_news(&session, self.now),
                 TurnNews::Failing(session, error) => {
                     self.calls.note_failing(&session, error, self.now);
                 }
-                // A turn may have two end messages; the second one is ignored.
-                TurnNews::Ended(session, outcome) => {
-                    let is_early = self.codec.accepts_before_end() && !self.calls.has_begun(&session);
-                    let ended = if is_early { None } else { self.calls.end_prompt(&session) };
-                    if let Some(Pending { asked: Asked::Call { tag, .. }, failing, .. }) = ended {
-                        self.events.push(AgentEvent::Replied(tag, messages::turn_end(failing, outcome)));
-                    }
+                TurnNews::Ended(session, outcome) if self.codec.reports_states() => {
+                    self.on_idle(session, outcome);
                 }
+                // A turn may have two end messages; the second one is ignored.
+                TurnNews::Ended(session, outcome) => self.end_turn(&session, outcome),
             }
+        }
+    }
+
+    /// The agent works, for the running prompt or of its own accord.
+    fn on_busy(&mut self, session: SessionId) {
+        let is_news = self.foreground.begin(&session);
+        if self.calls.find_prompt(&session).is_some() {
+            self.calls.note_work(&session);
+        } else if is_news && !self.calls.is_opening(&session) {
+            self.events.push(AgentEvent::TurnBegan(session));
+        }
+    }
+
+    /// The agent does not work. Before a prompt was accepted this is about earlier work, as it is if it did not work
+    /// before; but some agents only report the end.
+    fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
+        let was_busy = self.foreground.end(&session);
+        let reports_work = self.foreground.reports_work;
+        let is_end = if was_busy {
+            self.calls.has_begun(&session)
+        } else {
+            !reports_work && self.calls.has_output(&session)
+        };
+        if is_end {
+            self.end_turn(&session, outcome);
+        } else if was_busy {
+            self.events.push(AgentEvent::TurnEnded(session, outcome));
+        } else {
+            self.calls.presume_idle(&session, outcome, reports_work, self.now);
+        }
+    }
+
+    fn end_turn(&mut self, session: &SessionId, outcome: Result<Reply, CallError>) {
+        let ended = self.calls.end_prompt(session);
+        if let Some(Pending { asked: Asked::Call { tag, .. }, failing, .. }) = ended {
+            self.events.push(AgentEvent::Replied(tag, messages::turn_end(failing, outcome)));
         }
     }
 
@@ -31,13 +99,14 @@ impl Peer {
     pub(super) fn take_answered(
         &mut self,
         id: u64,
-        mut pending: Pending,
+        pending: Pending,
         outcome: Result<&str, &str>,
     ) -> Option<Pending> {
-        let Asked::Call { call: call @ Call::Prompt(..), .. } = &pending.asked else { return Some(pending) };
+        let Asked::Call { call: call @ Call::Prompt(session, _), .. } = &pending.asked else {
+            return Some(pending);
+        };
         if self.codec.is_only_receipt(outcome, pending.has_news) {
-            pending.is_answered = true;
-            self.calls.put_back(id, pending);
+            self.calls.accept(id, pending, self.now);
             return None;
         }
         if self.codec.may_be_receipt(outcome)
@@ -47,6 +116,8 @@ impl Peer {
             self.calls.presume_end(id, pending, end, self.now);
             return None;
         }
+        // What the agent reported of a rejected prompt is not about the next one.
+        self.foreground.end(session);
         Some(pending)
     }
 }

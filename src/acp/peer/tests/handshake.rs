@@ -212,8 +212,20 @@ async fn acp_v2_falls_back_if_the_agent_does_not_support_it() {
     assert_eq!(agent.hear().await["method"], json!("session/set_mode"));
 }
 
-#[tokio::test]
-async fn acp_v2_a_stale_idle_state_does_not_end_a_turn() {
+fn idle() -> Value {
+    state(&json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "max_tokens"}))
+}
+
+fn busy() -> Value {
+    state(&json!({"sessionUpdate": "state_update", "state": "running"}))
+}
+
+fn state(state: &Value) -> Value {
+    json!({"method": "session/update", "params": {"sessionId": "s1", "update": state}})
+}
+
+/// A connection to an agent that speaks version 2.
+async fn ready_v2() -> (App, Agent) {
     let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
     spec.wire.protocol = 2;
     let options = ConnectOptions { spec, ..options(Tap::default()) };
@@ -223,10 +235,57 @@ async fn acp_v2_a_stale_idle_state_does_not_end_a_turn() {
     let hello = json!({"protocolVersion": 2, "info": info, "capabilities": {"session": {}}});
     agent.say(json!({"id": 1, "result": hello})).await;
     app.ready().await;
-    let state =
-        |state: Value| json!({"method": "session/update", "params": {"sessionId": "s1", "update": state}});
-    let idle =
-        || state(json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "max_tokens"}));
+    (app, agent)
+}
+
+#[tokio::test]
+async fn acp_v2_a_repeated_idle_state_changes_nothing() {
+    let (mut app, mut agent) = ready_v2().await;
+    for (number, id) in [(1, 2), (2, 3)] {
+        app.prompt(number);
+        agent.hear().await;
+        agent.say(json!({"id": id, "result": {"messageId": "m"}})).await;
+        // Of the turn before.
+        agent.say(idle()).await;
+        agent.say(busy()).await;
+        agent.say(chunk("more")).await;
+        assert_eq!(app.chunks(4).await, "more", "the turn continues");
+        agent.say(idle()).await;
+        assert_eq!(app.reply().await.0, number);
+    }
+}
+
+#[tokio::test]
+async fn acp_v2_turns_of_the_agent_are_reported_once() {
+    let (mut app, mut agent) = ready_v2().await;
+    for message in [idle(), busy(), busy(), idle(), idle()] {
+        agent.say(message).await;
+    }
+    assert_eq!(app.next().await, AgentEvent::TurnBegan(session()));
+    assert!(matches!(app.next().await, AgentEvent::TurnEnded(_, Ok(Reply::TurnEnded { .. }))));
+    // The session that is opened is busy.
+    let workspace = SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() };
+    let call = Call::ResumeSession(session(), workspace);
+    app.call(1, Purpose::ResumeSession(SessionKey(1)), call);
+    agent.hear().await;
+    agent.say(busy()).await;
+    agent.say(json!({"id": 2, "result": {}})).await;
+    assert!(matches!(app.reply().await, (1, Ok(Reply::Session(_)))));
+    assert_eq!(app.next().await, AgentEvent::TurnBegan(session()));
+    // Its end is not that of a prompt that was not accepted yet.
+    app.prompt(2);
+    agent.hear().await;
+    agent.say(idle()).await;
+    assert!(matches!(app.next().await, AgentEvent::TurnEnded(..)));
+    agent.say(json!({"id": 3, "result": {"messageId": "m"}})).await;
+    agent.say(busy()).await;
+    agent.say(idle()).await;
+    assert_eq!(ended(app.reply().await.1), StopReason::MaxTokens);
+}
+
+#[tokio::test]
+async fn acp_v2_a_stale_idle_state_does_not_end_a_turn() {
+    let (mut app, mut agent) = ready_v2().await;
     app.prompt(1);
     agent.hear().await;
     agent.say(idle()).await;
