@@ -42,3 +42,4 @@ pub(in crate::app) mod turn;
 pub(in crate::app) mod unstable;
 pub(in crate::app) mod unsupported;
 pub(in crate::app) mod updates;
+mod version;

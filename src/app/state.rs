@@ -28,8 +28,7 @@ pub mod transcript;
 
 use crate::guard::Guard;
 use crate::model::Action;
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -258,6 +257,8 @@ pub struct Setup {
     pub first_prompt: Option<String>,
     /// The agent last used in this folder; unknown until the store has responded.
     pub last_agent: Option<String>,
+    /// Agents that spoke the draft of version 2 when they were last started, by command line.
+    pub draft_agents: BTreeSet<String>,
     /// MCP servers to pass on to agents.
     pub mcp_servers: Vec<McpServer>,
     /// MCP servers configured in the first folder; taken by [`start`](super::start).

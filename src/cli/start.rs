@@ -122,6 +122,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         // The agent of the chosen session is started.
         start_with: agent.filter(|_| is_agent_named || !lists_sessions),
         last_agent: None,
+        draft_agents: store.as_ref().map(Store::draft_agents).unwrap_or_default(),
         folder_servers,
         project: project.map(Box::new),
         without_templates,

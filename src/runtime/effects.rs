@@ -240,6 +240,9 @@ impl EffectRunner {
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
             }
+            Effect::SaveDraftAgent { agent, is_draft } => {
+                self.keep(move |store| store.save_draft_agent(&agent, is_draft));
+            }
             Effect::ListFolders => self.list_folders(),
             Effect::FindFolder { text, base } => {
                 let home = self.home.clone();

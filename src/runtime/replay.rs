@@ -385,6 +385,7 @@ impl Replay {
                 | Effect::RemoveGrant(_)
                 | Effect::Store(_)
                 | Effect::SaveAgentChoice { .. }
+                | Effect::SaveDraftAgent { .. }
                 | Effect::ListFolders
                 | Effect::FindFolder { .. }
                 | Effect::ReadGit { .. }

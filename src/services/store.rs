@@ -5,6 +5,7 @@
 //! Invariants: the UI never waits for the disk; a failed write is reported immediately and retried; a damaged file
 //! is renamed and reported, never overwritten; a session that is open in a running parlor is not opened by another.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
@@ -217,6 +218,16 @@ impl Store {
     /// Saves the agent of a folder, for the latest 1000 folders.
     pub fn save_agent(&self, folder: &Path, agent: &str) -> Result<(), StoreError> {
         self.with(|conn| folders::save_agent(conn, &folder.to_string_lossy(), agent, unix_ms()))
+    }
+
+    /// The agents that spoke the draft of version 2 when they were last started, by command line.
+    pub fn draft_agents(&self) -> BTreeSet<String> {
+        self.value_or_report(self.with(|conn| folders::draft_agents(conn))).unwrap_or_default()
+    }
+
+    /// Saves whether an agent speaks the draft of version 2.
+    pub fn save_draft_agent(&self, agent: &str, is_draft: bool) -> Result<(), StoreError> {
+        self.with(|conn| folders::save_draft_agent(conn, agent, is_draft))
     }
 
     /// Removes and returns the problems since the last call, as messages for the user.

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use parlor::app::SessionPhase;
 use parlor::app::lifecycle::operations;
 use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
+use parlor::services::store::Store;
 
+use super::bridge::{Bridge, Shape};
+use super::nonstandard::scripted_agent;
 use super::remote::{Server, spec};
 use super::rig::{Rig, agent};
 
@@ -221,18 +223,82 @@ fn acp_v2_sign_in_is_requested_and_done() {
 }
 
 #[test]
-fn acp_v2_is_used_only_if_enabled() {
+fn acp_v2_is_offered_to_an_agent_that_refuses_version_1() {
     let folder = tempfile::tempdir().unwrap();
-    let mut rig = Rig::start(folder.path(), agent(sdk_agent_v2(), &[]));
-    rig.wait_text("must be a valid ACP protocol version");
-    assert!(matches!(rig.session().phase, SessionPhase::Failed(_)));
-    let conn = rig.state.conns.values().next_back().unwrap();
-    assert!(conn.info.is_none(), "{:?}", conn.info);
-    // With an agent of version 1, version 1 is used in any case.
+    for scheme in ["stdio", "http", "ws"] {
+        let mut server = None;
+        let spec = if scheme == "stdio" {
+            agent(sdk_agent_v2(), &[])
+        } else {
+            let server = server.insert(Server::of(&sdk_agent_v2(), &["--http"]));
+            spec(&format!("{scheme}://127.0.0.1:{}/acp", server.port))
+        };
+        let store = Store::open(folder.path().join(scheme)).unwrap();
+        let mut rig = Rig::start_kept(folder.path(), spec.clone(), &store, None);
+        rig.wait_ready();
+        rig.ask("good morning");
+        assert_eq!(rig.text(), "user: good morning\nagent: heard good", "{scheme}");
+        assert_eq!(starts(&rig), 2, "{scheme}");
+        assert_eq!(version(&rig), 2);
+        rig.quit_and_keep();
+        assert_eq!(store.draft_agents(), [spec.command_line()].into(), "{scheme}");
+    }
+}
+
+#[test]
+fn acp_v2_is_offered_first_but_version_1_works() {
+    let folder = tempfile::tempdir().unwrap();
     let mut rig = Rig::start(folder.path(), wishing(agent(super::sdk::sdk_agent(), &[])));
     rig.wait_ready();
-    let conn = rig.state.conns.values().next_back().unwrap();
-    assert_eq!(conn.info.as_ref().unwrap().protocol_version, 1);
+    assert_eq!((version(&rig), starts(&rig)), (1, 1));
     rig.ask("good morning");
     assert!(rig.text().contains("agent: heard good"), "{}", rig.text());
+}
+
+/// An agent that answers version 1 with version 2, and then this version.
+fn flapping(then: &str) -> String {
+    let hello = |version: &str| {
+        format!(
+            "< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"protocolVersion\":{version},\"info\":{{\"name\":\"x\",\
+             \"version\":\"1\"}},\"capabilities\":{{\"session\":{{}}}},\"agentCapabilities\":{{}}}}}}\n"
+        )
+    };
+    let new = "> \"session/new\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"sessionId\":\"s\"}}\n";
+    [
+        ". 1\n? \"protocolVersion\":1\n",
+        &hello("2"),
+        "> never\n. 2\n? \"protocolVersion\":2\n",
+        &hello(then),
+        new,
+        "> never\n",
+    ]
+    .concat()
+}
+
+#[test]
+fn acp_v2_an_agent_that_answers_with_version_2_is_restarted_once() {
+    for (shape, then) in [(None, "2"), (Some(Shape::OneStream), "2"), (Some(Shape::Socket), "2"), (None, "1")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("script");
+        std::fs::write(&file, flapping(then)).unwrap();
+        let command = vec![scripted_agent().into_os_string(), file.clone().into_os_string()];
+        let bridge = shape.map(|shape| Bridge::start(shape, command, None));
+        let spec = match &bridge {
+            Some(bridge) => spec(&bridge.url()),
+            None => agent(scripted_agent(), &[file.to_str().unwrap()]),
+        };
+        let mut rig = Rig::start(folder.path(), spec);
+        rig.wait_ready();
+        assert_eq!((version(&rig).to_string(), starts(&rig)), (then.to_owned(), 2), "{shape:?}");
+    }
+}
+
+fn version(rig: &Rig) -> u16 {
+    rig.state.conn_of(rig.state.active).unwrap().info.as_ref().unwrap().protocol_version
+}
+
+/// How often the agent was started.
+fn starts(rig: &Rig) -> u64 {
+    rig.state.conn_of(rig.state.active).unwrap().id.0
 }

@@ -7,11 +7,11 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, Profile};
+use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, Profile, RpcError};
 
 use super::quirks::{Quirk, Quirks};
 use super::replies::malformed;
-use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed};
+use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed, whole};
 use super::{auth, openoxide, options, strict, unstable};
 
 /// The newest stable protocol version that parlor supports.
@@ -139,6 +139,21 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
     info.quirks = quirks.sentences();
     Ok(info)
+}
+
+/// The version that an agent requires instead of version 1, if the error says so. Source: ACP v2 initialization, version
+/// negotiation: the data lists what is supported.
+pub(super) fn required_version(error: &RpcError) -> Option<String> {
+    let text = error.message.to_lowercase();
+    let is_about_version = text.contains("version")
+        && ["protocol", "unsupported", "not supported"].iter().any(|word| text.contains(word));
+    if error.code != RpcError::UNSUPPORTED_VERSION && !is_about_version {
+        return None;
+    }
+    let data = error.data.as_ref().and_then(|data| parse_object(&data.0));
+    let supported = data.and_then(|mut data| take(&mut data, &["supported"])).map(list).unwrap_or_default();
+    let newer = supported.iter().filter_map(whole).filter(|version| *version > i64::from(VERSION)).min();
+    Some(newer.unwrap_or(i64::from(VERSION) + 1).to_string())
 }
 
 /// Agents send 1, "1", "1.0" or nothing. An older version is treated as version 1; a newer one is rejected.

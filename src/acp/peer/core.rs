@@ -52,6 +52,8 @@ pub struct Peer {
     is_deaf: bool,
     events: Vec<AgentEvent>,
     handshake: Handshake,
+    /// The error of a form of `initialize` that says that the version is not supported.
+    refused: Option<CallError>,
     foreground: turns::Foreground,
     /// The last session of the agent in its folder, if known.
     pub last_session: Option<SessionId>,
@@ -80,6 +82,7 @@ impl Peer {
             is_deaf: false,
             events: Vec::new(),
             handshake: Handshake::default(),
+            refused: None,
             foreground: turns::Foreground::default(),
             last_session: None,
             opened: None,
@@ -430,7 +433,10 @@ impl Peer {
             },
             Err(error) => {
                 let error = self.codec.error(error);
-                if is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
+                let refused = self.codec.refused_version(&error);
+                let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
+                self.refused = self.refused.take().or(refused);
+                if !is_final && is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
                     let text = format!(
                         "Retried initialize in another form after an error: {}",
                         excerpt(&error.message)
@@ -438,7 +444,7 @@ impl Peer {
                     self.anomaly(AnomalyKind::Dialect, text);
                     return;
                 }
-                messages::call_error(error)
+                self.refused.take().unwrap_or_else(|| messages::call_error(error))
             }
         };
         self.fail(error);
@@ -518,15 +524,15 @@ impl Peer {
     fn write_form(&mut self, tag: CallTag, call: Call, form: u8, now: Instant) -> bool {
         match self.codec.call_in_form(&call, form) {
             Ok(Some((method, params))) => {
-                let id = self.calls.add(Asked::Call { tag, call, form }, method, now);
-                self.pen.request(id, method, &params);
-                true
                 if let Call::CloseSession(session)
                 | Call::LoadSession(session, _)
                 | Call::ResumeSession(session, _) = &call
                 {
                     self.foreground.end(session);
                 }
+                let id = self.calls.add(Asked::Call { tag, call, form }, method, now);
+                self.pen.request(id, method, &params);
+                true
             }
             Ok(None) => false,
             Err(error) => {

@@ -13,7 +13,7 @@ use crate::model::{
     Severity, TerminalJob,
 };
 
-use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported};
+use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported, version};
 use crate::app::session::terminals;
 use crate::app::state::{FlashEnd, lookup, tab, texts};
 use crate::app::{
@@ -172,6 +172,7 @@ fn connect(
     else {
         return;
     };
+    let spec = version::with_known(state, spec);
     state.next.conn += 1;
     let id = ConnId(state.next.conn);
     for key in keys {
@@ -253,6 +254,7 @@ pub(in crate::app) fn on_ready(
     };
     open_conn.phase = ConnPhase::Ready;
     let hint = info.last_session.take();
+    let version = info.protocol_version;
     open_conn.info = Some(info);
     let agent = open_conn.spec.name.clone();
     let is_first = open_conn.crashes.is_empty() && !agent.is_empty();
@@ -267,6 +269,7 @@ pub(in crate::app) fn on_ready(
         session.id = Some(id);
         session.resume.hint();
     }
+    version::remember(state, conn, version, fx);
     unstable::on_ready(state, conn, fx);
     for key in keys {
         unsupported::report_folders(state, key);
@@ -288,8 +291,10 @@ pub(in crate::app) fn on_initialize_failed(
     if !is_starting || *error == CallError::Lost {
         return;
     }
-    let knows_draft = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol >= 2);
-    let next = texts::next_for_agent(error, knows_draft);
+    if offer_draft(state, conn, error, now, fx) {
+        return;
+    }
+    let next = texts::next_for_agent(error);
     let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
     let title = texts::start_fault("The agent could not be initialized.", error);
     retire(state, conn, false, now, fx);
@@ -301,6 +306,29 @@ pub(in crate::app) fn on_initialize_failed(
         let failed = UnseenKind::Failed("The agent could not be initialized.".to_owned());
         tabs::note_unseen(state, key, failed, now);
     }
+}
+
+/// Starts an agent that refused version 1 again, and offers it version 2. Returns whether it did: only once, because the
+/// second start offers it from the beginning.
+fn offer_draft(
+    state: &mut State,
+    conn: ConnId,
+    error: &CallError,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    let refused = state.conns.get_mut(&conn).filter(|conn| conn.spec.wire.protocol == 0);
+    let (Some(refused), CallError::OtherVersion { theirs }) = (refused, error) else { return false };
+    if !texts::is_draft(theirs) {
+        return false;
+    }
+    let mut spec = refused.spec.clone();
+    spec.wire.protocol = version::DRAFT;
+    let crashes = std::mem::take(&mut refused.crashes);
+    let keys = lookup::sessions_of(state, conn, false);
+    retire(state, conn, false, now, fx);
+    connect(state, &keys, spec, Duration::ZERO, crashes, now, fx);
+    true
 }
 
 /// Handles the end of a connection. Its requests need no response; its commands are ended.

@@ -121,6 +121,12 @@ pub enum Effect {
         folder: PathBuf,
         agent: String,
     },
+    /// Saves whether an agent speaks the draft of version 2.
+    SaveDraftAgent {
+        /// Its command line.
+        agent: String,
+        is_draft: bool,
+    },
     /// Lists recently used folders; reported as `ServiceEvent::Folders`.
     ListFolders,
     /// Checks whether a folder exists; reported as `ServiceEvent::FolderFound`.

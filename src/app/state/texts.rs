@@ -14,7 +14,7 @@ pub fn error_text(error: &CallError) -> String {
         }
         CallError::NotSent { error } | CallError::Undelivered { error } => error.clone(),
         CallError::OtherVersion { theirs } if is_draft(theirs) => {
-            format!("The agent supports only protocol version {theirs} (draft). {SPEAK_DRAFT}")
+            format!("The agent supports only protocol version {theirs} (draft). {ALLOW_DRAFT}")
         }
         CallError::OtherVersion { theirs } => format!(
             "Unsupported protocol version {theirs}. Use another version of the agent, or update parlor."
@@ -38,10 +38,11 @@ pub const SIGN_IN_REQUIRED: &str = "The agent requires sign-in.";
 /// The title of a failed resume.
 pub const NOT_RESUMED: &str = "The agent could not resume the session.";
 
-/// The hint for an agent that only supports the draft protocol version.
-pub const SPEAK_DRAFT: &str = "To use it, set `protocol = 2` in the agent's section of config.toml.";
+/// The hint for an agent that only supports the draft protocol version, which its settings exclude.
+pub const ALLOW_DRAFT: &str = "To use it, remove `protocol = 1` from the agent's section of config.toml.";
 
-fn is_draft(version: &str) -> bool {
+/// Whether this is the draft that parlor supports.
+pub fn is_draft(version: &str) -> bool {
     version.parse::<f64>().is_ok_and(|version| (2.0..3.0).contains(&version))
 }
 
@@ -64,13 +65,9 @@ pub fn start_fault(what: &str, error: &CallError) -> String {
     }
 }
 
-/// What to do next when an agent could not be set up. Most transport errors include it; `knows_draft`: the agent was
-/// already offered the draft of version 2.
-pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
+/// What to do next when an agent could not be set up. Most transport errors include it.
+pub fn next_for_agent(error: &CallError) -> Option<String> {
     let next = match error {
-        CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && !knows_draft => {
-            format!("The agent may support only protocol version 2 (draft). {SPEAK_DRAFT}")
-        }
         CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION => {
             "Use another version of the agent, or update parlor.".to_owned()
         }

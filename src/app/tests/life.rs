@@ -463,28 +463,6 @@ fn a_program_that_is_not_an_agent_is_reported_with_a_hint() {
 }
 
 #[test]
-fn an_agent_with_the_draft_protocol_only_is_reported_with_a_hint() {
-    let said = |error: CallError, protocol: u16| {
-        let wire = WireSpec { protocol, ..WireSpec::default() };
-        let mut app = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
-        app.agent(AgentEvent::InitializeFailed(error));
-        match app.session().transcript.items().last().map(|item| item.body.clone()) {
-            Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
-            other => panic!("a notice is last, not {other:?}"),
-        }
-    };
-    let refused = RpcError::new(RpcError::UNSUPPORTED_VERSION, "unsupported protocol version");
-    for error in [CallError::OtherVersion { theirs: "2".into() }, CallError::Agent(refused.clone())] {
-        let text = said(error, 1);
-        assert!(text.ends_with("set `protocol = 2` in the agent's section of config.toml."), "{text}");
-        assert!(text.contains("version 2"), "{text}");
-    }
-    assert!(said(CallError::Agent(refused), 2).ends_with("or update parlor."));
-    let text = said(CallError::OtherVersion { theirs: "3".into() }, 2);
-    assert!(text.contains("version 3") && text.ends_with("or update parlor."), "{text}");
-}
-
-#[test]
 fn the_message_about_a_waiting_prompt_is_cleared_when_the_agent_starts() {
     let mut app = TestApp::ready();
     app.crash().handshake(AgentCapabilities::default()).open(ID);

@@ -2,6 +2,7 @@
 //! that the agent begins.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -177,4 +178,79 @@ fn acp_v2_a_turn_of_an_unknown_or_closed_session_is_ignored() {
     let conn = app.conn();
     app.play(Event::Agent(conn, AgentEvent::TurnBegan(ID.into())));
     assert!(!app.session().turn.is_running());
+}
+
+fn refuses(version: &str) -> AgentEvent {
+    AgentEvent::InitializeFailed(CallError::OtherVersion { theirs: version.into() })
+}
+
+/// The version of the last start, and the number of starts.
+fn offered(app: &TestApp) -> (u16, u64) {
+    let conn = &app.state.conns[&app.conn()];
+    (conn.spec.wire.protocol, conn.id.0)
+}
+
+fn speaks(app: &mut TestApp, protocol_version: u16) {
+    app.agent(AgentEvent::Ready(Box::new(AgentInfo { protocol_version, ..AgentInfo::default() })));
+}
+
+#[test]
+fn acp_v2_an_agent_that_refuses_version_1_is_restarted_once() {
+    let mut app = TestApp::started();
+    app.fx.clear();
+    app.agent(refuses("2")).expect_sent("disconnect 1\nconnect 2 after 0 ms");
+    assert_eq!(offered(&app), (2, 2));
+    assert!(app.session().transcript.items().is_empty());
+    app.agent(refuses("2")).expect_sent("disconnect 2");
+    assert!(matches!(app.session().phase, SessionPhase::Failed(_)));
+}
+
+#[test]
+fn acp_v2_a_version_is_remembered_until_the_agent_speaks_another() {
+    let mut app = TestApp::started();
+    app.agent(refuses("2"));
+    speaks(&mut app, 2);
+    let saved = |app: &TestApp| -> Vec<bool> {
+        let one = |effect: &Effect| match effect {
+            Effect::SaveDraftAgent { agent, is_draft } => (agent == "fake").then_some(*is_draft),
+            _ => None,
+        };
+        app.fx.iter().filter_map(one).collect()
+    };
+    assert_eq!(saved(&app), [true]);
+    // Another parlor, with what was saved.
+    let known = app.state.setup.draft_agents.clone();
+    let mut app = TestApp::started();
+    app.state.setup.draft_agents = known;
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    assert_eq!(offered(&app), (2, 2));
+    speaks(&mut app, 1);
+    assert_eq!(saved(&app), [false]);
+    assert!(app.state.setup.draft_agents.is_empty());
+}
+
+#[test]
+fn acp_v2_an_agent_that_flaps_and_exits_is_given_up() {
+    let mut app = TestApp::started();
+    app.agent(refuses("2"));
+    for _ in 0..3 {
+        speaks(&mut app, 1);
+        app.crash();
+        app.agent(refuses("2"));
+    }
+    assert!(offered(&app).1 <= 5, "{:?}", offered(&app));
+    assert!(!matches!(app.session().phase, SessionPhase::Starting { .. }));
+}
+
+#[test]
+fn acp_v2_is_not_offered_if_version_1_is_configured() {
+    let wire = WireSpec { protocol: 1, ..WireSpec::default() };
+    let mut app = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
+    app.agent(refuses("2"));
+    let text = format!("{:?}", app.session().transcript.items());
+    assert!(text.contains("remove `protocol = 1`"), "{text}");
+    let mut app = TestApp::started();
+    app.agent(refuses("3"));
+    let text = format!("{:?}", app.session().transcript.items());
+    assert!(text.contains("version 3") && text.contains("or update parlor."), "{text}");
 }

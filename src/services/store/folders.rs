@@ -1,5 +1,6 @@
-//! Data by folder: prompts, and the last agent.
+//! Data by folder: prompts, and the last agent. Also what is known of agents.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
@@ -97,5 +98,27 @@ fn insert_agent(conn: &Connection, folder: &str, agent: &str, at_ms: i64) -> rus
             ON CONFLICT (folder) DO UPDATE SET agent = excluded.agent, at = excluded.at",
         params![folder, agent, at_ms],
     )?;
+    Ok(())
+}
+
+/// Begins the keys of agents that speak the draft of version 2.
+const DRAFT_AGENT: &str = "draft agent: ";
+
+/// The agents that speak the draft of version 2, by command line.
+pub(super) fn draft_agents(conn: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let mut query = conn.prepare_cached("SELECT key FROM meta")?;
+    let keys = query.query_map([], |row| row.get::<_, String>(0))?;
+    let agents =
+        keys.filter_map(|key| key.map(|key| Some(key.strip_prefix(DRAFT_AGENT)?.to_owned())).transpose());
+    agents.collect()
+}
+
+pub(super) fn save_draft_agent(conn: &Connection, agent: &str, is_draft: bool) -> rusqlite::Result<()> {
+    let key = format!("{DRAFT_AGENT}{agent}");
+    if is_draft {
+        conn.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, '')", [key])?;
+    } else {
+        conn.execute("DELETE FROM meta WHERE key = ?1", [key])?;
+    }
     Ok(())
 }

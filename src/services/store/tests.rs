@@ -174,6 +174,10 @@ fn several_processes_lose_nothing() {
 fn the_last_agent_of_a_folder_is_saved() {
     let (_dir, store) = store();
     assert_eq!(store.agent_for(Path::new("/f")), None);
+    for (agent, is_draft) in [("a --b", true), ("c", true), ("a --b", true), ("c", false)] {
+        store.save_draft_agent(agent, is_draft).unwrap();
+    }
+    assert_eq!(store.draft_agents(), ["a --b".to_owned()].into());
     store.save_agent(Path::new("/f"), "claude").unwrap();
     store.save_agent(Path::new("/g"), "codex").unwrap();
     store.save_agent(Path::new("/f"), "gemini").unwrap();

@@ -212,6 +212,28 @@ async fn acp_v2_falls_back_if_the_agent_does_not_support_it() {
     assert_eq!(agent.hear().await["method"], json!("session/set_mode"));
 }
 
+#[tokio::test]
+async fn acp_v2_a_refused_version_1_is_reported() {
+    // The code of version 2 says so; other forms of `initialize` cannot help.
+    let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
+    agent.hear().await;
+    let error = json!({"code": -32022, "message": "no", "data": {"requested": 1, "supported": [2, 3]}});
+    agent.say(json!({"id": 1, "error": error})).await;
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    let failed =
+        |theirs: &str| AgentEvent::InitializeFailed(CallError::OtherVersion { theirs: theirs.into() });
+    assert_eq!(app.next().await, failed("2"));
+    // Other errors may be about the form.
+    let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
+    for id in 1..=3 {
+        agent.hear().await;
+        let message = if id == 1 { "Unsupported protocol version" } else { "what?" };
+        agent.say(json!({"id": id, "error": {"code": -32602, "message": message}})).await;
+    }
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    assert_eq!(app.next_regular().await, failed("2"));
+}
+
 fn idle() -> Value {
     state(&json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "max_tokens"}))
 }
