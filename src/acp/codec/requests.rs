@@ -24,6 +24,9 @@ use super::{RequestForm, RequestKind, elicitation, strict, tools, v2};
 /// Maximum number of permission options; each is compared with all others.
 const MOST_OPTIONS: usize = 500;
 
+/// Maximum length of a value in an error.
+const MAX_SHOWN_CHARS: usize = 40;
+
 /// Decodes a request.
 pub(super) fn decode(
     method: &str,
@@ -107,10 +110,8 @@ fn decode_callback(
         RequestKind::ReadFile => {
             rename(&mut params, "path", &["file_path", "filePath", "uri"]);
             for key in ["line", "limit"] {
-                // Accepts floats and strings as numbers; negative numbers become 0.
-                if let Some(number) = params.get(key).and_then(whole) {
-                    params.insert(key.to_owned(), number.clamp(0, i64::from(u32::MAX)).into());
-                }
+                let number = bounded(&params, key, u32::MAX.into())?;
+                params.insert(key.to_owned(), number.into());
             }
             let request: schema::ReadTextFileRequest = typed(Value::Object(params))?;
             Ok(AgentRequest::ReadFile {
@@ -136,6 +137,18 @@ fn decode_callback(
         RequestKind::TerminalRelease => Ok(AgentRequest::TerminalRelease(terminal(params)?)),
         RequestKind::Permission | RequestKind::Elicitation => Err("not a callback".to_owned()),
     }
+}
+
+/// An optional number from 0 to `max`. Floats and strings are accepted, and line 0, which agents send for 1.
+fn bounded(params: &Object, key: &str, max: u64) -> Result<Option<u64>, String> {
+    let Some(value) = params.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
+    let number = value.as_u64().or_else(|| whole(value)?.try_into().ok()).filter(|number| *number <= max);
+    if number.is_none() {
+        let value: String = value.to_string().chars().take(MAX_SHOWN_CHARS).collect();
+        let min = u8::from(key == "line");
+        return Err(format!("`{key}` is {value}; it must be a whole number from {min} to {max}, or omitted"));
+    }
+    Ok(number)
 }
 
 fn file_path(path: PathBuf) -> Result<PathBuf, String> {
@@ -169,9 +182,8 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
             .collect();
         params.insert("env".to_owned(), rows.into());
     }
-    if let Some(limit) = params.get("outputByteLimit").and_then(whole) {
-        params.insert("outputByteLimit".to_owned(), limit.max(0).into());
-    }
+    let limit = bounded(&params, "outputByteLimit", u64::MAX)?;
+    params.insert("outputByteLimit".to_owned(), limit.into());
     let request: schema::CreateTerminalRequest = typed(Value::Object(params))?;
     if request.command.trim().is_empty() {
         return Err("`command` is empty".to_owned());
@@ -299,6 +311,37 @@ mod tests {
             ("1", "Whatever", "reject_once"),
         ] {
             assert_eq!(guess_kind(id, name), expected, "{id} {name}");
+        }
+    }
+
+    fn decode_read(params: &Value) -> Result<AgentRequest, RpcError> {
+        let (mut memory, mut quirks) = (DecoderState::default(), Quirks::default());
+        let offered = Callbacks { fs_read: true, fs_write: true, terminal: true };
+        let method = "fs/read_text_file";
+        let params = params.to_string();
+        decode(method, Some(&params), offered, &mut memory, &mut quirks, &mut Vec::new()).map(|read| read.0)
+    }
+
+    #[test]
+    fn lines_out_of_range_are_invalid() {
+        for (key, value, reason) in [
+            ("line", json!(-1), "`line` is -1; it must be a whole number from 1 to 4294967295, or omitted"),
+            ("limit", json!(-1), "`limit` is -1; it must be a whole number from 0 to 4294967295, or omitted"),
+            ("line", json!(u64::MAX), "`line` is 18446744073709551615; it must"),
+            ("limit", json!(1_u64 << 32), "`limit` is 4294967296; it must"),
+            ("line", json!(1.5), "`line` is 1.5; it must"),
+            ("limit", json!(vec![0; 100]), "`limit` is [0,0,"),
+        ] {
+            let error = decode_read(&json!({"path": "/a", key: value})).unwrap_err();
+            assert_eq!(error.code, RpcError::INVALID_PARAMS);
+            assert!(error.message.contains(reason) && error.message.len() < 200, "{}", error.message);
+        }
+        for (value, expected) in
+            [(json!(0), Some(0)), (json!("2"), Some(2)), (json!(3.0), Some(3)), (Value::Null, None)]
+        {
+            let read = decode_read(&json!({"path": "/a", "line": value, "limit": value})).unwrap();
+            let AgentRequest::ReadFile { line, limit, .. } = read else { panic!("{read:?}") };
+            assert_eq!((line, limit), (expected, expected));
         }
     }
 
