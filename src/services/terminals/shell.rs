@@ -36,9 +36,11 @@ const POSIX_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
 const ENV: &[(&str, &str)] =
     &[("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("NCURSES_NO_UTF8_ACS", "1")];
 
-/// Follow the environment before the line, and everything. No variable looks like this, because it has no `=`.
-const BEGIN_MARK: &[u8] = b"\x01";
-const END_MARK: &[u8] = b"\x04";
+/// Follows the environment before the line, and the one after it. No variable looks like this, because it has no `=`.
+const LIST_MARK: &[u8] = b"\x01";
+
+/// Ends a report. It begins a new entry, because a stopped command may have written a part of one.
+const END_MARK: &[u8] = b"\0\x04\0";
 
 /// What the session's commands have left for the next one.
 #[derive(Default)]
@@ -104,14 +106,14 @@ impl Report {
 
     /// Returns what the command has left; to be called when the shell has ended.
     pub(super) fn finish(mut self) -> Option<Left> {
-        self.terminal.write_all(&[END_MARK, b"\0"].concat()).ok()?;
+        self.terminal.write_all(END_MARK).ok()?;
         parse(&self.reader.join().ok()?)
     }
 }
 
 /// Reads until the mark of the end.
 fn read_report(mut from: Box<dyn Read + Send>) -> Vec<u8> {
-    let mut report = Vec::new();
+    let (mut report, mut tail) = (Vec::new(), Vec::new());
     let mut buffer = [0; 4096];
     loop {
         let len = match from.read(&mut buffer) {
@@ -121,10 +123,9 @@ fn read_report(mut from: Box<dyn Read + Send>) -> Vec<u8> {
             Err(_) => return report,
         };
         let bytes = buffer.get(..len).unwrap_or_default();
-        let is_end = {
-            let tail: Vec<u8> = report.iter().rev().take(2).rev().chain(bytes).copied().collect();
-            tail.ends_with(b"\0\x04\0") || tail == b"\x04\0"
-        };
+        tail.extend_from_slice(bytes);
+        let is_end = tail.ends_with(END_MARK);
+        tail.drain(..tail.len().saturating_sub(END_MARK.len()));
         if report.len() < MAX_REPORT_BYTES || is_end {
             report.extend_from_slice(bytes);
         }
@@ -134,16 +135,22 @@ fn read_report(mut from: Box<dyn Read + Send>) -> Vec<u8> {
     }
 }
 
-/// Parses the variables before the line, the mark, the folder, the variables after it, and the end mark.
+/// Parses the variables before the line, a mark, the folder, the variables after the line, and a mark. A report without
+/// the second mark is incomplete: the variables that it lacks are not unset.
 fn parse(report: &[u8]) -> Option<Left> {
-    let report = report.strip_suffix(&[END_MARK, b"\0"].concat()[..])?;
+    let report = report.strip_suffix(END_MARK)?;
     let mut entries = report.split(|byte| *byte == 0);
-    let before: Vec<&[u8]> = entries.by_ref().take_while(|entry| *entry != BEGIN_MARK).collect();
+    let before: Vec<&[u8]> = entries.by_ref().take_while(|entry| *entry != LIST_MARK).collect();
     let folder = PathBuf::from(OsString::from_vec(entries.next()?.to_vec()));
-    if !folder.is_absolute() {
+    let mut is_complete = false;
+    let after = entries.take_while(|entry| {
+        is_complete |= *entry == LIST_MARK;
+        !is_complete
+    });
+    let (before, after) = (variables(before.into_iter()), variables(after));
+    if !folder.is_absolute() || !is_complete {
         return None;
     }
-    let (before, after) = (variables(before.into_iter()), variables(entries));
     let mut changes = EnvChanges::new();
     // Without the list after the line, nothing is known.
     if !after.is_empty() {
@@ -227,16 +234,48 @@ fn script(line: &str, report: &Path, is_fish: bool) -> OsString {
         // fish parses the entire script first, so that a syntax error of the line would hide its status.
         let line = line.replace('\\', "\\\\").replace('\'', "\\'");
         return format!(
-            "function _parlor_left --on-event fish_exit; begin; printf '%s\\0' \"$PWD\"; command env -0; end \
-             >{report} 2>/dev/null; end; begin; command env -0; printf '\\001\\0'; end >{report} 2>/dev/null\n\
+            "function _parlor_left --on-event fish_exit; begin; printf '%s\\0' \"$PWD\"; command env -0; printf '\\001\\0'; \
+             end >{report} 2>/dev/null; end; begin; command env -0; printf '\\001\\0'; end >{report} 2>/dev/null\n\
              eval '{line}'\n"
         )
         .into();
     }
     format!(
-        "_parlor_left() {{ _parlor_status=$?; trap - EXIT; {{ printf '%s\\0' \"$PWD\"; command env -0; }} \
-         >{report} 2>/dev/null; exit \"$_parlor_status\"; }}; trap _parlor_left EXIT; \
+        "_parlor_left() {{ _parlor_status=$?; trap - EXIT; {{ printf '%s\\0' \"$PWD\"; command env -0; \
+         printf '\\001\\0'; }} >{report} 2>/dev/null; exit \"$_parlor_status\"; }}; trap _parlor_left EXIT; \
          {{ command env -0; printf '\\001\\0'; }} >{report} 2>/dev/null\n{line}\n"
     )
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A stop may reach the script while it reports its environment.
+    #[test]
+    fn a_report_that_was_cut_off_ends() {
+        for written in [&b""[..], b"A=1\0B=unfini", b"A=1\0\x01\0/tm"] {
+            let (report, name) = Report::open().unwrap();
+            File::options().write(true).open(name).unwrap().write_all(written).unwrap();
+            let (ended, end) = channel();
+            thread::spawn(move || ended.send(report.finish().is_none()));
+            assert_eq!(end.recv_timeout(Duration::from_secs(20)), Ok(true), "{written:?}");
+        }
+    }
+
+    #[test]
+    fn an_incomplete_report_changes_nothing() {
+        let left = |report: &[u8]| parse(&[report, END_MARK].concat());
+        let complete = left(b"A=1\0B=2\0\x01\0/tmp\0A=1\0C=3\0\x01\0").unwrap();
+        assert_eq!(complete.folder, Path::new("/tmp"));
+        let changes = [("B", None), ("C", Some("3".into()))];
+        assert_eq!(complete.changes, changes.map(|(name, value)| (name.into(), value)).into());
+        for report in [&b"A=1\0B=2\0\x01\0/tmp\0A=1\0"[..], b"A=1\0B=2\0\x01\0/tm", b"A=1\0B=2\0"] {
+            assert!(left(report).is_none(), "{report:?}");
+        }
+    }
 }
