@@ -5,10 +5,9 @@
 //!
 //! Invariants: [`Terminals::run`] never blocks; the end is reported exactly once, after the last output and at most
 //! half a second after the command itself ended; child processes of a killed command are killed; unread output does not
-//! accumulate.
+//! accumulate; a released command is reaped, and what its background processes hold is bounded.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -23,8 +22,10 @@ use crate::model::{
 };
 
 mod backlog;
+mod drain;
 mod last_lines;
 mod live;
+mod output;
 mod plain;
 mod responder;
 mod ring;
@@ -36,17 +37,23 @@ mod stop;
 mod tests;
 
 use backlog::Backlog;
+use drain::Drain;
 pub(super) use last_lines::LastLines;
 use live::Live;
+use output::Output;
 use plain::Plain;
 use ring::Ring;
 use shell::{Report, ShellState};
+use stop::{Background, Processes};
 
 /// Timeout between TERM and KILL for a single command.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
 /// Timeout between TERM and KILL when parlor exits.
 const SHUT_DOWN_GRACE: Duration = Duration::from_millis(500);
+
+/// Minimum number of released commands for removing those without processes, which reads `/proc`.
+const MIN_SWEPT: usize = 64;
 
 /// The number of the next terminal, so that ids are unique in this process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -63,6 +70,7 @@ struct Inner {
     shell: PathBuf,
     out: UnboundedSender<ServiceEvent>,
     backlog: Arc<Backlog>,
+    drain: Arc<Drain>,
     table: Mutex<Table>,
 }
 
@@ -70,8 +78,10 @@ struct Inner {
 struct Table {
     /// Terminals that were not released.
     known: HashMap<TerminalId, Arc<Live>>,
-    /// Released terminals with processes that may still be running.
-    released: Vec<Arc<Live>>,
+    /// Released commands with processes that may still be running.
+    released: Vec<Processes>,
+    /// Number of released commands at which those without processes are removed.
+    sweep_at: usize,
     /// Connections and sessions that ended, for commands that are being started.
     closed: HashSet<Owner>,
     /// What the user's commands of a session have left for the next one.
@@ -104,7 +114,8 @@ impl Terminals {
     /// The same with this shell for the user's commands.
     fn with_shell(out: UnboundedSender<ServiceEvent>, shell: PathBuf) -> Self {
         let table = Mutex::new(Table::default());
-        Self { inner: Arc::new(Inner { shell, out, backlog: Arc::default(), table }) }
+        let (backlog, drain) = (Arc::default(), Arc::default());
+        Self { inner: Arc::new(Inner { shell, out, backlog, drain, table }) }
     }
 
     /// Executes a job. Never blocks: slow work is done on other threads.
@@ -134,9 +145,10 @@ impl Terminals {
                         create(&inner, Asked { conn, request_id, session }, &command, has_input, size);
                     // The thread of a running command must not keep `Inner` alive, because dropping it kills the
                     // command.
+                    let drain = Arc::clone(&inner.drain);
                     drop(inner);
                     if let Some((live, output)) = created {
-                        live::read_output(&live, output);
+                        live::read_output(live, output, &drain);
                     }
                 });
                 if let Err(error) = started {
@@ -178,7 +190,7 @@ impl Terminals {
             }
             TerminalJob::Kill(terminal) => {
                 if let Some(live) = self.inner.table().known.get(&terminal).cloned() {
-                    background(move || stop::kill(&[live], KILL_GRACE));
+                    background(move || stop::kill(&[Processes::Command(live)], KILL_GRACE));
                 }
             }
             TerminalJob::Release(terminal) => self.release(&terminal),
@@ -201,21 +213,20 @@ impl Terminals {
     /// Removes a terminal, and kills its command if it is running. Background processes of a command that has ended run
     /// until the connection ends.
     fn release(&self, terminal: &TerminalId) {
-        let live = {
+        let (live, command) = {
             let mut table = self.inner.table();
             let Some(live) = table.known.remove(terminal) else { return };
-            table.released.push(Arc::clone(&live));
-            live
+            let command = Processes::Command(Arc::clone(&live));
+            table.released.push(command.clone());
+            (live, command)
         };
         let inner = Arc::clone(&self.inner);
         background(move || {
             if live.is_running() {
-                stop::kill(&[Arc::clone(&live)], KILL_GRACE);
+                stop::kill(std::slice::from_ref(&command), KILL_GRACE);
             }
-            if !stop::is_anything_alive(&live) {
-                live.let_reap();
-                inner.table().released.retain(|other| !Arc::ptr_eq(other, &live));
-            }
+            inner.let_go(&live, &command);
+            inner.sweep();
         });
     }
 
@@ -249,9 +260,10 @@ impl Terminals {
             let created = launch(&inner, Owner::User(session), id, None, start, |result| {
                 tell(result.map_err(|error| error.message))
             });
+            let drain = Arc::clone(&inner.drain);
             drop(inner);
             if let Some((live, output)) = created {
-                live::read_output(&live, output);
+                live::read_output(live, output, &drain);
             }
         });
         if let Err(error) = started {
@@ -262,25 +274,24 @@ impl Terminals {
     }
 
     fn release_all(&self, owner: Owner) {
-        let lives = {
+        let ended = {
             let mut table = self.inner.table();
             table.closed.insert(owner);
-            let mut lives: Vec<_> = table.released.extract_if(.., |live| live.owner() == owner).collect();
-            lives.extend(table.known.extract_if(|_, live| live.owner() == owner).map(|(_, live)| live));
-            // Remain in the table until they have ended, for a concurrent shutdown.
-            table.released.extend(lives.iter().cloned());
-            lives
+            let known: Vec<_> =
+                table.known.extract_if(|_, live| live.owner() == owner).map(|(_, live)| live).collect();
+            // They remain in the table until they have ended, for a concurrent shutdown.
+            table.released.extend(known.into_iter().map(Processes::Command));
+            let is_of_owner = |released: &&Processes| released.owner() == owner;
+            table.released.iter().filter(is_of_owner).cloned().collect::<Vec<_>>()
         };
-        if lives.is_empty() {
+        if ended.is_empty() {
             return;
         }
         let inner = Arc::clone(&self.inner);
         background(move || {
-            stop::kill(&lives, KILL_GRACE);
-            for live in &lives {
-                live.let_reap();
-            }
-            inner.table().released.retain(|other| !lives.iter().any(|live| Arc::ptr_eq(live, other)));
+            stop::kill(&ended, KILL_GRACE);
+            ended.iter().for_each(Processes::let_reap);
+            inner.table().released.retain(|other| !ended.iter().any(|processes| processes.is_same(other)));
         });
     }
 }
@@ -307,10 +318,10 @@ impl Inner {
     }
 
     fn shut_down(&self) {
-        let lives: Vec<_> = {
+        let ended: Vec<_> = {
             let mut table = self.table();
             table.is_shut_down = true;
-            let known: Vec<_> = table.known.drain().map(|(_, live)| live).collect();
+            let known: Vec<_> = table.known.drain().map(|(_, live)| Processes::Command(live)).collect();
             table.released.drain(..).chain(known).collect()
         };
         // A command that is being started is killed by its own thread, which needs some time.
@@ -318,10 +329,42 @@ impl Inner {
         while self.table().starting > 0 && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
-        stop::kill(&lives, SHUT_DOWN_GRACE);
-        for live in &lives {
-            live.let_reap();
+        stop::kill(&ended, SHUT_DOWN_GRACE);
+        ended.iter().for_each(Processes::let_reap);
+    }
+
+    /// Reaps a released command. Its background processes are known by themselves from now on.
+    fn let_go(&self, live: &Arc<Live>, command: &Processes) {
+        let Some(left) = Background::of(live) else { return };
+        {
+            let mut table = self.table();
+            // Those of an ended connection are being killed, which needs the id of the command.
+            if !table.is_wanted(live.owner()) {
+                return;
+            }
+            table.released.retain(|other| !other.is_same(command));
+            if !left.is_empty() {
+                table.released.push(Processes::Left(Arc::new(left)));
+            }
         }
+        live.let_reap();
+    }
+
+    /// Removes released commands without processes whenever their number has doubled.
+    fn sweep(&self) {
+        let released = {
+            let mut table = self.table();
+            if table.released.len() < table.sweep_at.max(MIN_SWEPT) {
+                return;
+            }
+            table.sweep_at = usize::MAX;
+            table.released.clone()
+        };
+        let ended: Vec<_> = released.into_iter().filter(|processes| !processes.is_any_alive()).collect();
+        ended.iter().for_each(Processes::let_reap);
+        let mut table = self.table();
+        table.released.retain(|other| !ended.iter().any(|processes| processes.is_same(other)));
+        table.sweep_at = table.released.len() * 2;
     }
 }
 
@@ -346,7 +389,7 @@ fn create(
     command: &TerminalCommand,
     has_input: bool,
     size: TerminalSize,
-) -> Option<(Arc<Live>, Box<dyn Read + Send>)> {
+) -> Option<(Arc<Live>, Output)> {
     let Asked { conn, request_id, session } = asked;
     let shown = start::line_for_people(command);
     let started =
@@ -367,7 +410,7 @@ fn launch(
     limit_bytes: Option<u64>,
     start: impl FnOnce() -> Result<(start::Running, OnExit), start::StartError>,
     started: impl Fn(Result<TerminalId, RpcError>) -> ServiceEvent,
-) -> Option<(Arc<Live>, Box<dyn Read + Send>)> {
+) -> Option<(Arc<Live>, Output)> {
     let gone = || {
         let message = "The connection ended before the command was started.";
         Err(RpcError::new(RpcError::CANCELLED, message))
@@ -392,7 +435,8 @@ fn launch(
             return None;
         }
     };
-    let live = Arc::new(Live::new(id.clone(), owner, running.leader, running.terminal, limit_bytes));
+    let terminal = (running.terminal, running.reading);
+    let live = Arc::new(Live::new(id.clone(), owner, running.leader, terminal, limit_bytes));
     if let Some(input) = running.input {
         live.accept_input(input);
     }
@@ -401,7 +445,7 @@ fn launch(
         table.known.insert(id.clone(), Arc::clone(&live));
     } else {
         // The command is killed here because it is not in the table; before a shutdown continues.
-        stop::kill(&[Arc::clone(&live)], Duration::ZERO);
+        stop::kill(&[Processes::Command(Arc::clone(&live))], Duration::ZERO);
         live.let_reap();
     }
     table.starting -= 1;

@@ -85,14 +85,26 @@ pub(super) fn open_at_once_in(folder: &cap_std::fs::Dir, path: &Path) -> io::Res
     folder.open_with(path, &options)
 }
 
-/// Sets the owner and group of a new file to those of the old one, if permitted.
-pub(super) fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
-    let Ok(new) = file.metadata() else { return };
+/// Sets the owner and group of a new file to those of the old one. `false`: not permitted.
+pub(super) fn keep_owner(file: &cap_std::fs::File, old: &Metadata) -> bool {
+    let Ok(new) = file.metadata() else { return false };
     let uid = (new.uid() != old.uid()).then(|| Uid::from_raw(old.uid()));
     let gid = (new.gid() != old.gid()).then(|| Gid::from_raw(old.gid()));
-    if uid.is_some() || gid.is_some() {
-        let _ = rustix::fs::fchown(file, uid, gid);
+    (uid.is_none() && gid.is_none()) || rustix::fs::fchown(file, uid, gid).is_ok()
+}
+
+/// The offset from which a sparse file has data, at or after this one; `None`: there is no more. On other systems each
+/// offset is data.
+pub(super) fn next_data(file: &cap_std::fs::File, offset: u64) -> Option<u64> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(data) => return Some(data.max(offset)),
+        Err(rustix::io::Errno::NXIO) => return None,
+        Err(_) => {}
     }
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    let _ = file;
+    Some(offset)
 }
 
 /// Flushes the entries of a folder to the disk, if the file system supports it.
@@ -241,6 +253,20 @@ fn members_by_ps(session: Pid) -> Vec<Pid> {
         .filter_map(|(id, _)| id.parse().ok().and_then(process_id))
         .filter(|process| *process != session && rustix::process::getsid(Some(*process)) == Ok(session))
         .collect()
+}
+
+/// A process, told by its start time from a later one with the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    id: Pid,
+    began: u64,
+}
+
+/// The processes that are running, so that they are recognized later; `None`: no `/proc`.
+pub(super) fn identify(processes: &[Pid]) -> Option<Vec<Process>> {
+    let began = |process: Pid| birth(process.as_raw_nonzero().get().cast_unsigned());
+    began(rustix::process::getpid())?;
+    Some(processes.iter().filter_map(|id| Some(Process { id: *id, began: began(*id)? })).collect())
 }
 
 /// Start time of a running process in clock ticks since boot, which identifies it together with its id. `None`: no

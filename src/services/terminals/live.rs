@@ -3,9 +3,9 @@
 //! Three threads share its state: one reads the terminal, one reports output, one waits for the exit. The reader
 //! waits for the reporter when it is one event ahead (back-pressure on the command), unless the screen is slow:
 //! then the middle of the screen's copy is dropped, never the agent's. The process is reaped only at release, so
-//! its id is not reused until then.
+//! its id is not reused until then. No thread and no descriptor is left after the release and the end.
 
-use std::io::{Read, Write};
+use std::io::{PipeWriter, Write};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -18,6 +18,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::Owner;
 use super::backlog::Backlog;
+use super::drain::Drain;
+use super::output::{End, Output};
 use super::plain::Plain;
 use super::responder::Responder;
 use super::ring::Ring;
@@ -56,7 +58,8 @@ pub(super) struct Live {
     id: TerminalId,
     owner: Owner,
     leader: Pid,
-    terminal: Mutex<Box<dyn MasterPty + Send>>,
+    /// `None` after the end.
+    terminal: Mutex<Option<Box<dyn MasterPty + Send>>>,
     /// The input that is typed; `None` if the command cannot read any, or has ended.
     input: Mutex<Option<SyncSender<Vec<u8>>>>,
     state: Mutex<State>,
@@ -97,6 +100,8 @@ struct State {
     is_ended: bool,
     may_reap: bool,
     is_reaped: bool,
+    /// Stops the reader when it is dropped.
+    reading: Option<PipeWriter>,
 }
 
 impl Live {
@@ -104,7 +109,7 @@ impl Live {
         id: TerminalId,
         owner: Owner,
         leader: Pid,
-        terminal: Box<dyn MasterPty + Send>,
+        (terminal, reading): (Box<dyn MasterPty + Send>, PipeWriter),
         limit_bytes: Option<u64>,
     ) -> Self {
         let limit = limit_bytes.unwrap_or(DEFAULT_LIMIT_BYTES).min(MAX_LIMIT_BYTES);
@@ -121,12 +126,13 @@ impl Live {
             is_ended: false,
             may_reap: false,
             is_reaped: false,
+            reading: Some(reading),
         };
         Self {
             id,
             owner,
             leader,
-            terminal: Mutex::new(terminal),
+            terminal: Mutex::new(Some(terminal)),
             input: Mutex::default(),
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -135,6 +141,14 @@ impl Live {
 
     pub(super) fn owner(&self) -> Owner {
         self.owner
+    }
+
+    pub(super) fn leader(&self) -> Pid {
+        self.leader
+    }
+
+    fn terminal(&self) -> MutexGuard<'_, Option<Box<dyn MasterPty + Send>>> {
+        self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Accepts input from now on. A thread writes it, because a command that does not read blocks the writer.
@@ -149,7 +163,7 @@ impl Live {
         });
         if started.is_ok() {
             *self.input.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-            let size = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).get_size().ok();
+            let size = self.terminal().as_ref().and_then(|terminal| terminal.get_size().ok());
             let size = size.map(|size| TerminalSize { rows: size.rows, cols: size.cols });
             self.state().responder = size.and_then(Responder::new);
         }
@@ -157,7 +171,9 @@ impl Live {
 
     /// Changes the size of the terminal, which the system reports to the command.
     pub(super) fn resize(&self, size: TerminalSize) {
-        let _ = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).resize(pty_size(size));
+        if let Some(terminal) = &*self.terminal() {
+            let _ = terminal.resize(pty_size(size));
+        }
         if let Some(responder) = &mut self.state().responder {
             responder.resize(size);
         }
@@ -212,7 +228,9 @@ impl Live {
 
     /// Allows the process to be reaped once it has ended.
     pub(super) fn let_reap(&self) {
-        self.state().may_reap = true;
+        let mut state = self.state();
+        state.may_reap = true;
+        state.stop_reading();
         self.changed.notify_all();
     }
 
@@ -273,8 +291,7 @@ impl Live {
             let now = Instant::now();
             if next_echo.is_some_and(|next| next <= now) {
                 next_echo = Some(now + ECHO_EVERY);
-                let hides_input =
-                    hides_input(&**self.terminal.lock().unwrap_or_else(PoisonError::into_inner));
+                let hides_input = self.terminal().as_deref().is_some_and(|terminal| hides_input(terminal));
                 if hides_input != is_hidden {
                     is_hidden = hides_input;
                     let terminal = self.id.clone();
@@ -304,10 +321,12 @@ impl Live {
             if is_last {
                 let exit = state.exit.as_ref().map(|(exit, _)| exit.clone()).unwrap_or_default();
                 let _ = out.send(ServiceEvent::TerminalEnded { terminal: self.id.clone(), exit });
+                state.stop_reading();
                 self.changed.notify_all();
                 drop(state);
                 // The writer types a newline and an end of file when it is dropped, which would appear in the output.
                 *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *self.terminal() = None;
                 return;
             }
             let until_next = (!state.unreported.is_empty()).then(|| next.saturating_duration_since(now));
@@ -320,6 +339,13 @@ impl Live {
 }
 
 impl State {
+    /// Stops the reader after the release and the end.
+    fn stop_reading(&mut self) {
+        if self.may_reap && self.is_ended {
+            self.reading = None;
+        }
+    }
+
     /// Removes and returns the output to report, preceded by a note about dropped output.
     fn take_unreported(&mut self) -> Vec<u8> {
         let bytes = std::mem::take(&mut self.unreported);
@@ -342,19 +368,21 @@ impl State {
 }
 
 /// Reads the terminal until no process holds it open. Continues after the end, for the agent's output and so that
-/// background processes do not block on a full terminal.
-pub(super) fn read_output(live: &Live, mut output: Box<dyn Read + Send>) {
+/// background processes do not block on a full terminal; after the release, `drain` does that.
+pub(super) fn read_output(live: Arc<Live>, mut output: Output, drain: &Arc<Drain>) {
     let mut buffer = vec![0; 32 << 10];
-    loop {
+    let end = loop {
         match output.read(&mut buffer) {
-            Ok(0) => break,
             Ok(len) => live.take_bytes(buffer.get(..len).unwrap_or_default()),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(end) => break end,
         }
-    }
+    };
     live.state().is_closed = true;
     live.changed.notify_all();
+    drop(live);
+    if end == End::Stopped {
+        drain.add(output.into_terminal());
+    }
 }
 
 /// Waits for the exit, calls `on_exit` before the exit is known to others, and reaps the process later.
@@ -403,5 +431,6 @@ impl Live {
         let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
         state.exit.get_or_insert((exit, Instant::now()));
         state.is_ended = true;
+        state.stop_reading();
     }
 }

@@ -20,6 +20,7 @@ use portable_pty::{PtySize, native_pty_system};
 use rustix::fs::OFlags;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
+use super::output::Output;
 use super::start::{Running, StartError, pty_size};
 use crate::model::TerminalSize;
 use crate::program::{EnvChanges, PLAIN_SHELL, Start, StartedBy};
@@ -198,12 +199,12 @@ pub(super) fn start(
     let start = start.with_changes(state).args([OsStr::new("-c"), &script]).tied_to_this_run();
     let pty = native_pty_system().openpty(pty_size(size)).map_err(|error| system(&error))?;
     let builder = start.in_shell_line("exec \"$@\"", PLAIN_SHELL.as_ref(), ENV, true);
-    let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
+    let (output, reading) = Output::of(&*pty.master).map_err(|error| system(&error))?;
     let input = pty.master.take_writer().map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
     let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
-    Ok((Running { leader, output, input: Some(input), terminal: pty.master }, report))
+    Ok((Running { leader, output, reading, input: Some(input), terminal: pty.master }, report))
 }
 
 impl ShellState {

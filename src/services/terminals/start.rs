@@ -8,12 +8,13 @@
 //! If the user has allowed input, the command has an ordinary terminal instead, which the user can type into.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{PipeWriter, Write};
 use std::path::{Path, PathBuf};
 
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::process::Pid;
 
+use super::output::Output;
 use crate::model::{TerminalCommand, TerminalSize};
 use crate::program::{PLAIN_SHELL, Start, StartedBy};
 use crate::services::unix;
@@ -29,8 +30,9 @@ const ENV: &[(&str, &str)] =
 pub(super) struct Running {
     /// The leader of its process group and session; not reaped.
     pub(super) leader: Pid,
-    /// The output; ends when no process holds the terminal open.
-    pub(super) output: Box<dyn Read + Send>,
+    pub(super) output: Output,
+    /// Stops the reader of the output when it is dropped.
+    pub(super) reading: PipeWriter,
     /// The terminal's input, if the command may read it.
     pub(super) input: Option<Box<dyn Write + Send>>,
     pub(super) terminal: Box<dyn MasterPty + Send>,
@@ -99,12 +101,12 @@ pub(super) fn start(
         start.in_shell_line("exec \"$@\" </dev/null", PLAIN_SHELL.as_ref(), ENV, false)
     };
     let input = if has_input { pty.master.take_writer().ok() } else { None };
-    let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
+    let (output, reading) = Output::of(&*pty.master).map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
     let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
     // The slave is closed here, so that only the command holds it and reading ends with it.
-    Ok(Running { leader, output, input, terminal: pty.master })
+    Ok(Running { leader, output, reading, input, terminal: pty.master })
 }
 
 /// Finds the program, or the shell of a command line. A line is never the name of a program: `cat notes/a.txt` would

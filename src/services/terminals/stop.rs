@@ -2,49 +2,142 @@
 //!
 //! A command leads its own session. Its process group is signalled, and every other process of the session, because
 //! shells with job control use separate groups. The leader is not reaped while it can be signalled (see `live`), so
-//! its id is never reused.
+//! its id is not reused. What a released command has left is recognized by its processes instead.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
+use super::Owner;
 use super::live::Live;
+use crate::program::{PARLOR_COMMAND, PARLOR_RUN, run_mark};
 use crate::services::unix;
 
 /// Polling interval while processes are ending.
 const POLL: Duration = Duration::from_millis(10);
 
+/// The processes of a command.
+#[derive(Debug, Clone)]
+pub(super) enum Processes {
+    /// A command that was not reaped, and its child processes.
+    Command(Arc<Live>),
+    /// The background processes of a reaped one.
+    Left(Arc<Background>),
+}
+
+/// The background processes that a released command has left. Its leader was reaped, so the id of its session may be
+/// that of another one after they have ended.
+#[derive(Debug)]
+pub(super) struct Background {
+    owner: Owner,
+    session: Pid,
+    /// The processes at the time of the release.
+    known: Vec<unix::Process>,
+}
+
+impl Background {
+    /// What a command has left; `None`: its processes cannot be recognized later, so that it must not be reaped.
+    pub(super) fn of(live: &Live) -> Option<Self> {
+        let members = live.while_unreaped(unix::session_members).unwrap_or_default();
+        let known = if members.is_empty() { Vec::new() } else { unix::identify(&members)? };
+        Some(Self { owner: live.owner(), session: live.leader(), known })
+    }
+
+    #[cfg(test)]
+    pub(super) fn in_session(session: Pid, known: Vec<unix::Process>) -> Self {
+        Self { owner: Owner::Agent(crate::model::ConnId(1)), session, known }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The processes that are running. One that is known proves that the session is the same.
+    pub(super) fn members(&self) -> Vec<Pid> {
+        let members = unix::session_members(self.session);
+        let now = unix::identify(&members).unwrap_or_default();
+        let is_same = now.iter().any(|process| self.known.contains(process))
+            || members.iter().any(|member| self.has_marks(*member));
+        if is_same { members } else { Vec::new() }
+    }
+
+    /// Whether a process was started by the command, as its environment says.
+    fn has_marks(&self, process: Pid) -> bool {
+        let command = format!("{PARLOR_COMMAND}={}", self.session.as_raw_nonzero());
+        unix::has_variable(process, &command)
+            && unix::has_variable(process, &format!("{PARLOR_RUN}={}", run_mark()))
+    }
+}
+
+impl Processes {
+    pub(super) fn owner(&self) -> Owner {
+        match self {
+            Self::Command(live) => live.owner(),
+            Self::Left(left) => left.owner,
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Command(one), Self::Command(other)) => Arc::ptr_eq(one, other),
+            (Self::Left(one), Self::Left(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
+    /// Whether the command or one of its child processes is running.
+    pub(super) fn is_any_alive(&self) -> bool {
+        match self {
+            Self::Command(live) => {
+                live.is_running()
+                    || !live.while_unreaped(unix::session_members).unwrap_or_default().is_empty()
+            }
+            Self::Left(left) => !left.members().is_empty(),
+        }
+    }
+
+    /// Allows the command to be reaped once it has ended.
+    pub(super) fn let_reap(&self) {
+        if let Self::Command(live) = self {
+            live.let_reap();
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let tell = |session: Pid, members: Vec<Pid>| {
+            for member in members {
+                unix::signal_member(session, member, signal);
+            }
+        };
+        match self {
+            Self::Command(live) => {
+                live.while_unreaped(|leader| {
+                    unix::signal_group(leader, signal);
+                    tell(leader, unix::session_members(leader));
+                });
+            }
+            Self::Left(left) => tell(left.session, left.members()),
+        }
+    }
+}
+
 /// Sends TERM, and KILL to remaining processes after `grace`. Blocks until then, or until all have ended.
-pub(super) fn kill(lives: &[Arc<Live>], grace: Duration) {
-    for live in lives {
-        signal(live, Signal::TERM);
+pub(super) fn kill(processes: &[Processes], grace: Duration) {
+    for processes in processes {
+        processes.signal(Signal::TERM);
         // A stopped process handles a signal only once it is continued.
-        signal(live, Signal::CONT);
+        processes.signal(Signal::CONT);
     }
     let deadline = Instant::now() + grace;
-    while lives.iter().any(|live| is_anything_alive(live)) {
+    while processes.iter().any(Processes::is_any_alive) {
         if Instant::now() >= deadline {
-            for live in lives {
-                signal(live, Signal::KILL);
+            for processes in processes {
+                processes.signal(Signal::KILL);
             }
             return;
         }
         thread::sleep(POLL);
     }
-}
-
-/// Whether the command or one of its child processes is running.
-pub(super) fn is_anything_alive(live: &Live) -> bool {
-    live.is_running() || !live.while_unreaped(unix::session_members).unwrap_or_default().is_empty()
-}
-
-fn signal(live: &Live, signal: Signal) {
-    live.while_unreaped(|leader| {
-        unix::signal_group(leader, signal);
-        for member in unix::session_members(leader) {
-            unix::signal_member(leader, member, signal);
-        }
-    });
 }

@@ -5,6 +5,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::model::ExitInfo;
+use crate::services::unix;
 
 mod shell;
 mod text;
@@ -300,6 +301,82 @@ fn background_processes_run_until_their_connection_ends() {
     // A command that is requested after the end is not started.
     let late = rig.try_start(line("echo $$ > late; sleep 1000")).1;
     assert_eq!(late.unwrap_err().code, RpcError::CANCELLED);
+}
+
+#[test]
+fn released_commands_are_reaped_while_their_background_processes_run() {
+    let mut rig = rig();
+    let mut started = Vec::new();
+    for number in 0..20 {
+        let daemon = if number % 2 == 0 { "" } else { "setsid " };
+        let line = format!(
+            "echo $$ > leader{number}; {daemon}sh -c 'echo $$ > left{number}; exec sleep 1000' & wait_for() {{ \
+                     while ! test -s left{number}; do sleep 0.01; done; }}; wait_for"
+        );
+        let id = rig.start(self::line(&line));
+        rig.end(&id);
+        let live = rig.terminals.inner.table().known.get(&id).map(Arc::downgrade).unwrap();
+        rig.terminals.run(TerminalJob::Release(id));
+        started.push((live, rig.pid(&format!("leader{number}")), rig.pid(&format!("left{number}"))));
+    }
+    for (live, leader, left) in &started {
+        let deadline = Instant::now() + PATIENCE;
+        while live.strong_count() > 0 || rustix::process::test_kill_process(*leader).is_ok() {
+            assert!(Instant::now() < deadline, "a thread or a zombie is left");
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(is_alive(*left));
+    }
+    assert_eq!(rig.terminals.inner.table().released.len(), 10, "one for each session with processes");
+    rig.terminals.run(TerminalJob::ReleaseAll(CONN));
+    for (number, (_, _, left)) in started.into_iter().enumerate() {
+        if number % 2 == 0 {
+            assert_dies(left);
+        } else {
+            unix::signal_process(left, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[test]
+fn ended_background_processes_are_forgotten() {
+    let mut rig = rig();
+    for _ in 0..MIN_SWEPT + 10 {
+        let id = rig.start(line("sleep 0.2 >/dev/null & true"));
+        rig.end(&id);
+        rig.terminals.run(TerminalJob::Release(id));
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        rig.terminals.inner.sweep();
+        if rig.terminals.inner.table().released.len() < MIN_SWEPT {
+            break;
+        }
+        assert!(Instant::now() < deadline, "ended processes are kept");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// After the background processes of a command have ended, another session may have its id.
+#[test]
+fn processes_of_another_session_are_not_killed() {
+    let mut rig = rig();
+    let id = rig.start(line("setsid env -u PARLOR_COMMAND sh -c 'echo $$ > pid; sleep 1000; true' & wait"));
+    let other = rig.pid("pid");
+    let deadline = Instant::now() + PATIENCE;
+    while unix::session_members(other).is_empty() {
+        assert!(Instant::now() < deadline, "it does not start");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let known = unix::identify(&unix::session_members(other)).unwrap();
+    let members = |known| Background::in_session(other, known).members();
+    assert_eq!(members(Vec::new()), []);
+    assert_eq!(members(known), unix::session_members(other));
+    rig.terminals.run(TerminalJob::Release(id));
+    let last = unix::session_members(other);
+    for process in last.into_iter().chain([other]) {
+        unix::signal_process(process, rustix::process::Signal::KILL);
+    }
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Discards the output of background processes whose terminals were released, so that they do not block on a full
+//! terminal.
+//!
+//! Invariant: one thread and [`MAX_TERMINALS`] descriptors at most, however many processes are running; neither is left
+//! once they have ended.
+
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::output::{is_ready, read, wait, wanted};
+
+/// Maximum number of terminals that are read. The oldest one is closed for another: its processes can no longer write.
+pub(super) const MAX_TERMINALS: usize = 8;
+
+/// Reads released terminals.
+#[derive(Debug, Default)]
+pub(super) struct Drain {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Terminals that the thread has not taken yet.
+    added: Vec<File>,
+    /// Wakes the thread; `None`: there is none.
+    wake: Option<PipeWriter>,
+}
+
+impl Drain {
+    /// Reads a terminal from now on, until no process holds it open.
+    pub(super) fn add(self: &Arc<Self>, terminal: File) {
+        let mut state = self.state();
+        state.added.push(terminal);
+        if let Some(wake) = &mut state.wake {
+            let _ = wake.write_all(&[0]);
+            return;
+        }
+        let here = Arc::clone(self);
+        let started = std::io::pipe().and_then(|(woken, wake)| {
+            thread::Builder::new().name("terminal drain".to_owned()).spawn(move || here.run(woken))?;
+            Ok(wake)
+        });
+        match started {
+            Ok(wake) => state.wake = Some(wake),
+            Err(_) => state.added.clear(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, mut woken: PipeReader) {
+        let mut terminals: Vec<File> = Vec::new();
+        let mut buffer = vec![0; 32 << 10];
+        loop {
+            {
+                let mut state = self.state();
+                terminals.append(&mut state.added);
+                if terminals.is_empty() {
+                    state.wake = None;
+                    return;
+                }
+            }
+            terminals.drain(..terminals.len().saturating_sub(MAX_TERMINALS));
+            let mut polled = vec![wanted(woken.as_raw_fd())];
+            polled.extend(terminals.iter().map(|terminal| wanted(terminal.as_raw_fd())));
+            if wait(&mut polled).is_err() {
+                terminals.clear();
+                continue;
+            }
+            let mut ready = polled.into_iter().map(is_ready);
+            if ready.next() == Some(true) {
+                let _ = woken.read(&mut buffer);
+            }
+            terminals
+                .retain_mut(|terminal| ready.next() != Some(true) || read(terminal, &mut buffer).is_ok());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use portable_pty::{PtySize, native_pty_system};
+    use rustix::fs::OFlags;
+
+    use super::super::output::Output;
+    use super::*;
+
+    /// A terminal, and what a background process holds of it.
+    fn terminal() -> (File, File) {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let pty = native_pty_system().openpty(PtySize::default()).unwrap();
+        let flags = OFlags::NOCTTY.bits().cast_signed();
+        let name = pty.master.tty_name().unwrap();
+        let held = File::options().write(true).custom_flags(flags).open(name).unwrap();
+        (Output::of(&*pty.master).unwrap().0.into_terminal(), held)
+    }
+
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "{what}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn released_terminals_are_read_up_to_a_limit() {
+        let drain = Arc::new(Drain::default());
+        let (terminals, held): (Vec<_>, Vec<_>) = (0..=MAX_TERMINALS).map(|_| terminal()).unzip();
+        terminals.into_iter().for_each(|terminal| drain.add(terminal));
+        for mut held in held.iter().skip(1) {
+            // More than a terminal holds.
+            held.write_all(&vec![b'x'; 200_000]).unwrap();
+        }
+        wait_until("the oldest one is closed", || (&held[0]).write_all(b"x").is_err());
+        drop(held);
+        wait_until("the thread ends", || drain.state().wake.is_none());
+    }
+}
