@@ -14,6 +14,8 @@ use super::{
 pub struct FileJob {
     pub conn: ConnId,
     pub request_id: RequestId,
+    /// The top-level session. Its requests are served independently of those of other sessions.
+    pub session: SessionKey,
     /// Absolute path of the file (a relative one was resolved against the session's folder).
     pub path: PathBuf,
     /// The folders that may be accessed.

@@ -164,9 +164,10 @@ impl EffectRunner {
                 }
             }
             Effect::File(job) => {
-                let files = self.files.clone();
-                self.work(move || Some(files.serve(job)));
+                let accepted = self.files.accept(job);
+                self.work(move || Some(accepted.serve()));
             }
+            Effect::StopFiles { session, keeps_writes } => self.files.stop(session, keeps_writes),
             Effect::LocateDiffs(job) => self.locator.look(job),
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::FindFiles(query) => self.find_files(query),

@@ -372,6 +372,7 @@ impl Replay {
                 Effect::View(command) => self.view.apply(command),
                 // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
                 Effect::RetryNow(_)
+                | Effect::StopFiles { .. }
                 | Effect::LocateDiffs(_)
                 | Effect::Announce { .. }
                 | Effect::FindFiles(_)

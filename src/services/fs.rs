@@ -5,17 +5,22 @@
 //!
 //! Invariants: the policy decides about the path with all links resolved, and exactly that path is opened without
 //! following links, so a link that is created after the decision leads to an error; a file is replaced completely or
-//! not at all; a file that changed since this agent read it is not overwritten.
+//! not at all, except one with hard links, which is overwritten; a file that changed since this agent read it is not
+//! written; a job can be stopped, and waits for no job of another file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::model::policy::{self, Access, AllowedBy, Facts, Protection, Verdict};
-use crate::model::{AskedFile, ConnId, FileJob, FileOp, RequestId, ServedFile, ServiceEvent, WriteChange};
+use crate::model::{
+    AskedFile, ConnId, FileJob, FileOp, RequestId, ServedFile, ServiceEvent, SessionKey, WriteChange,
+};
 
+mod attributes;
 mod change;
 mod fs_error;
+mod jobs;
 mod lines;
 mod read;
 mod rooted_path;
@@ -26,6 +31,7 @@ mod write;
 mod tests;
 
 use fs_error::FsError;
+use jobs::{Jobs, Stop};
 use rooted_path::RootedPath;
 use seen::Seen;
 
@@ -49,9 +55,31 @@ const MAX_TRIES: usize = 3;
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     memory: Arc<Mutex<Memory>>,
-    /// Held from the check that the file is unchanged until it is replaced, so that concurrent writes cannot
-    /// interleave.
-    writing: Arc<Mutex<()>>,
+    jobs: Arc<Jobs>,
+}
+
+/// A request that can be stopped.
+#[derive(Debug)]
+pub struct Accepted {
+    files: Files,
+    job: FileJob,
+    stop: Stop,
+}
+
+impl Accepted {
+    /// Executes the request. Blocks on the disk.
+    ///
+    /// The event contains errors for the agent: `-32002` with `data.uri` for a missing file, `-32602` for a path that
+    /// is not a file (a folder, a device), `-32800` if it was stopped, `-32603` for others.
+    pub fn serve(self) -> ServiceEvent {
+        self.files.serve(&self.job, &self.stop)
+    }
+}
+
+impl Drop for Accepted {
+    fn drop(&mut self) {
+        self.files.jobs.remove(&self.job);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -68,29 +96,35 @@ impl Files {
         Self::default()
     }
 
-    /// Executes one request. Blocks on the disk.
-    ///
-    /// The event contains errors for the agent: `-32002` with `data.uri` for a missing file, `-32602` for a path that
-    /// is not a file (a folder, a device), `-32603` for others.
-    pub fn serve(&self, job: FileJob) -> ServiceEvent {
+    /// Accepts a request, which can be stopped from now on.
+    pub fn accept(&self, job: FileJob) -> Accepted {
+        Accepted { files: self.clone(), stop: self.jobs.add(&job), job }
+    }
+
+    /// Stops the requests of a session. `keeps_writes`: only reads.
+    pub fn stop(&self, session: SessionKey, keeps_writes: bool) {
+        self.jobs.stop(session, keeps_writes);
+    }
+
+    fn serve(&self, job: &FileJob, stop: &Stop) -> ServiceEvent {
         // The user's permission covers only the path that was shown.
         let allowed = self.memory().shown.remove(&job.request_id).zip(job.allowed);
         for _ in 0..MAX_TRIES {
-            let rooted = match Self::locate(&job) {
+            let rooted = match stop.check().and_then(|()| Self::locate(job)) {
                 Ok(rooted) => rooted,
-                Err(trouble) => return failed(&job, &trouble, None),
+                Err(trouble) => return failed(job, &trouble, None),
             };
-            let (access, facts) = describe(&job, &rooted);
+            let (access, facts) = describe(job, &rooted);
             let by = match (policy::decide(&job.policy, &access, &facts), &allowed) {
                 (Verdict::Allow(by), _) => by,
                 (_, Some((shown, by))) if *shown == *rooted.real() => *by,
                 (Verdict::Ask(why), _) => {
                     self.note_shown(job.request_id, rooted.real());
-                    let change = Self::preview(&job, &rooted);
+                    let change = Self::preview(job, &rooted);
                     let asked = Box::new(AskedFile { access, facts, why, change });
-                    return ServiceEvent::FileAsks { job, asked };
+                    return ServiceEvent::FileAsks { job: job.clone(), asked };
                 }
-                (Verdict::Refuse(by), _) => return failed(&job, &FsError::Refused(by), None),
+                (Verdict::Refuse(by), _) => return failed(job, &FsError::Refused(by), None),
             };
             let is_shown = facts.protection.is_some()
                 || !matches!((&job.op, by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
@@ -98,16 +132,16 @@ impl Files {
                 |change| is_shown.then(|| Box::new(ServedFile { access: access.clone(), by, change }));
             let result = match &job.op {
                 FileOp::Read { line, limit } => {
-                    self.read(&job, &rooted, *line, *limit).map(|text| (Some(text), None))
+                    self.read(job, &rooted, (*line, *limit), stop).map(|text| (Some(text), None))
                 }
                 FileOp::Write { content } => {
-                    self.write(&job, &rooted, content).map(|change| (None, Some(change)))
+                    self.write(job, &rooted, content, stop).map(|change| (None, Some(change)))
                 }
             };
             return match result {
                 // A link changed in between; the next round decides about its new target.
                 Err(FsError::Escaped) => continue,
-                Err(trouble) => failed(&job, &trouble, served(None)),
+                Err(trouble) => failed(job, &trouble, served(None)),
                 Ok((text, change)) => ServiceEvent::FileDone {
                     conn: job.conn,
                     request_id: job.request_id,
@@ -116,11 +150,12 @@ impl Files {
                 },
             };
         }
-        failed(&job, &FsError::Unsteady, None)
+        failed(job, &FsError::Unsteady, None)
     }
 
-    /// Removes the state of an agent whose connection has ended.
+    /// Removes the state of an agent whose connection has ended, and stops its requests.
     pub fn forget(&self, conn: ConnId) {
+        self.jobs.stop_all(conn);
         self.memory().seen.remove(&conn);
     }
 
@@ -152,10 +187,10 @@ impl Files {
         &self,
         job: &FileJob,
         rooted: &RootedPath,
-        line: Option<u32>,
-        limit: Option<u32>,
+        (line, limit): (Option<u32>, Option<u32>),
+        stop: &Stop,
     ) -> Result<String, FsError> {
-        match read::read(rooted, line, limit) {
+        match read::read(rooted, line, limit, stop) {
             Ok((text, seen)) => {
                 self.remember(job.conn, rooted.real(), seen);
                 Ok(text)
@@ -168,11 +203,18 @@ impl Files {
         }
     }
 
-    fn write(&self, job: &FileJob, rooted: &RootedPath, content: &str) -> Result<WriteChange, FsError> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    fn write(
+        &self,
+        job: &FileJob,
+        rooted: &RootedPath,
+        content: &str,
+        stop: &Stop,
+    ) -> Result<WriteChange, FsError> {
+        // From the check that the file is unchanged until it is written, so that concurrent writes cannot interleave.
+        let _writer = self.jobs.write(rooted.real(), stop)?;
         let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(rooted.real())).copied();
         let change = change_of(rooted, content);
-        let seen = write::write(rooted, content, seen)?;
+        let seen = write::write(rooted, content, seen, stop)?;
         self.remember(job.conn, rooted.real(), seen);
         Ok(change)
     }
@@ -268,7 +310,7 @@ fn look(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Result<Mentioned, FsE
         Err(FsError::Folder) => MentionedContent::Folder,
         Err(error) => return Err(error),
         Ok((_, meta)) if meta.len() > max_bytes => MentionedContent::Large { size_bytes: meta.len() },
-        Ok((file, meta)) => match read::content(file)? {
+        Ok((file, meta)) => match read::content(&file)? {
             Some(bytes) => MentionedContent::File(bytes),
             None => MentionedContent::Large { size_bytes: meta.len() },
         },
@@ -317,7 +359,7 @@ fn change_of(rooted: &RootedPath, content: &str) -> WriteChange {
         if meta.len() > MAX_OLD_BYTES {
             return Err(FsError::TooLarge { size_bytes: meta.len() });
         }
-        Ok(read::content(file)?.unwrap_or_default())
+        Ok(read::content(&file)?.unwrap_or_default())
     });
     match old {
         Ok(old) => change::change(rooted.shown(), Some(&String::from_utf8_lossy(&old)), content),

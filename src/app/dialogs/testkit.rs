@@ -11,7 +11,7 @@ use crate::model::{
     Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskReason, ConnId,
     ElicitationMode, ElicitationRequest, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
     PaletteCommand, PermissionKind, PermissionOption, PermissionRequest, RequestId, Response, SessionId,
-    ToolCallPatch,
+    SessionKey, ToolCallPatch,
 };
 
 use super::{
@@ -235,6 +235,7 @@ pub fn outside_file(request_id: u64) -> OpenRequestKind {
     let job = FileJob {
         conn: CONN,
         request_id: RequestId(request_id),
+        session: SessionKey::default(),
         path: PathBuf::from("/etc/hosts"),
         roots: vec![PathBuf::from("/home/u/shop")],
         policy: std::sync::Arc::default(),

@@ -22,6 +22,7 @@ pub(in crate::app) use question::{note_refused, on_answered};
 
 use super::{policy, requests, shell};
 use crate::app::session::{access, record, terminals};
+use crate::app::state::lookup;
 use crate::app::{AccessWork, Effect, RequestClass, Session, Starting, State, TerminalView};
 
 const MANY_FILES: &str = "too many open file requests; wait for the responses";
@@ -118,13 +119,43 @@ fn on_file(
     };
     let roots = policy::roots(session);
     let (key, path) = (session.key, session.workspace.folder().join(path));
+    let root = lookup::root_of(state, key);
     let policy = Arc::new(policy::of(state, conn, key));
     let Some(open) = state.conns.get_mut(&conn) else { return };
     open.open_requests.insert(request_id, RequestClass::File(key));
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
-    let job = FileJob { conn, request_id, path, roots, policy, allowed: None, missing_reads_empty, op };
+    let job = FileJob {
+        conn,
+        request_id,
+        session: root,
+        path,
+        roots,
+        policy,
+        allowed: None,
+        missing_reads_empty,
+        op,
+    };
     if !open.files.add(job, fx) {
         refuse(state, conn, request_id, MANY_FILES, fx);
+    }
+}
+
+/// Stops the file requests of a top-level session, because its turn or the session itself has ended. `keeps_writes`: only
+/// reads, because an agent may end its turn without waiting for its last write.
+pub(in crate::app) fn stop_files(
+    state: &mut State,
+    key: SessionKey,
+    keeps_writes: bool,
+    fx: &mut Vec<Effect>,
+) {
+    let mut dropped = Vec::new();
+    for (conn, open) in &mut state.conns {
+        let stopped = open.files.stop(key, keeps_writes, fx);
+        dropped.extend(stopped.into_iter().map(|request_id| (*conn, request_id)));
+    }
+    for (conn, request_id) in dropped {
+        let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
+        requests::answer(state, conn, request_id, Response::Error(error), fx);
     }
 }
 
@@ -138,7 +169,7 @@ pub(in crate::app) fn on_file_asks(
 ) {
     let (conn, request_id) = (job.conn, job.request_id);
     if let Some(open) = state.conns.get_mut(&conn) {
-        open.files.served(fx);
+        open.files.served(request_id, fx);
     }
     let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id));
     let Some(RequestClass::File(key)) = class.cloned() else { return };
@@ -399,7 +430,7 @@ pub(in crate::app) fn on_file_done(
 ) {
     let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned();
     if let Some(open) = state.conns.get_mut(&conn) {
-        open.files.served(fx);
+        open.files.served(request_id, fx);
     }
     if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)

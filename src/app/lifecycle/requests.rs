@@ -318,8 +318,9 @@ fn take(state: &mut State, conn: ConnId, request_id: RequestId) -> Option<(Sessi
     })
 }
 
-/// Answers all requests of the session that wait for the user, because its turn was cancelled.
+/// Answers all requests of the session that wait for the user or a file, because its turn was cancelled.
 pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    callbacks::stop_files(state, key, false, fx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let open = std::mem::take(&mut session.requests);
     for OpenRequest { conn, request_id, kind, .. } in open {

@@ -15,7 +15,7 @@ use crate::model::{
     StopReason, ToolStatus, TurnUsage,
 };
 
-use super::{archive, auth, call, conn, handover, late, open, prompt, requests, shell, tabs};
+use super::{archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
@@ -545,6 +545,7 @@ pub(in crate::app) fn end(
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
     }
+    callbacks::stop_files(state, key, true, fx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     // A cancel holds the prompts of before; those that were typed since are sent.
     if !(is_good || was_cancelled && may_go_on) {

@@ -33,6 +33,11 @@ pub enum Effect {
     },
     /// Serves a file request; reported as `ServiceEvent::FileDone` or `ServiceEvent::FileAsks`.
     File(FileJob),
+    /// Stops the file requests of a top-level session that are being served. `keeps_writes`: only reads.
+    StopFiles {
+        session: SessionKey,
+        keeps_writes: bool,
+    },
     /// Locates the changes of a tool call in their files; reported as `ServiceEvent::DiffsLocated`.
     LocateDiffs(LocateJob),
     /// Serves a terminal request.

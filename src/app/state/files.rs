@@ -1,66 +1,100 @@
-//! File jobs of a connection: a few at a time, the others wait in order.
+//! File jobs of a connection: a few of each session at a time, the others wait in order.
 //!
-//! Invariants: the number and bytes of waiting jobs are bounded; each job sent to the service is returned exactly once.
+//! Invariants: the number and bytes of waiting jobs of a session are bounded; a session does not wait for another; each
+//! job sent to the service is returned exactly once.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::model::{FileJob, FileOp};
+use crate::model::{FileJob, FileOp, RequestId, SessionKey};
 
 use crate::app::Effect;
 
-/// Maximum number of jobs served at a time.
+/// Maximum number of jobs of a session that are served at a time.
 const AT_ONCE: usize = 4;
 
-/// Maximum number of waiting jobs.
+/// Maximum number of waiting jobs of a session.
 const MOST_WAITING: usize = 1_000;
 
-/// Maximum number of bytes of new content in waiting jobs.
+/// Maximum number of bytes of new content in waiting jobs of a session.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The file jobs of a connection.
+/// The file jobs of a connection, by top-level session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FileJobs {
-    /// Number of jobs at the service.
-    running: usize,
+    queues: BTreeMap<SessionKey, Queue>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Queue {
+    /// The jobs at the service.
+    running: BTreeSet<RequestId>,
     waiting: VecDeque<FileJob>,
     bytes: usize,
 }
 
 impl FileJobs {
-    /// Adds a job; `false`: too many are waiting.
+    /// Adds a job; `false`: too many of its session are waiting.
     pub(in crate::app) fn add(&mut self, job: FileJob, fx: &mut Vec<Effect>) -> bool {
+        let queue = self.queues.entry(job.session).or_default();
         let size = size_of_content(&job);
         // A job larger than the limit is accepted if no other is waiting.
-        let is_full = self.waiting.len() >= MOST_WAITING || self.bytes + size > MOST_BYTES;
-        if is_full && !self.waiting.is_empty() {
+        let is_full = queue.waiting.len() >= MOST_WAITING || queue.bytes + size > MOST_BYTES;
+        if is_full && !queue.waiting.is_empty() {
             return false;
         }
-        self.bytes += size;
-        self.waiting.push_back(job);
-        self.start(fx);
+        queue.bytes += size;
+        queue.waiting.push_back(job);
+        queue.start(fx);
         true
     }
 
     /// The service has returned a job.
-    pub(in crate::app) fn served(&mut self, fx: &mut Vec<Effect>) {
-        self.running = self.running.saturating_sub(1);
-        self.start(fx);
+    pub(in crate::app) fn served(&mut self, request_id: RequestId, fx: &mut Vec<Effect>) {
+        for queue in self.queues.values_mut().filter(|queue| queue.running.contains(&request_id)) {
+            queue.running.remove(&request_id);
+            queue.start(fx);
+        }
+        self.queues.retain(|_, queue| !queue.running.is_empty() || !queue.waiting.is_empty());
     }
 
-    fn start(&mut self, fx: &mut Vec<Effect>) {
-        while self.running < AT_ONCE
-            && let Some(job) = self.waiting.pop_front()
-        {
-            self.bytes -= size_of_content(&job);
-            self.running += 1;
-            fx.push(Effect::File(job));
+    /// Stops the jobs of a session that are at the service, and drops and returns those that wait. `keeps_writes`: only
+    /// reads.
+    pub(in crate::app) fn stop(
+        &mut self,
+        session: SessionKey,
+        keeps_writes: bool,
+        fx: &mut Vec<Effect>,
+    ) -> Vec<RequestId> {
+        let Some(queue) = self.queues.get_mut(&session) else { return Vec::new() };
+        let is_kept = |job: &FileJob| keeps_writes && matches!(job.op, FileOp::Write { .. });
+        let (waiting, dropped) = std::mem::take(&mut queue.waiting).into_iter().partition(is_kept);
+        queue.waiting = waiting;
+        queue.bytes = queue.waiting.iter().map(size_of_content).sum();
+        if !queue.running.is_empty() {
+            fx.push(Effect::StopFiles { session, keeps_writes });
         }
+        let dropped: VecDeque<FileJob> = dropped;
+        dropped.into_iter().map(|job| job.request_id).collect()
     }
 
     /// Drops the waiting jobs because the connection has ended.
     pub(in crate::app) fn clear(&mut self) {
-        self.waiting.clear();
-        self.bytes = 0;
+        for queue in self.queues.values_mut() {
+            queue.waiting.clear();
+            queue.bytes = 0;
+        }
+    }
+}
+
+impl Queue {
+    fn start(&mut self, fx: &mut Vec<Effect>) {
+        while self.running.len() < AT_ONCE
+            && let Some(job) = self.waiting.pop_front()
+        {
+            self.bytes -= size_of_content(&job);
+            self.running.insert(job.request_id);
+            fx.push(Effect::File(job));
+        }
     }
 }
 

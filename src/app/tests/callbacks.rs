@@ -120,7 +120,64 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
     };
     app.cancel();
     asks_about(&mut app, job, "/etc/passwd");
-    app.expect_sent("cancel s\nanswer 1: error -32800\nanswer 2: error -32800");
+    app.expect_sent("cancel s\nstop files of 1\nanswer 1: error -32800\nanswer 2: error -32800");
+}
+
+fn write(path: &str) -> AgentRequest {
+    AgentRequest::WriteFile { session: Some(ID.into()), path: path.into(), content: String::new() }
+}
+
+/// Five reads and a write, of which four reads are at the service; without unread effects.
+fn with_waiting_files() -> TestApp {
+    let mut app = TestApp::running();
+    for number in 1..=5 {
+        app.ask(number, read("a"));
+    }
+    app.ask(6, write("b"));
+    app.expect_sent(&[1, 2, 3, 4].map(|number| format!("file {number} /code/shop/a")).join("\n"));
+    app
+}
+
+#[test]
+fn a_cancel_stops_the_file_requests_of_the_session() {
+    let mut app = with_waiting_files();
+    app.cancel();
+    app.expect_sent("cancel s\nstop files of 1\nanswer 5: error -32800\nanswer 6: error -32800");
+}
+
+#[test]
+fn the_end_of_a_turn_stops_reads_but_no_writes() {
+    let mut app = with_waiting_files();
+    app.end_turn(StopReason::EndTurn);
+    app.expect_sent("stop reads of 1\nanswer 5: error -32800");
+    let error = RpcError::new(RpcError::CANCELLED, "stopped");
+    app.service(ServiceEvent::FileDone {
+        conn: CONN,
+        request_id: RequestId(1),
+        result: Err(error),
+        served: None,
+    });
+    app.expect_sent("file 6 /code/shop/b\nanswer 1: error -32800");
+}
+
+#[test]
+fn closing_a_session_stops_its_file_requests() {
+    let mut app = TestApp::running();
+    app.flow(operations::new_session).open("two");
+    app.fx.clear();
+    app.ask(1, read("a")).flow(|state, now, fx| operations::close_session(state, KEY, now, fx));
+    let sent = app.sent();
+    assert!(sent.contains("stop files of 1"), "{sent}");
+}
+
+#[test]
+fn a_session_does_not_wait_for_the_files_of_another() {
+    let mut app = with_waiting_files();
+    app.flow(operations::new_session).open("two");
+    app.fx.clear();
+    let request =
+        AgentRequest::ReadFile { session: Some("two".into()), path: "a".into(), line: None, limit: None };
+    app.ask(7, request).expect_sent("file 7 /code/shop/a");
 }
 
 #[test]

@@ -425,6 +425,9 @@ fn effect_line(effect: &Effect) -> Option<String> {
         Effect::Send(_, AgentCommand::Respond(request_id, answer)) => {
             format!("answer {request_id}: {}", answer_text(answer))
         }
+        Effect::StopFiles { session, keeps_writes } => {
+            format!("stop {} of {session}", if *keeps_writes { "reads" } else { "files" })
+        }
         Effect::File(job) => format!("file {} {}", job.request_id, job.path.display()),
         Effect::Terminal(job) => format!("terminal {}", job_text(job)),
         Effect::OpenUrl(url) => format!("url {url}"),

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::Path;
 
+use super::lines::MAX_SKIPPED_BYTES;
 use crate::model::{Raw, RefusedBy, RpcError};
 use crate::services::unix;
 
@@ -36,6 +37,20 @@ pub(super) enum FsError {
     Refused(RefusedBy),
     /// The path had another target each time.
     Unsteady,
+    /// The requested part begins too far from the start of the file.
+    TooFar,
+    /// The turn or the session ended.
+    Stopped,
+    /// A new file cannot have the attributes of the old one. Not reported: the old one is overwritten.
+    Unlike,
+    /// Overwriting the file would remove permissions that cannot be set again.
+    Privileged,
+    /// The file can only be overwritten, and is too large to be restored if that fails.
+    Irreplaceable {
+        size_bytes: u64,
+    },
+    /// A write failed, and so did restoring the file.
+    Damaged(io::Error),
     Io(io::Error),
 }
 
@@ -59,6 +74,7 @@ impl FsError {
         let code = match self {
             Self::Relative | Self::Folder | Self::Special => RpcError::INVALID_PARAMS,
             Self::Missing => RpcError::RESOURCE_NOT_FOUND,
+            Self::Stopped => RpcError::CANCELLED,
             _ => RpcError::INTERNAL,
         };
         let message = match self {
@@ -83,6 +99,26 @@ impl FsError {
             Self::Escaped | Self::Unsteady => {
                 format!("Not written: a link in the path of {name} keeps changing.")
             }
+            Self::TooFar => format!(
+                "{name}: the first requested line is not in the first {} MiB. Read it with a command, such as `sed`.",
+                MAX_SKIPPED_BYTES >> 20
+            ),
+            Self::Stopped => format!("{name}: cancelled, because the turn or the session ended."),
+            Self::Unlike => format!("Not written: the attributes of {name} cannot be kept."),
+            Self::Privileged => format!(
+                "Not written: {name} would lose its set-user-id bit or capabilities. Its owner can change it with a \
+                 command."
+            ),
+            Self::Irreplaceable { size_bytes } => format!(
+                "Not written: {name} has other names (hard links) or attributes that a new file cannot have, and is \
+                 larger than {} MiB ({} MiB). Change it with a command.",
+                super::MAX_READ_BYTES >> 20,
+                size_bytes.div_ceil(1 << 20)
+            ),
+            Self::Damaged(error) => format!(
+                "{name}: {error}. The file is incomplete, because its old content could not be restored. Write it \
+                 again."
+            ),
             Self::Refused(by) => format!("{name}: {}.", by.description()),
             Self::Io(error) => format!("{name}: {error}."),
         };

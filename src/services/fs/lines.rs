@@ -6,6 +6,15 @@
 
 use std::io::{self, BufRead};
 
+use cap_std::fs::{File, FileExt as _};
+
+use super::fs_error::FsError;
+use super::jobs::Stop;
+use crate::services::unix;
+
+/// Maximum number of bytes before a line, without the holes of a sparse file.
+pub(super) const MAX_SKIPPED_BYTES: u64 = 1 << 30;
+
 /// A range of lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
@@ -19,9 +28,53 @@ impl Window {
         Self { skip: u64::from(line.unwrap_or(1).saturating_sub(1)), take: limit.map_or(u64::MAX, u64::from) }
     }
 
+    /// The same number of lines from the start.
+    pub(super) fn from_start(self) -> Self {
+        Self { skip: 0, ..self }
+    }
+
     pub(super) fn is_whole(self) -> bool {
         self.skip == 0 && self.take == u64::MAX
     }
+}
+
+/// Finds the start of a range in a large file; `None`: the file ends before it, or the range is empty. Reads no more than
+/// about `max_skipped` bytes.
+pub(super) fn find_line(
+    file: &File,
+    window: Window,
+    max_skipped: u64,
+    stop: &Stop,
+) -> Result<Option<u64>, FsError> {
+    let mut buffer = vec![0; 1 << 16];
+    let (mut at, mut lines, mut skipped) = (0, 0, 0);
+    if window.take == 0 {
+        return Ok(None);
+    }
+    while lines < window.skip {
+        stop.check()?;
+        // A hole reads as zeros, which end no line.
+        let Some(data) = unix::next_data(file, at) else { return Ok(None) };
+        at = data;
+        let bytes = match file.read_at(&mut buffer, at) {
+            Ok(0) => return Ok(None),
+            Ok(len) => buffer.get(..len).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error.into()),
+        };
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            lines += 1;
+            if lines == window.skip {
+                return Ok(Some(at + end as u64 + 1));
+            }
+        }
+        at += bytes.len() as u64;
+        skipped += bytes.len() as u64;
+        if skipped > max_skipped {
+            return Err(FsError::TooFar);
+        }
+    }
+    Ok(Some(at))
 }
 
 /// Reads the range; `None`: larger than `max_bytes`. Memory is bounded by `max_bytes`, independently of the file and

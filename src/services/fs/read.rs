@@ -1,12 +1,13 @@
 //! Reads a text file through the handle of its folder, without blocking on pipes.
 
-use std::io::{BufReader, Read as _};
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 
 use cap_std::fs::{File, Metadata};
 
 use super::MAX_READ_BYTES;
 use super::fs_error::FsError;
-use super::lines::{Window, read_window};
+use super::jobs::Stop;
+use super::lines::{MAX_SKIPPED_BYTES, Window, find_line, read_window};
 use super::rooted_path::RootedPath;
 use super::seen::Seen;
 use crate::services::unix;
@@ -16,20 +17,28 @@ pub(super) fn read(
     rooted: &RootedPath,
     line: Option<u32>,
     limit: Option<u32>,
+    stop: &Stop,
 ) -> Result<(String, Seen), FsError> {
-    let (file, meta) = open(rooted)?;
+    stop.check()?;
+    let (mut file, meta) = open(rooted)?;
     let window = Window::new(line, limit);
     let max_bytes = usize::try_from(MAX_READ_BYTES).unwrap_or(usize::MAX);
     let too_large = || FsError::TooLarge { size_bytes: meta.len() };
     let (bytes, seen) = if meta.len() <= MAX_READ_BYTES {
-        let whole = content(file)?.ok_or_else(too_large)?;
+        let whole = content(&file)?.ok_or_else(too_large)?;
         let seen = Seen::content(&whole);
         let part = if window.is_whole() { Some(whole) } else { read_window(&*whole, window, max_bytes)? };
         (part.unwrap_or_default(), seen)
     } else if window.is_whole() {
         return Err(too_large());
     } else {
-        let part = read_window(BufReader::with_capacity(1 << 16, file), window, max_bytes)?;
+        let part = match find_line(&file, window, MAX_SKIPPED_BYTES, stop)? {
+            Some(start) => {
+                file.seek(SeekFrom::Start(start))?;
+                read_window(BufReader::with_capacity(1 << 16, file), window.from_start(), max_bytes)?
+            }
+            None => Some(Vec::new()),
+        };
         (part.ok_or_else(too_large)?, Seen::metadata(&meta))
     };
     let text = String::from_utf8(bytes)
@@ -38,7 +47,7 @@ pub(super) fn read(
 }
 
 /// The content of a file; `None`: over the limit, although the metadata said otherwise (`/proc` files report size 0).
-pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FsError> {
+pub(super) fn content(file: &File) -> Result<Option<Vec<u8>>, FsError> {
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= MAX_READ_BYTES).then_some(bytes))

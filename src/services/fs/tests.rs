@@ -7,6 +7,9 @@ use super::*;
 use crate::model::policy::{AskReason, Grant, GrantScope, Policy, PolicyRules};
 use crate::model::{DiffChange, FileDiff, RpcError};
 
+mod attributes;
+mod jobs;
+
 struct Rig {
     files: Files,
     dir: tempfile::TempDir,
@@ -29,6 +32,7 @@ impl Rig {
         FileJob {
             conn: ConnId(1),
             request_id: RequestId(7),
+            session: SessionKey(1),
             path: self.root.join(path),
             roots: vec![self.root.clone()],
             policy: std::sync::Arc::default(),
@@ -36,6 +40,10 @@ impl Rig {
             missing_reads_empty: false,
             op,
         }
+    }
+
+    fn serve(&self, job: FileJob) -> ServiceEvent {
+        self.files.accept(job).serve()
     }
 
     fn read(&self, path: impl AsRef<Path>) -> Result<String, RpcError> {
@@ -49,7 +57,7 @@ impl Rig {
     }
 
     fn done(&self, job: FileJob) -> Result<Option<String>, RpcError> {
-        match self.files.serve(job) {
+        match self.serve(job) {
             ServiceEvent::FileDone { conn: ConnId(1), request_id: RequestId(7), result, .. } => result,
             other => panic!("{other:?}"),
         }
@@ -58,7 +66,7 @@ impl Rig {
     fn outside(&self, path: impl AsRef<Path>) -> PathBuf {
         let read = self.job(&path, FileOp::Read { line: None, limit: None });
         let write = self.job(&path, FileOp::Write { content: "x".to_owned() });
-        match (self.files.serve(read), self.files.serve(write)) {
+        match (self.serve(read), self.serve(write)) {
             (ServiceEvent::FileAsks { asked, .. }, ServiceEvent::FileAsks { asked: again, .. }) => {
                 assert_eq!((asked.why, again.why), (AskReason::Outside, AskReason::Outside));
                 let (Access::Read { path }, Access::Write { path: other }) = (asked.access, again.access)
@@ -193,12 +201,12 @@ fn paths_outside_of_the_roots_are_served_only_if_that_path_was_allowed() {
     let rig = rig();
     symlink(rig.outside.join("secret"), rig.root.join("link")).unwrap();
     let mut job = rig.job("link", FileOp::Write { content: "changed".to_owned() });
-    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::FileAsks { .. }));
+    assert!(matches!(rig.serve(job.clone()), ServiceEvent::FileAsks { .. }));
     // The link changes while the user reads the question.
     fs::remove_file(rig.root.join("link")).unwrap();
     symlink(rig.outside.join("other"), rig.root.join("link")).unwrap();
     job.allowed = Some(AllowedBy::You);
-    let asked_again = rig.files.serve(job.clone());
+    let asked_again = rig.serve(job.clone());
     assert!(
         matches!(&asked_again, ServiceEvent::FileAsks { asked, .. }
             if matches!(&asked.access, Access::Write { path } if path.ends_with("other"))),
@@ -216,9 +224,9 @@ fn a_permission_without_a_shown_path_is_not_accepted() {
     let mut job =
         FileJob { path: rig.outside.join("secret"), ..rig.job("f", FileOp::Write { content: "x".into() }) };
     job.allowed = Some(AllowedBy::You);
-    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::FileAsks { .. }));
+    assert!(matches!(rig.serve(job.clone()), ServiceEvent::FileAsks { .. }));
     let other = FileJob { request_id: RequestId(job.request_id.0 + 1), ..job.clone() };
-    assert!(matches!(rig.files.serve(other), ServiceEvent::FileAsks { .. }));
+    assert!(matches!(rig.serve(other), ServiceEvent::FileAsks { .. }));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
     rig.done(job).unwrap();
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "x");
@@ -259,8 +267,8 @@ fn a_folder_replaced_by_a_link_after_the_check_is_an_error() {
     let rooted = rooted_path::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap();
     fs::rename(rig.root.join("sub"), rig.root.join("moved")).unwrap();
     symlink(&rig.outside, rig.root.join("sub")).unwrap();
-    assert!(matches!(read::read(&rooted, None, None), Err(FsError::Escaped)));
-    assert!(matches!(write::write(&rooted, "x", None), Err(FsError::Escaped)));
+    assert!(matches!(read::read(&rooted, None, None, &Stop::default()), Err(FsError::Escaped)));
+    assert!(matches!(write::write(&rooted, "x", None, &Stop::default()), Err(FsError::Escaped)));
     assert!(matches!(rooted.make_parent(), Err(FsError::Escaped)));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
 }
@@ -283,13 +291,13 @@ fn racing_links_never_leave_the_roots() {
         }
     });
     for _ in 0..1500 {
-        let read = rig.files.serve(rig.job("sub/secret", FileOp::Read { line: None, limit: None }));
+        let read = rig.serve(rig.job("sub/secret", FileOp::Read { line: None, limit: None }));
         if let ServiceEvent::FileDone { result: Ok(text), .. } = read {
             assert_eq!(text.unwrap(), "mine");
         }
     }
     for _ in 0..150 {
-        rig.files.serve(rig.job("sub/secret", FileOp::Write { content: "mine".to_owned() }));
+        rig.serve(rig.job("sub/secret", FileOp::Write { content: "mine".to_owned() }));
     }
     stop.store(true, Ordering::Relaxed);
     swapper.join().unwrap();
@@ -328,8 +336,8 @@ fn a_full_disk_does_not_change_the_old_file() {
     let rig = rig();
     fs::write(rig.root.join("f"), "old").unwrap();
     let dir = cap_std::fs::Dir::open_ambient_dir(&rig.root, cap_std::ambient_authority()).unwrap();
-    let old = dir.metadata("f").unwrap();
-    let failed = write::replace(&dir, "f".as_ref(), Some(&old), |file| {
+    let (file, old) = (dir.open("f").unwrap(), dir.metadata("f").unwrap());
+    let failed = write::replace(&dir, "f".as_ref(), Some((&file, &old)), |file| {
         file.write_all(b"half of the new")?;
         // The error of a full disk.
         fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
@@ -388,7 +396,7 @@ fn only_changed_contents_prevent_a_write() {
     // A write of another agent counts as a change.
     let mut other = rig.job("f", FileOp::Write { content: "theirs".to_owned() });
     other.conn = ConnId(2);
-    assert!(matches!(rig.files.serve(other), ServiceEvent::FileDone { result: Ok(None), .. }));
+    assert!(matches!(rig.serve(other), ServiceEvent::FileDone { result: Ok(None), .. }));
     assert!(rig.write("f", "four").is_err());
     rig.files.forget(ConnId(1));
     rig.write("f", "four").unwrap();
@@ -425,14 +433,14 @@ fn protected_files_are_recognized_under_any_path() {
     for path in
         [".git/hooks/pre-commit", "notes.txt", "plain/hooks/pre-commit", "sub/../.git/./hooks/pre-commit"]
     {
-        let AskedFile { access, why, change, .. } = asked(rig.files.serve(write_of(&rig, path)));
+        let AskedFile { access, why, change, .. } = asked(rig.serve(write_of(&rig, path)));
         assert_eq!(access, Access::Write { path: hook.clone() }, "{path}");
         assert_eq!(why, AskReason::Protected(Protection::Git), "{path}");
         assert_eq!(change.unwrap().diff.unwrap().path, hook, "the canonical path is shown");
     }
     assert!(!hook.exists());
     let mut job = write_of(&rig, "notes.txt");
-    rig.files.serve(job.clone());
+    rig.serve(job.clone());
     job.allowed = Some(AllowedBy::You);
     rig.done(job).unwrap();
     assert_eq!(fs::read_to_string(hook).unwrap(), "x\n");
@@ -443,7 +451,7 @@ fn bare_repositories_are_protected_while_they_are_created() {
     let rig = rig();
     let mut requests = Vec::new();
     for path in ["bare/config", "bare/objects/a", "bare/refs/a", "bare/HEAD", "bare/config"] {
-        let event = rig.files.serve(write_of(&rig, path));
+        let event = rig.serve(write_of(&rig, path));
         requests.push(matches!(event, ServiceEvent::FileAsks { .. }));
     }
     assert_eq!(requests, [false, false, true, true, false]);
@@ -454,7 +462,7 @@ fn bare_repositories_are_protected_while_they_are_created() {
 fn a_write_reports_its_change() {
     let rig = rig();
     fs::write(rig.root.join("f"), "old\n").unwrap();
-    let event = rig.files.serve(write_of(&rig, "f"));
+    let event = rig.serve(write_of(&rig, "f"));
     let ServiceEvent::FileDone { result: Ok(None), served: Some(served), .. } = event else {
         panic!("{event:?}")
     };
@@ -462,7 +470,7 @@ fn a_write_reports_its_change() {
     let FileDiff { path, change } = served.change.unwrap().diff.unwrap();
     assert_eq!(path, rig.root.join("f"));
     assert_eq!(change, DiffChange::Texts { old: Some("old\n".into()), new: "x\n".into() });
-    let read = rig.files.serve(rig.job("f", FileOp::Read { line: None, limit: None }));
+    let read = rig.serve(rig.job("f", FileOp::Read { line: None, limit: None }));
     assert!(matches!(read, ServiceEvent::FileDone { served: None, .. }), "{read:?}");
 }
 
@@ -472,15 +480,15 @@ fn grants_and_settings_apply_to_file_requests() {
     let with =
         |policy: Policy, path: &str| FileJob { policy: std::sync::Arc::new(policy), ..write_of(&rig, path) };
     let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
-    let event = rig.files.serve(with(Policy { rules, ..Policy::default() }, "f"));
+    let event = rig.serve(with(Policy { rules, ..Policy::default() }, "f"));
     assert_eq!(asked(event).why, AskReason::Write);
     let home = Some(rig.root.clone());
-    let event = rig.files.serve(with(Policy { home, ..Policy::default() }, "f"));
+    let event = rig.serve(with(Policy { home, ..Policy::default() }, "f"));
     assert_eq!(asked(event).why, AskReason::Protected(Protection::WideRoot));
     let grants = vec![(Grant::WriteFile(rig.root.join(".envrc")), GrantScope::Folder)];
     let policy = Policy { grants, ..Policy::default() };
     rig.done(with(policy.clone(), ".envrc")).unwrap();
-    assert_eq!(asked(rig.files.serve(with(policy, ".npmrc"))).why, AskReason::Protected(Protection::Tool));
+    assert_eq!(asked(rig.serve(with(policy, ".npmrc"))).why, AskReason::Protected(Protection::Tool));
 }
 
 /// An agent that replaces a folder with a link within the root must not reach a protected file with a job that was
@@ -503,7 +511,7 @@ fn a_link_created_after_the_check_never_reaches_a_protected_file() {
             }
         });
         for _ in 0..3000 {
-            let _ = rig.files.serve(write_of(&rig, "src/pre-commit"));
+            let _ = rig.serve(write_of(&rig, "src/pre-commit"));
             assert!(!rig.root.join(".git/hooks/pre-commit").exists());
         }
         is_over.store(true, Ordering::Relaxed);

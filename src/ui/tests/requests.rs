@@ -195,6 +195,7 @@ fn always_is_offered_however_long_the_path_of_a_file_is() {
     let job = crate::model::FileJob {
         conn: crate::model::ConnId(1),
         request_id: crate::model::RequestId(7),
+        session: crate::model::SessionKey(1),
         path: path.clone(),
         roots: Vec::new(),
         policy: std::sync::Arc::default(),
@@ -229,6 +230,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
     let job = crate::model::FileJob {
         conn: crate::model::ConnId(1),
         request_id: crate::model::RequestId(7),
+        session: crate::model::SessionKey(1),
         path: "/home/ada/code/shop/notes.txt".into(),
         roots: Vec::new(),
         policy,
