@@ -104,7 +104,7 @@ impl FsError {
                 MAX_SKIPPED_BYTES >> 20
             ),
             Self::Stopped => format!("{name}: cancelled, because the turn or the session ended."),
-            Self::Unlike => format!("Not written: the attributes of {name} cannot be kept."),
+            Self::Unlike => format!("Not written: the attributes of {name} cannot be preserved."),
             Self::Privileged => format!(
                 "Not written: {name} would lose its set-user-id bit or capabilities. Its owner can change it with a \
                  command."

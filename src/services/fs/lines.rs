@@ -29,7 +29,7 @@ impl Window {
     }
 
     /// The same number of lines from the start.
-    pub(super) fn from_start(self) -> Self {
+    pub(super) fn at_start(self) -> Self {
         Self { skip: 0, ..self }
     }
 

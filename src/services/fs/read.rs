@@ -35,7 +35,7 @@ pub(super) fn read(
         let part = match find_line(&file, window, MAX_SKIPPED_BYTES, stop)? {
             Some(start) => {
                 file.seek(SeekFrom::Start(start))?;
-                read_window(BufReader::with_capacity(1 << 16, file), window.from_start(), max_bytes)?
+                read_window(BufReader::with_capacity(1 << 16, file), window.at_start(), max_bytes)?
             }
             None => Some(Vec::new()),
         };

@@ -114,7 +114,9 @@ mod tests {
     fn released_terminals_are_read_up_to_a_limit() {
         let drain = Arc::new(Drain::default());
         let (terminals, held): (Vec<_>, Vec<_>) = (0..=MAX_TERMINALS).map(|_| terminal()).unzip();
-        terminals.into_iter().for_each(|terminal| drain.add(terminal));
+        for terminal in terminals {
+            drain.add(terminal);
+        }
         for mut held in held.iter().skip(1) {
             // More than a terminal holds.
             held.write_all(&vec![b'x'; 200_000]).unwrap();

@@ -86,7 +86,7 @@ fn a_file_is_restored_if_overwriting_it_fails() {
     // As if the disk were full.
     fcntl_add_seals(&file, SealFlags::GROW).unwrap();
     let (mut old, meta) = (file.try_clone().unwrap(), file.metadata().unwrap());
-    let failed = write::overwrite(&mut old, &meta, &mut file, &[b'n'; 20_000]);
+    let failed = write::overwrite(&mut old, &meta, &mut file, &vec![b'n'; 20_000]);
     assert!(matches!(failed, Err(FsError::Io(_))), "{failed:?}");
     let mut content = vec![0; 20_000];
     let len = file.read_at(&mut content, 0).unwrap();
