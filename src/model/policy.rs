@@ -315,6 +315,7 @@ impl AskReason {
             (_, Access::Run(_)) => "Run a command?",
             (_, Access::Read { .. }) => "Read outside the session's folders?",
             (Self::Protected(Protection::WideRoot), _) => "Write a file?",
+            (Self::Protected(Protection::Linked), _) => "Write to a file with hard links?",
             (Self::Protected(_), _) => "Write to a protected file?",
             (Self::Outside, _) => "Write outside the session's folders?",
             _ => "Write a file?",

@@ -9,6 +9,7 @@
 //! written; a job can be stopped, and waits for no job of another file.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -135,7 +136,8 @@ impl Files {
                     self.read(job, &rooted, (*line, *limit), stop).map(|text| (Some(text), None))
                 }
                 FileOp::Write { content } => {
-                    self.write(job, &rooted, content, stop).map(|change| (None, Some(change)))
+                    let has_names = facts.protection.is_some();
+                    self.write(job, &rooted, (content, has_names), stop).map(|change| (None, Some(change)))
                 }
             };
             return match result {
@@ -207,14 +209,14 @@ impl Files {
         &self,
         job: &FileJob,
         rooted: &RootedPath,
-        content: &str,
+        (content, may_have_names): (&str, bool),
         stop: &Stop,
     ) -> Result<WriteChange, FsError> {
         // From the check that the file is unchanged until it is written, so that concurrent writes cannot interleave.
         let _writer = self.jobs.write(rooted.real(), stop)?;
         let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(rooted.real())).copied();
         let change = change_of(rooted, content);
-        let seen = write::write(rooted, content, seen, stop)?;
+        let seen = write::write(rooted, (content, may_have_names), seen, stop)?;
         self.remember(job.conn, rooted.real(), seen);
         Ok(change)
     }
@@ -330,11 +332,16 @@ fn describe(job: &FileJob, rooted: &RootedPath) -> (Access, Facts) {
                 None | Some(Protection::WideRoot) if is_in_repository_data(&path, rooted.root()) => {
                     Some(Protection::Git)
                 }
+                None | Some(Protection::WideRoot) if has_other_names(&path) => Some(Protection::Linked),
                 known => known,
             };
             (Access::Write { path }, Facts { is_inside, protection, is_covered: false })
         }
     }
+}
+
+fn has_other_names(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
 }
 
 /// Whether a file is in the data of a git repository that is not named `.git`.

@@ -7,7 +7,6 @@
 pub(in crate::app) mod own;
 mod summary;
 
-use crate::app::UiRequest;
 use std::time::Instant;
 
 use crate::model::{
@@ -20,7 +19,7 @@ use crate::app::session::{clear, messages, paging, play, record, replay_reconcil
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
     Effect, FailedPrompt, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
-    TurnSummary, UnseenKind, ViewCommand,
+    TurnSummary, UiRequest, UnseenKind, ViewCommand,
 };
 
 /// How a turn has ended.

@@ -27,6 +27,8 @@ pub enum Protection {
     Own,
     /// It, or its folder, is hidden and at the top of the session's folder, where many tools look for files that they run.
     Hidden,
+    /// It has other names (hard links), which a write changes too, and which may be anywhere.
+    Linked,
     /// The session's folder is `/`, the home folder or a parent of it.
     WideRoot,
 }
@@ -42,6 +44,7 @@ impl Protection {
             Self::Keys => "This file contains credentials or login settings.",
             Self::Own => "This is a parlor file.",
             Self::Hidden => "Tools may run commands from this hidden file.",
+            Self::Linked => "This file has other names (hard links), which change with it.",
             Self::WideRoot => "The session's folder is your home folder or a parent of it.",
         }
     }

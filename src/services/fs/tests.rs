@@ -268,7 +268,7 @@ fn a_folder_replaced_by_a_link_after_the_check_is_an_error() {
     fs::rename(rig.root.join("sub"), rig.root.join("moved")).unwrap();
     symlink(&rig.outside, rig.root.join("sub")).unwrap();
     assert!(matches!(read::read(&rooted, None, None, &Stop::default()), Err(FsError::Escaped)));
-    assert!(matches!(write::write(&rooted, "x", None, &Stop::default()), Err(FsError::Escaped)));
+    assert!(matches!(write::write(&rooted, ("x", false), None, &Stop::default()), Err(FsError::Escaped)));
     assert!(matches!(rooted.make_parent(), Err(FsError::Escaped)));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
 }

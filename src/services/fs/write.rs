@@ -17,10 +17,11 @@ use super::rooted_path::RootedPath;
 use super::seen::Seen;
 use crate::services::unix;
 
-/// Writes the file unless it changed since `seen`; returns its new state.
+/// Writes the file unless it changed since `seen`; returns its new state. `may_have_names`: whether it was known that
+/// the file may have other names.
 pub(super) fn write(
     rooted: &RootedPath,
-    text: &str,
+    (text, may_have_names): (&str, bool),
     seen: Option<Seen>,
     stop: &Stop,
 ) -> Result<Seen, FsError> {
@@ -39,6 +40,9 @@ pub(super) fn write(
     match &mut old {
         None => replace(&folder, name, None, fill)?,
         Some((file, meta)) => {
+            if meta.nlink() > 1 && !may_have_names {
+                return Err(FsError::Escaped);
+            }
             let mut same = open_protected(&folder, name, meta)?;
             let is_replaced = meta.nlink() == 1
                 && match replace(&folder, name, Some((file, meta)), fill) {

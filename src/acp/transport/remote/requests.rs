@@ -55,8 +55,10 @@ impl Requests {
 
     /// Records that a message could not be delivered; `false`: it already had an outcome.
     pub fn on_failure(&self, envelope: &Envelope) -> bool {
-        envelope.kind != Kind::Request
-            || envelope.number().is_none_or(|id| self.inner().open.remove(&id).is_some())
+        let Some(id) = envelope.number().filter(|_| envelope.kind == Kind::Request) else { return true };
+        let was_open = self.inner().open.remove(&id).is_some();
+        self.answered.notify_waiters();
+        was_open
     }
 
     /// Whether a request has no outcome yet.

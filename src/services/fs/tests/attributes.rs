@@ -63,7 +63,13 @@ fn a_write_reaches_the_other_names_of_a_file() {
     fs::write(&path, "a longer text").unwrap();
     fs::hard_link(&path, &other).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
-    rig.write("f", "new").unwrap();
+    let job = |text: &str| rig.job("f", FileOp::Write { content: text.to_owned() });
+    let event = rig.serve(job("new"));
+    assert_eq!(asked(event).why, AskReason::Protected(Protection::Linked), "they may be anywhere");
+    let grants = vec![(Grant::WriteFile(path.clone()), GrantScope::Folder)];
+    let policy = std::sync::Arc::new(Policy { grants, ..Policy::default() });
+    let write = |text: &str| rig.done(FileJob { policy: std::sync::Arc::clone(&policy), ..job(text) });
+    write("new").unwrap();
     assert_eq!(fs::read_to_string(&other).unwrap(), "new");
     assert_eq!(fs::metadata(&path).unwrap().ino(), fs::metadata(&other).unwrap().ino());
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o4755);
@@ -71,7 +77,7 @@ fn a_write_reaches_the_other_names_of_a_file() {
     // Such a file cannot be replaced, so that it must be possible to restore it.
     fs::File::options().write(true).open(&path).unwrap().set_len(MAX_READ_BYTES + 1).unwrap();
     rig.files.forget(ConnId(1));
-    let error = rig.write("f", "newer").unwrap_err();
+    let error = write("newer").unwrap_err();
     assert!(error.message.contains("other names (hard links)"), "{}", error.message);
 }
 

@@ -30,7 +30,7 @@ use crate::acp::transport::remote::{RemoteAgent, Timeouts};
 use crate::acp::transport::{In, LinkEnd};
 use crate::model::{Carrier, Remote};
 
-const HISTORIES: u64 = 400;
+const HISTORIES: u64 = 1_000;
 const SESSIONS: u64 = 3;
 /// The time during which the network fails and the user acts.
 const ROUGH: Duration = Duration::from_secs(90);
