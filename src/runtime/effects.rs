@@ -152,11 +152,7 @@ impl EffectRunner {
                     commands.send(command);
                 }
             }
-            Effect::RetryNow(conn) => {
-                if let Some(commands) = self.conns.get(&conn) {
-                    commands.retry_now();
-                }
-            }
+            Effect::RetryNow(conn) => _ = self.conns.get(&conn).map(Commands::retry_now),
             Effect::Disconnect { conn, force } => {
                 self.delayed.retain(|delayed| delayed.conn != conn);
                 if let Some(commands) = self.conns.get(&conn) {

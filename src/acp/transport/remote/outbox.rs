@@ -259,19 +259,21 @@ struct Sending {
 }
 
 impl Sending {
-    /// Whether it is the cancel of turns.
+    /// Whether it is the cancel of a turn. In version 2 of the protocol, the turn may have no open prompt.
     fn is_cancel(&self) -> bool {
-        self.message.envelope.kind == Kind::Notification && !self.prompts.is_empty()
+        self.message.envelope.method == "session/cancel"
     }
 
     /// Whether it cancels only turns whose prompts were not sent.
     fn cancels_nothing(&self) -> bool {
-        self.is_cancel() && self.prompts.iter().all(|(_, prompt)| prompt.is_done.load(Ordering::Relaxed))
+        self.is_cancel()
+            && !self.prompts.is_empty()
+            && self.prompts.iter().all(|(_, prompt)| prompt.is_done.load(Ordering::Relaxed))
     }
 
-    /// Waits until the turns that it cancels have ended; never returns for other messages.
+    /// Waits until the turns that it cancels have ended; never returns if that is unknown, and for other messages.
     async fn turns_ended(&self) {
-        if !self.is_cancel() {
+        if !self.is_cancel() || self.prompts.is_empty() {
             pending::<()>().await;
         }
         for (prompt, _) in &self.prompts {
@@ -426,7 +428,6 @@ impl Sending {
             tokio::select! {
                 biased;
                 () = sleep(timeouts.answer) => {}
-                // A server that keeps the POST open has received it.
                 () = async { self.turns_ended().await; sleep(timeouts.grace).await } => {}
             }
         };
@@ -449,7 +450,9 @@ impl Sending {
                     self.begun.send_replace(true);
                 }
                 () = &mut given_up => {
-                    return (envelope.kind != Kind::Request).then(|| Err(unanswered(url, timeouts.answer)));
+                    // A server that keeps the POST of a cancel open has received it.
+                    let is_lost = envelope.kind != Kind::Request && !self.is_cancel();
+                    return is_lost.then(|| Err(unanswered(url, timeouts.answer)));
                 }
             }
         }

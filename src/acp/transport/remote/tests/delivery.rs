@@ -73,6 +73,19 @@ async fn a_failed_cancel_is_sent_again_before_the_next_prompt() {
 }
 
 #[tokio::test]
+async fn the_cancel_of_a_turn_without_an_open_prompt_is_sent_again() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, mut session) = asked(&mut server).await;
+    // In version 2, the response says that the prompt was accepted.
+    session.say(&answer(3, "{}")).await;
+    peer.hear().await;
+    peer.say(CANCEL);
+    server.expect("POST", "/acp").await.answer(503, &[], "").await;
+    let cancel = server.expect("POST", "/acp").await;
+    assert!(cancel.says("session/cancel"), "{}", cancel.body);
+}
+
+#[tokio::test]
 async fn a_cancel_is_not_sent_again_after_its_turn() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = asked(&mut server).await;
