@@ -412,10 +412,9 @@ fn messages_survive_a_bad_network() {
     let count = number("PARLOR_HISTORIES").unwrap_or(HISTORIES);
     let mut survived = 0;
     for seed in 1..=count {
-        match std::panic::catch_unwind(|| play(seed)) {
-            Ok(is_alive) => survived += u64::from(is_alive),
-            Err(_) => panic!("history {seed} failed; set PARLOR_SEED={seed} to replay it"),
-        }
+        let played = std::panic::catch_unwind(|| play(seed));
+        assert!(played.is_ok(), "history {seed} failed; set PARLOR_SEED={seed} to replay it");
+        survived += u64::from(played.is_ok_and(|is_alive| is_alive));
     }
     assert!(survived * 2 > count, "too few histories test a living connection: {survived}");
 }
