@@ -207,7 +207,14 @@ fn decode_permission(
 ) -> (PermissionRequest, bool) {
     let note = v2::take_subject(&mut params);
     let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
-        Some(Value::Object(call)) => call,
+        Some(Value::Object(mut call)) => {
+            // Some agents repeat a call without the parts that they sent before, which belong to the request.
+            let is_empty = |value: &mut Value| {
+                value.as_object().is_some_and(Object::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+            };
+            call.retain(|name, value| !matches!(name.as_str(), "rawInput" | "content") || !is_empty(value));
+            call
+        }
         // Without a call, the fields of the request are used.
         other => {
             let mut call = Object::new();
@@ -296,6 +303,7 @@ fn guess_kind(id: &str, name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Patch;
 
     #[test]
     fn options_without_a_kind_are_classified_by_whole_words_and_default_to_reject() {
@@ -343,6 +351,17 @@ mod tests {
             let AgentRequest::ReadFile { line, limit, .. } = read else { panic!("{read:?}") };
             assert_eq!((line, limit), (expected, expected));
         }
+    }
+
+    #[test]
+    fn empty_parts_of_a_repeated_call_do_not_replace_it() {
+        let call = json!({"toolCallId": "t", "title": "Plan", "rawInput": {}, "content": []});
+        let params = json!({"sessionId": "s", "toolCall": call, "options": []}).to_string();
+        let (mut memory, mut quirks, mut out) = (DecoderState::default(), Quirks::default(), Vec::new());
+        let method = "session/request_permission";
+        let request = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
+        let Ok((AgentRequest::Permission(request), _)) = request else { panic!("{request:?}") };
+        assert_eq!((request.tool.raw_input, request.tool.content), (Patch::Keep, Patch::Keep));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub(in crate::app) mod own;
 mod summary;
+mod unprocessed;
 
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::model::{
     StopReason, ToolStatus, TurnUsage,
 };
 
-use super::{archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
+use super::{archive, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
@@ -395,9 +396,15 @@ pub(in crate::app) fn on_reply(
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     match result {
         Ok(Reply::TurnEnded { reason: StopReason::Other(word), .. }) if word == "auth_required" => {
-            on_auth_needed(state, conn, key, text, "The prompt was not processed.", now, fx);
+            unprocessed::on_auth_needed(state, conn, key, text, "The prompt was not processed.", now, fx);
         }
-        Ok(Reply::TurnEnded { reason, usage }) => end(state, key, Ending::Replied(reason, usage), now, fx),
+        Ok(Reply::TurnEnded { reason, usage }) => {
+            // What is allowed now would not be done any more, and look as if it was.
+            if reason == StopReason::Cancelled {
+                requests::cancel_all(state, key, now, fx);
+            }
+            end(state, key, Ending::Replied(reason, usage), now, fx);
+        }
         // `Closed` follows with the reason.
         Err(CallError::Lost) => {}
         // Agents report their own abort as an error; after a cancel this is expected.
@@ -407,10 +414,10 @@ pub(in crate::app) fn on_reply(
             end(state, key, Ending::Failed(FaultKind::Protocol, message.to_owned()), now, fx);
         }
         Err(error) if texts::is_auth_error(&error, info) => {
-            on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
+            unprocessed::on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
         }
         Err(error) if texts::is_session_gone(&error) => {
-            on_session_gone(state, key, text, &texts::error_text(&error), now, fx);
+            unprocessed::on_session_gone(state, key, text, &texts::error_text(&error), now, fx);
         }
         Err(error) => {
             let fault = texts::fault_of(&error);
@@ -424,57 +431,6 @@ pub(in crate::app) fn on_reply(
             }
         }
     }
-}
-
-/// The agent has lost the session: reopens it, or opens a new one, and resends the prompt.
-fn on_session_gone(
-    state: &mut State,
-    key: SessionKey,
-    text: String,
-    message: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    // An agent that loses each session would cause an endless loop.
-    let is_second = session.prompts.retry();
-    // It was just reopened, but does not exist.
-    let is_doubtful = session.resume.doubt().is_some();
-    if is_second {
-        let message = format!("The agent no longer has this session: {message}");
-        end(state, key, Ending::Failed(FaultKind::Agent, message), now, fx);
-        prompt::restore_draft(state, key, text, fx);
-    } else {
-        end(state, key, Ending::Failed(FaultKind::Gone, message.to_owned()), now, fx);
-        if let Some(session) = state.sessions.get_mut(&key) {
-            session.prompts.set_unsent(Some(text));
-        }
-    }
-    if is_doubtful {
-        open::open_replacement(state, key, texts::NOT_RESUMED, now, fx);
-        return;
-    }
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.resume.reopen();
-    }
-    open::open(state, key, now, fx);
-}
-
-/// The prompt waits for the sign-in and is then resent, without a second item.
-fn on_auth_needed(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    text: String,
-    message: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    end(state, key, Ending::Failed(FaultKind::Agent, message.to_owned()), now, fx);
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.prompts.set_unsent(Some(text));
-    }
-    auth::need_sign_in(state, conn, key, message, now, fx);
 }
 
 /// Ends the running turn.

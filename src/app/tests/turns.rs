@@ -196,6 +196,23 @@ fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
 }
 
 #[test]
+fn a_turn_that_the_agent_cancels_leaves_no_open_requests() {
+    let mut app = TestApp::running();
+    app.ask(1, permission("t")).ask(2, question());
+    app.fx.clear();
+    app.end_turn(StopReason::Cancelled);
+    app.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
+    app.expect(
+        r#"
+        ready · idle
+        user* "go"
+        tool t Cancelled? "" [cancelled] (hidden)
+        end Cancelled
+        "#,
+    );
+}
+
+#[test]
 fn a_cancelled_turn_is_shown_as_cancelled_whatever_the_response() {
     for answer in [
         Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }),

@@ -1,0 +1,60 @@
+//! Prompts that the agent did not process, because it lost the session or requires a sign-in.
+
+use std::time::Instant;
+
+use super::{Ending, end};
+use crate::app::lifecycle::{auth, open, prompt};
+use crate::app::state::texts;
+use crate::app::{Effect, State};
+use crate::model::{ConnId, FaultKind, SessionKey};
+
+/// The agent has lost the session: reopens it, or opens a new one, and resends the prompt.
+pub(super) fn on_session_gone(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    message: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    // An agent that loses each session would cause an endless loop.
+    let is_second = session.prompts.retry();
+    // It was just reopened, but does not exist.
+    let is_doubtful = session.resume.doubt().is_some();
+    if is_second {
+        let message = format!("The agent no longer has this session: {message}");
+        end(state, key, Ending::Failed(FaultKind::Agent, message), now, fx);
+        prompt::restore_draft(state, key, text, fx);
+    } else {
+        end(state, key, Ending::Failed(FaultKind::Gone, message.to_owned()), now, fx);
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.prompts.set_unsent(Some(text));
+        }
+    }
+    if is_doubtful {
+        open::open_replacement(state, key, texts::NOT_RESUMED, now, fx);
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.resume.reopen();
+    }
+    open::open(state, key, now, fx);
+}
+
+/// The prompt waits for the sign-in and is then resent, without a second item.
+pub(super) fn on_auth_needed(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    text: String,
+    message: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    end(state, key, Ending::Failed(FaultKind::Agent, message.to_owned()), now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.prompts.set_unsent(Some(text));
+    }
+    auth::need_sign_in(state, conn, key, message, now, fx);
+}
