@@ -6,8 +6,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Maximum number of bytes that are reported but not received.
-const MAX_BYTES: u64 = 8 << 20;
+/// Maximum number of bytes that are reported but not received. A frame lays out all of them, and keys wait for it.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Credit per second that returns without being received.
 const TRICKLE_BYTES_PER_S: u64 = 64 << 10;
