@@ -145,10 +145,10 @@ impl Terminals {
                         create(&inner, Asked { conn, request_id, session }, &command, has_input, size);
                     // The thread of a running command must not keep `Inner` alive, because dropping it kills the
                     // command.
-                    let drain = Arc::clone(&inner.drain);
+                    let (drain, backlog) = (Arc::clone(&inner.drain), Arc::clone(&inner.backlog));
                     drop(inner);
                     if let Some((live, output)) = created {
-                        live::read_output(live, output, &drain);
+                        live::read_output(live, output, &drain, &backlog);
                     }
                 });
                 if let Err(error) = started {
@@ -260,10 +260,10 @@ impl Terminals {
             let created = launch(&inner, Owner::User(session), id, None, start, |result| {
                 tell(result.map_err(|error| error.message))
             });
-            let drain = Arc::clone(&inner.drain);
+            let (drain, backlog) = (Arc::clone(&inner.drain), Arc::clone(&inner.backlog));
             drop(inner);
             if let Some((live, output)) = created {
-                live::read_output(live, output, &drain);
+                live::read_output(live, output, &drain, &backlog);
             }
         });
         if let Err(error) = started {

@@ -1,16 +1,20 @@
-//! Limits the reported but unread output of all terminals.
+//! Limits the reported but unread output of all terminals, and the rate at which more is dropped.
 //!
 //! A slow screen must not fill the unbounded event queue. Credit returns when output is read, and at a fixed rate
 //! that any screen can handle.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Maximum number of bytes that are reported but not received. A frame lays out all of them, and keys wait for it.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Credit per second that returns without being received.
 const TRICKLE_BYTES_PER_S: u64 = 64 << 10;
+
+/// Output per second that is read and dropped, of all commands: those that print without end must not keep all
+/// processors busy while the screen waits for one.
+const DROPPED_BYTES_PER_S: u64 = 16 << 20;
 
 /// Limits the output of all terminals.
 #[derive(Debug)]
@@ -22,11 +26,14 @@ pub(super) struct Backlog {
 struct State {
     told_bytes: u64,
     since: Instant,
+    /// Until then, no more output should be read and dropped.
+    dropped_until: Instant,
 }
 
 impl Default for Backlog {
     fn default() -> Self {
-        Self { state: Mutex::new(State { told_bytes: 0, since: Instant::now() }) }
+        let now = Instant::now();
+        Self { state: Mutex::new(State { told_bytes: 0, since: now, dropped_until: now }) }
     }
 }
 
@@ -46,6 +53,15 @@ impl Backlog {
             state.told_bytes = after;
         }
         is_admitted
+    }
+
+    /// Counts output that was dropped. Returns how long its reader should wait.
+    pub(super) fn pace(&self, dropped: usize) -> Duration {
+        let time = Duration::from_micros(dropped as u64 * 1_000_000 / DROPPED_BYTES_PER_S);
+        let now = Instant::now();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.dropped_until = state.dropped_until.max(now) + time;
+        state.dropped_until - now
     }
 
     /// Records that `bytes` were received.

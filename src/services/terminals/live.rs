@@ -245,8 +245,10 @@ impl Live {
         }
     }
 
-    fn take_bytes(&self, bytes: &[u8]) {
+    /// Takes output. Returns the number of bytes that were dropped because the screen lags.
+    fn take_bytes(&self, bytes: &[u8]) -> usize {
         let mut state = self.state();
+        let mut dropped = 0;
         if let Some(responder) = &mut state.responder {
             let responses = responder.read(bytes);
             if !responses.is_empty() {
@@ -270,15 +272,17 @@ impl Live {
             state = self.wait(state, None);
         }
         if state.is_ended {
-            return;
+            return 0;
         }
         state.unreported.extend_from_slice(bytes);
         let over = state.unreported.len().saturating_sub(LAGGING_BYTES);
         if state.is_lagging && over > 0 {
             state.unreported.drain(..over);
             state.left_out_bytes += over as u64;
+            dropped = over;
         }
         self.changed.notify_all();
+        dropped
     }
 
     /// Reports output, at most one event per [`TELL_EVERY`], changes of the echo, and then the end.
@@ -369,11 +373,16 @@ impl State {
 
 /// Reads the terminal until no process holds it open. Continues after the end, for the agent's output and so that
 /// background processes do not block on a full terminal; after the release, `drain` does that.
-pub(super) fn read_output(live: Arc<Live>, mut output: Output, drain: &Arc<Drain>) {
+pub(super) fn read_output(live: Arc<Live>, mut output: Output, drain: &Arc<Drain>, backlog: &Backlog) {
     let mut buffer = vec![0; 32 << 10];
     let end = loop {
         match output.read(&mut buffer) {
-            Ok(len) => live.take_bytes(buffer.get(..len).unwrap_or_default()),
+            Ok(len) => {
+                let dropped = live.take_bytes(buffer.get(..len).unwrap_or_default());
+                if dropped > 0 {
+                    thread::sleep(backlog.pace(dropped));
+                }
+            }
             Err(end) => break end,
         }
     };
