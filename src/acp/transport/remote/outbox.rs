@@ -100,8 +100,8 @@ pub struct Outbox<I> {
     lanes: HashMap<Option<String>, Tail>,
     /// The prompts of each session without an outcome.
     prompts: HashMap<Option<String>, Vec<Prompt>>,
-    /// The last cancel of each session; a prompt waits until it is dropped.
-    cancels: HashMap<Option<String>, watch::Receiver<()>>,
+    /// Whether the last cancel of each session has its outcome; a prompt waits for that.
+    cancels: HashMap<Option<String>, watch::Receiver<bool>>,
     open_requests: Arc<Semaphore>,
     open_notices: Arc<Semaphore>,
     open_answers: Arc<Semaphore>,
@@ -148,7 +148,7 @@ impl<I: Inbox> Outbox<I> {
             self.lanes.insert(message.lane.clone(), tail);
         }
         let prompts = self.prompts_of(&message);
-        let (outcome, cancel) = watch::channel(());
+        let (outcome, cancel) = watch::channel(false);
         self.cancels.retain(|_, cancel| cancel.has_changed().is_ok());
         let session = &message.envelope.session;
         let waits_for = match message.envelope.method.as_str() {
@@ -163,7 +163,7 @@ impl<I: Inbox> Outbox<I> {
             begun,
             is_followed,
             prompts,
-            _outcome: outcome,
+            outcome,
             _permit: permit,
         };
         let inbox = self.inbox.clone();
@@ -173,8 +173,8 @@ impl<I: Inbox> Outbox<I> {
                 let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
             }
             if let Some(mut cancel) = waits_for {
-                // It changes only by being dropped.
-                let _ = cancel.changed().await;
+                // Without a sender, it has its outcome.
+                let _ = cancel.wait_for(|has_outcome| *has_outcome).await;
             }
             if sending.cancels_nothing() {
                 return;
@@ -253,8 +253,8 @@ struct Sending {
     is_followed: Arc<Notify>,
     /// See `Outbox::prompts_of`.
     prompts: Vec<Prompt>,
-    /// Dropped when the message has its outcome.
-    _outcome: watch::Sender<()>,
+    /// Whether the message has its outcome; it has when this is dropped.
+    outcome: watch::Sender<bool>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -448,6 +448,8 @@ impl Sending {
                 () = &mut head_start, if !has_begun => {
                     has_begun = true;
                     self.begun.send_replace(true);
+                    // Nothing else tells whether a server that keeps the POST of such a cancel open has received it.
+                    self.outcome.send_replace(self.prompts.is_empty());
                 }
                 () = &mut given_up => {
                     // A server that keeps the POST of a cancel open has received it.
