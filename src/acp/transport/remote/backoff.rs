@@ -38,7 +38,7 @@ impl Backoff {
             return None;
         }
         let jitter = self.timeouts.jitter;
-        let percent = 100 - jitter + u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * 2 * jitter / 255;
+        let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * jitter / 255;
         let delay = self.pause * percent / 100;
         self.pause = (self.pause * 2).min(self.timeouts.most_pause);
         Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
@@ -56,14 +56,14 @@ mod tests {
         let began = Instant::now();
         let (mut now, mut expected) = (began, timeouts.least_pause);
         while let Some(delay) = backoff.failed(began, now, None) {
-            assert!(delay >= expected * 3 / 4 && delay <= expected * 5 / 4, "{delay:?}");
+            assert!(delay >= expected * 3 / 4 && delay <= expected, "{delay:?}");
             expected = (expected * 2).min(timeouts.most_pause);
             now += delay;
         }
         assert!(now - began >= timeouts.give_up && backoff.is_failing());
         backoff.reset();
         assert!(!backoff.is_failing());
-        assert!(backoff.failed(now, now, None).unwrap() < timeouts.least_pause * 2);
+        assert!(backoff.failed(now, now, None).unwrap() <= timeouts.least_pause);
     }
 
     #[test]

@@ -36,8 +36,7 @@ pub struct Timeouts {
     pub least_pause: Duration,
     /// Maximum of this delay.
     pub most_pause: Duration,
-    /// Random part of this delay in percent, up or down, so that many clients of a restarted server do not return at
-    /// once.
+    /// Random part of this delay in percent, so that many clients of a restarted server do not return at once.
     pub jitter: u32,
     /// How long retries continue before the connection is lost.
     pub give_up: Duration,

@@ -180,7 +180,12 @@ impl<I: Inbox> Outbox<I> {
                 return;
             }
             if let Some(response) = sending.run().await {
+                // Any other response is read first, because it may contain the end of the turn.
+                if is_events(&response) {
+                    sending.note_arrival();
+                }
                 inbox.read(response, sending.message.envelope.clone()).await;
+                sending.note_arrival();
             }
         });
         Ok(())
@@ -281,6 +286,13 @@ impl Sending {
         }
     }
 
+    /// Records that the server has received a prompt.
+    fn note_arrival(&self) {
+        if let ([(_, prompt)], Kind::Request) = (&self.prompts[..], self.message.envelope.kind) {
+            prompt.has_arrived.send_replace(true);
+        }
+    }
+
     /// Whether it cancels a turn whose prompt may arrive after it.
     fn may_be_early(&self) -> bool {
         let is_open =
@@ -295,8 +307,6 @@ impl Sending {
                 // The sender is not dropped.
                 let _ = state.has_arrived.subscribe().wait_for(|has_arrived| *has_arrived).await;
             }
-            // The response may contain the end of the turn.
-            sleep(self.context.timeouts.settle).await;
         };
         tokio::select! {
             biased;
@@ -439,9 +449,6 @@ impl Sending {
                 answer = &mut sending => {
                     if answer.is_ok() {
                         self.begun.send_replace(true);
-                        if let ([(_, prompt)], Kind::Request) = (&self.prompts[..], envelope.kind) {
-                            prompt.has_arrived.send_replace(true);
-                        }
                     }
                     return Some(answer);
                 }
