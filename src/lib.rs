@@ -72,6 +72,8 @@ pub mod guard;
 pub mod model;
 pub mod private;
 pub mod program;
+#[cfg(test)]
+mod random;
 pub mod runtime;
 pub mod services;
 pub mod ui;

@@ -21,9 +21,8 @@ fn wishing(mut spec: AgentSpec) -> AgentSpec {
     spec
 }
 
-/// Runs a scenario over a pipe, HTTP and a WebSocket.
-fn over_each_transport(scenario: impl Fn(&mut Rig)) {
-    let folder = tempfile::tempdir().unwrap();
+/// Starts the agent for a pipe, HTTP and a WebSocket, one after another.
+fn each_transport(scenario: impl Fn(&str, AgentSpec)) {
     for scheme in ["stdio", "http", "ws"] {
         let mut server = None;
         let spec = if scheme == "stdio" {
@@ -32,11 +31,19 @@ fn over_each_transport(scenario: impl Fn(&mut Rig)) {
             let server = server.insert(Server::of(&sdk_agent_v2(), &["--http"]));
             spec(&format!("{scheme}://127.0.0.1:{}/acp", server.port))
         };
+        scenario(scheme, spec);
+    }
+}
+
+/// Runs a scenario over a pipe, HTTP and a WebSocket.
+fn over_each_transport(scenario: impl Fn(&mut Rig)) {
+    let folder = tempfile::tempdir().unwrap();
+    each_transport(|scheme, spec| {
         let mut rig = Rig::start(folder.path(), wishing(spec));
         rig.wait_ready();
         scenario(&mut rig);
         assert_eq!(rig.state.anomaly_count, 0, "{scheme}");
-    }
+    });
 }
 
 #[test]
@@ -225,14 +232,7 @@ fn acp_v2_sign_in_is_requested_and_done() {
 #[test]
 fn acp_v2_is_offered_to_an_agent_that_refuses_version_1() {
     let folder = tempfile::tempdir().unwrap();
-    for scheme in ["stdio", "http", "ws"] {
-        let mut server = None;
-        let spec = if scheme == "stdio" {
-            agent(sdk_agent_v2(), &[])
-        } else {
-            let server = server.insert(Server::of(&sdk_agent_v2(), &["--http"]));
-            spec(&format!("{scheme}://127.0.0.1:{}/acp", server.port))
-        };
+    each_transport(|scheme, spec| {
         let store = Store::open(folder.path().join(scheme)).unwrap();
         let mut rig = Rig::start_kept(folder.path(), spec.clone(), &store, None);
         rig.wait_ready();
@@ -242,7 +242,7 @@ fn acp_v2_is_offered_to_an_agent_that_refuses_version_1() {
         assert_eq!(version(&rig), 2);
         rig.quit_and_keep();
         assert_eq!(store.draft_agents(), [spec.command_line()].into(), "{scheme}");
-    }
+    });
 }
 
 #[test]

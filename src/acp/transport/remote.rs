@@ -98,7 +98,8 @@ impl Transport for RemoteAgent {
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
     let RemoteAgent { remote, profile, timeouts, .. } = agent;
     let opening = route::client_for(&remote);
-    let client = tokio::select! {
+    #[cfg_attr(not(test), expect(unused_mut, reason = "set by tests"))]
+    let mut client = tokio::select! {
         client = opening => match client {
             Ok(client) => client,
             Err(trouble) => return trouble.into(),
@@ -106,7 +107,9 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
         () = signal.wanted() => return LinkEnd::Eof,
     };
     #[cfg(test)]
-    let client = client.simulated(agent.simulation);
+    if let Some(client) = Arc::get_mut(&mut client) {
+        client.simulation = agent.simulation;
+    }
     let (told, mut news) = mpsc::unbounded_channel();
     let context = HttpContext::new(client, inlet, timeouts, told, Arc::clone(&signal.retry));
     let mut stopped = signal.clone();

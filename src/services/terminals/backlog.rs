@@ -70,3 +70,28 @@ impl Backlog {
         state.told_bytes = state.told_bytes.saturating_sub(bytes as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_admitted_up_to_the_limit() {
+        let backlog = Backlog::default();
+        let all = usize::try_from(MAX_BYTES).unwrap();
+        assert!(backlog.admit(all));
+        assert!(!backlog.admit(all));
+        backlog.taken(all);
+        assert!(backlog.admit(all));
+    }
+
+    #[test]
+    fn dropped_output_of_all_readers_is_paced_together() {
+        let backlog = Backlog::default();
+        let second = usize::try_from(DROPPED_BYTES_PER_S).unwrap();
+        let first = backlog.pace(second);
+        let next = backlog.pace(second);
+        assert_eq!(first, Duration::from_secs(1));
+        assert!(next > Duration::from_secs(1) && next <= Duration::from_secs(2), "{next:?}");
+    }
+}

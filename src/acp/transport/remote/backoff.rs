@@ -30,10 +30,10 @@ impl Backoff {
         self.failing_since.is_some()
     }
 
-    /// Records a failed attempt and returns the delay before the next one; `None`: the time limit has passed.
-    /// `wanted`: the minimum delay that the server requested.
-    pub fn failed(&mut self, began: Instant, now: Instant, wanted: Option<Duration>) -> Option<Duration> {
-        let since = *self.failing_since.get_or_insert(began);
+    /// Records a failed attempt and returns the delay before the next one; `None`: the time limit since the first
+    /// failure has passed. `wanted`: the minimum delay that the server requested.
+    pub fn failed(&mut self, now: Instant, wanted: Option<Duration>) -> Option<Duration> {
+        let since = *self.failing_since.get_or_insert(now);
         if now.saturating_duration_since(since) >= self.timeouts.give_up {
             return None;
         }
@@ -55,7 +55,7 @@ mod tests {
         let mut backoff = Backoff::new(timeouts);
         let began = Instant::now();
         let (mut now, mut expected) = (began, timeouts.least_pause);
-        while let Some(delay) = backoff.failed(began, now, None) {
+        while let Some(delay) = backoff.failed(now, None) {
             assert!(delay >= expected * 3 / 4 && delay <= expected, "{delay:?}");
             expected = (expected * 2).min(timeouts.most_pause);
             now += delay;
@@ -63,7 +63,7 @@ mod tests {
         assert!(now - began >= timeouts.give_up && backoff.is_failing());
         backoff.reset();
         assert!(!backoff.is_failing());
-        assert!(backoff.failed(now, now, None).unwrap() <= timeouts.least_pause);
+        assert!(backoff.failed(now, None).unwrap() <= timeouts.least_pause);
     }
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
         let mut backoff = Backoff::new(timeouts);
         let now = Instant::now();
         let asked = Duration::from_secs(7);
-        assert_eq!(backoff.failed(now, now, Some(asked)), Some(asked));
-        assert_eq!(backoff.failed(now, now, Some(Duration::MAX)), Some(timeouts.answer));
+        assert_eq!(backoff.failed(now, Some(asked)), Some(asked));
+        assert_eq!(backoff.failed(now, Some(Duration::MAX)), Some(timeouts.answer));
     }
 }

@@ -23,15 +23,15 @@ const KEEP_ALIVE_TRIES: u32 = 3;
 const MOST_REDIRECTS: usize = 5;
 
 /// The HTTP client of one connection.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
     #[cfg(test)]
-    simulation: Option<super::tests::Simulation>,
+    pub simulation: Option<super::tests::Simulation>,
     url: Url,
     headers: HeaderMap,
     source: Option<TokenSource>,
-    authorization: Arc<Mutex<Option<HeaderValue>>>,
+    authorization: Mutex<Option<HeaderValue>>,
 }
 
 impl Client {
@@ -79,14 +79,8 @@ impl Client {
             url,
             headers,
             source: remote.token.clone(),
-            authorization: Arc::new(Mutex::new(authorization)),
+            authorization: Mutex::new(authorization),
         }))
-    }
-
-    /// The same client with a simulated network.
-    #[cfg(test)]
-    pub fn simulated(&self, simulation: Option<super::tests::Simulation>) -> Arc<Self> {
-        Arc::new(Self { simulation, ..self.clone() })
     }
 
     /// The agent's URL, with an HTTP scheme.

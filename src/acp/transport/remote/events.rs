@@ -128,8 +128,8 @@ pub struct EventReader {
     silence: Silence,
     /// Whether there was an event since the stream was opened.
     has_spoken: bool,
-    /// The session of the stream.
-    session: Option<Arc<str>>,
+    /// The session of the stream; its messages are marked with it.
+    pub session: Option<Arc<str>>,
 }
 
 impl EventReader {
@@ -139,12 +139,6 @@ impl EventReader {
         let silence = Silence { limit: idle, least, last_comment: None };
         let (sse, seen) = (SseReader::new(inlet.max_bytes), Seen::default());
         Self { sse, seen, inlet, hook, silence, has_spoken: false, session: None }
-    }
-
-    /// Marks the messages of a session's stream.
-    #[must_use]
-    pub fn of_session(self, session: Option<&str>) -> Self {
-        Self { session: session.map(Arc::from), ..self }
     }
 
     /// Reads a body to its end.
@@ -347,9 +341,9 @@ impl EventStream {
             {
                 return StreamEnd::Lost(trouble);
             }
-            let wanted = trouble.retry_after().max(self.reader.sse.retry());
+            let retry = self.reader.sse.retry().map(|retry| retry.min(self.context.timeouts.most_pause));
             let is_first = !backoff.is_failing();
-            let Some(pause) = backoff.failed(opened_at, Instant::now(), wanted) else {
+            let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after().max(retry)) else {
                 return StreamEnd::Lost(trouble);
             };
             let text = format!("{} Reopening.", trouble.text());

@@ -37,7 +37,7 @@ type Creating = Arc<Mutex<HashSet<String>>>;
 #[derive(Debug)]
 struct SessionStream {
     opening: watch::Receiver<Opening>,
-    /// Set once the session is closed.
+    /// Whether parlor has closed the session.
     is_closed: Arc<AtomicBool>,
 }
 
@@ -69,7 +69,7 @@ impl Streamable {
         };
         let outbox = Outbox::new(context.clone(), requests, inbox);
         let this = Self { context, outbox, url, headers, creating, sessions: HashMap::new() };
-        let (stream, _) = this.stream(this.headers.clone(), Scope::Connection, None);
+        let (stream, _) = this.stream(this.headers.clone(), Scope::Connection);
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
         this.context.spawn(async move {
             match stream.run().await.0 {
@@ -113,7 +113,7 @@ impl Streamable {
         if let Some(session) = &session {
             // The agent chooses the session of its requests, and could name any, so responses open no streams.
             if envelope.kind != Kind::Response {
-                opening = self.stream_of(session, &envelope.method);
+                opening = self.stream_of(session, &envelope);
             }
             if let Ok(value) = HeaderValue::from_str(session) {
                 headers.insert(SESSION_ID, value);
@@ -140,7 +140,8 @@ impl Streamable {
         let mut headers = self.headers.clone();
         headers.insert(SESSION_ID, value);
         let is_closed = Arc::<AtomicBool>::default();
-        let (stream, opening) = self.stream(headers, Scope::Session(Arc::clone(&is_closed)), Some(session));
+        let (mut stream, opening) = self.stream(headers, Scope::Session(Arc::clone(&is_closed)));
+        stream.reader.session = Some(session.into());
         stream.opening.send_replace(state);
         self.sessions.insert(session.to_owned(), SessionStream { opening, is_closed });
         let (context, requests) = (self.context.clone(), Arc::clone(&self.outbox.inbox.requests));
@@ -174,34 +175,34 @@ impl Streamable {
     }
 
     /// Opens the stream of a session, which is required before the first message of the session.
-    fn stream_of(&mut self, session: &str, method: &str) -> Option<watch::Receiver<Opening>> {
-        let state = self.sessions.get(session).map(|stream| *stream.opening.borrow());
-        match state {
+    fn stream_of(&mut self, session: &str, envelope: &Envelope) -> Option<watch::Receiver<Opening>> {
+        let method = envelope.method.as_str();
+        let stream = self.sessions.get(session);
+        match stream.map(|stream| *stream.opening.borrow()) {
             None => self.start_session(session, Opening::Waiting),
             Some(Opening::Lost) => self.start_session(session, Opening::Reopening),
-            Some(Opening::Absent) if matches!(method, "session/load" | "session/resume") => {
+            // A session that the server refused to close goes on.
+            Some(Opening::Absent)
+                if matches!(method, "session/load" | "session/resume")
+                    || stream.is_some_and(|stream| stream.is_closed.load(Ordering::Relaxed)) =>
+            {
                 self.start_session(session, Opening::Waiting);
             }
             Some(_) => {}
         }
         let stream = self.sessions.get(session)?;
-        if matches!(method, "session/close" | "session/delete") {
-            stream.is_closed.store(true, Ordering::Relaxed);
+        if envelope.kind == Kind::Request {
+            let is_closed = matches!(method, "session/close" | "session/delete");
+            stream.is_closed.store(is_closed, Ordering::Relaxed);
         }
         Some(stream.opening.clone())
     }
 
     /// The stream of a session, or of the connection.
-    fn stream(
-        &self,
-        headers: HeaderMap,
-        scope: Scope,
-        session: Option<&str>,
-    ) -> (EventStream, watch::Receiver<Opening>) {
+    fn stream(&self, headers: HeaderMap, scope: Scope) -> (EventStream, watch::Receiver<Opening>) {
         let (opening, receiver) = watch::channel(Opening::Waiting);
         let hook = Arc::clone(&self.outbox.inbox.hook);
-        let reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle))
-            .of_session(session);
+        let reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle));
         let (context, url) = (self.context.clone(), self.url.clone());
         let stream = EventStream { context, url, headers, scope, reader, opening, first: None };
         (stream, receiver)

@@ -80,16 +80,16 @@ struct Tail {
 
 /// What a prompt and the cancels of its turn know of each other.
 #[derive(Debug, Default)]
-struct Withdrawal {
+struct PromptState {
     /// Whether the server has responded to its POST.
     has_arrived: watch::Sender<bool>,
-    /// Whether it is not sent if it has not arrived.
-    is_wanted: AtomicBool,
-    /// The prompt is not sent any more.
-    is_done: AtomicBool,
+    /// Whether its turn was cancelled; then it is not sent again.
+    is_cancelled: AtomicBool,
+    /// Whether it was dropped without being sent.
+    is_dropped: AtomicBool,
 }
 
-type Prompt = (Envelope, Arc<Withdrawal>);
+type Prompt = (Envelope, Arc<PromptState>);
 
 /// Sends messages and matches them with their outcomes.
 #[derive(Debug)]
@@ -208,8 +208,8 @@ impl<I: Inbox> Outbox<I> {
             return vec![own];
         }
         let all = self.prompts.get(&message.envelope.session).cloned().unwrap_or_default();
-        for (_, withdrawal) in &all {
-            withdrawal.is_wanted.store(true, Ordering::Relaxed);
+        for (_, state) in &all {
+            state.is_cancelled.store(true, Ordering::Relaxed);
         }
         all
     }
@@ -273,7 +273,7 @@ impl Sending {
     fn cancels_nothing(&self) -> bool {
         self.is_cancel()
             && !self.prompts.is_empty()
-            && self.prompts.iter().all(|(_, prompt)| prompt.is_done.load(Ordering::Relaxed))
+            && self.prompts.iter().all(|(_, prompt)| prompt.is_dropped.load(Ordering::Relaxed))
     }
 
     /// Waits until the turns that it cancels have ended; never returns if that is unknown, and for other messages.
@@ -318,10 +318,10 @@ impl Sending {
     /// Gives up a prompt that has not arrived and whose turn was cancelled. Returns whether it did.
     async fn was_withdrawn(&self) -> bool {
         let [(_, prompt)] = self.prompts.as_slice() else { return false };
-        if self.message.envelope.kind != Kind::Request || !prompt.is_wanted.load(Ordering::Relaxed) {
+        if self.message.envelope.kind != Kind::Request || !prompt.is_cancelled.load(Ordering::Relaxed) {
             return false;
         }
-        prompt.is_done.store(true, Ordering::Relaxed);
+        prompt.is_dropped.store(true, Ordering::Relaxed);
         let why = "The prompt was cancelled before it could be sent.";
         fail(&self.context, &self.requests, &self.message.envelope, why, false).await;
         true
@@ -335,7 +335,6 @@ impl Sending {
         let mut backoff = Backoff::new(self.context.timeouts);
         let mut interruption = None;
         loop {
-            let began = Instant::now();
             let may_be_early = self.may_be_early();
             let trouble = match self.post().await? {
                 Ok(_) if may_be_early && self.prompts_arrived().await => continue,
@@ -356,7 +355,7 @@ impl Sending {
             if self.turns_ended().now_or_never().is_some() {
                 return None;
             }
-            let Some(pause) = backoff.failed(began, Instant::now(), trouble.retry_after()) else {
+            let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after()) else {
                 self.context.end(LinkEnd::Unreachable(trouble.text().to_owned()));
                 return None;
             };

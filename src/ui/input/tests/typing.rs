@@ -8,6 +8,7 @@ use crate::model::{
     AgentCommand, AgentEvent, AgentRequest, ConnId, PermissionKind, PermissionOption, PermissionRequest,
     RequestId, ToolCallPatch,
 };
+use crate::random::Random;
 
 /// Sentences that begin with keys that answer.
 const SENTENCES: [&str; 10] = [
@@ -22,18 +23,6 @@ const SENTENCES: [&str; 10] = [
     "3",
     "keep 1 and 2",
 ];
-
-/// A generator of pseudo-random numbers (xorshift64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
 
 struct Typist {
     rig: Rig,
@@ -52,7 +41,7 @@ impl Typist {
         });
         let mut rig = Rig::new(stage);
         rig.view.apply(crate::app::ViewCommand::ClearDraft);
-        Self { rig, random: Random(seed), elapsed: Duration::ZERO, requests: 0, open: Vec::new() }
+        Self { rig, random: Random::new(seed), elapsed: Duration::ZERO, requests: 0, open: Vec::new() }
     }
 
     /// Returns the number of requests that the event has answered.

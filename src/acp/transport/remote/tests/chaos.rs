@@ -17,26 +17,11 @@ use super::{HANG, Peer, Timeouts, answer, at, request, timeouts, update};
 use crate::acp::frame::InboundFrame;
 use crate::acp::transport::In;
 use crate::model::{Carrier, Remote};
+use crate::random::Random;
 
 const SEEDS: u64 = 16;
 const REQUESTS: u64 = 14;
 const SESSIONS: u64 = 3;
-
-/// Deterministic random numbers.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-}
 
 /// How a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +37,7 @@ enum Way {
 }
 
 struct World {
-    rng: Rng,
+    rng: Random,
     carrier: Carrier,
     /// The messages of each event stream, from its beginning.
     logs: BTreeMap<String, Vec<String>>,
@@ -332,10 +317,10 @@ impl Heard {
 async fn play(seed: u64, carrier: Carrier) {
     let mut server = Server::start().await;
     let path = if carrier == Carrier::RpcSse { "/acp/rpc" } else { "/acp" };
-    let mut rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut rng = Random::new(seed);
     let chaos = Chaos {
         world: Arc::new(Mutex::new(World {
-            rng: Rng(rng.below(u64::MAX / 2) | 1),
+            rng: Random::new(rng.below(u64::MAX / 2)),
             carrier,
             logs: BTreeMap::new(),
             opened: BTreeSet::new(),

@@ -28,34 +28,15 @@ use tokio::time::{Instant, sleep};
 use self::user::User;
 use super::{answer, request};
 use crate::acp::transport::remote::http_error::HttpError;
+use crate::random::Random;
 
 const HISTORIES: u64 = 1_000;
 const SESSIONS: u64 = 3;
-/// The time during which the network fails and the user acts.
-const ROUGH: Duration = Duration::from_secs(90);
+/// The time during which the network fails and the user acts. The long one exceeds the time after which attempts end.
+const ROUGH: Duration = Duration::from_secs(80);
+const LONG_ROUGH: Duration = Duration::from_secs(400);
 /// More than all delays between attempts.
 const PATIENCE: Duration = Duration::from_secs(900);
-
-/// Deterministic random numbers.
-#[derive(Debug)]
-struct Rng(u64);
-
-impl Rng {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end.max(1)
-    }
-
-    fn millis(&mut self, most: u64) -> Duration {
-        Duration::from_millis(self.below(most))
-    }
-}
 
 /// The server and the network between it and parlor; clones share it.
 #[derive(Debug, Clone)]
@@ -66,7 +47,7 @@ pub struct Simulation {
 
 #[derive(Debug)]
 struct World {
-    rng: Rng,
+    rng: Random,
     /// Percentage of requests and events that fail.
     faults: u64,
     calm_at: Instant,
@@ -98,13 +79,13 @@ enum Way {
 
 impl Simulation {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
+        let mut rng = Random::new(seed);
         let now = Instant::now();
         let repeated = [0, 2, usize::MAX][usize::try_from(rng.below(3)).unwrap()];
         let world = World {
             faults: rng.below(40),
             rng,
-            calm_at: now + ROUGH,
+            calm_at: now + if seed % 5 == 0 { LONG_ROUGH } else { ROUGH },
             down_until: now,
             generation: 1,
             repeated,

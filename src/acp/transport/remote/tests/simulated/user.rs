@@ -6,18 +6,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::{PATIENCE, ROUGH, Rng, SESSIONS, Simulation, next};
+use super::{PATIENCE, SESSIONS, Simulation, next};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::transport::remote::tests::{Peer, answer, request};
 use crate::acp::transport::remote::{RemoteAgent, Timeouts};
 use crate::acp::transport::{In, LinkEnd};
 use crate::model::{Carrier, Remote};
+use crate::random::Random;
 
 /// The user, with what parlor has told.
 pub(super) struct User {
     simulation: Simulation,
     peer: Peer,
-    rng: Rng,
+    rng: Random,
     next_id: u64,
     sessions: Vec<String>,
     /// Requests without an outcome; prompts with their session.
@@ -46,7 +47,7 @@ impl User {
         let mut this = Self {
             simulation,
             peer,
-            rng: Rng::new(!seed),
+            rng: Random::new(!seed),
             next_id: 1,
             sessions: Vec::new(),
             open: BTreeMap::new(),
@@ -167,7 +168,7 @@ impl User {
     }
 
     pub(super) async fn live(&mut self) {
-        let rough_until = Instant::now() + ROUGH;
+        let rough_until = self.simulation.world().calm_at;
         let give_up = rough_until + PATIENCE;
         let mut next_act = Instant::now();
         loop {
