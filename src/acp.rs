@@ -8,6 +8,8 @@
 //! becomes an anomaly and neither panics nor ends the connection.
 
 pub mod codec;
+mod dialects;
+mod envelope;
 pub mod frame;
 pub mod gate;
 pub mod log;

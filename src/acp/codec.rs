@@ -8,22 +8,21 @@
 
 mod answers;
 mod auth;
-mod calls;
-mod content;
+pub(super) mod calls;
+pub(super) mod content;
 mod decoder_state;
 mod elicitation;
-mod errors;
+pub(super) mod errors;
 mod fast;
 mod initialize;
 mod input;
-mod names;
-mod openoxide;
-mod options;
-mod output;
+pub(super) mod names;
+pub(super) mod options;
+pub(super) mod output;
 mod patches;
 mod plans;
-mod quirks;
-mod replies;
+pub(super) mod quirks;
+pub(super) mod replies;
 mod requests;
 mod strict;
 mod terminals;
@@ -32,12 +31,11 @@ mod trace;
 mod unstable;
 mod updates;
 mod v2;
-mod value;
-mod whitespace_repair;
+pub(super) mod value;
 mod wrappers;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use serde_json::json;
 
@@ -48,18 +46,10 @@ use crate::model::{
 
 use decoder_state::DecoderState;
 pub(crate) use decoder_state::TurnNews;
+pub(crate) use quirks::Quirk;
 use quirks::Quirks;
-pub(crate) use quirks::{Quirk, profile_of, telling_names};
 
-/// Whether a response to `initialize`, given as the whole message, is of `OpenOxide`, which sends updates as events:
-/// over HTTP, on a separate event stream.
-pub(crate) fn speaks_events(answer: &str) -> bool {
-    let answer = value::parse_object(answer);
-    let result = answer.as_ref().and_then(|answer| answer.get("result")?.as_object());
-    result.is_some_and(openoxide::is_spoken_in)
-}
-
-/// The codec of one connection, with the agent's quirks and capabilities, and the state that some dialects need.
+/// The codec of one connection, with the agent's quirks and capabilities.
 #[derive(Debug)]
 pub struct Codec {
     quirks: Quirks,
@@ -86,12 +76,11 @@ impl Codec {
     }
 
     /// Method and params of a form of `initialize`: 0 is the official form with all capabilities, 1 the same without
-    /// unstable parts, for agents that reject unknown fields, 2 that of `OpenOxide` (first if the agent is known to be
-    /// `OpenOxide`). `None`: no further form.
-    pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
+    /// unstable parts, for agents that reject unknown fields. `None`: no further form. `name`: that of the client.
+    pub fn initialize(&self, attempt: u8, name: &str) -> Option<(&'static str, String)> {
         let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
-            Some(attempt) => initialize::encode(attempt, offer, &self.quirks),
+            Some(attempt) => initialize::encode(attempt, offer, name, self.quirks.is_strict()),
             None => Some(v2::initialize(offer)),
         }
     }
@@ -103,21 +92,18 @@ impl Codec {
     /// protocol version.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let newest = self.wire.protocol.max(1);
-        let mut info = match v2::decode_initialize(result).filter(|_| newest == 2) {
+        let info = match v2::decode_initialize(result).filter(|_| newest == 2) {
             Some(info) => info?,
             None => initialize::decode(result, &mut self.quirks)?,
         };
-        if let Some(profile) = info.profile.filter(|_| self.is_remote) {
-            for quirk in quirks::of_remote(profile) {
-                self.quirks.note(*quirk);
-            }
-            info.quirks = self.quirks.sentences();
-            info.capabilities.deaf_in_turn = self.quirks.has(Quirk::DeafInTurn);
-            info.capabilities.can_resume |= self.quirks.has(Quirk::KnowsById);
-        }
         self.memory.version = info.protocol_version;
         self.can = info.capabilities;
         Ok(info)
+    }
+
+    /// Replaces the capabilities of the agent.
+    pub fn set_capabilities(&mut self, can: AgentCapabilities) {
+        self.can = can;
     }
 
     /// The failure of `initialize`, if the error says that the agent does not support version 1 and no other was offered.
@@ -132,17 +118,13 @@ impl Codec {
         match method {
             "session/update" => {
                 let text = params.unwrap_or("null");
-                // Chunks that need a workaround are decoded by `updates`.
-                let is_plain = !self.quirks.has(Quirk::TrimmedChunks);
-                if !(is_plain && fast::decode(text, &mut self.memory, out)) {
+                if !fast::decode(text, &mut self.memory, out) {
                     updates::decode(text, &mut self.memory, &mut self.quirks, out);
                 }
-                true
             }
             // The path of a socket, which is not needed on a pipe.
             "ready" => {
                 self.quirks.note(Quirk::ReadyLine);
-                true
             }
             // Source: unstable `auth.status`.
             "auth/status_update" => {
@@ -154,24 +136,16 @@ impl Codec {
                         "An authentication notice has no state.",
                     )),
                 }
-                true
             }
-            "elicitation/complete" => {
-                match params.and_then(elicitation::decode_complete) {
-                    Some(id) => out.push(AgentEvent::ElicitationComplete(id)),
-                    None => {
-                        out.push(value::anomaly(AnomalyKind::BadMessage, "An elicitation notice has no id."));
-                    }
+            "elicitation/complete" => match params.and_then(elicitation::decode_complete) {
+                Some(id) => out.push(AgentEvent::ElicitationComplete(id)),
+                None => {
+                    out.push(value::anomaly(AnomalyKind::BadMessage, "An elicitation notice has no id."));
                 }
-                true
-            }
-            _ => updates::decode_event(method, params, &mut self.memory, &mut self.quirks, out),
+            },
+            _ => return false,
         }
-    }
-
-    /// Decodes a message without a JSON-RPC envelope, as `OpenOxide` sends events; `false`: not an event.
-    pub fn bare_event(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> bool {
-        updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
+        true
     }
 
     /// Shows a message that cannot be read.
@@ -179,49 +153,15 @@ impl Codec {
         updates::show_unreadable(text, &self.memory, out);
     }
 
-    /// Removes and returns the turn events of the last messages.
+    /// Removes and returns the states of the last messages.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
-        let news = std::mem::take(&mut self.memory.turn_news);
-        self.memory.tells_ends |= news.iter().any(|news| matches!(news, TurnNews::Ended(..)));
-        news
+        std::mem::take(&mut self.memory.turn_news)
     }
 
-    /// Whether the response to a prompt only acknowledges it, because the turn ends otherwise: in version 2 with a
-    /// state, in one dialect with `done`. `has_news`: the turn had events before the response, which then ends the
-    /// turn in that dialect. Source: ACP v2 prompt-lifecycle: the response says that the prompt was accepted.
-    pub(crate) fn is_only_receipt(&self, outcome: Result<&str, &str>, has_news: bool) -> bool {
-        if self.memory.is_v2() {
-            return outcome.is_ok();
-        }
-        self.quirks.has(Quirk::OwnMethods)
-            // Over HTTP the response may arrive after the first events of the turn.
-            && (!has_news || self.is_remote && self.memory.tells_ends)
-            && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
-    }
-
-    /// Whether a response after the first updates of a turn may only confirm its prompt: over HTTP both may arrive in
-    /// any order, and this server has not shown yet whether its turns end with `done` or with the response.
-    pub(crate) fn may_be_receipt(&self, outcome: Result<&str, &str>) -> bool {
-        self.quirks.has(Quirk::OwnMethods)
-            && self.is_remote
-            && !self.memory.tells_ends
-            && !self.memory.response_ends_turn
-            && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
-    }
-
-    /// Notes that this server ends turns with the response.
-    pub(crate) fn note_response_ends_turn(&mut self) {
-        self.memory.response_ends_turn = true;
-    }
-
-    /// Whether the agent reports whether it works apart from its responses.
+    /// Whether the agent reports whether it works. Then the response to a prompt only says that the prompt was accepted.
+    /// Source: ACP v2 prompt-lifecycle.
     pub(crate) fn reports_states(&self) -> bool {
         self.memory.is_v2()
-    }
-
-    /// Whether the agent has a quirk.
-    pub(crate) fn has(&self, quirk: Quirk) -> bool {
-        self.quirks.has(quirk)
     }
 
     /// Sets a quirk of the framing and reports it the first time.
@@ -254,7 +194,7 @@ impl Codec {
         result: &str,
         out: &mut Vec<AgentEvent>,
     ) -> Result<Reply, CallError> {
-        replies::decode(call, result, &mut self.memory, &self.quirks, out)
+        replies::decode(call, result, &mut self.memory, self.quirks.is_strict(), out)
     }
 
     /// Decodes an error of any shape; its message is the most specific text in it.
@@ -263,67 +203,29 @@ impl Codec {
     }
 
     /// Method and params of a request. Content that the agent does not support (MCP transports, additional folders,
-    /// kinds of prompt blocks) is omitted or replaced.
-    pub fn call(&self, call: &Call) -> (&'static str, String) {
-        calls::encode(call, &self.can)
-    }
-
-    /// Method and params of a request in the agent's dialect: form 0 first, further forms if [`Self::has_other_form`]
-    /// says so. `None`: no such form.
-    ///
-    /// # Errors
-    /// [`CallError::NotSent`] for a request over a known limit of the agent.
-    pub fn call_in_form(
-        &mut self,
-        call: &Call,
-        form: u8,
-    ) -> Result<Option<(&'static str, String)>, CallError> {
-        let found = if self.memory.is_v2() {
-            v2::call(call, &self.can).filter(|_| form == 0)
-        } else {
-            if let Call::Prompt(session, _) = call {
-                self.memory.turn_session = Some(session.clone());
-                self.memory.seams.break_off();
-            }
-            calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)?
+    /// kinds of prompt blocks) is omitted or replaced. `None`: the protocol version has no such request.
+    pub fn call(&mut self, call: &Call) -> Option<(&'static str, String)> {
+        let (method, params) =
+            if self.memory.is_v2() { v2::call(call, &self.can)? } else { calls::encode(call, &self.can) };
+        if let Call::LoadSession(session, _) | Call::ResumeSession(session, _) = call {
+            self.memory.open(session);
+        }
+        let params = unstable::extend(call, params, &self.can, &self.wire);
+        let params = match &self.trace {
+            Some(trace) => trace.mark(params),
+            None => params,
         };
-        Ok(found.map(|(method, params)| {
-            let params = unstable::extend(call, params, &self.can, &self.wire);
-            let params = match &self.trace {
-                Some(trace) => trace.mark(params),
-                None => params,
-            };
-            (method, params)
-        }))
+        Some((method, params))
     }
 
-    /// Whether another form of this request is worth a try after this error.
-    pub fn has_other_form(&self, call: &Call, error: &RpcError) -> bool {
-        match call {
-            Call::ResumeSession(..) if self.quirks.has(Quirk::OwnMethods) => {
-                error.code == RpcError::INVALID_PARAMS
-            }
-            Call::SetMode(..) => self.quirks.has(Quirk::OldSetMode) && error.code == RpcError::INVALID_PARAMS,
-            _ => false,
-        }
+    /// Method and params of the notification that cancels a turn.
+    pub fn cancel(&self, session: &SessionId) -> (&'static str, String) {
+        calls::encode_cancel(session)
     }
 
-    /// Method and params of the notification that cancels a turn. `prompt`: the id of the prompt request, which one
-    /// dialect requires.
-    pub fn cancel(&self, session: &SessionId, prompt: Option<u64>) -> Option<(&'static str, String)> {
-        if self.quirks.has(Quirk::OwnMethods) {
-            return prompt.map(|id| ("$/cancelRequest", json!({"id": id}).to_string()));
-        }
-        Some(calls::encode_cancel(session))
-    }
-
-    /// Method and params of the notification that cancels a request of parlor; `None`: not supported by this agent.
-    pub fn withdraw(&self, id: u64) -> Option<(&'static str, String)> {
-        if self.quirks.has(Quirk::OwnMethods) {
-            return Some(("$/cancelRequest", json!({"id": id}).to_string()));
-        }
-        let takes_it = !self.quirks.has(Quirk::FewNotifications);
-        takes_it.then(|| ("$/cancel_request", json!({"requestId": id}).to_string()))
+    /// Method and params of the notification that cancels a request of parlor.
+    pub fn withdraw(&self, id: u64) -> (&'static str, String) {
+        ("$/cancel_request", json!({"requestId": id}).to_string())
     }
 
     /// The JSON of a response: `Ok` is a result, `Err` an error object. A response that does not match the request

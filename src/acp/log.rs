@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::telling_names;
+use super::dialects::telling_names;
 use super::tap::{Direction, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, ExitInfo, Profile, Remote, WireSpec};
 

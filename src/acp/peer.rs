@@ -8,8 +8,7 @@
 
 mod calls;
 mod core;
-pub(super) mod envelope;
-mod frame_writer;
+pub(super) mod frame_writer;
 mod handshake;
 mod messages;
 mod requests;

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use super::Command;
 use super::codec::RequestKind;
+use super::envelope::{self, Message};
 use super::frame::sort_whole;
-use super::peer::envelope::{self, Message};
 use super::peer::{Deadlines, PeerState};
 use super::tap::Tap;
 use crate::model::{

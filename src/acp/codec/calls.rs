@@ -7,100 +7,12 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as schema;
 use agent_client_protocol_schema::v2 as v2_schema;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::model::{
-    AgentCapabilities, Call, CallError, ConfigValue, ContentBlock, McpServer, SessionId, SessionWorkspace,
-    WireSpec,
-};
+use crate::model::{AgentCapabilities, Call, ConfigValue, McpServer, SessionId, SessionWorkspace};
 
-use super::quirks::{Quirk, Quirks};
 use super::value::json as to_json;
-use super::{content, openoxide, unstable};
-
-/// Maximum bytes of text in a prompt, for agents with that limit.
-const SHORT_PROMPT_BYTES: usize = 102_400;
-/// Maximum bytes of params, for agents that read lines of up to 4 MiB; the rest is for the envelope.
-const SHORT_LINE_BYTES: usize = (4 << 20) - 1024;
-
-/// Method and params of a call in the dialect of an agent; see [`super::Codec::call_in_form`].
-pub(super) fn encode_form(
-    call: &Call,
-    form: u8,
-    can: &AgentCapabilities,
-    quirks: &Quirks,
-    wire: &WireSpec,
-) -> Result<Option<(&'static str, String)>, CallError> {
-    if let Call::Prompt(_, blocks) = call
-        && quirks.has(Quirk::ShortPrompts)
-    {
-        check_size(prompt_bytes(blocks), SHORT_PROMPT_BYTES)?;
-    }
-    let found = match call {
-        _ if quirks.has(Quirk::OwnMethods) => {
-            let own = openoxide::call(call, form, wire).map(|(method, params)| (method, params.to_string()));
-            own.or_else(|| (form == 0).then(|| encode(call, can)))
-        }
-        Call::ResumeSession(id, workspace) if quirks.has(Quirk::OldResume) && form == 0 => {
-            let params = json!({"sessionId": id.as_str(), "cwd": workspace.folder().to_string_lossy()});
-            Some(("unstable_resumeSession", params.to_string()))
-        }
-        // This agent has no call to resume; only the existence of the session can be checked.
-        Call::ResumeSession(..) if quirks.has(Quirk::KnowsById) && form == 0 => {
-            Some(("session/list", "{}".to_owned()))
-        }
-        Call::SetMode(id, mode) if quirks.has(Quirk::OldSetMode) && form == 1 => {
-            let params = json!({"sessionId": id.as_str(), "mode": mode.as_str()});
-            Some(("session/set_mode", params.to_string()))
-        }
-        _ if form > 0 => None,
-        _ if quirks.has(Quirk::TypedServers) => {
-            let (method, params) = encode(call, can);
-            Some((method, with_types(params)))
-        }
-        _ => Some(encode(call, can)),
-    };
-    if let Some((_, params)) = &found
-        && quirks.has(Quirk::ShortLines)
-    {
-        check_size(params.len(), SHORT_LINE_BYTES)?;
-    }
-    Ok(found)
-}
-
-/// The size that such an agent computes for a prompt: texts, and the names and URIs of links.
-fn prompt_bytes(blocks: &[ContentBlock]) -> usize {
-    let parts = blocks.iter().map(|block| match block {
-        ContentBlock::Text(text) => text.len(),
-        ContentBlock::ResourceLink(link) => link.uri.len() + link.name.len() + "[Resource:  ()]".len(),
-        _ => 0,
-    });
-    // Parts are joined with line ends.
-    parts.sum::<usize>() + blocks.len().saturating_sub(1)
-}
-
-fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), CallError> {
-    if bytes <= limit_bytes {
-        return Ok(());
-    }
-    let error = format!(
-        "The prompt is {} KiB; this agent's limit is {}. Shorten it, or put the text in a file and refer to \
-         the file.",
-        bytes.div_ceil(1024),
-        limit_bytes / 1024
-    );
-    Err(CallError::NotSent { error })
-}
-
-/// Adds the type to stdio servers. The protocol has none, but one agent requires it.
-fn with_types(params: String) -> String {
-    let Ok(Value::Object(mut object)) = serde_json::from_str(&params) else { return params };
-    let Some(Value::Array(servers)) = object.get_mut("mcpServers") else { return params };
-    for server in servers.iter_mut().filter_map(Value::as_object_mut) {
-        server.entry("type").or_insert_with(|| "stdio".into());
-    }
-    Value::Object(object).to_string()
-}
+use super::{content, unstable};
 
 /// Method and params of a call.
 pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, String) {
@@ -192,7 +104,7 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
 }
 
 /// Method and params of the notification that cancels a turn.
-pub(super) fn encode_cancel(id: &SessionId) -> (&'static str, String) {
+pub(in crate::acp) fn encode_cancel(id: &SessionId) -> (&'static str, String) {
     (schema::AGENT_METHOD_NAMES.session_cancel, to_json(&schema::CancelNotification::new(session(id))))
 }
 

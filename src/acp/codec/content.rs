@@ -140,7 +140,7 @@ pub(super) fn from_official(block: schema::ContentBlock) -> Option<ContentBlock>
 
 /// Encodes a block of a prompt. ACP v1 prompt-turn: only kinds that the agent's `promptCapabilities` allow; others
 /// become a link, or a note that they were omitted.
-pub(super) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> schema::ContentBlock {
+pub(in crate::acp) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> schema::ContentBlock {
     match block {
         ContentBlock::Text(text) => text.as_str().into(),
         ContentBlock::Image { data, mime_type, uri } if can.prompt_image => schema::ContentBlock::Image(

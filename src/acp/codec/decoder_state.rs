@@ -1,13 +1,10 @@
 //! State of the decoder between messages.
 //!
-//! It shares ids instead of allocating them for each message, and fills in fields that some dialects omit: the session,
-//! the id of a tool call, the other entries of a plan.
-//!
-//! Invariant: only the last values are stored, so the size is bounded.
+//! It shares ids instead of allocating them for each message, and knows the open sessions, for messages that name none.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use crate::model::{CallError, MessageId, PlanEntry, Reply, Role, RpcError, SessionId, ToolCallId};
+use crate::model::{CallError, MessageId, Reply, Role, SessionId};
 
 /// An event of a turn, in addition to its session updates.
 #[derive(Debug)]
@@ -16,38 +13,19 @@ pub(crate) enum TurnNews {
     Went(SessionId),
     /// The turn ended; equivalent to a response to the prompt.
     Ended(SessionId, Result<Reply, CallError>),
-    /// The turn failed, and may end without a further message.
-    Failing(SessionId, RpcError),
-}
-
-/// An entry of a plan whose entries are sent one at a time.
-#[derive(Debug)]
-pub(super) struct Step {
-    /// The position in the agent's numbering, if it sends one.
-    pub(super) position: Option<i64>,
-    pub(super) entry: PlanEntry,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct DecoderState {
     session: Option<SessionId>,
     message: Option<MessageId>,
-    tool: Option<ToolCallId>,
+    /// The sessions that parlor has opened.
+    opened: BTreeSet<SessionId>,
     made: u64,
     /// The negotiated protocol version: 2, or 0 for all others.
     pub(super) version: u16,
-    /// The session that was prompted last.
-    pub(super) turn_session: Option<SessionId>,
-    /// Whether the agent has sent an event for the end of a turn.
-    pub(super) tells_ends: bool,
-    /// Whether a turn ended with the response to its prompt and without a `done` event.
-    pub(super) response_ends_turn: bool,
     /// Turn events that were not fetched yet.
     pub(super) turn_news: Vec<TurnNews>,
-    /// State for restoring whitespace between chunks.
-    pub(super) seams: super::whitespace_repair::WhitespaceRepair,
-    /// The plan of a dialect that sends entries one at a time.
-    pub(super) steps: Option<(SessionId, Vec<Step>)>,
     /// The last message between sessions: its role, and whether some of its content was reported.
     pub(super) letter: Option<(MessageId, Role, bool)>,
     /// The most recently announced child sessions.
@@ -74,9 +52,18 @@ impl DecoderState {
         }
     }
 
-    /// The session for a message without a session id: the one with the last turn, otherwise the last one named.
-    pub(super) fn last_session(&self) -> Option<SessionId> {
-        self.turn_session.clone().or_else(|| self.session.clone())
+    /// The session of a message without a session id: the only one that is open.
+    pub(super) fn only_session(&self) -> Option<SessionId> {
+        self.opened.first().filter(|_| self.opened.len() == 1).cloned()
+    }
+
+    /// A session was opened, or is being opened.
+    pub(super) fn open(&mut self, session: &SessionId) {
+        self.opened.insert(session.clone());
+    }
+
+    pub(super) fn close(&mut self, session: &SessionId) {
+        self.opened.remove(session);
     }
 
     /// Registers a child session.
@@ -100,18 +87,6 @@ impl DecoderState {
                 message
             }
         }
-    }
-
-    /// The tool call with this id, which becomes the default for updates without an id.
-    pub(super) fn tool(&mut self, name: &str) -> ToolCallId {
-        let tool = ToolCallId::from(name);
-        self.tool = Some(tool.clone());
-        tool
-    }
-
-    /// The tool call for an update without an id.
-    pub(super) fn last_tool(&self) -> Option<ToolCallId> {
-        self.tool.clone()
     }
 
     /// Makes an id for an item that has none.

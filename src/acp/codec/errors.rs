@@ -25,7 +25,7 @@ const EMPTY_WORDS: &[&str] = &[
 const DEPTH: u8 = 4;
 
 /// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
-pub(super) fn decode(error: &str) -> RpcError {
+pub(in crate::acp) fn decode(error: &str) -> RpcError {
     let Some(value) = parse(error) else {
         return RpcError::new(RpcError::INTERNAL, fallback_text(error));
     };

@@ -7,33 +7,31 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, Profile, RpcError};
+use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, RpcError};
 
 use super::quirks::{Quirk, Quirks};
 use super::replies::malformed;
 use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed, whole};
-use super::{auth, openoxide, options, strict, unstable};
+use super::{auth, strict, unstable};
 
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
-
-/// How long an agent with `Quirk::ShortTimeout` waits for the response to a permission request.
-const TIMEOUT_SECS: u32 = 30;
 
 /// Markers in `sessionCapabilities`: objects in the protocol, booleans from some agents.
 const SESSION_MARKERS: &[&str] =
     &["list", "delete", "additionalDirectories", "resume", "close", "fork", "title"];
 
-pub(super) fn encode(attempt: u8, offer: Offer, quirks: &Quirks) -> Option<(&'static str, String)> {
-    // The form that the agent is known to use is tried first.
-    let order = if quirks.has(Quirk::OwnMethods) { [2, 0, 1] } else { [0, 1, 2] };
-    let capabilities = match order.get(usize::from(attempt))? {
+pub(super) fn encode(
+    attempt: u8,
+    offer: Offer,
+    name: &str,
+    is_strict: bool,
+) -> Option<(&'static str, String)> {
+    let capabilities = match attempt {
         0 => with_unstable(offer),
-        _ if quirks.is_strict() => return None,
-        1 => stable(offer),
-        _ => return Some(openoxide::initialize()),
+        1 if !is_strict => stable(offer),
+        _ => return None,
     };
-    let name = if quirks.has(Quirk::WantsName) { "banjo-parlor" } else { "parlor" };
     let info = schema::Implementation::new(name, env!("CARGO_PKG_VERSION")).title("parlor".to_owned());
     let request = schema::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
@@ -93,10 +91,6 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
         strict::initialize(result).map_err(|error| malformed(&error))?;
     }
     let mut result = parse_object(result).ok_or_else(|| malformed("not an object"))?;
-    let is_own_protocol = !quirks.is_strict() && openoxide::is_spoken_in(&result);
-    if is_own_protocol {
-        quirks.learn_profile(Profile::OpenOxide);
-    }
     let version = decode_version(result.get("protocolVersion"), quirks)?;
     let mut info = AgentInfo { protocol_version: version, ..AgentInfo::default() };
 
@@ -111,31 +105,14 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     if let Some(Value::Object(capabilities)) =
         take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
     {
-        info.commands = capabilities
-            .get("slash_commands")
-            .map(|commands| options::decode_commands(list(commands.clone()), &mut Vec::new()))
-            .unwrap_or_default();
-        info.capabilities = if is_own_protocol {
-            openoxide::capabilities(&capabilities)
-        } else {
-            let told = capabilities.clone();
-            let mut can = decode_capabilities(capabilities);
-            unstable::capabilities(&told, &mut can);
-            can
-        };
+        let told = capabilities.clone();
+        let mut can = decode_capabilities(capabilities);
+        unstable::capabilities(&told, &mut can);
+        info.capabilities = can;
     }
-    let can = &mut info.capabilities;
-    if can.can_resume {
-        quirks.forget(Quirk::OldResume);
-    }
-    can.can_list |= quirks.has(Quirk::HiddenList);
-    can.can_resume |= quirks.has(Quirk::OldResume) || quirks.has(Quirk::OwnMethods);
-    can.dies_on_cancel = quirks.has(Quirk::DiesOnCancel);
-    can.permission_limit_secs = quirks.has(Quirk::ShortTimeout).then_some(TIMEOUT_SECS);
-    info.profile = quirks.profile();
     let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
     info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
-    info.capabilities.can_steer = !is_own_protocol && unstable::can_steer(&result);
+    info.capabilities.can_steer = unstable::can_steer(&result);
     info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
     info.quirks = quirks.sentences();
     Ok(info)

@@ -3,19 +3,16 @@
 //! Invariant: an official name always maps to itself, so the tables cannot affect conforming agents.
 
 /// Rows of (non-standard name, official name).
-pub(super) type Table = &'static [(&'static str, &'static str)];
+pub(in crate::acp) type Table = &'static [(&'static str, &'static str)];
 
 /// Update kinds.
-pub(super) const UPDATES: Table = &[
+pub(in crate::acp) const UPDATES: Table = &[
     ("agent_message", "agent_message_chunk"),
     ("agent_message_delta", "agent_message_chunk"),
     ("agent_message_text_update", "agent_message_chunk"),
-    ("text_delta", "agent_message_chunk"),
     ("agent_thought", "agent_thought_chunk"),
     ("agent_thought_text_update", "agent_thought_chunk"),
-    ("thinking_delta", "agent_thought_chunk"),
     ("user_message", "user_message_chunk"),
-    ("tool_use", "tool_call"),
     ("commands_update", "available_commands_update"),
     ("mode_update", "current_mode_update"),
     ("model_update", "current_model_update"),
@@ -23,27 +20,28 @@ pub(super) const UPDATES: Table = &[
 ];
 
 /// Keys of a session id; `session.id` is checked after them.
-pub(super) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
+pub(in crate::acp) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
 /// Keys of the id of a new session.
-pub(super) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
+pub(in crate::acp) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
 /// Keys of an update's kind.
-pub(super) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
+pub(in crate::acp) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
 /// Keys of a message's id.
-pub(super) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
+pub(in crate::acp) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
 /// Keys of a message's content.
-pub(super) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
+pub(in crate::acp) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
 
 /// Keys of a tool call's id.
-pub(super) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
+pub(in crate::acp) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
 /// Keys of a tool's programmatic name.
-pub(super) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
+pub(in crate::acp) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
 /// Keys of a tool's input.
-pub(super) const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
+pub(in crate::acp) const TOOL_INPUT: &[&str] =
+    &["rawInput", "raw_input", "input", "args", "arguments", "params"];
 /// Keys of a tool's output.
-pub(super) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
+pub(in crate::acp) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
 
 /// Kinds of tools.
-pub(super) const TOOL_KINDS: Table = &[
+pub(in crate::acp) const TOOL_KINDS: Table = &[
     ("write", "edit"),
     ("create", "edit"),
     ("patch", "edit"),
@@ -64,7 +62,7 @@ pub(super) const TOOL_KINDS: Table = &[
 ];
 
 /// Substrings of a tool's name that imply its kind, in order of precedence.
-pub(super) const TOOL_NAME_KINDS: Table = &[
+pub(in crate::acp) const TOOL_NAME_KINDS: Table = &[
     ("todo", "think"),
     ("bash", "execute"),
     ("shell", "execute"),
@@ -93,7 +91,7 @@ pub(super) const TOOL_NAME_KINDS: Table = &[
 ];
 
 /// Tool call status.
-pub(super) const TOOL_STATUS: Table = &[
+pub(in crate::acp) const TOOL_STATUS: Table = &[
     ("queued", "pending"),
     ("waiting", "pending"),
     ("running", "in_progress"),
@@ -116,7 +114,7 @@ pub(super) const TOOL_STATUS: Table = &[
 ];
 
 /// Status of plan entries.
-pub(super) const PLAN_STATUS: Table = &[
+pub(in crate::acp) const PLAN_STATUS: Table = &[
     ("todo", "pending"),
     ("open", "pending"),
     ("queued", "pending"),
@@ -135,7 +133,7 @@ pub(super) const PLAN_STATUS: Table = &[
 ];
 
 /// Priority of plan entries.
-pub(super) const PLAN_PRIORITY: Table = &[
+pub(in crate::acp) const PLAN_PRIORITY: Table = &[
     ("critical", "high"),
     ("urgent", "high"),
     ("normal", "medium"),
@@ -143,7 +141,7 @@ pub(super) const PLAN_PRIORITY: Table = &[
     ("minor", "low"),
 ];
 
-pub(super) const STOP_REASONS: Table = &[
+pub(in crate::acp) const STOP_REASONS: Table = &[
     ("stop", "end_turn"),
     ("done", "end_turn"),
     ("end", "end_turn"),
@@ -163,7 +161,7 @@ pub(super) const STOP_REASONS: Table = &[
 ];
 
 /// Kinds of permission options.
-pub(super) const PERMISSION_KINDS: Table = &[
+pub(in crate::acp) const PERMISSION_KINDS: Table = &[
     ("allow", "allow_once"),
     ("approve", "allow_once"),
     ("accept", "allow_once"),
@@ -184,19 +182,19 @@ pub(super) const PERMISSION_KINDS: Table = &[
 
 /// The official name of a word; a word that is not in the table is assumed to be official. Case, dashes and spaces do
 /// not matter: `inProgress` and `In Progress` become `in_progress`.
-pub(super) fn official(table: Table, word: &str) -> String {
+pub(in crate::acp) fn official(table: Table, word: &str) -> String {
     let word = snake(word);
     table.iter().find(|(other, _)| *other == word).map_or(word, |(_, name)| (*name).to_owned())
 }
 
 /// The kind that a tool's name implies.
-pub(super) fn kind_of_tool(name: &str) -> Option<&'static str> {
+pub(in crate::acp) fn kind_of_tool(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     TOOL_NAME_KINDS.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind)
 }
 
 /// Splits a title that begins with a tool name, such as `ReadFile: a.rs` or `Shell`.
-pub(super) fn head_of_title(title: &str) -> Option<(&str, &str)> {
+pub(in crate::acp) fn head_of_title(title: &str) -> Option<(&str, &str)> {
     let (head, rest) = title.split_once(": ").unwrap_or((title, ""));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (!head.is_empty() && head.chars().all(is_name)).then_some((head, rest))
@@ -222,10 +220,10 @@ fn snake(word: &str) -> String {
 }
 
 /// The start of a line that reports a changed mode in the agent's text. Source: gemini, after "allow for this session".
-pub(super) const MODE_LINE: &str = "[MODE_UPDATE] ";
+pub(in crate::acp) const MODE_LINE: &str = "[MODE_UPDATE] ";
 
 /// Removes such lines from a text and returns their modes.
-pub(super) fn take_modes(text: &mut String) -> Vec<String> {
+pub(in crate::acp) fn take_modes(text: &mut String) -> Vec<String> {
     let mut modes = Vec::new();
     if text.contains(MODE_LINE) {
         let mode_of = |line: &str| {
@@ -246,7 +244,7 @@ pub(super) fn take_modes(text: &mut String) -> Vec<String> {
 
 /// Whether a user message is a placeholder for the result of a tool call, which is sent separately. Source: gemini
 /// replays `[Function Response: NAME]` for each of its calls, usually after them; live sessions do not have it.
-pub(super) fn is_result_of_call(text: &str) -> bool {
+pub(in crate::acp) fn is_result_of_call(text: &str) -> bool {
     let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
     let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
     name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))

@@ -196,7 +196,7 @@ pub(super) fn current_model(object: &Object) -> Option<ModelId> {
 }
 
 /// All slash commands, without their slash.
-pub(super) fn decode_commands(items: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<SlashCommand> {
+pub(in crate::acp) fn decode_commands(items: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<SlashCommand> {
     typed_items::<schema::AvailableCommand>(items, "availableCommands", out, shape_command)
         .into_iter()
         .map(|command| SlashCommand {

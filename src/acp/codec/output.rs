@@ -14,7 +14,7 @@ const EXIT_CODE: &[&str] =
 const DEPTH: u8 = 4;
 
 /// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
-pub(super) fn text(output: &Value) -> Option<String> {
+pub(in crate::acp) fn text(output: &Value) -> Option<String> {
     text_within(output, DEPTH).filter(|text| !text.is_empty())
 }
 
@@ -48,7 +48,7 @@ fn streams(object: &Object) -> Option<String> {
 }
 
 /// The exit code of a command.
-pub(super) fn exit_code(output: &Value) -> Option<i32> {
+pub(in crate::acp) fn exit_code(output: &Value) -> Option<i32> {
     let object = output.as_object()?;
     let code = |object: &Object| {
         let found = EXIT_CODE.iter().filter_map(|key| object.get(*key)).find_map(whole)?;
@@ -60,7 +60,7 @@ pub(super) fn exit_code(output: &Value) -> Option<i32> {
 }
 
 /// Whether the output reports a failure, regardless of the call's status.
-pub(super) fn is_failure(output: &Value) -> bool {
+pub(in crate::acp) fn is_failure(output: &Value) -> bool {
     if let Value::Array(parts) = output {
         return !parts.is_empty() && parts.iter().all(is_failure);
     }

@@ -1,4 +1,4 @@
-//! Quirks: deviations of agents from the protocol, preset by a profile or name and detected at run time.
+//! Quirks: small deviations of agents from the protocol, known by name or detected at run time.
 //!
 //! This module holds the tables and reports each quirk once; the decoders and `app` implement the workarounds.
 //! Invariants: an official shape never sets a quirk; a strict connection has none.
@@ -26,50 +26,6 @@ pub(crate) enum Quirk {
     BareToolContent,
     /// Permission options use `id`.
     FlatPermissions,
-    /// Sends plan entries one at a time.
-    SingleSteps,
-    /// Uses its own protocol: `session/create`, `prompt/send`, `$/cancelRequest`.
-    OwnMethods,
-    /// Sends updates as events; `done` ends a turn.
-    Events,
-    /// Sends the first message; `initialize` has to wait for it and may have to be repeated.
-    SpeaksFirst,
-    /// Requires a `shutdown` request before its stdin is closed.
-    Shutdown,
-    /// Corrupts its data when two instances use one folder.
-    OnePerFolder,
-    /// Stores the session id in the folder for the next start.
-    KeepsSessionId,
-    /// Requires the type of stdio MCP servers.
-    TypedServers,
-    /// Trims the whitespace of each chunk.
-    TrimmedChunks,
-    /// Limits prompts to 100 KiB.
-    ShortPrompts,
-    /// Responds to unknown notifications with errors.
-    FewNotifications,
-    /// Drops a session after a cancelled turn.
-    DiesOnCancel,
-    /// Responds to load or resume of an unknown session with `null`.
-    NullMeansGone,
-    /// Lists and resumes sessions without advertising it.
-    HiddenList,
-    /// Sends more to a client whose name starts with `banjo-`.
-    WantsName,
-    /// Resumes with `unstable_resumeSession`, without advertising it.
-    OldResume,
-    /// Accepts `mode` instead of `modeId`.
-    OldSetMode,
-    /// Treats an unanswered permission request as rejected after 30 s.
-    ShortTimeout,
-    /// Limits messages to 4 MiB.
-    ShortLines,
-    /// Reads no input during a turn.
-    DeafInTurn,
-    /// Cannot send messages between requests.
-    MuteBetween,
-    /// Resumes a session of any client by its id while its server is running.
-    KnowsById,
     /// Sends messages with `Content-Length` headers.
     HeaderFrames,
     /// Sends messages in arrays.
@@ -103,43 +59,6 @@ impl Quirk {
             Self::FlatPermissions => {
                 "Permission options use `id` instead of `optionId`, also in the response."
             }
-            Self::SingleSteps => "Plan entries are sent one at a time.",
-            Self::OwnMethods => "The agent uses its own protocol instead of ACP.",
-            Self::Events => "Updates are sent as events; a turn ends with `done` or with its response.",
-            Self::SpeaksFirst => "parlor waits up to 750 ms for the agent's first message.",
-            Self::Shutdown => "A shutdown request is sent before the agent's input is closed.",
-            Self::OnePerFolder => "Only one instance per folder.",
-            Self::KeepsSessionId => {
-                "The session id is stored in .openoxide/sessions/.current for the next start."
-            }
-            Self::TypedServers => "MCP servers are sent with a `type` field.",
-            Self::TrimmedChunks => {
-                "Chunks have no leading or trailing whitespace; parlor restores the likely spaces."
-            }
-            Self::ShortPrompts => "Prompts are limited to 100 KiB of text.",
-            Self::FewNotifications => {
-                "parlor does not cancel its requests, because the agent treats a cancellation as an error."
-            }
-            Self::DiesOnCancel => "The session is reopened after a cancelled turn.",
-            Self::NullMeansGone => {
-                "An empty response to session/load may mean that the session does not exist."
-            }
-            Self::HiddenList => "The agent can list sessions without advertising it.",
-            Self::WantsName => {
-                "parlor identifies as `banjo-parlor`, so that the agent sends its models and options."
-            }
-            Self::OldResume => "Sessions are resumed with `unstable_resumeSession`.",
-            Self::OldSetMode => "If a mode is rejected, its old name is tried.",
-            Self::ShortTimeout => "The agent treats an unanswered question as declined after 30 s.",
-            Self::ShortLines => "Messages to the agent are limited to 4 MiB.",
-            Self::DeafInTurn => {
-                "The agent reads no input during a turn: responses and cancellation arrive when it ends."
-            }
-            Self::MuteBetween => "Messages sent between turns are not delivered over this transport.",
-            Self::KnowsById => {
-                "A session can be resumed by its id while the agent's server is running; session/list shows \
-                 whether it still exists."
-            }
             Self::HeaderFrames => "Messages use Content-Length headers.",
             Self::Arrays => "Messages are sent in arrays.",
             Self::ReadyLine => "The agent announces when it is ready.",
@@ -168,106 +87,32 @@ const BY_NAME: &[(&str, Quirk)] = &[
     ("Kimi Code CLI", Quirk::NoToolKinds),
 ];
 
-/// Profiles by name, in the same places.
-const PROFILES: &[(&str, Profile)] = &[
-    ("openoxide", Profile::OpenOxide),
-    ("alex", Profile::Elephant),
-    ("elephant", Profile::Elephant),
-    ("elephant.ai", Profile::Elephant),
-    ("zeptoclaw", Profile::ZeptoClaw),
-    ("activecontext", Profile::ActiveContext),
-    ("banjo", Profile::Banjo),
-    ("banjo-duet", Profile::Banjo),
-    ("Banjo Duet", Profile::Banjo),
-];
-
-/// Initial quirks of a profile; others are detected from messages.
-fn of_profile(profile: Profile) -> &'static [Quirk] {
-    match profile {
-        Profile::Official => &[],
-        Profile::OpenOxide => &[
-            Quirk::OwnMethods,
-            Quirk::Events,
-            Quirk::SpeaksFirst,
-            Quirk::Shutdown,
-            Quirk::OnePerFolder,
-            Quirk::KeepsSessionId,
-        ],
-        Profile::Elephant => &[Quirk::TypedServers, Quirk::TrimmedChunks],
-        Profile::ZeptoClaw => &[Quirk::ShortPrompts, Quirk::FewNotifications],
-        Profile::ActiveContext => &[Quirk::DiesOnCancel, Quirk::NullMeansGone, Quirk::HiddenList],
-        Profile::Banjo => {
-            &[Quirk::WantsName, Quirk::OldResume, Quirk::OldSetMode, Quirk::ShortTimeout, Quirk::ShortLines]
-        }
-    }
-}
-
-/// Quirks of a profile over a network.
-pub(super) fn of_remote(profile: Profile) -> &'static [Quirk] {
-    match profile {
-        // Its WebSocket uses one thread for reading and the turn.
-        Profile::Banjo => &[Quirk::DeafInTurn],
-        // It responds in the HTTP response; sessions belong to the gateway, not to a connection.
-        Profile::ZeptoClaw => &[Quirk::MuteBetween, Quirk::KnowsById],
-        _ => &[],
-    }
-}
-
-/// Quirks that apply only if the agent was identified before its start.
-const BEFORE_THE_START: &[Quirk] =
-    &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId, Quirk::WantsName];
-
-/// Quirks of local processes. They do not apply to remote agents; in particular, a shared server is never asked to
-/// shut down.
-const OF_A_PROCESS: &[Quirk] =
-    &[Quirk::SpeaksFirst, Quirk::Shutdown, Quirk::OnePerFolder, Quirk::KeepsSessionId];
-
-/// The profile from the configuration, or from the command.
-pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
-    if spec.wire.is_strict {
-        return None;
-    }
-    spec.wire.profile.or_else(|| {
-        let parts = std::iter::once(&spec.command).chain(&spec.args);
-        parts.flat_map(|word| [file_stem(word), without_version(word)]).find_map(profile_of_name)
-    })
-}
-
-/// The names in a command that identify quirks.
-pub(crate) fn telling_names(spec: &AgentSpec) -> Vec<String> {
+/// The names in a command that may tell which agent it starts. Launchers such as `npx` have it in an argument.
+pub(in crate::acp) fn words(spec: &AgentSpec) -> impl Iterator<Item = &str> {
     let parts = std::iter::once(&spec.command).chain(&spec.args);
-    let names = parts.flat_map(|word| [file_stem(word), without_version(word)]);
-    let is_known = |name: &&str| {
-        profile_of_name(name).is_some() || BY_NAME.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
-    };
-    names.filter(is_known).map(str::to_owned).collect()
+    parts.flat_map(|word| [file_stem(word), without_version(word)])
 }
 
-fn profile_of_name(name: &str) -> Option<Profile> {
-    PROFILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, profile)| *profile)
+/// Whether an agent of this name has known quirks.
+pub(in crate::acp) fn is_known(name: &str) -> bool {
+    BY_NAME.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
 /// The quirks of a connection, in order of detection.
 #[derive(Debug, Default)]
 pub(super) struct Quirks {
     known: Vec<Quirk>,
-    profile: Option<Profile>,
     is_strict: bool,
-    is_remote: bool,
+    /// Whether the configuration says that the agent follows the protocol.
+    is_official: bool,
 }
 
 impl Quirks {
-    /// The quirks of the profile or the command. Launchers such as `npx` have the agent's name in an argument.
+    /// The quirks of the command.
     pub(super) fn of(spec: &AgentSpec) -> Self {
-        let is_remote = spec.remote.is_some();
-        let mut quirks = Self { is_strict: spec.wire.is_strict, is_remote, ..Self::default() };
-        if let Some(profile) = profile_of(spec) {
-            quirks.set_profile(profile);
-        }
-        for word in std::iter::once(&spec.command).chain(&spec.args) {
-            quirks.seed(file_stem(word));
-            quirks.seed(without_version(word));
-        }
+        let is_official = spec.wire.profile == Some(Profile::Official);
+        let mut quirks = Self { is_strict: spec.wire.is_strict, is_official, ..Self::default() };
+        words(spec).for_each(|word| quirks.seed(word));
         // Configured quirks are not reported.
         if spec.wire.has_headers {
             quirks.note(Quirk::HeaderFrames);
@@ -277,37 +122,11 @@ impl Quirks {
 
     /// Adds the quirks of a name.
     pub(super) fn seed(&mut self, name: &str) {
-        if let Some(profile) = profile_of_name(name) {
-            self.learn_profile(profile);
-        }
-        if self.profile != Some(Profile::Official) {
+        if !self.is_official {
             for (_, quirk) in BY_NAME.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)) {
                 self.note(*quirk);
             }
         }
-    }
-
-    /// Adds the quirks of a profile, unless there is one already.
-    fn set_profile(&mut self, profile: Profile) {
-        if !self.is_strict && self.profile.is_none() {
-            self.profile = Some(profile);
-            for quirk in of_profile(profile) {
-                self.note(*quirk);
-            }
-        }
-    }
-
-    /// The same for a running agent, without the quirks that apply before the start.
-    pub(super) fn learn_profile(&mut self, profile: Profile) {
-        if self.profile.is_none() {
-            self.set_profile(profile);
-            self.known.retain(|quirk| !BEFORE_THE_START.contains(quirk));
-        }
-    }
-
-    /// The profile of the agent.
-    pub(super) fn profile(&self) -> Option<Profile> {
-        self.profile
     }
 
     /// Whether workarounds are disabled.
@@ -317,7 +136,7 @@ impl Quirks {
 
     /// Sets a quirk and reports it the first time as an anomaly.
     pub(super) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        if !self.has(quirk) && !self.is_strict && !self.is_elsewhere(quirk) {
+        if !self.has(quirk) && !self.is_strict {
             self.known.push(quirk);
             out.push(anomaly(AnomalyKind::Dialect, quirk.sentence()));
         }
@@ -325,19 +144,9 @@ impl Quirks {
 
     /// Sets a quirk that is shown only in [`Self::sentences`].
     pub(super) fn note(&mut self, quirk: Quirk) {
-        if !self.has(quirk) && !self.is_strict && !self.is_elsewhere(quirk) {
+        if !self.has(quirk) && !self.is_strict {
             self.known.push(quirk);
         }
-    }
-
-    /// Removes a quirk that the agent does not have.
-    pub(super) fn forget(&mut self, quirk: Quirk) {
-        self.known.retain(|known| *known != quirk);
-    }
-
-    /// Whether a quirk applies to local processes, and the agent is remote.
-    fn is_elsewhere(&self, quirk: Quirk) -> bool {
-        self.is_remote && OF_A_PROCESS.contains(&quirk)
     }
 
     /// Whether the agent has a quirk.
@@ -398,46 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_profile_takes_precedence_over_names() {
-        for (command, profile) in [
-            ("openoxide", Profile::OpenOxide),
-            ("/opt/bin/alex", Profile::Elephant),
-            ("zeptoclaw", Profile::ZeptoClaw),
-            ("banjo", Profile::Banjo),
-        ] {
-            assert_eq!(profile_of(&spec(command)), Some(profile), "{command}");
-        }
-        let args = ["-m", "activecontext"].map(str::to_owned).to_vec();
-        let python = AgentSpec { args, ..spec("python3") };
-        assert_eq!(profile_of(&python), Some(Profile::ActiveContext));
-        let mut named = spec("banjo");
+    fn official_and_strict_agents_have_no_quirks() {
+        let mut named = spec("gemini");
         named.wire.profile = Some(Profile::Official);
         assert!(Quirks::of(&named).sentences().is_empty());
-        named.wire.profile = Some(Profile::ZeptoClaw);
-        let mut quirks = Quirks::of(&named);
-        assert!(quirks.has(Quirk::ShortPrompts) && !quirks.has(Quirk::WantsName));
-        quirks.seed("Banjo Duet");
-        assert_eq!(quirks.profile(), Some(Profile::ZeptoClaw), "the configured profile is not replaced");
         named.wire.is_strict = true;
         let mut strict = Quirks::of(&named);
         strict.learn(Quirk::FlatUpdates, &mut Vec::new());
-        assert!(strict.sentences().is_empty() && strict.profile().is_none());
-    }
-
-    #[test]
-    fn remote_agents_do_not_get_quirks_of_local_processes() {
-        let mut oxide = spec("");
-        oxide.wire.profile = Some(Profile::OpenOxide);
-        assert!(Quirks::of(&oxide).has(Quirk::SpeaksFirst));
-        oxide.remote = Some(crate::model::Remote::default());
-        let quirks = Quirks::of(&oxide);
-        assert!(quirks.has(Quirk::OwnMethods));
-        assert!(OF_A_PROCESS.iter().all(|quirk| !quirks.has(*quirk)));
-        oxide.wire.profile = None;
-        let mut found = Quirks::of(&oxide);
-        found.learn_profile(Profile::OpenOxide);
-        assert!(found.has(Quirk::OwnMethods));
-        assert!(OF_A_PROCESS.iter().all(|quirk| !found.has(*quirk)), "also not after initialize");
+        assert!(strict.sentences().is_empty());
     }
 
     #[test]

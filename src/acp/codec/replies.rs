@@ -11,24 +11,24 @@ use crate::model::{
 };
 
 use super::decoder_state::DecoderState;
-use super::names::{NEW_SESSION_ID, SESSION_ID, STOP_REASONS, official};
-use super::quirks::{Quirk, Quirks};
+use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
 use super::value::{
     Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
 };
 use super::{errors, options, strict, unstable};
 
-const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
+/// Keys of a stop reason.
+pub(in crate::acp) const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
 /// Decodes the result of a request.
 pub(super) fn decode(
     call: &Call,
     result: &str,
     memory: &mut DecoderState,
-    quirks: &Quirks,
+    is_strict: bool,
     out: &mut Vec<AgentEvent>,
 ) -> Result<Reply, CallError> {
-    if quirks.is_strict() {
+    if is_strict {
         strict::reply(call, result, memory.is_v2()).map_err(|error| malformed(&error))?;
     }
     let is_null = result.trim() == "null";
@@ -47,26 +47,21 @@ pub(super) fn decode(
             let mut reply = options::decode_session(&mut result, out);
             let session = memory.session(&name);
             tell_commands(&session, &mut result, out);
+            memory.open(&session);
             reply.id = Some(session);
             Reply::Session(reply)
-        }
-        Call::ResumeSession(..) if is_null && quirks.has(Quirk::NullMeansGone) => return Err(no_session()),
-        Call::ResumeSession(id, _) if quirks.has(Quirk::KnowsById) => {
-            let items = take(&mut result, &["sessions"]).map(list).unwrap_or_default();
-            let is_it = |item: &Value| {
-                item.as_object().and_then(|item| first_text(item, SESSION_ID)).as_deref() == Some(id.as_str())
-            };
-            if !items.iter().any(is_it) {
-                return Err(no_session());
-            }
-            Reply::Done
         }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
             let session = memory.session(id.as_str());
             tell_commands(&session, &mut result, out);
             let reply = options::decode_session(&mut result, out);
-            let is_provisional = is_null && quirks.has(Quirk::NullMeansGone);
+            // Some agents respond with `null` for a session that they do not have.
+            let is_provisional = is_null && matches!(call, Call::LoadSession(..));
             Reply::Session(SessionReply { is_provisional, ..reply })
+        }
+        Call::CloseSession(id) | Call::DeleteSession(id) => {
+            memory.close(id);
+            Reply::Done
         }
         Call::ListSessions { .. } => decode_list(&mut result, out),
         Call::Prompt(..) => decode_turn(&mut result)?,
@@ -87,8 +82,6 @@ pub(super) fn decode(
         | Call::StopTerminal(..)
         | Call::Archive(..)
         | Call::SetProvider(_)
-        | Call::DeleteSession(_)
-        | Call::CloseSession(_)
         | Call::SetMode(..)
         | Call::SetModel(..) => Reply::Done,
     })
@@ -100,10 +93,6 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
         let commands = options::decode_commands(list(items), out);
         out.push(AgentEvent::Update(session.clone(), SessionUpdate::Commands(commands)));
     }
-}
-
-fn no_session() -> CallError {
-    RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent does not have this session.").into()
 }
 
 /// The error for an invalid result.
@@ -150,12 +139,7 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
     Reply::Sessions { sessions, next_cursor }
 }
 
-/// Whether the response to a prompt has a stop reason.
-pub(super) fn names_stop_reason(result: &str) -> bool {
-    parse(result).and_then(|result| first_text(result.as_object()?, STOP_KEYS)).is_some()
-}
-
-/// Decodes the end of a turn, from the response to the prompt or from an event.
+/// Decodes the end of a turn, from the response to the prompt or from a state.
 pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
     let word = take_text(result, STOP_KEYS).unwrap_or_default();
     let name = official(STOP_REASONS, &word);

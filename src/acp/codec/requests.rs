@@ -61,7 +61,6 @@ pub(super) fn decode(
     };
     let session = session_name(&params).map(|name| memory.session(&name));
     if kind == RequestKind::Permission {
-        memory.seams.break_off();
         let (request, is_flat) = decode_permission(session, params, memory, quirks, out);
         return Ok((AgentRequest::Permission(request), RequestForm { kind, is_flat }));
     }
@@ -233,7 +232,7 @@ fn decode_permission(
         }
     };
     let fallback = ToolCallId::from(memory.make_id("permission"));
-    let mut tool = tools::decode(call, false, fallback, memory, quirks, out);
+    let mut tool = tools::decode(call, false, fallback, quirks, out);
     tool.note = note;
     let items = take(&mut params, &["options"]).map(list).unwrap_or_default();
     let total = items.len();

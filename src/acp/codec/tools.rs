@@ -15,7 +15,6 @@ use crate::model::{
 };
 
 use super::content;
-use super::decoder_state::DecoderState;
 use super::names::{
     TOOL_ID, TOOL_INPUT, TOOL_KINDS, TOOL_NAME, TOOL_OUTPUT, TOOL_STATUS, kind_of_tool, official,
 };
@@ -30,12 +29,11 @@ pub(super) fn decode(
     mut call: Object,
     is_announcement: bool,
     fallback: ToolCallId,
-    memory: &mut DecoderState,
     quirks: &mut Quirks,
     out: &mut Vec<AgentEvent>,
 ) -> ToolCallPatch {
     let id = take_text(&mut call, TOOL_ID).map_or(fallback, ToolCallId::from);
-    let mut patch = ToolCallPatch::new(memory.tool(id.as_str()));
+    let mut patch = ToolCallPatch::new(id);
     patch.is_announcement = is_announcement;
 
     decode_head(&mut call, &mut patch);

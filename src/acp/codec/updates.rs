@@ -14,7 +14,7 @@ use crate::model::{
     Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
 };
 
-use super::decoder_state::{DecoderState, TurnNews};
+use super::decoder_state::DecoderState;
 use super::fast::push_text;
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
@@ -24,7 +24,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
-use super::{content, errors, openoxide, options, plans, replies, strict, tools, v2, wrappers};
+use super::{content, options, plans, strict, tools, v2, wrappers};
 
 /// Decodes a `session/update`.
 pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
@@ -38,21 +38,16 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         return show_unreadable(text, memory, out);
     };
     let named = session_name(&params);
-    let update = match take(&mut params, &["update", "event"]) {
+    let update = match take(&mut params, &["update"]) {
         Some(Value::Object(update)) => update,
-        Some(other) => {
-            // `event: "text_delta"` next to its fields
-            params.insert("event".to_owned(), other);
-            flat(params, quirks, out)
-        }
-        None => flat(params, quirks, out),
+        _ => flat(params, quirks, out),
     };
     // The session inside a subagent's update is the child, not the sender.
     let tells_of_child = first_text(&update, UPDATE_KIND).as_deref() == Some("subagent_update");
     let named = named.or_else(|| session_name(&update).filter(|_| !tells_of_child));
     let session = if let Some(name) = named {
         memory.session(&name)
-    } else if let Some(session) = memory.last_session() {
+    } else if let Some(session) = memory.only_session() {
         quirks.learn(Quirk::NoSessionId, out);
         session
     } else {
@@ -65,53 +60,10 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
 /// Shows a message that cannot be read as an item of the session in which something happens.
 pub(super) fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
     const MAX_CHARS: usize = 64 << 10;
-    let Some(session) = memory.last_session() else { return };
+    let Some(session) = memory.only_session() else { return };
     let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
     let update = SessionUpdate::Unknown { name: UNREADABLE.to_owned(), raw };
     out.push(AgentEvent::Update(session, update));
-}
-
-/// Decodes an event of `OpenOxide` with or without a method; `false`: not an event.
-pub(super) fn decode_event(
-    method: &str,
-    params: Option<&str>,
-    memory: &mut DecoderState,
-    quirks: &mut Quirks,
-    out: &mut Vec<AgentEvent>,
-) -> bool {
-    if quirks.is_strict() {
-        return false;
-    }
-    let text = params.unwrap_or("{}");
-    let Some(mut params) = parse_object(text) else { return false };
-    let named = openoxide::event_of_method(method);
-    let Some(name) = named.or_else(|| openoxide::event_inside(&params)) else { return false };
-    quirks.learn(Quirk::Events, out);
-    let session = session_name(&params);
-    let is_inside = |value: &Value| value.get("type").is_some() || named.is_some();
-    let mut event = match take(&mut params, &["event", "update", "data"]) {
-        Some(Value::Object(event)) if is_inside(&Value::Object(event.clone())) => event,
-        // `event: "text_delta"` next to its fields, or with them in `data`
-        Some(Value::String(_)) => match take(&mut params, &["data"]) {
-            Some(Value::Object(data)) => data,
-            Some(Value::String(text)) => Object::from_iter([("text".to_owned(), text.into())]),
-            _ => params,
-        },
-        Some(other) => {
-            params.insert("data".to_owned(), other);
-            params
-        }
-        None => params,
-    };
-    event.retain(|key, _| !SESSION_ID.contains(&key.as_str()));
-    event.insert("type".to_owned(), name.into());
-    let session = session.or_else(|| session_name(&event)).map(|name| memory.session(&name));
-    let Some(session) = session.or_else(|| memory.last_session()) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an event without a session."));
-        return true;
-    };
-    Update { session, memory, quirks, out }.decode(event, text);
-    true
 }
 
 /// A strict connection shows an invalid update with the reason.
@@ -124,7 +76,7 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
     };
     let name = params.as_ref().and_then(kind).unwrap_or_else(|| "?".to_owned());
     let session = params.as_ref().and_then(session_name).map(|name| memory.session(&name));
-    if let Some(session) = session.or_else(|| memory.last_session()) {
+    if let Some(session) = session.or_else(|| memory.only_session()) {
         tell_refused(&session, format!("Non-standard update: {name}"), why, out);
         let update = SessionUpdate::Unknown { name, raw: raw_update(text) };
         out.push(AgentEvent::Update(session, update));
@@ -182,13 +134,7 @@ impl Update<'_> {
         let key = UPDATE_KIND.iter().find(|key| update.get(**key).is_some_and(Value::is_string));
         let spelled = key.and_then(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
         let name = official(UPDATES, &spelled);
-        if key != Some(&"sessionUpdate") && openoxide::event_of_method(&spelled).is_some() {
-            self.quirks.learn(Quirk::Events, self.out);
-        }
-        if self.quirks.has(Quirk::Events) && self.turn_news(&name, &mut update) {
-            return;
-        }
-        if name != spelled && name != "?" && !self.quirks.has(Quirk::Events) && !self.memory.is_v2() {
+        if name != spelled && name != "?" && !self.memory.is_v2() {
             self.quirks.learn(Quirk::OwnUpdateNames, self.out);
         }
         if !self.memory.is_v2()
@@ -205,30 +151,6 @@ impl Update<'_> {
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
             }
             self.push(SessionUpdate::Unknown { name: spelled, raw: raw_update(text) });
-        }
-    }
-
-    /// Decodes turn events; `true` if there is nothing else in the update.
-    fn turn_news(&mut self, name: &str, update: &mut Object) -> bool {
-        let session = self.session.clone();
-        match name {
-            "done" => {
-                let ended = replies::decode_turn(update);
-                self.memory.turn_news.push(TurnNews::Ended(session, ended));
-                true
-            }
-            "error" => {
-                update.shift_remove("type");
-                let error = errors::decode(&Value::Object(std::mem::take(update)).to_string());
-                let (severity, title) = (Severity::Error, error.message.clone());
-                self.push(SessionUpdate::notice(severity, title, None));
-                self.memory.turn_news.push(TurnNews::Failing(session, error));
-                true
-            }
-            _ => {
-                self.memory.turn_news.push(TurnNews::Went(session));
-                false
-            }
         }
     }
 
@@ -256,7 +178,7 @@ impl Update<'_> {
             "state_update" => self.memory.turn_news.push(v2::state(self.session.clone(), update)?),
             "tool_call_content_chunk" => {
                 let id = ToolCallId::from(first_text(update, TOOL_ID)?);
-                let mut patch = ToolCallPatch::new(self.memory.tool(id.as_str()));
+                let mut patch = ToolCallPatch::new(id);
                 patch.more_content =
                     tools::decode_content(take(update, &["content"])?, self.quirks, self.out);
                 self.push(SessionUpdate::Tool(Box::new(patch)));
@@ -271,7 +193,7 @@ impl Update<'_> {
                 let nulls = v2::nulls(update);
                 let mut call = std::mem::take(update);
                 call.shift_remove("sessionUpdate");
-                let mut patch = tools::decode(call, false, id, self.memory, self.quirks, self.out);
+                let mut patch = tools::decode(call, false, id, self.quirks, self.out);
                 v2::clear(&mut patch, &nulls);
                 wrappers::take_off(&mut patch, self.quirks, self.out);
                 self.push(SessionUpdate::Tool(Box::new(patch)));
@@ -289,20 +211,8 @@ impl Update<'_> {
             "agent_thought_chunk" => return self.message(Role::Thought, update),
             "tool_call" => return self.tool(std::mem::take(update), true),
             "tool_call_update" => return self.tool(std::mem::take(update), false),
-            "tool_result" => {
-                let call = openoxide::tool_result(std::mem::take(update));
-                return self.tool(call, false);
-            }
-            "diff_block" => {
-                let call = openoxide::diff_block(std::mem::take(update), self.memory)?;
-                return self.tool(call, true);
-            }
             "plan" => SessionUpdate::Plan(plans::decode(update, self.out)?),
             "plan_update" => SessionUpdate::Plan(plans::decode_one(update, self.out)?),
-            "plan_step" => {
-                self.quirks.learn(Quirk::SingleSteps, self.out);
-                SessionUpdate::Plan(plans::decode_step(update, &self.session, self.memory)?)
-            }
             "plan_removed" => SessionUpdate::PlanRemoved(plans::decode_removed(update)?),
             "available_commands_update" => {
                 let items = take(update, &["availableCommands", "available_commands", "commands"])?;
@@ -347,9 +257,6 @@ impl Update<'_> {
             match block {
                 ContentBlock::Text(mut text) => {
                     self.take_modes(role, &mut text);
-                    if self.quirks.has(Quirk::TrimmedChunks) {
-                        self.memory.seams.mend(&self.session, role, &mut text);
-                    }
                     let (session, text) = (self.session.clone(), Cow::Owned(text));
                     push_text(session, role, message.cloned(), text, self.memory.is_v2(), self.out);
                 }
@@ -390,21 +297,16 @@ impl Update<'_> {
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
-        self.memory.seams.break_off();
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }
-        let fallback = if first_text(&call, TOOL_ID).is_some() {
-            None
-        } else if is_announcement {
-            Some(ToolCallId::from(self.memory.make_id("tool")))
-        } else {
-            // One dialect sends results without ids; they belong to the last call. In official updates the id is
-            // required.
-            Some(self.memory.last_tool()?)
+        let id = match first_text(&call, TOOL_ID) {
+            Some(id) => id,
+            None if is_announcement => self.memory.make_id("tool"),
+            // In an update, the id is required.
+            None => return None,
         };
-        let fallback = fallback.unwrap_or_else(|| ToolCallId::from(""));
-        let mut patch = tools::decode(call, is_announcement, fallback, self.memory, self.quirks, self.out);
+        let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.quirks, self.out);
         wrappers::take_off(&mut patch, self.quirks, self.out);
         self.push(SessionUpdate::Tool(Box::new(patch)));
         Some(())
@@ -543,11 +445,8 @@ fn is_known(name: &str) -> bool {
         "agent_message_chunk",
         "agent_thought_chunk",
         "tool_call_update",
-        "tool_result",
-        "diff_block",
         "plan",
         "plan_update",
-        "plan_step",
         "plan_removed",
         "available_commands_update",
         "current_mode_update",

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
 
-pub(super) type Object = Map<String, Value>;
+pub(in crate::acp) type Object = Map<String, Value>;
 
 /// Parses JSON; `None`: invalid. Of several values with one key the last counts, as for most parsers; the others stay
 /// beside it as `KEY (duplicate)`, so that they can be shown.
-pub(super) fn parse(text: &str) -> Option<Value> {
+pub(in crate::acp) fn parse(text: &str) -> Option<Value> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Tree.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
@@ -108,7 +108,7 @@ fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
 }
 
 /// Parses a JSON object; `None`: invalid or another type.
-pub(super) fn parse_object(text: &str) -> Option<Object> {
+pub(in crate::acp) fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
         _ => None,
@@ -116,17 +116,17 @@ pub(super) fn parse_object(text: &str) -> Option<Object> {
 }
 
 /// The value as compact JSON.
-pub(super) fn raw(value: &Value) -> Raw {
+pub(in crate::acp) fn raw(value: &Value) -> Raw {
     Raw(value.to_string().into())
 }
 
 /// The value of the first key that is present.
-pub(super) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
+pub(in crate::acp) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
 
 /// Removes and returns the value of the first key that is present.
-pub(super) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
+pub(in crate::acp) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| match object.get(*key) {
         None | Some(Value::Null) => None,
         Some(_) => object.shift_remove(*key),
@@ -134,7 +134,7 @@ pub(super) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
 }
 
 /// Moves the value of the first alternative key to the official key, unless that is present.
-pub(super) fn rename(object: &mut Object, official: &str, others: &[&str]) {
+pub(in crate::acp) fn rename(object: &mut Object, official: &str, others: &[&str]) {
     if object.get(official).is_some_and(|value| !value.is_null()) {
         return;
     }
@@ -144,14 +144,14 @@ pub(super) fn rename(object: &mut Object, official: &str, others: &[&str]) {
 }
 
 /// Inserts a value if the key is absent.
-pub(super) fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
+pub(in crate::acp) fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value());
     }
 }
 
 /// The text of a string, number or boolean.
-pub(super) fn text(value: &Value) -> Option<String> {
+pub(in crate::acp) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -161,12 +161,12 @@ pub(super) fn text(value: &Value) -> Option<String> {
 }
 
 /// The first of these fields with a nonempty text.
-pub(super) fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
+pub(in crate::acp) fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }
 
 /// Removes and returns a text field.
-pub(super) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
+pub(in crate::acp) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
     match take(object, keys)? {
         Value::String(text) => Some(text),
         other => text(&other),
@@ -174,7 +174,7 @@ pub(super) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
 }
 
 /// A list, with a single value wrapped in a list of one, and `null` as an empty list.
-pub(super) fn list(value: Value) -> Vec<Value> {
+pub(in crate::acp) fn list(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items,
         Value::Null => Vec::new(),
@@ -183,7 +183,7 @@ pub(super) fn list(value: Value) -> Vec<Value> {
 }
 
 /// An integer, also if it is encoded as a float or a string.
-pub(super) fn whole(value: &Value) -> Option<i64> {
+pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
             let float = number.as_f64()?;
@@ -196,23 +196,23 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+pub(in crate::acp) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 /// Encodes an official type.
-pub(super) fn json<T: Serialize>(value: &T) -> String {
+pub(in crate::acp) fn json<T: Serialize>(value: &T) -> String {
     // The official types fail only for paths that are not UTF-8; `calls` has already replaced those.
     serde_json::to_string(value).unwrap_or_else(|_| String::from("{}"))
 }
 
-pub(super) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
+pub(in crate::acp) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
     AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
 }
 
 /// Decodes list items one by one with the official types, after `shape`. Invalid items are reported in one anomaly; the
 /// official decoders would silently drop them.
-pub(super) fn typed_items<T: DeserializeOwned>(
+pub(in crate::acp) fn typed_items<T: DeserializeOwned>(
     items: Vec<Value>,
     name: &str,
     out: &mut Vec<AgentEvent>,
@@ -225,7 +225,13 @@ pub(super) fn typed_items<T: DeserializeOwned>(
 }
 
 /// Reports the number of invalid items of a list, if any.
-pub(super) fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
+pub(in crate::acp) fn report_lost(
+    name: &str,
+    lost: usize,
+    total: usize,
+    is_shown: bool,
+    out: &mut Vec<AgentEvent>,
+) {
     if lost > 0 {
         let end = if is_shown { "shown unchanged" } else { "omitted" };
         out.push(anomaly(

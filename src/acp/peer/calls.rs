@@ -7,15 +7,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, RpcError, SessionId, SessionUpdate};
+use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, SessionId, SessionUpdate};
 
-/// Silence after an error before it ends the turn.
-const FAILING_TIME: Duration = Duration::from_secs(30);
-
-/// Silence after a response that may only confirm a prompt, before it ends the turn.
+/// Silence after a state that may be the end of the turn, from an agent that reports only ends.
 const CONFIRMED_TIME: Duration = Duration::from_secs(2);
 
-/// The same after a state that says again that the agent is idle.
+/// The same from an agent that reports when it begins to work.
 const REPEATED_TIME: Duration = Duration::from_secs(30);
 
 /// Number of finished requests that are remembered for late responses.
@@ -72,8 +69,6 @@ pub enum Asked {
         tag: CallTag,
         /// The request, which is needed to decode the response.
         call: Call,
-        /// The form in which it was sent, from 0.
-        form: u8,
     },
 }
 
@@ -91,8 +86,6 @@ pub struct Pending {
     has_output: bool,
     /// Whether the response has arrived, but not the end of the turn.
     pub is_answered: bool,
-    /// An error of the turn; it becomes the response if there is no other in time.
-    pub failing: Option<RpcError>,
     /// The end of its turn, unless more updates follow in time, and that time.
     pub presumed_end: Option<(Box<Result<Reply, CallError>>, Duration)>,
 }
@@ -140,8 +133,6 @@ pub struct Calls {
     retired: BTreeMap<u64, &'static str>,
     /// Prompts whose end was reported by an event; their response may follow.
     ended: BTreeSet<u64>,
-    /// Sessions whose last turn ended with a response; the event may follow.
-    answered: BTreeSet<SessionId>,
 }
 
 impl Calls {
@@ -153,16 +144,14 @@ impl Calls {
             pending: BTreeMap::new(),
             retired: BTreeMap::new(),
             ended: BTreeSet::new(),
-            answered: BTreeSet::new(),
         }
     }
 
-    /// Adds a request and returns its id.
-    pub fn add(&mut self, asked: Asked, method: &'static str, now: Instant) -> u64 {
-        self.next_id();
+    /// Adds a request with an id from [`Self::next_id`].
+    pub fn add(&mut self, id: u64, asked: Asked, method: &'static str, now: Instant) {
         let deadline = self.deadlines.of(&asked).map(|time| (now + time, time));
         self.pending.insert(
-            self.last_id,
+            id,
             Pending {
                 asked,
                 method,
@@ -170,14 +159,12 @@ impl Calls {
                 has_news: false,
                 has_output: false,
                 is_answered: false,
-                failing: None,
                 presumed_end: None,
             },
         );
-        self.last_id
     }
 
-    /// An id for a request that is not stored here.
+    /// The id of the next request.
     pub fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -218,12 +205,6 @@ impl Calls {
     pub fn put_back(&mut self, id: u64, pending: Pending) {
         self.retired.remove(&id);
         self.pending.insert(id, pending);
-    }
-
-    /// Puts a prompt back whose response may be the end of its turn or only a confirmation.
-    pub fn presume_end(&mut self, id: u64, mut pending: Pending, end: Reply, now: Instant) {
-        pending.presumed_end = Some((Box::new(Ok(end)), CONFIRMED_TIME));
-        self.accept(id, pending, now);
     }
 
     /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
@@ -287,19 +268,9 @@ impl Calls {
         running.is_some_and(|pending| pending.is_answered || pending.has_news)
     }
 
-    /// Records a turn that ended with its response.
-    pub fn note_answered(&mut self, session: &SessionId) {
-        self.answered.insert(session.clone());
-    }
-
-    /// Removes the running prompt of a session after an end event. The next prompt may have been sent between the two
-    /// end messages of the previous turn; then the event is not about it.
+    /// Removes the running prompt of a session after the state that ends its turn.
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
-        let was_answered = self.answered.remove(session);
         let id = self.find_prompt(session)?;
-        if was_answered && self.pending.get(&id).is_some_and(|pending| !pending.has_news) {
-            return None;
-        }
         let pending = self.pending.remove(&id)?;
         // A response that has already arrived is not expected again.
         if !pending.is_answered {
@@ -307,25 +278,6 @@ impl Calls {
         }
         self.retire(id, pending.method);
         Some(pending)
-    }
-
-    /// The turn of a session continues after an error.
-    pub fn note_news(&mut self, session: &SessionId, now: Instant) {
-        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
-            pending.has_news = true;
-            pending.failing = None;
-            pending.deadline = None;
-            pending.expect_presumed_end(now);
-        }
-    }
-
-    /// Records an error of a turn, which ends the turn unless more events follow.
-    pub fn note_failing(&mut self, session: &SessionId, error: RpcError, now: Instant) {
-        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
-            pending.has_news = true;
-            pending.failing = Some(error);
-            pending.deadline = Some((now + FAILING_TIME, FAILING_TIME));
-        }
     }
 
     /// An update restarts the timeout of a request that opens its session, and that of a turn that may have ended.
@@ -420,8 +372,8 @@ mod tests {
         let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
         let load = Call::LoadSession("s".into(), SessionWorkspace::default());
         let other = Call::LoadSession("other".into(), SessionWorkspace::default());
-        calls.add(Asked::Call { tag: tag(1), call: load, form: 0 }, "session/load", start);
-        calls.add(Asked::Call { tag: tag(2), call: other, form: 0 }, "session/load", start);
+        calls.add(1, Asked::Call { tag: tag(1), call: load }, "session/load", start);
+        calls.add(2, Asked::Call { tag: tag(2), call: other }, "session/load", start);
         let late = start + time / 2;
         let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
         // An anomaly may follow the update.
@@ -437,22 +389,6 @@ mod tests {
         assert_eq!(calls.next_deadline(), Some(late + time));
         assert_eq!(calls.take_overdue(late + time).len(), 1, "times out without further updates");
     }
-    #[test]
-    fn a_presumed_end_waits_for_a_pause_in_the_turn() {
-        let mut calls = Calls::new(Deadlines::default());
-        let (start, session) = (Instant::now(), SessionId::from("s"));
-        let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
-        let call = Call::Prompt(session.clone(), Vec::new());
-        let id = calls.add(Asked::Call { tag, call, form: 0 }, "prompt/send", start);
-        let Match::Waiting(pending) = calls.take(Some(id)) else { panic!("the prompt is pending") };
-        let end = Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None };
-        calls.presume_end(id, *pending, end, start);
-        let later = start + CONFIRMED_TIME / 2;
-        calls.note_news(&session, later);
-        assert!(calls.take_overdue(start + CONFIRMED_TIME).is_empty(), "the turn continued");
-        let overdue = calls.take_overdue(later + CONFIRMED_TIME);
-        assert!(matches!(&overdue[..], [(Pending { presumed_end: Some(_), .. }, _)]));
-    }
 
     #[test]
     fn an_agent_that_reports_only_idle_ends_its_turn() {
@@ -461,7 +397,8 @@ mod tests {
             let (start, session) = (Instant::now(), SessionId::from("s"));
             let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
             let call = Call::Prompt(session.clone(), Vec::new());
-            let id = calls.add(Asked::Call { tag, call, form: 0 }, "session/prompt", start);
+            let id = calls.next_id();
+            calls.add(id, Asked::Call { tag, call }, "session/prompt", start);
             let end = || Ok(Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None });
             calls.presume_idle(&session, end(), reports_work, start);
             assert_eq!(calls.next_deadline(), None, "the prompt was not accepted");

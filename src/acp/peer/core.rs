@@ -5,6 +5,7 @@
 
 mod agent_requests;
 mod replay;
+mod translation;
 mod turns;
 
 use std::borrow::Cow;
@@ -14,13 +15,14 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::calls::{Asked, Calls, Deadlines, Match, Pending};
-use super::envelope::{self, Message};
 use super::frame_writer::FrameWriter;
 use super::handshake::{Due, Handshake};
 use super::messages::{self, excerpt, is_about_form};
 use super::requests::OpenRequests;
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
+use crate::acp::dialects::{self, Dialect};
+use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::repair;
 use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::tap::{Direction, Tap};
@@ -40,7 +42,10 @@ enum Phase {
 /// State of a connection.
 #[derive(Debug)]
 pub struct Peer {
+    spec: AgentSpec,
     codec: Codec,
+    /// The translator of an agent with a dialect.
+    dialect: Option<Box<dyn Dialect>>,
     tap: Tap,
     calls: Calls,
     requests: OpenRequests,
@@ -71,7 +76,9 @@ impl Peer {
     /// Creates a connection that is not open yet.
     pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
         Self {
+            spec: spec.clone(),
             codec: Codec::new(spec),
+            dialect: dialects::before_start(spec),
             pen: FrameWriter::new(tap.clone()),
             tap,
             calls: Calls::new(deadlines),
@@ -96,7 +103,11 @@ impl Peer {
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.pen.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
-        if self.codec.has(Quirk::SpeaksFirst) {
+        self.begin_handshake(now);
+    }
+
+    fn begin_handshake(&mut self, now: Instant) {
+        if self.speaks_first() {
             self.handshake.wait_for_message(now);
         } else {
             self.greet(now);
@@ -105,7 +116,7 @@ impl Peer {
 
     fn greet(&mut self, now: Instant) {
         if self.initialize(0, now) {
-            if self.codec.has(Quirk::SpeaksFirst) {
+            if self.speaks_first() {
                 self.handshake.wait_for_response(now);
             }
         } else {
@@ -143,7 +154,8 @@ impl Peer {
     pub fn stop(&mut self, force: bool) {
         let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
-        if is_first && !force && matches!(self.phase, Phase::Ready) && self.codec.has(Quirk::Shutdown) {
+        let shuts_down = self.dialect.as_ref().is_some_and(|dialect| dialect.shuts_down());
+        if is_first && !force && matches!(self.phase, Phase::Ready) && shuts_down {
             let id = self.calls.next_id();
             self.pen.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
@@ -200,21 +212,20 @@ impl Peer {
 
     /// Ends requests whose deadline has passed.
     pub fn on_deadline(&mut self, now: Instant) {
+        self.now = now;
         match self.handshake.take_due(now) {
             Some(Due::Greeting) => self.greet(now),
             Some(Due::Again) => self.greet_again(),
             Some(Due::End) => self.stop(false),
             None => {}
         }
+        self.translate(|dialect, out| dialect.on_deadline(out));
         for (pending, time) in self.calls.take_overdue(now) {
-            let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), messages::failed_turn);
+            let error = CallError::TimedOut(time.as_secs());
             match (pending.asked, pending.presumed_end) {
                 (Asked::Initialize { .. }, _) => self.fail(error),
                 (Asked::Call { tag, .. }, None) => self.events.push(AgentEvent::Replied(tag, Err(error))),
-                (Asked::Call { tag, .. }, Some((end, _))) => {
-                    self.codec.note_response_ends_turn();
-                    self.events.push(AgentEvent::Replied(tag, *end));
-                }
+                (Asked::Call { tag, .. }, Some((end, _))) => self.events.push(AgentEvent::Replied(tag, *end)),
             }
         }
     }
@@ -260,7 +271,8 @@ impl Peer {
 
     /// The next deadline of a request.
     pub fn next_deadline(&self) -> Option<Instant> {
-        [self.calls.next_deadline(), self.handshake.deadline()].into_iter().flatten().min()
+        let dialect = self.dialect.as_ref().and_then(|dialect| dialect.deadline());
+        [self.calls.next_deadline(), self.handshake.deadline(), dialect].into_iter().flatten().min()
     }
 
     /// Whether the agent has so much unread input that parlor pauses reading.
@@ -315,7 +327,7 @@ impl Peer {
         }
     }
 
-    fn on_message(&mut self, message: Message<'_>, text: &str) {
+    fn on_translated(&mut self, message: Message<'_>, text: &str) {
         match message {
             Message::Notification { method, params } => {
                 // ACP v1 extensibility: names that start with `_` are reserved for extensions.
@@ -335,12 +347,6 @@ impl Peer {
             {
                 self.stop(false);
             }
-            // An event without envelope may have an id, but no result or error.
-            Message::Response { outcome: Ok("null"), .. }
-                if self.codec.bare_event(text, &mut self.events) =>
-            {
-                self.on_turn_news();
-            }
             Message::Response { id, outcome } => match self.calls.take(envelope::id_number(id)) {
                 Match::Waiting(pending) => {
                     self.on_outcome(envelope::id_number(id).unwrap_or_default(), *pending, outcome);
@@ -357,13 +363,7 @@ impl Peer {
                 }
             },
             Message::LooseError(error) => self.on_loose_error(error),
-            Message::Odd(why) => {
-                if self.codec.bare_event(text, &mut self.events) {
-                    self.on_turn_news();
-                } else {
-                    self.bad_frame(why, text);
-                }
-            }
+            Message::Odd(why) => self.bad_frame(why, text),
         }
     }
 
@@ -382,25 +382,12 @@ impl Peer {
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
         let Some(pending) = self.take_answered(id, pending, outcome) else { return };
-        let (tag, call, form) = match pending.asked {
+        let (tag, call) = match pending.asked {
             Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
-            Asked::Call { tag, call, form } => (tag, call, form),
+            Asked::Call { tag, call } => (tag, call),
         };
-        if let Call::Prompt(session, _) = &call
-            && self.codec.has(Quirk::Events)
-        {
-            self.calls.note_answered(session);
-        }
-        if let Err(error) = outcome
-            && self.codec.has_other_form(&call, &self.codec.error(error))
-            && self.write_form(tag.clone(), call.clone(), form.saturating_add(1), self.now)
-        {
-            return;
-        }
         let reply: Result<Reply, CallError> = match outcome {
-            Ok(result) => {
-                messages::turn_end(pending.failing, self.codec.reply(&call, result, &mut self.events))
-            }
+            Ok(result) => self.codec.reply(&call, result, &mut self.events),
             Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
         let opened = match (&reply, call) {
@@ -419,7 +406,7 @@ impl Peer {
     fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {
         let now = self.now;
         let error = match outcome {
-            Ok(result) => match self.codec.on_initialize(result) {
+            Ok(result) => match self.read_info(result) {
                 Ok(mut info) => {
                     info.last_session = self.last_session.take();
                     self.events.push(AgentEvent::Ready(Box::new(info)));
@@ -474,15 +461,16 @@ impl Peer {
 
     /// Sends `initialize` in form `attempt`; `false` if there is no such form.
     fn initialize(&mut self, attempt: u8, now: Instant) -> bool {
-        let Some((method, params)) = self.codec.initialize(attempt) else { return false };
-        let id = self.calls.add(Asked::Initialize { attempt }, method, now);
+        let Some((method, params)) = self.initialize_form(attempt) else { return false };
+        let id = self.calls.next_id();
+        self.calls.add(id, Asked::Initialize { attempt }, method, now);
         self.pen.request(id, method, &params);
         true
     }
 
     /// Sends `initialize` again with the same id, for agents that missed the first one.
     fn greet_again(&mut self) {
-        if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.codec.initialize(0))
+        if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.initialize_form(0))
             && matches!(self.phase, Phase::Starting)
         {
             self.pen.request(id, method, &params);
@@ -512,48 +500,34 @@ impl Peer {
         }
     }
 
+    /// Sends a request. One that is not sent gets an error reply.
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
-        if !self.write_form(tag.clone(), call, 0, now) {
-            let error = "This request is not supported for this agent.".to_owned();
-            self.events.push(AgentEvent::Replied(tag, Err(CallError::NotSent { error })));
+        let Some(mut message) = self.codec.call(&call) else {
+            return self.not_sent(tag, "This request is not supported for this agent.".to_owned());
+        };
+        let id = self.calls.next_id();
+        if let Some(dialect) = &mut self.dialect
+            && let Err(error) = dialect.call(id, &call, &mut message)
+        {
+            return self.not_sent(tag, error);
         }
+        if let Call::CloseSession(session) | Call::LoadSession(session, _) | Call::ResumeSession(session, _) =
+            &call
+        {
+            self.foreground.end(session);
+        }
+        let (method, params) = message;
+        self.calls.add(id, Asked::Call { tag, call }, method, now);
+        self.pen.request(id, method, &params);
     }
 
-    /// Sends a request in one of its forms; `false` if there is no such form. A request over the agent's limits gets
-    /// an error reply.
-    fn write_form(&mut self, tag: CallTag, call: Call, form: u8, now: Instant) -> bool {
-        match self.codec.call_in_form(&call, form) {
-            Ok(Some((method, params))) => {
-                if let Call::CloseSession(session)
-                | Call::LoadSession(session, _)
-                | Call::ResumeSession(session, _) = &call
-                {
-                    self.foreground.end(session);
-                }
-                let id = self.calls.add(Asked::Call { tag, call, form }, method, now);
-                self.pen.request(id, method, &params);
-                true
-            }
-            Ok(None) => false,
-            Err(error) => {
-                self.events.push(AgentEvent::Replied(tag, Err(error)));
-                true
-            }
-        }
-    }
-
-    fn write_cancel(&mut self, session: &SessionId) {
-        if let Some((method, params)) = self.codec.cancel(session, self.calls.find_prompt(session)) {
-            self.pen.notify(method, &params);
-        }
+    fn not_sent(&mut self, tag: CallTag, error: String) {
+        self.events.push(AgentEvent::Replied(tag, Err(CallError::NotSent { error })));
     }
 
     fn cancel_call(&mut self, tag: &CallTag) {
         if let Some(id) = self.calls.find(tag) {
-            if let Some((method, params)) = self.codec.withdraw(id) {
-                self.pen.notify(method, &params);
-            }
-            return;
+            return self.write_withdrawal(id);
         }
         let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);
         if let Some(at) = self.waiting.iter().position(is_it) {

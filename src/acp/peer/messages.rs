@@ -1,7 +1,7 @@
 //! Error messages, and the classification of errors and texts for `core`.
 
 use crate::acp::transport::{LinkEnd, UNDELIVERED, UNSENT};
-use crate::model::{CallError, CloseReason, Raw, Reply, RpcError, StopReason};
+use crate::model::{CallError, CloseReason, RpcError};
 
 /// Source: JSON-RPC 2.0, error codes.
 pub const PARSE_ERROR: i64 = -32700;
@@ -37,21 +37,6 @@ pub fn call_error(error: RpcError) -> CallError {
         Some(UNSENT) => CallError::NotSent { error: error.message },
         _ => CallError::Agent(error),
     }
-}
-
-/// The end of a turn whose last event was an error: it failed, unless the stop reason is unusual.
-pub fn turn_end(failing: Option<RpcError>, end: Result<Reply, CallError>) -> Result<Reply, CallError> {
-    match (failing, end) {
-        (Some(error), Ok(Reply::TurnEnded { reason: StopReason::EndTurn, .. })) => Err(failed_turn(error)),
-        (_, end) => end,
-    }
-}
-
-/// The failure of a turn whose error was already shown.
-pub fn failed_turn(error: RpcError) -> CallError {
-    let told = error.data.unwrap_or_else(|| Raw(serde_json::Value::from(error.message).to_string().into()));
-    let message = "The turn ended with the error above.".to_owned();
-    CallError::Agent(RpcError { code: error.code, message, data: Some(told) })
 }
 
 /// Converts the end of a link to the end of a connection.

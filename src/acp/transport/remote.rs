@@ -19,7 +19,6 @@ mod requests;
 mod route;
 mod socket;
 pub mod sse;
-mod stream_urls;
 #[cfg(test)]
 mod tests;
 mod tls;

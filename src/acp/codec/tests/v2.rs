@@ -66,10 +66,10 @@ fn tool(codec: &mut Codec, update: schema::SessionUpdate) -> ToolCallPatch {
 
 #[test]
 fn acp_v2_is_offered_only_if_enabled_and_falls_back_to_version_1() {
-    let (_, params) = codec().initialize(0).unwrap();
+    let (_, params) = codec().initialize(0, "parlor").unwrap();
     assert!(params.contains("\"protocolVersion\":1"));
     let mut codec = opted_in();
-    let (method, params) = codec.initialize(0).unwrap();
+    let (method, params) = codec.initialize(0, "parlor").unwrap();
     assert_eq!(method, "initialize");
     let request: schema::InitializeRequest = serde_json::from_str(&params).unwrap();
     assert_eq!(request.protocol_version, ProtocolVersion::V2);
@@ -80,9 +80,9 @@ fn acp_v2_is_offered_only_if_enabled_and_falls_back_to_version_1() {
     let info =
         codec.on_initialize(r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}"#).unwrap();
     assert_eq!((info.protocol_version, info.capabilities.can_resume), (1, false));
-    assert_eq!(codec.call_in_form(&call_named("load"), 0).unwrap().unwrap().0, "session/load");
+    assert_eq!(codec.call(&call_named("load")).unwrap().0, "session/load");
     // An agent that rejects the version gets the official form of version 1 next.
-    assert!(opted_in().initialize(1).unwrap().1.contains("\"protocolVersion\":1"));
+    assert!(opted_in().initialize(1, "parlor").unwrap().1.contains("\"protocolVersion\":1"));
     // Without the setting, a response with version 2 is an error.
     assert!(
         super::codec()
@@ -110,7 +110,7 @@ fn acp_v2_sessions_imply_list_resume_and_close() {
 fn acp_v2_calls_match_the_official_types() {
     let mut codec = able();
     let session = SessionId::from("s1");
-    let mut sent = |call: Call| codec.call_in_form(&call, 0).unwrap().unwrap();
+    let mut sent = |call: Call| codec.call(&call).unwrap();
     let server = |name: &str| McpServer::Stdio {
         name: name.to_owned(),
         command: "/bin/mcp".into(),
@@ -163,8 +163,8 @@ fn acp_v2_calls_match_the_official_types() {
         check::<schema::SetSessionConfigOptionRequest>(&text);
         assert_eq!(method, "session/set_config_option");
     }
-    assert_eq!(codec.call_in_form(&call_named("set_mode"), 0), Ok(None));
-    let (method, text) = codec.cancel(&session, Some(3)).unwrap();
+    assert_eq!(codec.call(&call_named("set_mode")), None);
+    let (method, text) = codec.cancel(&session);
     check::<schema::CancelSessionNotification>(&text);
     assert_eq!(method, "session/cancel");
 }
@@ -172,9 +172,7 @@ fn acp_v2_calls_match_the_official_types() {
 #[test]
 fn acp_v2_the_response_accepts_the_prompt_and_a_state_ends_the_turn() {
     let mut codec = able();
-    let accepted = serde_json::to_string(&schema::PromptResponse::new("m1")).unwrap();
-    assert!(codec.is_only_receipt(Ok(&accepted), true));
-    assert!(!codec.is_only_receipt(Err("{}"), false));
+    assert!(codec.reports_states());
     assert!(
         updates(
             &mut codec,

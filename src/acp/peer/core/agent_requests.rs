@@ -1,7 +1,7 @@
 //! Requests of the agent, and their cancellation by the agent.
 
 use super::Peer;
-use crate::acp::peer::envelope;
+use crate::acp::envelope;
 use crate::acp::peer::messages::{self, excerpt};
 use crate::acp::peer::requests::{self, OpenRequest, WireId};
 use crate::model::{AgentEvent, AnomalyKind, RpcError};

@@ -6,7 +6,7 @@
 use tokio::time::Instant;
 
 use super::{Asked, Peer, Phase};
-use crate::acp::codec::{Quirk, RequestKind};
+use crate::acp::codec::RequestKind;
 use crate::model::{AgentEvent, Call, RequestId, SessionId};
 
 /// Ids above this belong to requests that are not matched with a logged one yet.
@@ -18,11 +18,7 @@ impl Peer {
         self.now = now;
         self.calls.number_from(FIRST_TEMPORARY_ID);
         self.events.push(AgentEvent::Started { pid: None });
-        if self.codec.has(Quirk::SpeaksFirst) {
-            self.handshake.wait_for_message(now);
-        } else {
-            self.greet(now);
-        }
+        self.begin_handshake(now);
     }
 
     /// Assigns the id of a logged request to the app's request with the same method and session. Returns false if there
@@ -48,6 +44,9 @@ impl Peer {
         match in_session.or_else(|| unmatched().next()).map(|(own, _)| own) {
             Some(own) => {
                 self.calls.renumber(own, id);
+                if let Some(dialect) = &mut self.dialect {
+                    dialect.renumber(own, id);
+                }
                 true
             }
             // The log may contain `initialize` twice with the same id.

@@ -1,7 +1,7 @@
 //! Detects the start and the end of turns.
 //!
-//! A turn ends with the response to its prompt, with a later event, or, in version 2, with a state: there the response
-//! only says that the prompt was accepted, and the agent may also work without a prompt.
+//! A turn ends with the response to its prompt or, in version 2, with a state: there the response only says that the
+//! prompt was accepted, and the agent may also work without a prompt.
 //! Invariant: in version 2 a state counts once; its repetition changes nothing.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use super::Peer;
 use crate::acp::codec::TurnNews;
 use crate::acp::peer::calls::{Asked, Pending};
-use crate::acp::peer::messages;
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId};
 
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
@@ -41,20 +40,12 @@ impl Foreground {
 }
 
 impl Peer {
-    /// Handles the turn events of the last messages.
+    /// Handles the states in the last messages.
     pub(super) fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
             match news {
-                TurnNews::Went(session) if self.codec.reports_states() => self.on_busy(session),
-                TurnNews::Went(session) => self.calls.note_news(&session, self.now),
-                TurnNews::Failing(session, error) => {
-                    self.calls.note_failing(&session, error, self.now);
-                }
-                TurnNews::Ended(session, outcome) if self.codec.reports_states() => {
-                    self.on_idle(session, outcome);
-                }
-                // A turn may have two end messages; the second one is ignored.
-                TurnNews::Ended(session, outcome) => self.end_turn(&session, outcome),
+                TurnNews::Went(session) => self.on_busy(session),
+                TurnNews::Ended(session, outcome) => self.on_idle(session, outcome),
             }
         }
     }
@@ -90,8 +81,8 @@ impl Peer {
 
     fn end_turn(&mut self, session: &SessionId, outcome: Result<Reply, CallError>) {
         let ended = self.calls.end_prompt(session);
-        if let Some(Pending { asked: Asked::Call { tag, .. }, failing, .. }) = ended {
-            self.events.push(AgentEvent::Replied(tag, messages::turn_end(failing, outcome)));
+        if let Some(Pending { asked: Asked::Call { tag, .. }, .. }) = ended {
+            self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
 
@@ -102,18 +93,11 @@ impl Peer {
         pending: Pending,
         outcome: Result<&str, &str>,
     ) -> Option<Pending> {
-        let Asked::Call { call: call @ Call::Prompt(session, _), .. } = &pending.asked else {
+        let Asked::Call { call: Call::Prompt(session, _), .. } = &pending.asked else {
             return Some(pending);
         };
-        if self.codec.is_only_receipt(outcome, pending.has_news) {
+        if outcome.is_ok() && self.codec.reports_states() {
             self.calls.accept(id, pending, self.now);
-            return None;
-        }
-        if self.codec.may_be_receipt(outcome)
-            && let Ok(result) = outcome
-            && let Ok(end) = self.codec.reply(call, result, &mut self.events)
-        {
-            self.calls.presume_end(id, pending, end, self.now);
             return None;
         }
         // What the agent reported of a rejected prompt is not about the next one.

@@ -332,7 +332,7 @@ async fn the_old_form_is_tried_if_the_new_one_is_rejected() {
     agent.hear().await;
     agent.say(json!({"id": 2, "error": {"code": RpcError::INVALID_PARAMS, "message": "missing mode"}})).await;
     assert_eq!(agent.hear().await["params"], json!({"sessionId": "s1", "mode": "ask"}));
-    agent.say(json!({"id": 3, "error": {"code": RpcError::INVALID_PARAMS, "message": "no such mode"}})).await;
+    agent.say(json!({"id": 2, "error": {"code": RpcError::INVALID_PARAMS, "message": "no such mode"}})).await;
     let (number, reply) = app.reply().await;
     assert_eq!(number, 1);
     assert!(matches!(reply, Err(CallError::Agent(error)) if error.message == "no such mode"));

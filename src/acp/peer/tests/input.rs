@@ -200,6 +200,10 @@ async fn a_request_with_half_a_surrogate_pair_is_asked() {
 #[tokio::test]
 async fn a_request_that_cannot_be_read_is_shown() {
     let (mut app, mut agent) = ready().await;
+    app.new_session(1);
+    agent.hear().await;
+    agent.say(json!({"id": 2, "result": {"sessionId": "s1"}})).await;
+    app.reply().await.1.unwrap();
     agent.say(chunk("hello")).await;
     assert_eq!(app.chunks(5).await, "hello");
     agent.write("{\"id\":9,\"method\":\"session/request_permission\",\"params\":[3]}\n").await;

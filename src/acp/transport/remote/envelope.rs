@@ -12,12 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::sse::SseItem;
+use crate::acp::dialects::openoxide::EVENTS;
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
-
-/// Events of a dialect that uses the event name of the stream. Source: the client page of `OpenOxide`, event types.
-const DIALECT_EVENTS: &[&str] =
-    &["text_delta", "tool_use", "tool_result", "diff_block", "plan_step", "error", "done"];
 
 /// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,14 +106,6 @@ pub fn prompt_text_bytes(text: &str) -> usize {
     request.map_or(0, |request| request.params.prompt.iter().map(|block| block.text.len()).sum())
 }
 
-/// The name of the agent in a response to `initialize`.
-pub fn agent_name(text: &str) -> Option<String> {
-    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
-    let result = answer.get("result")?;
-    let info = result.get("agentInfo").or_else(|| result.get("serverInfo"))?;
-    info.get("name")?.as_str().map(str::to_owned)
-}
-
 #[derive(Serialize)]
 struct FailedResponse<'a> {
     jsonrpc: &'static str,
@@ -177,7 +166,7 @@ fn is_message(name: &str, text: &str) -> bool {
     serde_json::from_str::<Marks>(text).is_ok_and(|marks| {
         let is_marked = marks.jsonrpc.is_some() || marks.method.is_some();
         let has_answer = marks.result.is_some() || marks.error.is_some();
-        is_marked || has_answer && !DIALECT_EVENTS.contains(&name)
+        is_marked || has_answer && !EVENTS.contains(&name)
     })
 }
 

@@ -6,7 +6,6 @@
 //! Invariants: a known stream is open before the first message is sent; it is reopened with the same id, unless the
 //! server was unreachable: then the connection ends, and the app opens the session again. Each request gets a
 //! response: the server's, or an error. A message over the server's limit is not sent.
-//! Source: the documentation of `ZeptoClaw`, streamable HTTP; its limits are those of its listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,18 +22,14 @@ use super::http_context::{HttpContext, is_events};
 use super::http_error::{HttpError, host_of};
 use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
 use super::requests::Requests;
-use super::stream_urls::StreamUrls;
+use crate::acp::dialects::StreamUrls;
+use crate::acp::dialects::elephant::MAX_BODY_BYTES;
+use crate::acp::dialects::zeptoclaw::{self, MAX_PROMPT_BYTES, MAX_REQUEST_BYTES};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
 
-/// `ZeptoClaw`: maximum size of a request including headers, in bytes.
-const SMALL_REQUEST_BYTES: usize = 118_784;
-/// Reserve for the headers in it.
+/// Reserve for the headers in a request to a server with a small limit.
 const HEADER_BYTES: usize = 4 << 10;
-/// `ZeptoClaw`: maximum size of the text in a prompt, in bytes.
-const SMALL_PROMPT_BYTES: usize = 102_400;
-/// Maximum body size of servers with client ids, in bytes.
-const CLIENT_ID_BODY_BYTES: usize = 4 << 20;
 
 /// The event stream, once it exists; clones share it.
 type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
@@ -73,7 +68,7 @@ impl Post {
         let mut this = Self::new(context, urls, None);
         let has_client_id = carrier == Carrier::RpcSse;
         if has_client_id {
-            this.max_body_bytes = CLIENT_ID_BODY_BYTES;
+            this.max_body_bytes = MAX_BODY_BYTES;
         }
         let inbox = &mut this.outbox.inbox;
         let hook = hook(&inbox.context, &inbox.requests);
@@ -111,16 +106,16 @@ impl Post {
         let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
         if is_small && envelope.method == "session/prompt" {
             let bytes = envelope::prompt_text_bytes(text);
-            if bytes > SMALL_PROMPT_BYTES {
+            if bytes > MAX_PROMPT_BYTES {
                 return Some(format!(
                     "The prompt is {} KiB; the limit of {host} is {} KiB. Shorten it, or refer to files \
                      instead of pasting them.",
                     bytes.div_ceil(1024),
-                    SMALL_PROMPT_BYTES / 1024
+                    MAX_PROMPT_BYTES / 1024
                 ));
             }
         }
-        let most = if is_small { SMALL_REQUEST_BYTES - HEADER_BYTES } else { self.max_body_bytes };
+        let most = if is_small { MAX_REQUEST_BYTES - HEADER_BYTES } else { self.max_body_bytes };
         let shown =
             if most < 1 << 20 { format!("{} KiB", most >> 10) } else { format!("{} MiB", most >> 20) };
         (frame.len() > most).then(|| {
@@ -250,7 +245,7 @@ fn hook(context: &HttpContext, requests: &Arc<Requests>) -> Hook {
 }
 
 fn learn(is_small: &AtomicBool, answer: &str) {
-    if envelope::agent_name(answer).is_some_and(|name| name.to_lowercase().contains("zeptoclaw")) {
+    if zeptoclaw::is_named_in(answer) {
         is_small.store(true, Ordering::Relaxed);
     }
 }

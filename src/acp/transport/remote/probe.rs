@@ -19,8 +19,7 @@ use super::http_error::{HttpError, host_of};
 use super::post::{Post, events_at};
 use super::route::Route;
 use super::socket::Socket;
-use super::stream_urls::StreamUrls;
-use crate::acp::codec::speaks_events;
+use crate::acp::dialects::{StreamUrls, openoxide, zeptoclaw};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
@@ -206,13 +205,12 @@ impl Probe {
     /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as
     /// events have one, `ZeptoClaw` has none, and others are tried with a short timeout.
     async fn stream_beside(&self, urls: &StreamUrls, answer: &str) -> Option<Response> {
-        let name = envelope::agent_name(answer).unwrap_or_default().to_lowercase();
-        let has_none = self.profile == Some(Profile::ZeptoClaw) || name.contains("zeptoclaw");
+        let has_none = self.profile == Some(Profile::ZeptoClaw) || zeptoclaw::is_named_in(answer);
         if has_none || self.remote.carrier.is_some() {
             return None;
         }
         let found = events_at(&self.context, &urls.events);
-        if speaks_events(answer) {
+        if openoxide::speaks_events(answer) {
             return found.await;
         }
         timeout(self.context.timeouts.answer / GUESS_SHARE, found).await.ok().flatten()

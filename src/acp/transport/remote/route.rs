@@ -7,7 +7,7 @@ use super::http_error::HttpError;
 use super::post::Post;
 use super::probe::{Probe, with_path};
 use super::socket::Socket;
-use super::stream_urls::StreamUrls;
+use crate::acp::dialects::StreamUrls;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 use crate::model::{Carrier, Profile, Remote};
 

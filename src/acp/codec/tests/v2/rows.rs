@@ -62,7 +62,7 @@ fn acp_v2_terminal_sign_in_has_a_list_of_variables() {
 }
 
 fn sent(codec: &mut Codec, call: &Call) -> (&'static str, Value) {
-    let (method, params) = codec.call_in_form(call, 0).unwrap().unwrap();
+    let (method, params) = codec.call(call).unwrap();
     (method, serde_json::from_str(&params).unwrap())
 }
 

@@ -85,7 +85,7 @@ impl Simulation {
         let world = World {
             faults: rng.below(40),
             rng,
-            calm_at: now + if seed % 5 == 0 { LONG_ROUGH } else { ROUGH },
+            calm_at: now + if seed.is_multiple_of(5) { LONG_ROUGH } else { ROUGH },
             down_until: now,
             generation: 1,
             repeated,

@@ -1,0 +1,53 @@
+//! `ActiveContext`: sessions that end with a cancelled turn, and a list of sessions that is not advertised.
+//!
+//! Its flat updates and permission options are among the shapes that `codec` accepts from any agent.
+//! Source: the documentation and the code of `ActiveContext`.
+
+use std::collections::BTreeSet;
+
+use super::{Dialect, Method, Translation};
+use crate::acp::envelope::{Message, id_number};
+use crate::model::{AgentInfo, Call, Profile};
+
+/// The translator.
+#[derive(Debug, Default)]
+pub(super) struct ActiveContext {
+    /// Requests to resume a session.
+    resuming: BTreeSet<u64>,
+}
+
+impl Dialect for ActiveContext {
+    fn describe(&self, info: &mut AgentInfo) {
+        info.profile = Some(Profile::ActiveContext);
+        info.capabilities.can_list = true;
+        info.capabilities.dies_on_cancel = true;
+        info.quirks.extend([
+            "The session is reopened after a cancelled turn.".to_owned(),
+            "An empty response to session/resume means that the session does not exist.".to_owned(),
+            "The agent can list sessions without advertising it.".to_owned(),
+        ]);
+    }
+
+    fn call(&mut self, id: u64, call: &Call, _message: &mut Method) -> Result<(), String> {
+        if let Call::ResumeSession(..) = call {
+            self.resuming.insert(id);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
+        let Message::Response { id, outcome } = message else { return false };
+        let Some(id) = id_number(id).filter(|id| self.resuming.remove(id)) else { return false };
+        if *outcome != Ok("null") {
+            return false;
+        }
+        out.respond(id, Err(super::no_session()));
+        true
+    }
+
+    fn renumber(&mut self, from: u64, to: u64) {
+        if self.resuming.remove(&from) {
+            self.resuming.insert(to);
+        }
+    }
+}

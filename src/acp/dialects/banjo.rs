@@ -1,0 +1,107 @@
+//! Banjo: an older call to resume sessions, more for clients that are named after it, and short limits.
+//!
+//! Its WebSocket uses one thread for reading and the turn.
+//! Source: the documentation and the code of Banjo.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{Dialect, Method, Translation};
+use crate::acp::codec::errors;
+use crate::acp::envelope::{Message, id_number};
+use crate::model::{AgentInfo, Call, Profile, RpcError};
+
+/// Maximum bytes of params: the agent reads lines of up to 4 MiB; the rest is for the envelope.
+const MAX_PARAMS_BYTES: usize = (4 << 20) - 1024;
+
+/// How long the agent waits for the response to a permission request.
+const TIMEOUT_SECS: u32 = 30;
+
+/// The translator.
+#[derive(Debug)]
+pub(super) struct Banjo {
+    /// Whether the agent was known before its start.
+    is_early: bool,
+    is_remote: bool,
+    /// Whether the agent has advertised `session/resume`.
+    resumes: bool,
+    /// Requests to set a mode, with the params in which the mode has its old name.
+    modes: BTreeMap<u64, String>,
+}
+
+impl Banjo {
+    pub(super) fn new(is_early: bool, is_remote: bool) -> Self {
+        Self { is_early, is_remote, resumes: false, modes: BTreeMap::new() }
+    }
+}
+
+impl Dialect for Banjo {
+    /// The agent sends its models and options to such clients only.
+    fn client_name(&self) -> &'static str {
+        "banjo-parlor"
+    }
+
+    fn initialized(&mut self, result: &str) -> Option<String> {
+        self.resumes = serde_json::from_str::<serde_json::Value>(result).is_ok_and(|result| {
+            result
+                .pointer("/agentCapabilities/sessionCapabilities/resume")
+                .is_some_and(serde_json::Value::is_object)
+        });
+        None
+    }
+
+    fn describe(&self, info: &mut AgentInfo) {
+        info.profile = Some(Profile::Banjo);
+        let can = &mut info.capabilities;
+        (can.can_resume, can.deaf_in_turn) = (true, self.is_remote);
+        can.permission_limit_secs = Some(TIMEOUT_SECS);
+        let notes = [
+            (
+                self.is_early,
+                "parlor identifies as `banjo-parlor`, so that the agent sends its models and options.",
+            ),
+            (!self.resumes, "Sessions are resumed with `unstable_resumeSession`."),
+            (true, "If a mode is rejected, its old name is tried."),
+            (true, "The agent treats an unanswered question as declined after 30 s."),
+            (true, "Messages to the agent are limited to 4 MiB."),
+            (
+                self.is_remote,
+                "The agent reads no input during a turn: responses and cancellation arrive when it ends.",
+            ),
+        ];
+        info.quirks.extend(notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()));
+    }
+
+    fn call(&mut self, id: u64, call: &Call, message: &mut Method) -> Result<(), String> {
+        match call {
+            Call::ResumeSession(session, workspace) if !self.resumes => {
+                let params =
+                    json!({"sessionId": session.as_str(), "cwd": workspace.folder().to_string_lossy()});
+                *message = ("unstable_resumeSession", params.to_string());
+            }
+            Call::SetMode(session, mode) => {
+                let params = json!({"sessionId": session.as_str(), "mode": mode.as_str()});
+                self.modes.insert(id, params.to_string());
+            }
+            _ => {}
+        }
+        super::check_size(message.1.len(), MAX_PARAMS_BYTES)
+    }
+
+    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
+        let Message::Response { id, outcome } = message else { return false };
+        let Some((id, params)) = id_number(id).and_then(|id| Some((id, self.modes.remove(&id)?))) else {
+            return false;
+        };
+        if !outcome.is_err_and(|error| errors::decode(error).code == RpcError::INVALID_PARAMS) {
+            return false;
+        }
+        out.to_agent.push((id, ("session/set_mode", params)));
+        true
+    }
+
+    fn renumber(&mut self, from: u64, to: u64) {
+        super::renumber(&mut self.modes, from, to);
+    }
+}
