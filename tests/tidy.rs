@@ -382,39 +382,6 @@ fn files_are_bounded_and_modules_are_documented() {
 }
 
 #[test]
-fn public_items_are_documented() {
-    let kinds = [
-        "fn ",
-        "async fn ",
-        "const fn ",
-        "struct ",
-        "enum ",
-        "trait ",
-        "type ",
-        "const ",
-        "static ",
-        "union ",
-    ];
-    let mut strays = Vec::new();
-    for source in sources().iter().filter(|source| source.path.starts_with("src/") && !source.is_test()) {
-        let mut is_documented = false;
-        for line in without_tests(&source.text) {
-            let line = line.trim_start();
-            let item =
-                line.strip_prefix("pub ").filter(|item| kinds.iter().any(|kind| item.starts_with(kind)));
-            if item.is_some() && !is_documented {
-                strays.push(format!("{}: {line}", source.path));
-            }
-            // Attributes may be between a comment and its item.
-            let is_attribute = line.starts_with("#[") || line.starts_with(')') || line.starts_with(']');
-            is_documented =
-                line.starts_with("///") || line.starts_with("$(#[") || (is_documented && is_attribute);
-        }
-    }
-    assert!(strays.is_empty(), "these have no doc comment:\n{}", strays.join("\n"));
-}
-
-#[test]
 fn code_after_test_items_is_checked() {
     let text = "a\n#[cfg(test)]\nmod tests;\nb\nimpl X {\n    #[cfg(test)]\n    #[must_use]\n    fn new(\n        x: u8,\n    ) -> Self {\n        {}\n    }\n    c\n}\n";
     assert_eq!(without_tests(text), ["a", "b", "impl X {", "    c", "}"]);

@@ -101,7 +101,6 @@ impl Codec {
         Ok(info)
     }
 
-    /// Replaces the capabilities of the agent.
     pub fn set_capabilities(&mut self, can: AgentCapabilities) {
         self.can = can;
     }
@@ -253,13 +252,11 @@ pub struct RequestForm {
 }
 
 impl RequestForm {
-    /// The official form.
     pub(crate) fn official(kind: RequestKind) -> Self {
         Self { kind, is_flat: false }
     }
 }
 
-/// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// `session/request_permission`.

@@ -56,11 +56,9 @@ impl InboundFrame {
 /// How a message was framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As a line.
     Line,
     /// After a `Content-Length` header.
     Header,
-    /// As an item of an array.
     Array,
 }
 
@@ -85,7 +83,6 @@ impl Frame {
         Self { bytes: Bytes::from(text), is_lossy: true, form, stream: None }
     }
 
-    /// The text of the message.
     pub fn text(&self) -> &str {
         // Already validated by `new`; validating again is cheap and avoids an unsafe block.
         std::str::from_utf8(&self.bytes).unwrap_or_default()
@@ -94,16 +91,27 @@ impl Frame {
 
 #[derive(Debug)]
 enum State {
-    /// Reading a line.
     Line,
     /// After a `Content-Length` line, before the blank line.
-    Headers { length: u64, line: Bytes },
+    Headers {
+        length: u64,
+        line: Bytes,
+    },
     /// Reading the body of a frame with a header.
-    Body { length: usize },
+    Body {
+        length: usize,
+    },
     /// Skipping an oversized line.
-    SkipLine { len_bytes: u64, head: BytesMut },
+    SkipLine {
+        len_bytes: u64,
+        head: BytesMut,
+    },
     /// Skipping the body of an oversized frame with a header.
-    SkipBody { len_bytes: u64, left: u64, head: BytesMut },
+    SkipBody {
+        len_bytes: u64,
+        left: u64,
+        head: BytesMut,
+    },
 }
 
 /// Splits a stream of bytes into messages.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
 use super::tap::{Direction, redact};
-use crate::model::{AgentSpec, Callbacks, CloseReason, ExitInfo, Profile, Remote, WireSpec};
+use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
 
 const FORMAT: u32 = 1;
 
@@ -29,13 +29,10 @@ const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the format")]
 pub struct Start {
-    /// Version of the format.
     format: u32,
-    /// Version of parlor.
     parlor: String,
     /// The agent's name in the configuration.
     agent: String,
-    /// Its profile in the configuration.
     profile: Option<String>,
     /// Known agent names in its command, for its quirks. The command itself may contain secrets.
     names: Vec<String>,
@@ -43,7 +40,6 @@ pub struct Start {
     headers: bool,
     /// The newest version of the protocol that was offered to it.
     protocol: u16,
-    /// Whether the agent is remote.
     remote: bool,
     fs_read: bool,
     fs_write: bool,
@@ -118,78 +114,20 @@ impl Start {
 }
 
 /// Why a connection ended: the text of a line with `"dir":"end"`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-pub enum End {
-    /// The program could not be started.
-    NotStarted {
-        error: String,
-        /// Whether the program does not exist.
-        #[serde(default)]
-        is_missing: bool,
-    },
-    /// The process ended.
-    Exited {
-        status: ExitInfo,
-        /// The last lines of its stderr.
-        #[serde(default)]
-        stderr: Vec<String>,
-    },
-    /// The stream ended or failed.
-    Lost { error: String },
-    /// The server could not be reached.
-    Unreachable { error: String },
-    /// The server refused the connection.
-    Refused { error: String },
-    /// The host requires a sign-in.
-    SignInFirst { error: String },
-    /// parlor stopped the agent.
-    Stopped,
+pub fn end_line(reason: &CloseReason) -> String {
+    let mut reason = reason.clone();
+    if let CloseReason::Exited { stderr_tail, .. } = &mut reason {
+        stderr_tail.iter_mut().for_each(|line| *line = redact(line).into_owned());
+    }
+    serde_json::to_string(&reason).unwrap_or_default()
 }
 
-impl End {
-    /// How a connection ended.
-    pub fn of(reason: &CloseReason) -> Self {
-        match reason.clone() {
-            CloseReason::NotStarted { error, is_missing } => Self::NotStarted { error, is_missing },
-            CloseReason::Exited { status, stderr_tail } => {
-                let stderr = stderr_tail.iter().map(|line| redact(line).into_owned()).collect();
-                Self::Exited { status, stderr }
-            }
-            CloseReason::Lost { error } => Self::Lost { error },
-            CloseReason::Unreachable { error } => Self::Unreachable { error },
-            CloseReason::Refused { error } => Self::Refused { error },
-            CloseReason::SignInFirst { error } => Self::SignInFirst { error },
-            CloseReason::Stopped => Self::Stopped,
-        }
-    }
-
-    /// The text of its line.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-
-    fn reason(self) -> CloseReason {
-        match self {
-            Self::NotStarted { error, is_missing } => CloseReason::NotStarted { error, is_missing },
-            Self::Exited { status, stderr } => CloseReason::Exited { status, stderr_tail: stderr },
-            Self::Lost { error } => CloseReason::Lost { error },
-            Self::Unreachable { error } => CloseReason::Unreachable { error },
-            Self::Refused { error } => CloseReason::Refused { error },
-            Self::SignInFirst { error } => CloseReason::SignInFirst { error },
-            Self::Stopped => CloseReason::Stopped,
-        }
-    }
-}
-
-/// A line of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The number of the line in the file, from 1.
     pub line: usize,
     /// Time since the start of the program; it never decreases.
     pub at: Duration,
-    /// The connection.
     pub conn: u64,
     pub kind: EntryKind,
 }
@@ -199,13 +137,11 @@ pub struct Entry {
 pub enum EntryKind {
     /// A connection began.
     Start(Box<Start>),
-    /// A connection ended.
     End(Box<CloseReason>),
     /// A message, or a line of stderr.
     Message(Direction, String),
 }
 
-/// A parsed log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Log {
     /// The lines of the requested run.
@@ -323,8 +259,8 @@ fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {
         "stderr" => EntryKind::Message(Direction::Stderr, line.text.clone()),
         "start" => EntryKind::Start(serde_json::from_str(&line.text).map_err(|error| reason(&error))?),
         "end" => {
-            let end: End = serde_json::from_str(&line.text).map_err(|error| reason(&error))?;
-            EntryKind::End(Box::new(end.reason()))
+            let end = serde_json::from_str(&line.text).map_err(|error| reason(&error))?;
+            EntryKind::End(Box::new(end))
         }
         _ => return Err("unknown \"dir\"; expected to, from, stderr, start or end".to_owned()),
     };
@@ -340,6 +276,7 @@ fn reason(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ExitInfo;
 
     fn read(text: &str, run: Option<usize>) -> Result<Log, String> {
         Log::read(text.as_bytes(), run).map_err(|error| error.to_string())
@@ -404,9 +341,9 @@ mod tests {
             status: ExitInfo { code: Some(3), signal: None },
             stderr_tail: vec!["api_key=abc".to_owned()],
         };
-        let text = End::of(&reason).to_json();
-        assert!(!text.contains("abc"), "{text}");
-        let CloseReason::Exited { status, .. } = serde_json::from_str::<End>(&text).unwrap().reason() else {
+        let text = end_line(&reason);
+        assert!(text.starts_with(r#"{"reason":"exited","status":{"#) && !text.contains("abc"), "{text}");
+        let CloseReason::Exited { status, .. } = serde_json::from_str(&text).unwrap() else {
             panic!("{text}");
         };
         assert_eq!(status.code, Some(3));

@@ -33,7 +33,6 @@ pub use calls::Deadlines;
 /// in flight before the agent has to wait.
 pub const EVENT_BATCHES: usize = 32;
 
-/// Limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Maximum size of a message in bytes; a longer one is skipped and reported.

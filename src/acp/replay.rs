@@ -33,37 +33,24 @@ pub enum Sent {
     Cancel(SessionId),
 }
 
-/// A request in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     id: u64,
     method: String,
-    /// The session in its parameters.
     pub session: Option<SessionId>,
 }
 
-/// An action of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserAction {
-    /// Send this prompt.
     Prompt(String),
-    /// Create a session.
     NewSession,
-    /// Open this session.
     Open(SessionId),
-    /// Fork the session.
     Fork,
-    /// List the sessions.
     List,
-    /// Set the mode.
     Mode(ModeId),
-    /// Set the model.
     Model(ModelId),
-    /// Set an option.
     Option(String, ConfigValue),
-    /// Sign in.
     SignIn(String),
-    /// An action that is not replayed.
     Other,
 }
 
@@ -86,7 +73,6 @@ pub enum LoggedAnswer {
     Output(String, bool, Option<ExitInfo>),
     /// The end of a command.
     Exit(ExitInfo),
-    /// An error.
     Error(RpcError),
 }
 
@@ -194,7 +180,6 @@ impl LoggedAgent {
         self.is_closed
     }
 
-    /// Removes and returns the events for the app.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         self.peer.take_events()
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::acp::log::{End, Start};
+use crate::acp::log::{Start, end_line};
 use crate::model::{AgentSpec, CloseReason};
 
 pub use redact::redact;
@@ -28,7 +28,6 @@ use sink::Sink;
 /// Maximum bytes of a line in the ring; longer lines are truncated.
 pub const LINE_BYTES: usize = 16 << 10;
 
-/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     ToAgent,
@@ -164,7 +163,7 @@ impl Tap {
 
     /// Writes to the file only why this connection ended.
     pub fn end(&self, reason: &CloseReason) {
-        self.mark("end", || End::of(reason).to_json());
+        self.mark("end", || end_line(reason));
     }
 
     fn mark(&self, word: &str, text: impl FnOnce() -> String) {

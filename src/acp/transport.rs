@@ -48,7 +48,6 @@ pub trait Transport: Send + 'static {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason>;
 }
 
-/// Settings of a transport.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// Maximum size of a message in bytes; a longer one is skipped and reported.
@@ -74,7 +73,6 @@ impl From<Bytes> for OutboundFrame {
     }
 }
 
-/// A running transport.
 #[derive(Debug)]
 pub struct Link {
     /// Process id of a local agent.
@@ -87,7 +85,6 @@ pub struct Link {
     pub stopper: Stopper,
 }
 
-/// Events of a transport.
 #[derive(Debug)]
 pub enum In {
     /// The messages of one read.

@@ -1,5 +1,7 @@
 //! What an agent reports about itself.
 
+use serde::{Deserialize, Serialize};
+
 use super::ExitInfo;
 
 /// The result of `initialize`.
@@ -176,20 +178,23 @@ pub struct AuthVar {
     pub is_optional: bool,
 }
 
-/// Why a connection ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a connection ended. Its form in JSON is part of the format of protocol logs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
 pub enum CloseReason {
     /// The program could not be started.
     NotStarted {
         /// The error of the system.
         error: String,
         /// Whether the program does not exist.
+        #[serde(default)]
         is_missing: bool,
     },
     /// The process ended.
     Exited {
         status: ExitInfo,
         /// The last lines of its stderr, oldest first, at most 20.
+        #[serde(default, rename = "stderr")]
         stderr_tail: Vec<String>,
     },
     /// The stream ended or failed while the process is running or is not a child of parlor.

@@ -12,13 +12,11 @@ use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
 use super::value::{Object, fill, raw, rename};
 
-/// Types of bare content blocks.
 pub(super) const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
 /// Non-standard types of text blocks.
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
-/// Decodes one block.
 pub(super) fn decode(value: Value) -> ContentBlock {
     let value = shape(value);
     match schema::ContentBlock::deserialize(&value) {

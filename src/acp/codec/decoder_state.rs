@@ -19,7 +19,6 @@ pub(crate) enum TurnNews {
 pub(super) struct DecoderState {
     session: Option<SessionId>,
     message: Option<MessageId>,
-    /// The sessions that parlor has opened.
     opened: BTreeSet<SessionId>,
     made: u64,
     /// The negotiated protocol version: 2, or 0 for all others.
@@ -66,7 +65,6 @@ impl DecoderState {
         self.opened.remove(session);
     }
 
-    /// Registers a child session.
     pub(super) fn child(&mut self, session: &SessionId) {
         if !self.is_child(session.as_str()) {
             self.children.truncate(MOST_CHILDREN - 1);

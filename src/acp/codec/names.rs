@@ -21,7 +21,6 @@ pub(in crate::acp) const UPDATES: Table = &[
 
 /// Keys of a session id; `session.id` is checked after them.
 pub(in crate::acp) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
-/// Keys of the id of a new session.
 pub(in crate::acp) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
 /// Keys of an update's kind.
 pub(in crate::acp) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
@@ -40,7 +39,6 @@ pub(in crate::acp) const TOOL_INPUT: &[&str] =
 /// Keys of a tool's output.
 pub(in crate::acp) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
 
-/// Kinds of tools.
 pub(in crate::acp) const TOOL_KINDS: Table = &[
     ("write", "edit"),
     ("create", "edit"),
@@ -90,7 +88,6 @@ pub(in crate::acp) const TOOL_NAME_KINDS: Table = &[
     ("task", "think"),
 ];
 
-/// Tool call status.
 pub(in crate::acp) const TOOL_STATUS: Table = &[
     ("queued", "pending"),
     ("waiting", "pending"),
@@ -113,7 +110,6 @@ pub(in crate::acp) const TOOL_STATUS: Table = &[
     ("interrupted", "cancelled"),
 ];
 
-/// Status of plan entries.
 pub(in crate::acp) const PLAN_STATUS: Table = &[
     ("todo", "pending"),
     ("open", "pending"),
@@ -132,7 +128,6 @@ pub(in crate::acp) const PLAN_STATUS: Table = &[
     ("canceled", "completed"),
 ];
 
-/// Priority of plan entries.
 pub(in crate::acp) const PLAN_PRIORITY: Table = &[
     ("critical", "high"),
     ("urgent", "high"),
@@ -160,7 +155,6 @@ pub(in crate::acp) const STOP_REASONS: Table = &[
     ("interrupted", "cancelled"),
 ];
 
-/// Kinds of permission options.
 pub(in crate::acp) const PERMISSION_KINDS: Table = &[
     ("allow", "allow_once"),
     ("approve", "allow_once"),

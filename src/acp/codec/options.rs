@@ -185,12 +185,10 @@ fn shape_named(item: Value, ids: &[&str]) -> Value {
     }
 }
 
-/// The current mode in a message.
 pub(super) fn current_mode(object: &Object) -> Option<ModeId> {
     first_text(object, CURRENT_MODE).map(ModeId::from)
 }
 
-/// The current model in a message.
 pub(super) fn current_model(object: &Object) -> Option<ModelId> {
     first_text(object, CURRENT_MODEL).map(ModelId::from)
 }

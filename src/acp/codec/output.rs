@@ -47,7 +47,6 @@ fn streams(object: &Object) -> Option<String> {
     }
 }
 
-/// The exit code of a command.
 pub(in crate::acp) fn exit_code(output: &Value) -> Option<i32> {
     let object = output.as_object()?;
     let code = |object: &Object| {

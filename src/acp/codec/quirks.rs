@@ -93,7 +93,6 @@ pub(in crate::acp) fn words(spec: &AgentSpec) -> impl Iterator<Item = &str> {
     parts.flat_map(|word| [file_stem(word), without_version(word)])
 }
 
-/// Whether an agent of this name has known quirks.
 pub(in crate::acp) fn is_known(name: &str) -> bool {
     BY_NAME.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
@@ -108,7 +107,6 @@ pub(super) struct Quirks {
 }
 
 impl Quirks {
-    /// The quirks of the command.
     pub(super) fn of(spec: &AgentSpec) -> Self {
         let is_official = spec.wire.profile == Some(Profile::Official);
         let mut quirks = Self { is_strict: spec.wire.is_strict, is_official, ..Self::default() };
@@ -120,7 +118,6 @@ impl Quirks {
         quirks
     }
 
-    /// Adds the quirks of a name.
     pub(super) fn seed(&mut self, name: &str) {
         if !self.is_official {
             for (_, quirk) in BY_NAME.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)) {
@@ -149,7 +146,6 @@ impl Quirks {
         }
     }
 
-    /// Whether the agent has a quirk.
     pub(super) fn has(&self, quirk: Quirk) -> bool {
         self.known.contains(&quirk)
     }
@@ -160,7 +156,6 @@ impl Quirks {
         self.known.iter().map(|quirk| format!("{quirk:?}")).collect()
     }
 
-    /// Descriptions of all quirks.
     pub(super) fn sentences(&self) -> Vec<String> {
         self.known.iter().map(|quirk| quirk.sentence().to_owned()).collect()
     }

@@ -17,7 +17,6 @@ use super::value::{
 };
 use super::{errors, options, strict, unstable};
 
-/// Keys of a stop reason.
 pub(in crate::acp) const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
 /// Decodes the result of a request.

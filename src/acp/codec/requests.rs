@@ -27,7 +27,6 @@ const MOST_OPTIONS: usize = 500;
 /// Maximum length of a value in an error.
 const MAX_SHOWN_CHARS: usize = 40;
 
-/// Decodes a request.
 pub(super) fn decode(
     method: &str,
     params: Option<&str>,
@@ -95,7 +94,6 @@ fn kind_of(method: &str, offered: Callbacks) -> Option<(RequestKind, bool)> {
     })
 }
 
-/// The error for invalid params.
 pub(super) fn invalid(method: &str, error: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }

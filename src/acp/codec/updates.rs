@@ -89,7 +89,6 @@ pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &
     push_notice(session, title, Some(why), out);
 }
 
-/// Adds a notice to the transcript.
 pub(super) fn push_notice(
     session: &SessionId,
     title: String,

@@ -120,7 +120,6 @@ pub(in crate::acp) fn raw(value: &Value) -> Raw {
     Raw(value.to_string().into())
 }
 
-/// The value of the first key that is present.
 pub(in crate::acp) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
@@ -165,7 +164,6 @@ pub(in crate::acp) fn first_text(object: &Object, keys: &[&str]) -> Option<Strin
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }
 
-/// Removes and returns a text field.
 pub(in crate::acp) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
     match take(object, keys)? {
         Value::String(text) => Some(text),

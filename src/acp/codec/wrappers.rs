@@ -20,7 +20,6 @@ struct Bare<'a> {
     exit_code: Option<i32>,
 }
 
-/// Removes wrappers from a call in an update.
 pub(super) fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict() {
         return;

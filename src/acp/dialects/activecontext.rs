@@ -9,7 +9,6 @@ use super::{Dialect, Method, Translation};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile};
 
-/// The translator.
 #[derive(Debug, Default)]
 pub(super) struct ActiveContext {
     /// Requests to resume a session.

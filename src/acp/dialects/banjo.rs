@@ -18,7 +18,6 @@ const MAX_PARAMS_BYTES: usize = (4 << 20) - 1024;
 /// How long the agent waits for the response to a permission request.
 const TIMEOUT_SECS: u32 = 30;
 
-/// The translator.
 #[derive(Debug)]
 pub(super) struct Banjo {
     /// Whether the agent was known before its start.

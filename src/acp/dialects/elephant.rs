@@ -19,7 +19,6 @@ pub const MAX_BODY_BYTES: usize = 4 << 20;
 /// trims and sends them, unless another event follows. Source: the code of `elephant.ai`.
 const LEAST_CHARS: usize = 48;
 
-/// The translator.
 #[derive(Debug, Default)]
 pub(super) struct Elephant {
     chunks: WhitespaceRepair,

@@ -35,7 +35,6 @@ const CAPABILITIES: &[&str] =
 /// Keys of an event's name.
 const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 
-/// The translator.
 #[derive(Debug)]
 pub struct OpenOxide {
     wire: WireSpec,
@@ -49,7 +48,6 @@ pub struct OpenOxide {
     creating: BTreeSet<u64>,
     /// Requests to resume a session: the session, its folder, and the number of the form.
     resuming: BTreeMap<u64, (String, String, usize)>,
-    /// The open sessions.
     sessions: BTreeSet<String>,
     plan: Plan,
     last_tool: Option<String>,
@@ -296,7 +294,6 @@ impl Dialect for OpenOxide {
         Ok(())
     }
 
-    /// With the id of the prompt.
     fn cancel(&self, _session: &SessionId, prompt: Option<u64>) -> Option<Method> {
         prompt.and_then(|id| self.withdraw(id))
     }

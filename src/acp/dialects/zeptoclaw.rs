@@ -19,7 +19,6 @@ pub const MAX_REQUEST_BYTES: usize = 118_784;
 /// Maximum size of the text in a prompt, in bytes.
 pub const MAX_PROMPT_BYTES: usize = 102_400;
 
-/// The translator.
 #[derive(Debug)]
 pub(super) struct ZeptoClaw {
     is_remote: bool,

@@ -72,13 +72,10 @@ pub enum Asked {
     },
 }
 
-/// A pending request.
 #[derive(Debug)]
 pub struct Pending {
     pub asked: Asked,
-    /// The method.
     pub method: &'static str,
-    /// Deadline and timeout.
     deadline: Option<(Instant, Duration)>,
     /// Whether its turn had any events.
     pub has_news: bool,
@@ -164,7 +161,6 @@ impl Calls {
         );
     }
 
-    /// The id of the next request.
     pub fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -254,7 +250,6 @@ impl Calls {
         })
     }
 
-    /// The id of the running prompt of a session.
     pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
         self.pending.iter().find_map(|(id, pending)| match &pending.asked {
             Asked::Call { call: Call::Prompt(own, _), .. } if own == session => Some(*id),
@@ -321,12 +316,10 @@ impl Calls {
         }
     }
 
-    /// Sets the next id.
     pub fn number_from(&mut self, id: u64) {
         self.last_id = id;
     }
 
-    /// The next deadline.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.pending.values().filter_map(|pending| pending.deadline).map(|(at, _)| at).min()
     }

@@ -264,12 +264,10 @@ impl Peer {
         self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
     }
 
-    /// Removes and returns the pending events.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// The next deadline of a request.
     pub fn next_deadline(&self) -> Option<Instant> {
         let dialect = self.dialect.as_ref().and_then(|dialect| dialect.deadline());
         [self.calls.next_deadline(), self.handshake.deadline(), dialect].into_iter().flatten().min()

@@ -27,13 +27,11 @@ impl FrameWriter {
         Self { tap, outgoing: None, stopper: None }
     }
 
-    /// Sets the link.
     pub fn attach(&mut self, outgoing: Outgoing, stopper: Stopper) {
         self.outgoing = Some(outgoing);
         self.stopper = Some(stopper);
     }
 
-    /// Removes the link.
     pub fn detach(&mut self) {
         self.outgoing = None;
         self.stopper = None;
@@ -75,13 +73,11 @@ impl FrameWriter {
         }
     }
 
-    /// Writes a request.
     pub fn request(&self, id: u64, method: &str, params: &str) {
         let id = Some(Id::Own(id));
         self.write(&Envelope { id, method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
 
-    /// Writes a notification.
     pub fn notify(&self, method: &str, params: &str) {
         self.write(&Envelope { method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
@@ -93,7 +89,6 @@ impl FrameWriter {
         self.write_to(wire_id.session.clone(), &Envelope { id, result, error, ..Envelope::EMPTY });
     }
 
-    /// Writes an error response.
     pub fn refuse(&self, wire_id: &WireId, error: &RpcError) {
         let data = error.data.as_ref().map(|data| raw(&data.0));
         let error = ErrorObject { code: error.code, message: &error.message, data };

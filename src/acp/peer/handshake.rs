@@ -15,7 +15,6 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long parlor waits for the agent to shut down.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
-/// An action that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Send `initialize` for the first time.
@@ -69,7 +68,6 @@ impl Handshake {
         self.waiting.map(|(_, at)| at)
     }
 
-    /// Removes and returns the action that is due.
     pub fn take_due(&mut self, now: Instant) -> Option<Due> {
         self.waiting.take_if(|(_, at)| *at <= now).map(|(due, _)| due)
     }

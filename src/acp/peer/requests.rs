@@ -33,7 +33,6 @@ pub fn content_hash(method: &str, params: Option<&str>) -> u64 {
     hasher.finish()
 }
 
-/// An open request.
 #[derive(Debug)]
 pub struct OpenRequest {
     pub wire_id: WireId,
@@ -58,7 +57,6 @@ impl OpenRequests {
             || (self.open.len() < MOST.items && self.bytes.saturating_add(bytes) <= MOST.bytes)
     }
 
-    /// Whether a request with this id and content is open.
     pub fn is_open(&self, wire_id: &WireId, hash: u64) -> bool {
         self.open.values().any(|request| request.hash == hash && request.wire_id == *wire_id)
     }

@@ -37,7 +37,6 @@ const PREFIXES: [&str; 8] = ["sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xox
 /// Minimum length of a secret after such a prefix.
 const MIN_SECRET_CHARS: usize = 16;
 
-/// The text with all secrets redacted.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
     if !TRIGGERS.iter().any(|word| memchr::memmem::find(lower.as_bytes(), word.as_bytes()).is_some()) {

@@ -12,7 +12,6 @@ use super::{Direction, LINE_BYTES};
 const MAX_BYTES: usize = 4 << 20;
 const MAX_LINES: usize = 4000;
 
-/// The ring buffer.
 #[derive(Debug, Default)]
 pub struct Ring {
     entries: VecDeque<Entry>,
@@ -29,7 +28,6 @@ struct Entry {
     len_bytes: usize,
 }
 
-/// A copy of a line.
 #[derive(Debug)]
 pub struct Copy {
     pub sequence: u64,

@@ -16,7 +16,6 @@ const WAITING_MAX_KIB: u32 = 512;
 /// Maximum size of messages that are taken at once, unless a single one is larger.
 const TAKEN_MAX_BYTES: usize = 256 << 10;
 
-/// Creates the channel.
 pub(super) fn incoming() -> (Sink, Incoming) {
     let (sender, messages) = mpsc::unbounded_channel();
     let (demand, room) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(WAITING_MAX_KIB as usize)));

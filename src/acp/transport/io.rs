@@ -33,7 +33,6 @@ pub enum ReadEnd {
     Broken(io::Error),
     /// `enough` completed first.
     Enough,
-    /// The receiver was dropped.
     ReceiverDropped,
 }
 

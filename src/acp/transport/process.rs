@@ -28,7 +28,6 @@ pub fn kill_all() {
     }
 }
 
-/// The process group of an agent.
 #[derive(Debug)]
 pub struct Group {
     id: Option<Pid>,

@@ -53,7 +53,6 @@ struct State {
     has_writer: bool,
 }
 
-/// Creates a queue.
 pub fn queue() -> (Outgoing, OutgoingFrames) {
     let state = State {
         frames: Bounded::new(MOST),
@@ -82,7 +81,6 @@ impl State {
 }
 
 impl Outgoing {
-    /// Appends a frame.
     pub fn send(&self, frame: impl Into<OutboundFrame>) {
         let frame = frame.into();
         let mut state = self.shared.state();

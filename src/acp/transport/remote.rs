@@ -48,7 +48,6 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// Creates the transport of an agent.
     pub fn new(remote: Remote) -> Self {
         Self {
             remote,
@@ -66,13 +65,11 @@ impl RemoteAgent {
         Self { simulation: Some(simulation), ..self }
     }
 
-    /// Sets a known profile.
     #[must_use]
     pub fn with_profile(self, profile: Option<Profile>) -> Self {
         Self { profile, ..self }
     }
 
-    /// Sets other timeouts.
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }

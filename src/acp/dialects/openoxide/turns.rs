@@ -29,7 +29,6 @@ const MAX_ENDED: usize = 64;
 #[derive(Debug, Default)]
 struct Turn {
     session: String,
-    /// Whether it had any events.
     has_events: bool,
     /// Whether the response has arrived.
     is_answered: bool,
@@ -74,7 +73,6 @@ impl Turns {
         super::super::renumber(&mut self.running, from, to);
     }
 
-    /// The session of the only running turn.
     pub(super) fn only_session(&self) -> Option<String> {
         let mut turns = self.running.values();
         turns.next().filter(|_| turns.next().is_none()).map(|turn| turn.session.clone())

@@ -7,7 +7,6 @@ use crate::acp::peer::requests::{self, OpenRequest, WireId};
 use crate::model::{AgentEvent, AnomalyKind, RpcError};
 
 impl Peer {
-    /// Handles a request of the agent.
     pub(super) fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
         let session = params.and_then(envelope::session).or_else(|| self.stream.clone());
         let wire_id = WireId { id: id.into(), session };

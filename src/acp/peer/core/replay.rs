@@ -54,12 +54,10 @@ impl Peer {
         }
     }
 
-    /// The open request of the agent with this id.
     pub fn open_request(&self, wire_id: &str) -> Option<(RequestId, RequestKind)> {
         self.requests.find(wire_id)
     }
 
-    /// The session of the running prompt with this id.
     pub fn prompt_session(&self, id: u64) -> Option<SessionId> {
         let (_, pending) = self.calls.waiting().find(|(own, _)| *own == id)?;
         match &pending.asked {

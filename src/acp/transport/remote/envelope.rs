@@ -16,7 +16,6 @@ use crate::acp::dialects::openoxide::EVENTS;
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
 
-/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Request,

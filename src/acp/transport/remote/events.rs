@@ -47,7 +47,6 @@ pub enum BodyEnd {
     Broken(String),
     /// The server sent nothing for too long.
     Silent,
-    /// The receiver was dropped.
     ReceiverDropped,
 }
 
@@ -141,7 +140,6 @@ impl EventReader {
         Self { sse, seen, inlet, hook, silence, has_spoken: false, session: None }
     }
 
-    /// Reads a body to its end.
     pub async fn read(&mut self, response: &mut Response) -> BodyEnd {
         self.sse.restart();
         self.seen.is_replay = true;
@@ -226,7 +224,6 @@ pub enum Opening {
 pub enum StreamEnd {
     /// The server does not have the stream.
     Gone {
-        /// Whether it was open before.
         was_open: bool,
     },
     /// The server has no such streams; the value is the status code.
@@ -235,7 +232,6 @@ pub enum StreamEnd {
     Refused(HttpError),
     /// The stream could not be opened in time.
     Lost(HttpError),
-    /// The receiver was dropped.
     ReceiverDropped,
 }
 
@@ -383,7 +379,6 @@ impl EventStream {
         }
     }
 
-    /// Opens the stream once.
     async fn open(&self) -> Result<Response, StreamEnd> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));

@@ -22,7 +22,6 @@ use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
 use super::requests::Requests;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 
-/// The header with the id of the connection.
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("acp-protocol-version");
@@ -33,7 +32,6 @@ pub const MAX_BODY_BYTES: usize = 16 << 20;
 /// Ids of the requests of parlor whose responses contain a new session.
 type Creating = Arc<Mutex<HashSet<String>>>;
 
-/// The event stream of a session.
 #[derive(Debug)]
 struct SessionStream {
     opening: watch::Receiver<Opening>,
@@ -215,21 +213,13 @@ fn lock(creating: &Creating) -> std::sync::MutexGuard<'_, HashSet<String>> {
 
 /// Collects from incoming messages the new sessions and the answered requests.
 fn hook(context: &HttpContext, creating: &Creating, requests: &Arc<Requests>) -> Hook {
-    let (creating, context, requests) = (Arc::clone(creating), context.clone(), Arc::clone(requests));
-    Arc::new(move |text| {
-        // Skips parsing for updates, which are most of the messages.
-        if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
-            return true;
+    let (creating, told) = (Arc::clone(creating), context.told.clone());
+    requests.hook(&context.inlet, move |message| {
+        if let Envelope { kind: Kind::Response, id: Some(id), session: Some(session), .. } = message
+            && lock(&creating).remove(&id)
+        {
+            let _ = told.send(TaskEvent::Session(session));
         }
-        let Some(envelope) = envelope::read(text) else { return true };
-        if !requests.is_news(&envelope, &context.inlet) {
-            return false;
-        }
-        let Envelope { kind, id: Some(id), session: Some(session), .. } = envelope else { return true };
-        if kind == Kind::Response && lock(&creating).remove(&id) {
-            let _ = context.told.send(TaskEvent::Session(session));
-        }
-        true
     })
 }
 

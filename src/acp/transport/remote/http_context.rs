@@ -23,7 +23,6 @@ use crate::acp::transport::{In, LinkEnd, Sink, UNDELIVERED, UNSENT};
 
 pub use crate::acp::transport::Disconnected;
 
-/// Timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// From the first message to the response headers; the server may start the agent only then.
@@ -81,7 +80,6 @@ impl Default for Timeouts {
 /// An event of a task that concerns the whole connection.
 #[derive(Debug)]
 pub enum TaskEvent {
-    /// The connection has ended.
     End(LinkEnd),
     /// A session was created whose stream is needed.
     Session(String),
@@ -282,14 +280,12 @@ impl From<HttpError> for LinkEnd {
     }
 }
 
-/// Whether a response has a media type.
 pub fn is_of_type(response: &Response, wanted: &str) -> bool {
     let given =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
 }
 
-/// Whether a response is an event stream.
 pub fn is_events(response: &Response) -> bool {
     is_of_type(response, "text/event-stream")
 }

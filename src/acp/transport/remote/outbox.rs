@@ -41,7 +41,6 @@ const LEAST_ANSWER_KIB: u32 = 1 << 10;
 /// The first message of a session waits for its stream for this fraction of `Timeouts::answer`.
 const OPENING_SHARE: u32 = 6;
 
-/// A message to send.
 #[derive(Debug)]
 pub struct Message {
     pub url: Url,
@@ -59,7 +58,6 @@ pub struct Message {
 pub enum Taken {
     /// The response, or it was received elsewhere.
     Answer,
-    /// Nothing for this request.
     Nothing,
     /// The body ended early; full sentences.
     Broken(String),

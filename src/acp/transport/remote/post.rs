@@ -71,7 +71,7 @@ impl Post {
             this.max_body_bytes = MAX_BODY_BYTES;
         }
         let inbox = &mut this.outbox.inbox;
-        let hook = hook(&inbox.context, &inbox.requests);
+        let hook = inbox.requests.hook(&inbox.context.inlet, drop);
         let opening = start_stream(&inbox.context, &inbox.urls.events, hook, has_client_id, first);
         inbox.stream = Arc::new(OnceCell::new_with(Some(opening)));
         this
@@ -127,7 +127,6 @@ impl Post {
     }
 }
 
-/// Reads the responses to POSTs.
 #[derive(Debug, Clone)]
 pub struct PostInbox {
     context: HttpContext,
@@ -148,7 +147,7 @@ impl Inbox for PostInbox {
         }
         let was_empty = response.content_length() == Some(0) || response.status() == StatusCode::NO_CONTENT;
         let was_stream = is_events(&response);
-        let plain = hook(&self.context, &self.requests);
+        let plain = self.requests.hook(&self.context.inlet, drop);
         let is_small = Arc::clone(&self.is_small);
         let is_hello = envelope.method == "initialize";
         let hook: Hook = Arc::new(move |text| {
@@ -182,7 +181,7 @@ impl PostInbox {
     async fn open_stream(&self) -> bool {
         let open = || async {
             let response = events_at(&self.context, &self.urls.events).await.ok_or(())?;
-            let hook = hook(&self.context, &self.requests);
+            let hook = self.requests.hook(&self.context.inlet, drop);
             Ok::<_, ()>(start_stream(&self.context, &self.urls.events, hook, false, Some(response)))
         };
         self.stream.get_or_try_init(open).await.is_ok()
@@ -232,16 +231,6 @@ fn start_stream(
         task_desk.end(end);
     });
     receiver
-}
-
-/// Accepts every message, except a second response to the same request.
-fn hook(context: &HttpContext, requests: &Arc<Requests>) -> Hook {
-    let (inlet, requests) = (context.inlet.clone(), Arc::clone(requests));
-    Arc::new(move |text| {
-        // Skips parsing for updates, which are most of the messages.
-        let is_update = memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none();
-        is_update || envelope::read(text).is_none_or(|envelope| requests.is_news(&envelope, &inlet))
-    })
 }
 
 fn learn(is_small: &AtomicBool, answer: &str) {

@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::future::pending;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::envelope::{Envelope, Kind};
+use super::envelope::{self, Envelope, Kind};
+use super::events::Hook;
 use super::http_context::Inlet;
 
 /// Requests of parlor without an outcome.
@@ -34,13 +35,23 @@ impl Requests {
         }
     }
 
-    /// Records an incoming message; `false`: a second response to the same request.
-    pub fn is_news(&self, envelope: &Envelope, inlet: &Inlet) -> bool {
-        let is_news = envelope.kind != Kind::Response || self.on_response(envelope);
-        if !is_news {
-            inlet.trace("Skipped a second response to the same request.");
-        }
-        is_news
+    /// Drops second responses to the same request, and passes all other messages with an id to `also`.
+    pub fn hook(self: &Arc<Self>, inlet: &Inlet, also: impl Fn(Envelope) + Send + Sync + 'static) -> Hook {
+        let (this, inlet) = (Arc::clone(self), inlet.clone());
+        Arc::new(move |text| {
+            // Skips parsing for updates, which are most of the messages.
+            if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
+                return true;
+            }
+            let Some(envelope) = envelope::read(text) else { return true };
+            let is_news = envelope.kind != Kind::Response || this.on_response(&envelope);
+            if is_news {
+                also(envelope);
+            } else {
+                inlet.trace("Skipped a second response to the same request.");
+            }
+            is_news
+        })
     }
 
     fn on_response(&self, envelope: &Envelope) -> bool {

@@ -11,14 +11,11 @@ use crate::acp::dialects::StreamUrls;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 use crate::model::{Carrier, Profile, Remote};
 
-/// A transport in use.
 #[derive(Debug)]
 pub enum Route {
     /// Not detected yet.
     Probe(Box<Probe>),
-    /// Streamable HTTP.
     Streamable(Box<Streamable>),
-    /// WebSocket.
     Socket(Box<Socket>),
     /// POST, with or without an event stream.
     Post(Box<Post>),
@@ -129,7 +126,6 @@ pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     remote.carrier.or(by_url)
 }
 
-/// Creates the HTTP client for the transport.
 pub async fn client_for(remote: &Remote) -> Result<std::sync::Arc<Client>, HttpError> {
     Client::open(remote, carrier_of(remote) == Some(Carrier::WebSocket)).await
 }

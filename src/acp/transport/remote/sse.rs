@@ -27,7 +27,6 @@ pub enum SseItem {
     Event {
         /// The name, unless it is the default `message`.
         name: Option<String>,
-        /// The id, if the event has one.
         id: Option<Arc<str>>,
         /// The `data` lines, joined with line feeds.
         data: Bytes,
@@ -47,7 +46,6 @@ pub enum SseItem {
 #[derive(Debug)]
 pub struct SseReader {
     max_bytes: usize,
-    /// The incomplete line.
     line: BytesMut,
     /// Number of bytes that were dropped of an oversized line.
     cut_bytes: u64,

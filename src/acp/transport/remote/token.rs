@@ -32,7 +32,6 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// The token as text.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -78,7 +78,6 @@ impl Keepalive {
         Some(self.number.to_be_bytes())
     }
 
-    /// Records a pong.
     pub fn pong(&mut self, says: &[u8], now: Instant) {
         self.heard(None, now);
         let is_of = |(number, _): &(u64, Option<u64>)| number.to_be_bytes() == says;
