@@ -12,7 +12,7 @@ fn read(bytes: &[u8], size: usize) -> Vec<SseItem> {
     let mut reader = SseReader::new(LIMIT);
     let mut items = Vec::new();
     for part in bytes.chunks(size) {
-        reader.feed(part, &mut items);
+        reader.feed(&part.to_vec().into(), &mut items);
     }
     items
 }

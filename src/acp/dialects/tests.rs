@@ -212,7 +212,9 @@ proptest! {
             for mut case in cases {
                 for step in &mut case.steps {
                     if let Step::Receive(message) = step {
-                        wounds.iter().for_each(|(path, how)| apply(message, path, how));
+                        for (path, how) in &wounds {
+                            apply(message, path, how);
+                        }
                     }
                 }
                 case.run(system);

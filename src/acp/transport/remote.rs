@@ -167,15 +167,16 @@ async fn send_all(
                     return LinkEnd::Eof;
                 }
                 for frame in batch.drain(..) {
-                    if let Err(end) = send(route, &frame, news).await {
-                        return end;
+                    match write(route.send(&frame), news).await {
+                        Ok(sessions) => sessions.iter().for_each(|session| route.open_session(session)),
+                        Err(end) => return end,
                     }
                     frames.written(1);
                 }
             }
             () = sleep_until(next_ping), if route.is_socket() => {
                 next_ping = Instant::now() + timeouts.ping;
-                if let Err(end) = route.ping().await {
+                if let Err(end) = write(route.ping(), news).await {
                     return end;
                 }
             }
@@ -183,33 +184,25 @@ async fn send_all(
     }
 }
 
-/// Sends one message, unless the connection ends first.
-async fn send(
-    route: &mut Route,
-    frame: &OutboundFrame,
+/// Writes a message, unless the connection ends first. Returns the sessions that were opened meanwhile.
+async fn write(
+    work: impl Future<Output = Result<(), LinkEnd>>,
     news: &mut mpsc::UnboundedReceiver<TaskEvent>,
-) -> Result<(), LinkEnd> {
+) -> Result<Vec<String>, LinkEnd> {
     let mut sessions = Vec::new();
-    {
-        let sending = route.send(frame);
-        tokio::pin!(sending);
-        loop {
-            tokio::select! {
-                biased;
-                told = news.recv() => match told {
-                    Some(TaskEvent::Session(session)) => sessions.push(session),
-                    Some(TaskEvent::End(end)) => return Err(end),
-                    None => return Err(LinkEnd::Eof),
-                },
-                sent = &mut sending => {
-                    sent?;
-                    break;
-                }
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            told = news.recv() => match told {
+                Some(TaskEvent::Session(session)) => sessions.push(session),
+                Some(TaskEvent::End(end)) => return Err(end),
+                None => return Err(LinkEnd::Eof),
+            },
+            written = &mut work => {
+                written?;
+                return Ok(sessions);
             }
         }
     }
-    for session in sessions {
-        route.open_session(&session);
-    }
-    Ok(())
 }

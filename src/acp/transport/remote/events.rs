@@ -33,6 +33,9 @@ const GOOD_LIFE: Duration = Duration::from_secs(10);
 const MOST_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
 
+/// How many bytes are parsed before their events are passed on.
+const PART_BYTES: usize = 64 << 10;
+
 /// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
 const MOST_SEEN: usize = 65_536;
 
@@ -155,15 +158,19 @@ impl EventReader {
                 },
                 None => response.chunk().await,
             };
-            match chunk {
-                Ok(Some(bytes)) => self.sse.feed(&bytes, &mut items),
+            let mut bytes = match chunk {
+                Ok(Some(bytes)) => bytes,
                 Ok(None) => return BodyEnd::Ended,
                 Err(error) => return BodyEnd::Broken(innermost(&error)),
-            }
-            let is_empty = !self.sse.is_inside() && items.iter().all(|item| *item == SseItem::Comment);
-            empty_reads = if is_empty { empty_reads.saturating_add(1) } else { 0 };
-            if self.hand_on(&mut items).await.is_err() {
-                return BodyEnd::ReceiverDropped;
+            };
+            // The client reads up to half a MiB at once. The peer decodes a part while the next one is parsed.
+            while !bytes.is_empty() {
+                self.sse.feed(&bytes.split_to(bytes.len().min(PART_BYTES)), &mut items);
+                let is_empty = !self.sse.is_inside() && items.iter().all(|item| *item == SseItem::Comment);
+                empty_reads = if is_empty { empty_reads.saturating_add(1) } else { 0 };
+                if self.hand_on(&mut items).await.is_err() {
+                    return BodyEnd::ReceiverDropped;
+                }
             }
             if empty_reads > MOST_EMPTY_READS {
                 sleep(EMPTY_READ_PAUSE).await;

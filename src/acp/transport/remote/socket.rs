@@ -8,15 +8,17 @@
 
 mod keepalive;
 
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use reqwest::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use reqwest::{Method, StatusCode, Upgraded, Url};
+use reqwest::{Method, StatusCode, Url};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -27,6 +29,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use super::envelope::{self, Kind};
 use super::http_context::HttpContext;
 use super::http_error::{HttpError, host_of};
+use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
 use keepalive::Keepalive;
@@ -37,7 +40,15 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Maximum size of the write buffer for a server that does not read: one message, and pongs.
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 
-type Stream = WebSocketStream<Upgraded>;
+/// How many bytes of messages are passed on together.
+const PART_BYTES: usize = 64 << 10;
+
+/// The bytes below a WebSocket; in tests, those of a simulated network.
+trait Wire: AsyncRead + AsyncWrite + Debug + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Debug + Send + Unpin> Wire for T {}
+
+type Stream = WebSocketStream<Box<dyn Wire>>;
 type SharedKeepalive = Arc<Mutex<Keepalive>>;
 
 /// An open WebSocket.
@@ -53,30 +64,7 @@ impl Socket {
     /// Opens a WebSocket. The client of the context must support upgrades.
     pub async fn open(context: HttpContext, url: &Url) -> Result<Self, HttpError> {
         let host = host_of(url.as_str());
-        let key = generate_key();
-        let request = context
-            .client
-            .request(Method::GET, url)
-            .header(CONNECTION, HeaderValue::from_static("Upgrade"))
-            .header(UPGRADE, HeaderValue::from_static("websocket"))
-            .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
-            .header(SEC_WEBSOCKET_KEY, key.as_str());
-        let refused = HttpError::refused;
-        let answer = context.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
-        let Ok(answer) = timeout(context.timeouts.answer, answer).await else {
-            let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
-            return Err(HttpError::on_the_way(text));
-        };
-        let response = answer?;
-        let is_kept = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
-            == Some(derive_accept_key(key.as_bytes()).as_bytes());
-        if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_kept {
-            return Err(refused(format!(
-                "No WebSocket at {} on {host}. Correct the URL, or use http:// or https://.",
-                crate::model::shown_url(url.as_str())
-            )));
-        }
-        let stream = response.upgrade().await.map_err(|error| HttpError::of_error(&error, url.as_str()))?;
+        let stream = connect(&context, url, &host).await?;
         let max = Some(context.inlet.max_bytes);
         let config = WebSocketConfig::default()
             .max_message_size(max)
@@ -106,7 +94,10 @@ impl Socket {
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
             held(&self.keepalive).asked(&id);
         }
-        self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
+        held(&self.keepalive).writing(Some(Instant::now()));
+        let sent = self.sink.send(Message::Text(text)).await;
+        held(&self.keepalive).writing(None);
+        sent.map_err(|error| broken(&self.host, &error))
     }
 
     /// Sends a ping if one is due, to keep proxies from closing the connection and to detect a lost peer.
@@ -121,6 +112,39 @@ impl Socket {
     pub async fn farewell(&mut self) {
         let _ = self.sink.send(Message::Close(None)).await;
     }
+}
+
+/// Upgrades a connection of the HTTP client.
+async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn Wire>, HttpError> {
+    #[cfg(test)]
+    if let Some(simulation) = &context.client.simulation {
+        return Ok(Box::new(simulation.open_socket()));
+    }
+    let key = generate_key();
+    let request = context
+        .client
+        .request(Method::GET, url)
+        .header(CONNECTION, HeaderValue::from_static("Upgrade"))
+        .header(UPGRADE, HeaderValue::from_static("websocket"))
+        .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
+        .header(SEC_WEBSOCKET_KEY, key.as_str());
+    let refused = HttpError::refused;
+    let answer = context.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
+    let Ok(answer) = timeout(context.timeouts.answer, answer).await else {
+        let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
+        return Err(HttpError::on_the_way(text));
+    };
+    let response = answer?;
+    let is_kept = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
+        == Some(derive_accept_key(key.as_bytes()).as_bytes());
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_kept {
+        return Err(refused(format!(
+            "No WebSocket at {} on {host}. Correct the URL, or use http:// or https://.",
+            crate::model::shown_url(url.as_str())
+        )));
+    }
+    let stream = response.upgrade().await.map_err(|error| HttpError::of_error(&error, url.as_str()))?;
+    Ok(Box::new(stream))
 }
 
 fn held(keepalive: &SharedKeepalive) -> std::sync::MutexGuard<'_, Keepalive> {
@@ -149,14 +173,26 @@ async fn read(
     host: String,
     keepalive: SharedKeepalive,
 ) {
+    let mut pieces = Vec::new();
+    let mut bytes = 0;
     let end = loop {
-        match stream.next().await {
+        // What has arrived already is passed on together.
+        let ready = if bytes < PART_BYTES { stream.next().now_or_never() } else { None };
+        let next = if let Some(next) = ready {
+            next
+        } else {
+            bytes = 0;
+            if context.inlet.pieces(std::mem::take(&mut pieces)).await.is_err() {
+                return;
+            }
+            stream.next().await
+        };
+        match next {
             Some(Ok(Message::Text(text))) => {
                 let answered = answered(&text, &keepalive);
                 held(&keepalive).heard(answered.as_deref(), Instant::now());
-                if context.inlet.message(&Bytes::from(text)).await.is_err() {
-                    return;
-                }
+                bytes += text.len();
+                sort_whole(&Bytes::from(text), &mut pieces);
             }
             Some(Ok(Message::Pong(says))) => held(&keepalive).pong(&says, Instant::now()),
             Some(Ok(Message::Binary(bytes))) => {
@@ -174,7 +210,9 @@ async fn read(
             None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
         }
     };
-    context.end(end);
+    if context.inlet.pieces(pieces).await.is_ok() {
+        context.end(end);
+    }
 }
 
 /// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.

@@ -106,8 +106,8 @@ impl SseReader {
     }
 
     /// Parses bytes and appends complete events to `out`.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<SseItem>) {
-        let mut rest = bytes;
+    pub fn feed(&mut self, bytes: &Bytes, out: &mut Vec<SseItem>) {
+        let mut rest = bytes.as_ref();
         if rest.is_empty() {
             return;
         }
@@ -116,6 +116,11 @@ impl SseReader {
         }
         while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
             let (part, behind) = rest.split_at(at);
+            if let Some(data) = self.whole_data(part).filter(|_| behind.starts_with(b"\n\n")) {
+                self.dispatch(bytes.slice_ref(data), out);
+                rest = behind.get(2..).unwrap_or_default();
+                continue;
+            }
             self.keep(part);
             let is_return = behind.first() == Some(&b'\r');
             rest = behind.get(1..).unwrap_or_default();
@@ -129,6 +134,13 @@ impl SseReader {
             self.on_line(out);
         }
         self.keep(rest);
+    }
+
+    /// The data of an event that is a single line, which need not be copied.
+    fn whole_data<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let is_new = self.line.is_empty() && self.cut_bytes == 0 && !self.has_data && !self.is_at_start;
+        let data = line.strip_prefix(b"data:").filter(|_| is_new && self.oversize_bytes.is_none())?;
+        Some(data.strip_prefix(b" ").unwrap_or(data)).filter(|data| data.len() <= self.max_bytes)
     }
 
     /// Appends to the incomplete line, up to the limit.
@@ -148,7 +160,8 @@ impl SseReader {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         }
         if line.is_empty() {
-            self.dispatch(out);
+            let data = self.data.split().freeze();
+            self.dispatch(data, out);
             return;
         }
         let (field, value) = match memchr::memchr(b':', line) {
@@ -199,11 +212,10 @@ impl SseReader {
         self.data.extend_from_slice(value);
     }
 
-    fn dispatch(&mut self, out: &mut Vec<SseItem>) {
+    fn dispatch(&mut self, data: Bytes, out: &mut Vec<SseItem>) {
         // The id counts only once the event is complete, so that a truncated event is requested again.
         self.last_id.clone_from(&self.id);
         let id = self.own_id.take();
-        let data = self.data.split().freeze();
         let name = self.name.take().filter(|name| !name.is_empty() && name != "message");
         self.has_data = false;
         if let Some(len_bytes) = self.oversize_bytes.take() {

@@ -22,6 +22,9 @@ pub struct Keepalive {
     number: u64,
     /// Time of the first ping since the last message.
     unanswered: Option<Instant>,
+    /// Since when a message is being written, or the last message of the peer in the meantime. A peer that does not read
+    /// gets no pings behind it.
+    writing: Option<Instant>,
     /// The last ping: its number, and the work during which it was sent.
     last: Option<(u64, Option<u64>)>,
     /// Whether the peer has answered a ping.
@@ -39,6 +42,7 @@ impl Keepalive {
             work: 0,
             number: 0,
             unanswered: None,
+            writing: None,
             last: None,
             answers: false,
             answers_at_work: false,
@@ -55,9 +59,15 @@ impl Keepalive {
     pub fn heard(&mut self, answered: Option<&str>, now: Instant) {
         self.heard = now;
         self.unanswered = None;
+        self.writing = self.writing.map(|_| now);
         if let Some(id) = answered {
             self.open.remove(id);
         }
+    }
+
+    /// Records the start or the end of writing a message.
+    pub fn writing(&mut self, since: Option<Instant>) {
+        self.writing = since;
     }
 
     /// Whether requests of parlor are open.
@@ -91,7 +101,8 @@ impl Keepalive {
     /// How long the peer has been silent, if it is considered lost.
     pub fn lost_for(&self, timeouts: Duration, now: Instant) -> Option<Duration> {
         let is_awaited = self.answers && (self.answers_at_work || !self.is_at_work());
-        let waits = now.duration_since(self.unanswered.filter(|_| is_awaited)?);
+        let since = [self.unanswered, self.writing].into_iter().flatten().min();
+        let waits = now.duration_since(since.filter(|_| is_awaited)?);
         (waits >= timeouts).then(|| now.duration_since(self.heard))
     }
 }

@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::{SseItem, SseReader};
 
+impl SseReader {
+    fn feed_all(&mut self, bytes: &[u8], out: &mut Vec<SseItem>) {
+        self.feed(&Bytes::copy_from_slice(bytes), out);
+    }
+}
+
 fn read(text: &[u8]) -> Vec<SseItem> {
     let mut out = Vec::new();
-    SseReader::new(1 << 20).feed(text, &mut out);
+    SseReader::new(1 << 20).feed_all(text, &mut out);
     out
 }
 
@@ -57,27 +64,27 @@ fn events_without_data_or_truncated_are_dropped() {
 fn ids_count_once_their_event_is_complete() {
     let mut reader = SseReader::new(100);
     let mut out = Vec::new();
-    reader.feed(b"id: 1\ndata: a\n\nid: 2\ndata: b\n", &mut out);
+    reader.feed_all(b"id: 1\ndata: a\n\nid: 2\ndata: b\n", &mut out);
     assert_eq!((reader.last_id(), out.len()), (Some("1"), 1), "the second event is not complete");
     reader.restart();
     assert_eq!(reader.last_id(), Some("1"));
-    reader.feed(b"data: c\n\n", &mut out);
+    reader.feed_all(b"data: c\n\n", &mut out);
     assert_eq!(reader.last_id(), Some("1"), "an event without an id does not change the last one");
     // An id without data, an empty one, and one of an oversized event count too.
-    reader.feed(b"id: 3\n\n", &mut out);
+    reader.feed_all(b"id: 3\n\n", &mut out);
     assert_eq!(reader.last_id(), Some("3"));
-    reader.feed(format!("id: 4\ndata: {}\n\n", "x".repeat(200)).as_bytes(), &mut out);
+    reader.feed_all(format!("id: 4\ndata: {}\n\n", "x".repeat(200)).as_bytes(), &mut out);
     assert_eq!(reader.last_id(), Some("4"));
-    reader.feed(b"id\ndata: d\n\n", &mut out);
+    reader.feed_all(b"id\ndata: d\n\n", &mut out);
     assert_eq!(reader.last_id(), None);
 }
 
 #[test]
 fn retry_accepts_digits_only() {
     let mut reader = SseReader::new(100);
-    reader.feed(b"retry: +5\nretry: -1\nretry:\nretry: 1.5\nretry: 0x1\n", &mut Vec::new());
+    reader.feed_all(b"retry: +5\nretry: -1\nretry:\nretry: 1.5\nretry: 0x1\n", &mut Vec::new());
     assert_eq!(reader.retry(), None);
-    reader.feed(b"retry:20\n", &mut Vec::new());
+    reader.feed_all(b"retry:20\n", &mut Vec::new());
     assert_eq!(reader.retry(), Some(Duration::from_millis(20)));
 }
 
@@ -125,10 +132,10 @@ fn meaning(text: &str) -> Meaning {
 fn the_last_id_and_retry_are_preserved_by_a_restart() {
     let mut reader = SseReader::new(100);
     let mut out = Vec::new();
-    reader.feed(b"id: 5\nretry: 1500\n\ndata: half", &mut out);
+    reader.feed_all(b"id: 5\nretry: 1500\n\ndata: half", &mut out);
     reader.restart();
     assert_eq!((reader.last_id(), reader.retry()), (Some("5"), Some(Duration::from_millis(1500))));
-    reader.feed(b"\n\ndata: whole\nretry: 99999999\nretry: soon\nid: a\0b\n\n", &mut out);
+    reader.feed_all(b"\n\ndata: whole\nretry: 99999999\nretry: soon\nid: a\0b\n\n", &mut out);
     assert_eq!(out, [event(None, "whole")]);
     assert_eq!((reader.last_id(), reader.retry()), (Some("5"), Some(Duration::from_secs(60))));
 }
@@ -137,7 +144,7 @@ fn the_last_id_and_retry_are_preserved_by_a_restart() {
 fn oversized_events_are_skipped_and_the_next_one_is_read() {
     let mut reader = SseReader::new(10);
     let mut out = Vec::new();
-    reader.feed(b"data: 12345\ndata: 678901234\ndata: x\n\ndata: ok\n\n", &mut out);
+    reader.feed_all(b"data: 12345\ndata: 678901234\ndata: x\n\ndata: ok\n\n", &mut out);
     let [SseItem::Oversize { len_bytes: 17, head }, next] = out.as_slice() else { panic!("{out:?}") };
     assert!(head.starts_with(b"12345\n6"), "{head:?}");
     assert_eq!(*next, event(None, "ok"));
@@ -147,12 +154,12 @@ fn oversized_events_are_skipped_and_the_next_one_is_read() {
 fn an_endless_line_uses_bounded_memory() {
     let mut reader = SseReader::new(1000);
     let mut out = Vec::new();
-    reader.feed(b"data: ", &mut out);
+    reader.feed_all(b"data: ", &mut out);
     for _ in 0..1000 {
-        reader.feed(&[b'x'; 1000], &mut out);
+        reader.feed_all(&[b'x'; 1000], &mut out);
     }
     assert!(reader.line.capacity() < 10_000, "{}", reader.line.capacity());
-    reader.feed(b"\n\ndata: ok\n\n", &mut out);
+    reader.feed_all(b"\n\ndata: ok\n\n", &mut out);
     let [SseItem::Oversize { len_bytes: 1_000_000, .. }, next] = out.as_slice() else { panic!("{out:?}") };
     assert_eq!(*next, event(None, "ok"));
 }
@@ -203,7 +210,7 @@ proptest! {
         let mut reader = SseReader::new(1 << 20);
         let mut out = Vec::new();
         for cut in cuts.windows(2) {
-            reader.feed(&text.as_bytes()[cut[0]..cut[1]], &mut out);
+            reader.feed_all(&text.as_bytes()[cut[0]..cut[1]], &mut out);
         }
         let events = out.into_iter().filter_map(|item| match item {
             SseItem::Event { name, id, data } => {
@@ -220,11 +227,11 @@ proptest! {
     fn the_events_do_not_depend_on_the_reads(text in stream_text(40), cut in 1_usize..7) {
         let mut reader = SseReader::new(20);
         let mut whole = Vec::new();
-        reader.feed(text.as_bytes(), &mut whole);
+        reader.feed_all(text.as_bytes(), &mut whole);
         let mut reader = SseReader::new(20);
         let mut pieces = Vec::new();
         for part in text.as_bytes().chunks(cut) {
-            reader.feed(part, &mut pieces);
+            reader.feed_all(part, &mut pieces);
         }
         prop_assert_eq!(whole, pieces);
     }
@@ -243,7 +250,7 @@ proptest! {
         let mut out = Vec::new();
         let mut reader = SseReader::new(1000);
         for part in parts {
-            reader.feed(&part, &mut out);
+            reader.feed_all(&part, &mut out);
             let held = reader.line.capacity() + reader.data.capacity();
             prop_assert!(held < 16_000, "{} bytes are held", held);
         }
@@ -254,7 +261,7 @@ proptest! {
         }
         // The next event is parsed.
         out.clear();
-        reader.feed(b"\n\ndata: after\n\n", &mut out);
+        reader.feed_all(b"\n\ndata: after\n\n", &mut out);
         prop_assert_eq!(out.pop(), Some(event(None, "after")));
     }
 }

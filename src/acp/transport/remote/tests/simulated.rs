@@ -1,7 +1,7 @@
-//! Histories of a connection over a simulated network, in virtual time.
+//! Histories of a connection over a simulated network, in virtual time: HTTP, WebSocket, and a process.
 //!
-//! A seed draws every delay, refusal, reset, lost acknowledgement, cut, outage and restart, and what the user does. The
-//! server numbers the requests of each session on its own, and repeats events after a cut.
+//! A seed draws every delay, refusal, reset, lost acknowledgement, cut, outage and restart, and what the user does. Over
+//! HTTP, the server numbers the requests of each session on its own, and repeats events after a cut.
 //!
 //! In each history: a prompt is delivered at most once, and never after it was cancelled before it was sent; a response
 //! takes effect in the session of its request, once, or it is reported; text arrives once and in order; each request has
@@ -9,6 +9,7 @@
 //!
 //! `PARLOR_SEED=n` replays one history, `PARLOR_HISTORIES=n` plays more of them.
 
+mod pipes;
 mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ use tokio::time::{Instant, sleep};
 use self::user::User;
 use super::{answer, request};
 use crate::acp::transport::remote::http_error::HttpError;
+use crate::model::Carrier;
 use crate::random::Random;
 
 const HISTORIES: u64 = 1_000;
@@ -47,6 +49,8 @@ pub struct Simulation {
 
 #[derive(Debug)]
 struct World {
+    /// `None`: a process.
+    carrier: Option<Carrier>,
     rng: Random,
     /// Percentage of requests and events that fail.
     faults: u64,
@@ -62,8 +66,10 @@ struct World {
     turns: BTreeMap<u64, String>,
     cancelled: BTreeSet<u64>,
     delivered: BTreeMap<u64, u32>,
-    /// Number of requests of each session.
+    /// Number of requests of each session; over a single stream, all count as one.
     asks: BTreeMap<String, u64>,
+    /// The session of each request, by that number.
+    asked: BTreeMap<u64, String>,
     accepted: BTreeSet<(String, u64)>,
     updates: BTreeMap<String, u64>,
 }
@@ -78,11 +84,12 @@ enum Way {
 }
 
 impl Simulation {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, carrier: Option<Carrier>) -> Self {
         let mut rng = Random::new(seed);
         let now = Instant::now();
         let repeated = [0, 2, usize::MAX][usize::try_from(rng.below(3)).unwrap()];
         let world = World {
+            carrier,
             faults: rng.below(40),
             rng,
             calm_at: now + if seed.is_multiple_of(5) { LONG_ROUGH } else { ROUGH },
@@ -95,10 +102,15 @@ impl Simulation {
             cancelled: BTreeSet::new(),
             delivered: BTreeMap::new(),
             asks: BTreeMap::new(),
+            asked: BTreeMap::new(),
             accepted: BTreeSet::new(),
             updates: BTreeMap::new(),
         };
         Self { world: Arc::new(Mutex::new(world)), changed: Arc::default() }
+    }
+
+    fn has_session_streams(&self) -> bool {
+        self.world().carrier == Some(Carrier::StreamableHttp)
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -106,6 +118,7 @@ impl Simulation {
     }
 
     fn emit(&self, stream: &str, event: String) {
+        let stream = if self.has_session_streams() { stream } else { "" };
         self.world().logs.entry(stream.to_owned()).or_default().push(event);
         self.changed.notify_waiters();
     }
@@ -256,6 +269,13 @@ impl Simulation {
         if !self.is_known(request) {
             return response(404, &[], Body::default());
         }
+        self.serve_message(&message, header(request, "acp-session-id"));
+        response(202, &[], Body::default())
+    }
+
+    /// `of`: the session that the header of a message names.
+    fn serve_message(&self, message: &Value, of: Option<String>) {
+        let id = message["id"].as_u64();
         let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
         match (message["method"].as_str(), id) {
             (Some("session/new"), Some(id)) => {
@@ -278,14 +298,14 @@ impl Simulation {
             }
             (None, Some(number)) => {
                 let named = message["result"]["outcome"]["optionId"].as_str().unwrap().to_owned();
-                let session = header(request, "acp-session-id").expect("a response names its session");
+                let session = of.or_else(|| self.world().asked.get(&number).cloned());
+                let session = session.expect("a response names its session");
                 assert_eq!(named, format!("{session}-{number}"), "a response went to another session");
                 self.world().accepted.insert((session, number));
                 self.changed.notify_waiters();
             }
             _ => panic!("{message}"),
         }
-        response(202, &[], Body::default())
     }
 
     /// A turn of the agent: text, requests, and sometimes no end but by a cancel.
@@ -313,7 +333,15 @@ impl Simulation {
                 self.emit(&session, super::update(&session, number));
                 continue;
             }
-            let number = next(&mut self.world().asks, &session);
+            let number = {
+                let has_session_streams = self.has_session_streams();
+                let mut world = self.world();
+                let number = next(&mut world.asks, if has_session_streams { &session } else { "" });
+                if !has_session_streams {
+                    world.asked.insert(number, session.clone());
+                }
+                number
+            };
             let params = json!({"sessionId": session, "toolCall": {"toolCallId": number}, "options": []});
             self.emit(&session, request(number, "session/request_permission", &params.to_string()));
             self.wait_until(|world| world.accepted.contains(&(session.clone(), number)), &is_over).await;
@@ -372,30 +400,44 @@ impl http_body::Body for Chunks {
 }
 
 /// Plays one history. Returns whether the connection survived.
-fn play(seed: u64) -> bool {
+fn play(seed: u64, carrier: Option<Carrier>) -> bool {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let mut user = User::new(seed);
+        let mut user = User::new(seed, carrier);
         user.live().await;
         user.check();
         user.end.is_none()
     })
 }
 
-#[test]
-fn messages_survive_a_bad_network() {
+fn play_all(carrier: Option<Carrier>) {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("PARLOR_SEED") {
-        play(seed);
+        play(seed, carrier);
         return;
     }
     let count = number("PARLOR_HISTORIES").unwrap_or(HISTORIES);
     let mut survived = 0;
     for seed in 1..=count {
-        let played = std::panic::catch_unwind(|| play(seed));
+        let played = std::panic::catch_unwind(|| play(seed, carrier));
         assert!(played.is_ok(), "history {seed} failed; set PARLOR_SEED={seed} to replay it");
         survived += u64::from(played.is_ok_and(|is_alive| is_alive));
     }
     assert!(survived * 2 > count, "too few histories test a living connection: {survived}");
+}
+
+#[test]
+fn messages_survive_a_bad_network() {
+    play_all(Some(Carrier::StreamableHttp));
+}
+
+#[test]
+fn messages_survive_a_bad_websocket() {
+    play_all(Some(Carrier::WebSocket));
+}
+
+#[test]
+fn messages_survive_a_slow_process() {
+    play_all(None);
 }

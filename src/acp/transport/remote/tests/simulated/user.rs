@@ -29,21 +29,23 @@ pub(super) struct User {
     undelivered: u64,
     outcomes: BTreeMap<u64, String>,
     updates: BTreeMap<String, u64>,
+    is_cut: bool,
     pub(super) end: Option<LinkEnd>,
 }
 
 impl User {
-    pub(super) fn new(seed: u64) -> Self {
-        let simulation = Simulation::new(seed);
-        let remote = Remote {
-            url: "http://simulated.invalid/acp".to_owned(),
-            carrier: Some(Carrier::StreamableHttp),
-            ..Remote::default()
+    pub(super) fn new(seed: u64, carrier: Option<Carrier>) -> Self {
+        let simulation = Simulation::new(seed, carrier);
+        let peer = if carrier.is_some() {
+            let remote =
+                Remote { url: "http://simulated.invalid/acp".to_owned(), carrier, ..Remote::default() };
+            let agent = RemoteAgent::new(remote)
+                .with_timeouts(Timeouts { jitter: 0, ..Timeouts::default() })
+                .with_simulation(simulation.clone());
+            Peer::begin(agent, DEFAULT_FRAME_BYTES)
+        } else {
+            Peer::begin(simulation.start_process(), DEFAULT_FRAME_BYTES)
         };
-        let agent = RemoteAgent::new(remote)
-            .with_timeouts(Timeouts { jitter: 0, ..Timeouts::default() })
-            .with_simulation(simulation.clone());
-        let peer = Peer::begin(agent, DEFAULT_FRAME_BYTES);
         let mut this = Self {
             simulation,
             peer,
@@ -57,6 +59,7 @@ impl User {
             undelivered: 0,
             outcomes: BTreeMap::new(),
             updates: BTreeMap::new(),
+            is_cut: false,
             end: None,
         };
         this.call("initialize", r#"{"protocolVersion":1}"#, None);
@@ -117,8 +120,18 @@ impl User {
         match message {
             In::Pieces(pieces) => {
                 for piece in pieces {
-                    let InboundFrame::Frame(frame) = piece else { panic!("{piece:?}") };
-                    self.hear_message(&serde_json::from_str(frame.text()).unwrap());
+                    match piece {
+                        InboundFrame::Frame(frame) => {
+                            assert!(!self.is_cut, "a message follows an incomplete one");
+                            match serde_json::from_str(frame.text()) {
+                                Ok(message) => self.hear_message(&message),
+                                // The process ended in the middle of a message.
+                                Err(_) => self.is_cut = true,
+                            }
+                        }
+                        InboundFrame::Noise(line) if line.starts_with(b"warning") => {}
+                        other => panic!("{other:?}"),
+                    }
                 }
             }
             In::Undelivered { .. } => self.undelivered += 1,
