@@ -83,7 +83,7 @@ impl Transport for RemoteAgent {
         let (stopper, signal) = Stopper::new();
         let inlet = Inlet::new(sink.clone(), setup.tap, setup.max_frame_bytes);
         tokio::spawn(async move {
-            let end = run(*self, inlet, frames, signal).await;
+            let end = Box::pin(run(*self, inlet, frames, signal)).await;
             let _ = sink.send(In::Closed(end)).await;
         });
         Ok(Link { pid: None, incoming, outgoing, stopper })
