@@ -56,6 +56,20 @@ pub fn repair(text: &str) -> Cow<'_, str> {
     repair.finish()
 }
 
+/// Whether a short text needs no repair if a parser accepts it. Most messages are such chunks, and a loop without
+/// branches is several times faster than [`repair`].
+pub fn is_plain(text: &str) -> bool {
+    let (mut opened, mut is_suspect) = (0, text.len() >= FINITE_CHARS);
+    for pair in text.as_bytes().windows(2) {
+        if let [first, second] = *pair {
+            opened += usize::from(matches!(first, b'{' | b'['));
+            is_suspect |= first == b'\\' && second == b'u';
+            is_suspect |= first.is_ascii_digit() && matches!(second, b'e' | b'E');
+        }
+    }
+    !is_suspect && opened <= MAX_DEPTH
+}
+
 struct Repair<'t> {
     text: &'t str,
     /// The end of what was copied to `out`.
@@ -212,6 +226,20 @@ mod tests {
         fn valid_json_is_unchanged(words in proptest::collection::vec("\\PC{0,8}|[\\x00-\\x1f]{1,3}", 0..6), number in any::<f64>()) {
             let text = json!({"words": words, "number": number, "more": [words.len(), null, true]}).to_string();
             prop_assert_eq!(repair(&text), text.as_str());
+        }
+
+        #[test]
+        fn plain_text_that_parses_needs_no_repair(
+            number in "-?[1-9][0-9]{0,4}(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,3})?",
+            text in "(\\\\u[dD0][89a-f0-9]{3}|\\\\[n\\\\]|[a-zNI1e{\\[]){0,8}",
+            depth in 0usize..120,
+        ) {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            let text = format!(r#"{{"{text}":{open}{number}{close}}}"#);
+            if is_plain(&text) && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
+                prop_assert!(matches!(repair(&text), Cow::Borrowed(_)), "{}", text);
+                prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+            }
         }
 
         #[test]

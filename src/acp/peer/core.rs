@@ -23,7 +23,7 @@ use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
 use crate::acp::dialects::{self, Dialect};
 use crate::acp::envelope::{self, Message};
-use crate::acp::frame::repair::repair;
+use crate::acp::frame::repair::{is_plain, repair};
 use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
@@ -302,6 +302,11 @@ impl Peer {
             Form::Header => self.codec.learn(Quirk::HeaderFrames, &mut self.events),
             Form::Array => self.codec.learn(Quirk::Arrays, &mut self.events),
             Form::Line => {}
+        }
+        if let Ok(message) = envelope::read(text)
+            && is_plain(text)
+        {
+            return self.on_message(message, text);
         }
         let repaired = repair(text);
         if matches!(repaired, Cow::Owned(_)) {

@@ -65,7 +65,7 @@ impl Streamable {
             hook: hook(&context, &creating, &requests),
             host: host_of(url.as_str()),
         };
-        let outbox = Outbox::new(context.clone(), requests, inbox);
+        let outbox = Outbox::new(context.clone(), requests, inbox, version);
         let this = Self { context, outbox, url, headers, creating, sessions: HashMap::new() };
         let (stream, _) = this.stream(this.headers.clone(), Scope::Connection);
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));

@@ -95,6 +95,8 @@ pub struct Outbox<I> {
     pub inbox: I,
     context: HttpContext,
     requests: Arc<Requests>,
+    /// Whether the response to a prompt ends its turn. In version 2 of the protocol it only accepts the prompt.
+    is_response_end: bool,
     lanes: HashMap<Option<String>, Tail>,
     /// The prompts of each session without an outcome.
     prompts: HashMap<Option<String>, Vec<Prompt>>,
@@ -106,13 +108,14 @@ pub struct Outbox<I> {
 }
 
 impl<I: Inbox> Outbox<I> {
-    /// Creates an empty outbox. `requests`: the requests without an outcome.
-    pub fn new(context: HttpContext, requests: Arc<Requests>, inbox: I) -> Self {
+    /// Creates an empty outbox. `requests`: the requests without an outcome; `version`: that of the protocol.
+    pub fn new(context: HttpContext, requests: Arc<Requests>, inbox: I, version: Option<u64>) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
             inbox,
             context,
             requests,
+            is_response_end: version != Some(2),
             lanes: HashMap::new(),
             prompts: HashMap::new(),
             cancels: HashMap::new(),
@@ -157,6 +160,7 @@ impl<I: Inbox> Outbox<I> {
         let sending = Sending {
             context: self.context.clone(),
             requests: Arc::clone(&self.requests),
+            is_response_end: self.is_response_end,
             message,
             begun,
             is_followed,
@@ -251,6 +255,7 @@ impl<I: Inbox> Outbox<I> {
 struct Sending {
     context: HttpContext,
     requests: Arc<Requests>,
+    is_response_end: bool,
     message: Message,
     begun: watch::Sender<bool>,
     is_followed: Arc<Notify>,
@@ -276,7 +281,7 @@ impl Sending {
 
     /// Waits until the turns that it cancels have ended; never returns if that is unknown, and for other messages.
     async fn turns_ended(&self) {
-        if !self.is_cancel() || self.prompts.is_empty() {
+        if !self.is_cancel() || self.prompts.is_empty() || !self.is_response_end {
             pending::<()>().await;
         }
         for (prompt, _) in &self.prompts {
@@ -301,9 +306,13 @@ impl Sending {
     /// Waits until an early cancel can be sent again. False if its turns end before that.
     async fn prompts_arrived(&self) -> bool {
         let arrived = async {
-            for (_, state) in &self.prompts {
-                // The sender is not dropped.
-                let _ = state.has_arrived.subscribe().wait_for(|has_arrived| *has_arrived).await;
+            for (prompt, state) in &self.prompts {
+                let mut has_arrived = state.has_arrived.subscribe();
+                tokio::select! {
+                    // The sender is not dropped.
+                    _ = has_arrived.wait_for(|has_arrived| *has_arrived) => {}
+                    () = self.requests.closed(prompt) => {}
+                }
             }
         };
         tokio::select! {

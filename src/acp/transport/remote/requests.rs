@@ -4,13 +4,17 @@
 
 use std::collections::HashMap;
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use memchr::memmem::Finder;
 use tokio::sync::Notify;
 
 use super::envelope::{self, Envelope, Kind};
 use super::events::Hook;
 use super::http_context::Inlet;
+
+/// Finds the key of an id.
+static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
 /// Requests of parlor without an outcome.
 #[derive(Debug, Default)]
@@ -40,7 +44,7 @@ impl Requests {
         let (this, inlet) = (Arc::clone(self), inlet.clone());
         Arc::new(move |text| {
             // Skips parsing for updates, which are most of the messages.
-            if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
+            if ID.find(text.as_bytes()).is_none() {
                 return true;
             }
             let Some(envelope) = envelope::read(text) else { return true };

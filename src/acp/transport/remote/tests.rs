@@ -69,10 +69,14 @@ impl Peer {
         Self::begin(agent.with_timeouts(timeouts()), DEFAULT_FRAME_BYTES)
     }
 
-    fn begin(agent: impl Transport, max_frame_bytes: usize) -> Self {
+    fn begin(agent: RemoteAgent, max_frame_bytes: usize) -> Self {
+        Self::over(Box::new(agent), max_frame_bytes)
+    }
+
+    fn over(transport: Box<dyn Transport>, max_frame_bytes: usize) -> Self {
         let tap = Tap::default();
         let setup = Setup { max_frame_bytes, tap: tap.clone(), stderr_log: None };
-        let link = Box::new(agent).start(setup).expect("these transports always start");
+        let link = transport.start(setup).expect("these transports always start");
         Self { link, tap, left: VecDeque::new() }
     }
 

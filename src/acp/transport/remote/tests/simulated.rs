@@ -9,6 +9,7 @@
 //!
 //! `PARLOR_SEED=n` replays one history, `PARLOR_HISTORIES=n` plays more of them.
 
+mod app;
 mod pipes;
 mod user;
 
@@ -32,7 +33,9 @@ use crate::acp::transport::remote::http_error::HttpError;
 use crate::model::Carrier;
 use crate::random::Random;
 
+/// Histories of each transport, and of whole connections over each of them.
 const HISTORIES: u64 = 1_000;
+const CONNECTIONS: u64 = 250;
 const SESSIONS: u64 = 3;
 /// The time during which the network fails and the user acts. The long one exceeds the time after which attempts end.
 const ROUGH: Duration = Duration::from_secs(80);
@@ -51,6 +54,8 @@ pub struct Simulation {
 struct World {
     /// `None`: a process.
     carrier: Option<Carrier>,
+    /// The version of the protocol.
+    version: u16,
     rng: Random,
     /// Percentage of requests and events that fail.
     faults: u64,
@@ -84,12 +89,13 @@ enum Way {
 }
 
 impl Simulation {
-    fn new(seed: u64, carrier: Option<Carrier>) -> Self {
+    fn new(seed: u64, carrier: Option<Carrier>, version: u16) -> Self {
         let mut rng = Random::new(seed);
         let now = Instant::now();
         let repeated = [0, 2, usize::MAX][usize::try_from(rng.below(3)).unwrap()];
         let world = World {
             carrier,
+            version,
             faults: rng.below(40),
             rng,
             calm_at: now + if seed.is_multiple_of(5) { LONG_ROUGH } else { ROUGH },
@@ -250,6 +256,24 @@ impl Simulation {
         }
     }
 
+    fn initialized(&self, id: u64) -> String {
+        let result = match self.world().version {
+            2 => {
+                json!({"protocolVersion": 2, "info": {"name": "x", "version": "1"}, "capabilities": {"session": {}}})
+            }
+            _ => json!({"protocolVersion": 1, "agentCapabilities": {}}),
+        };
+        answer(id, &result.to_string())
+    }
+
+    fn update(&self, session: &str, update: &Value) {
+        let params = json!({"sessionId": session, "update": update});
+        self.emit(
+            session,
+            json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string(),
+        );
+    }
+
     /// The server handles a message.
     fn serve(&self, request: &Request) -> Response {
         if request.method() != Method::POST {
@@ -263,7 +287,7 @@ impl Simulation {
                 ("content-type", "application/json"),
                 ("acp-connection-id", &*self.world().generation.to_string()),
             ];
-            let body = answer(id.unwrap(), r#"{"protocolVersion":1}"#);
+            let body = self.initialized(id.unwrap());
             return response(200, &headers, Body::from(body));
         }
         if !self.is_known(request) {
@@ -319,6 +343,11 @@ impl Simulation {
             let mut world = self.world();
             (world.rng.below(6), world.rng.below(4) == 0)
         };
+        let is_second = self.world().version == 2;
+        if is_second {
+            self.emit(&session, answer(id, "{}"));
+            self.update(&session, &json!({"sessionUpdate": "state_update", "state": "running"}));
+        }
         for _ in 0..steps {
             let (delay, asks) = {
                 let mut world = self.world();
@@ -330,7 +359,12 @@ impl Simulation {
             }
             if !asks {
                 let number = next(&mut self.world().updates, &session);
-                self.emit(&session, super::update(&session, number));
+                let content = json!({"type": "text", "text": format!("{number} ")});
+                let kind = "agent_message_chunk";
+                self.update(
+                    &session,
+                    &json!({"sessionUpdate": kind, "messageId": id.to_string(), "content": content}),
+                );
                 continue;
             }
             let number = {
@@ -342,7 +376,15 @@ impl Simulation {
                 }
                 number
             };
-            let params = json!({"sessionId": session, "toolCall": {"toolCallId": number}, "options": []});
+            let option =
+                json!({"optionId": format!("{session}-{number}"), "name": "Allow", "kind": "allow_once"});
+            let call = json!({"toolCallId": number.to_string(), "title": "Run"});
+            let params = if is_second {
+                let subject = json!({"type": "tool_call", "toolCall": call});
+                json!({"sessionId": session, "title": "Run", "subject": subject, "options": [option]})
+            } else {
+                json!({"sessionId": session, "toolCall": call, "options": [option]})
+            };
             self.emit(&session, request(number, "session/request_permission", &params.to_string()));
             self.wait_until(|world| world.accepted.contains(&(session.clone(), number)), &is_over).await;
         }
@@ -350,7 +392,13 @@ impl Simulation {
             self.wait_until(|_| false, &is_over).await;
         }
         if self.world().generation == generation {
-            self.emit(&session, answer(id, r#"{"stopReason":"end_turn"}"#));
+            if is_second {
+                let state =
+                    json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
+                self.update(&session, &state);
+            } else {
+                self.emit(&session, answer(id, r#"{"stopReason":"end_turn"}"#));
+            }
             self.world().turns.remove(&id);
         }
     }
@@ -399,28 +447,38 @@ impl http_body::Body for Chunks {
     }
 }
 
+/// What is tested against the server.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    /// `None`: a process.
+    carrier: Option<Carrier>,
+    /// The version of the protocol of the whole connection; `None`: only the transport.
+    version: Option<u16>,
+}
+
 /// Plays one history. Returns whether the connection survived.
-fn play(seed: u64, carrier: Option<Carrier>) -> bool {
+fn play(seed: u64, kind: Kind) -> bool {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let mut user = User::new(seed, carrier);
+        let mut user = User::new(seed, kind);
         user.live().await;
         user.check();
         user.end.is_none()
     })
 }
 
-fn play_all(carrier: Option<Carrier>) {
+fn play_all(carrier: Option<Carrier>, version: Option<u16>, histories: u64) {
+    let kind = Kind { carrier, version };
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("PARLOR_SEED") {
-        play(seed, carrier);
+        play(seed, kind);
         return;
     }
-    let count = number("PARLOR_HISTORIES").unwrap_or(HISTORIES);
+    let count = number("PARLOR_HISTORIES").unwrap_or(histories);
     let mut survived = 0;
     for seed in 1..=count {
-        let played = std::panic::catch_unwind(|| play(seed, carrier));
+        let played = std::panic::catch_unwind(|| play(seed, kind));
         assert!(played.is_ok(), "history {seed} failed; set PARLOR_SEED={seed} to replay it");
         survived += u64::from(played.is_ok_and(|is_alive| is_alive));
     }
@@ -429,15 +487,29 @@ fn play_all(carrier: Option<Carrier>) {
 
 #[test]
 fn messages_survive_a_bad_network() {
-    play_all(Some(Carrier::StreamableHttp));
+    play_all(Some(Carrier::StreamableHttp), None, HISTORIES);
 }
 
 #[test]
 fn messages_survive_a_bad_websocket() {
-    play_all(Some(Carrier::WebSocket));
+    play_all(Some(Carrier::WebSocket), None, HISTORIES);
 }
 
 #[test]
 fn messages_survive_a_slow_process() {
-    play_all(None);
+    play_all(None, None, HISTORIES);
+}
+
+#[test]
+fn acp_v1_turns_survive_a_bad_network() {
+    for carrier in [Some(Carrier::StreamableHttp), Some(Carrier::WebSocket), None] {
+        play_all(carrier, Some(1), CONNECTIONS);
+    }
+}
+
+#[test]
+fn acp_v2_turns_survive_a_bad_network() {
+    for carrier in [Some(Carrier::StreamableHttp), Some(Carrier::WebSocket), None] {
+        play_all(carrier, Some(2), CONNECTIONS);
+    }
 }

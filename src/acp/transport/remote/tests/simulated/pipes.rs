@@ -82,8 +82,11 @@ impl Simulation {
             let (now, time) = (Instant::now(), world.rng.millis(120_000));
             match world.rng.below(6) {
                 0 => (Some(now + time), None),
-                // Only a server that has answered pings while it worked is taken for lost when it does not.
-                1 if world.carrier == Some(Carrier::WebSocket) => (None, Some(now + LEAST_DEAF + time)),
+                // Only a server that has answered a ping during a request is taken for lost when it does not. In
+                // version 2, requests are short.
+                1 if world.carrier == Some(Carrier::WebSocket) && world.version == 1 => {
+                    (None, Some(now + LEAST_DEAF + time))
+                }
                 _ => (None, None),
             }
         };
@@ -156,7 +159,7 @@ impl Simulation {
     fn handle(&self, text: &str) {
         let message: serde_json::Value = serde_json::from_str(text).unwrap();
         if message["method"] == "initialize" {
-            return self.emit("", super::answer(message["id"].as_u64().unwrap(), r#"{"protocolVersion":1}"#));
+            return self.emit("", self.initialized(message["id"].as_u64().unwrap()));
         }
         self.serve_message(&message, None);
     }

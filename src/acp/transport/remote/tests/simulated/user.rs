@@ -6,18 +6,64 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::{PATIENCE, SESSIONS, Simulation, next};
+use super::app::{self, App};
+use super::{Kind, PATIENCE, SESSIONS, Simulation, next};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::transport::remote::tests::{Peer, answer, request};
 use crate::acp::transport::remote::{RemoteAgent, Timeouts};
-use crate::acp::transport::{In, LinkEnd};
-use crate::model::{Carrier, Remote};
+use crate::acp::transport::{In, Transport};
+use crate::model::{Batch, Remote};
 use crate::random::Random;
+
+/// What the user speaks with: a transport, or a connection with its peer and codec.
+enum Port {
+    Frames(Peer),
+    App(App),
+}
+
+enum Heard {
+    Frames(In),
+    Events(Batch),
+}
+
+impl Port {
+    async fn next(&mut self) -> Heard {
+        let end = "the end is reported";
+        match self {
+            Self::Frames(peer) => Heard::Frames(peer.link.incoming.recv().await.expect(end)),
+            Self::App(app) => Heard::Events(app.connection.events.recv().await.expect(end)),
+        }
+    }
+
+    /// Whether the agent works in a session of its own accord.
+    fn works_in(&self, session: &str) -> bool {
+        match self {
+            Self::Frames(_) => false,
+            Self::App(app) => app.working.contains(session),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        match self {
+            Self::Frames(_) => true,
+            Self::App(app) => app.working.is_empty(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Frames(peer) => f.write_str(&peer.log()),
+            Self::App(app) => f.write_str(&app.log()),
+        }
+    }
+}
 
 /// The user, with what parlor has told.
 pub(super) struct User {
     simulation: Simulation,
-    peer: Peer,
+    port: Port,
     rng: Random,
     next_id: u64,
     sessions: Vec<String>,
@@ -30,25 +76,29 @@ pub(super) struct User {
     outcomes: BTreeMap<u64, String>,
     updates: BTreeMap<String, u64>,
     is_cut: bool,
-    pub(super) end: Option<LinkEnd>,
+    pub(super) end: Option<String>,
 }
 
 impl User {
-    pub(super) fn new(seed: u64, carrier: Option<Carrier>) -> Self {
-        let simulation = Simulation::new(seed, carrier);
-        let peer = if carrier.is_some() {
+    pub(super) fn new(seed: u64, Kind { carrier, version }: Kind) -> Self {
+        let simulation = Simulation::new(seed, carrier, version.unwrap_or(1));
+        let transport: Box<dyn Transport> = if carrier.is_some() {
             let remote =
                 Remote { url: "http://simulated.invalid/acp".to_owned(), carrier, ..Remote::default() };
             let agent = RemoteAgent::new(remote)
                 .with_timeouts(Timeouts { jitter: 0, ..Timeouts::default() })
                 .with_simulation(simulation.clone());
-            Peer::begin(agent, DEFAULT_FRAME_BYTES)
+            Box::new(agent)
         } else {
-            Peer::begin(simulation.start_process(), DEFAULT_FRAME_BYTES)
+            Box::new(simulation.start_process())
+        };
+        let port = match version {
+            Some(version) => Port::App(App::connect(transport, version)),
+            None => Port::Frames(Peer::over(transport, DEFAULT_FRAME_BYTES)),
         };
         let mut this = Self {
             simulation,
-            peer,
+            port,
             rng: Random::new(!seed),
             next_id: 1,
             sessions: Vec::new(),
@@ -62,15 +112,25 @@ impl User {
             is_cut: false,
             end: None,
         };
-        this.call("initialize", r#"{"protocolVersion":1}"#, None);
+        this.call("initialize", None);
         this
     }
 
-    fn call(&mut self, method: &str, params: &str, session: Option<String>) {
+    fn call(&mut self, method: &str, session: Option<&str>) {
         let id = self.next_id;
         self.next_id += 1;
-        self.open.insert(id, session);
-        self.peer.say(&request(id, method, params));
+        self.open.insert(id, session.map(str::to_owned));
+        match &mut self.port {
+            Port::App(app) => app.call(id, session),
+            Port::Frames(peer) => {
+                let params = match (method, session) {
+                    ("initialize", _) => json!({"protocolVersion": 1}),
+                    (_, None) => json!({"cwd": "/", "mcpServers": []}),
+                    (_, Some(session)) => json!({"sessionId": session, "prompt": []}),
+                };
+                peer.say(&request(id, method, &params.to_string()));
+            }
+        }
     }
 
     /// The running turn of a session.
@@ -81,15 +141,16 @@ impl User {
     fn act(&mut self) {
         if self.sessions.len() < usize::try_from(SESSIONS).unwrap() {
             if self.open.is_empty() && self.outcomes.contains_key(&1) {
-                self.call("session/new", r#"{"cwd":"/","mcpServers":[]}"#, None);
+                self.call("session/new", None);
             }
             return;
         }
         let session = self.sessions[usize::try_from(self.rng.below(SESSIONS)).unwrap()].clone();
         match (self.turn_of(&session), self.rng.below(40)) {
-            (None, _) => {
-                let params = json!({"sessionId": session, "prompt": []}).to_string();
-                self.call("session/prompt", &params, Some(session));
+            // A prompt would wait for the end of the agent's own turn.
+            (None, 0..12) if self.port.works_in(&session) => self.cancel(0, &session),
+            (None, _) if !self.port.works_in(&session) => {
+                self.call("session/prompt", Some(&session));
             }
             (Some(turn), 0..12) => self.cancel(turn, &session),
             (_, 12) => {
@@ -104,16 +165,40 @@ impl User {
         }
     }
 
-    fn answer(&mut self, (session, number): (String, u64)) {
-        let outcome = json!({"outcome": {"outcome": "selected", "optionId": format!("{session}-{number}")}});
-        self.peer.respond(&session, &answer(number, &outcome.to_string()));
-        self.answered.insert((session, number));
+    fn answer(&mut self, ask: (String, u64)) {
+        let option = format!("{}-{}", ask.0, ask.1);
+        match &mut self.port {
+            Port::App(app) => app.answer(option),
+            Port::Frames(peer) => {
+                let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
+                peer.respond(&ask.0, &answer(ask.1, &outcome.to_string()));
+            }
+        }
+        self.answered.insert(ask);
     }
 
     fn cancel(&mut self, turn: u64, session: &str) {
         self.cancelled.insert(turn);
-        let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
-        self.peer.say(&cancel.to_string());
+        match &mut self.port {
+            Port::App(app) => app.cancel(session),
+            Port::Frames(peer) => {
+                let params = json!({"sessionId": session});
+                peer.say(
+                    &json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params}).to_string(),
+                );
+            }
+        }
+    }
+
+    pub(super) fn app(&mut self) -> &mut App {
+        match &mut self.port {
+            Port::App(app) => app,
+            Port::Frames(_) => unreachable!("events come from an app"),
+        }
+    }
+
+    pub(super) fn has_session(&self, session: &str) -> bool {
+        self.sessions.iter().any(|known| known == session)
     }
 
     fn hear(&mut self, message: In) {
@@ -134,45 +219,61 @@ impl User {
                     }
                 }
             }
-            In::Undelivered { .. } => self.undelivered += 1,
+            In::Undelivered { .. } => self.hear_undelivered(),
             In::Note(_) | In::Interrupted(_) => {}
-            In::Closed(end) => self.end = Some(end),
+            In::Closed(end) => self.hear_end(format!("{end:?}")),
         }
     }
 
     fn hear_message(&mut self, message: &Value) {
-        let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
+        let params = &message["params"];
+        let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
         match (message["method"].as_str(), message["id"].as_u64()) {
             (None, Some(id)) => {
-                let is_first = self.outcomes.insert(id, message.to_string()).is_none();
-                assert!(is_first && self.open.remove(&id).is_some(), "a second outcome: {message}");
-                if let Some(session) = message["result"]["sessionId"].as_str() {
-                    self.sessions.push(session.to_owned());
-                }
+                self.hear_outcome(id, message.to_string(), message["result"]["sessionId"].as_str());
             }
             (Some("session/update"), None) => {
-                let number = message["params"]["n"].as_u64().unwrap();
-                assert_eq!(
-                    number,
-                    next(&mut self.updates, &session),
-                    "text is lost, doubled or out of order"
-                );
+                self.hear_text(&session, params["update"]["content"]["text"].as_str().unwrap());
             }
-            // The peer knows requests that are repeated.
-            (Some("session/request_permission"), Some(number)) => {
-                let ask = (session, number);
-                if !self.answered.contains(&ask) {
-                    self.unanswered.insert(ask);
-                }
-            }
+            (Some("session/request_permission"), Some(number)) => self.hear_ask(session, number),
             _ => panic!("{message}"),
         }
+    }
+
+    pub(super) fn hear_outcome(&mut self, id: u64, outcome: String, session: Option<&str>) {
+        assert!(self.open.remove(&id).is_some(), "a second outcome: {outcome}");
+        self.outcomes.insert(id, outcome);
+        self.sessions.extend(session.map(str::to_owned));
+    }
+
+    pub(super) fn hear_text(&mut self, session: &str, text: &str) {
+        for number in text.split_whitespace() {
+            let expected = next(&mut self.updates, session);
+            assert_eq!(number.parse(), Ok(expected), "text is lost, doubled or out of order");
+        }
+    }
+
+    /// The peer knows requests that are repeated.
+    pub(super) fn hear_ask(&mut self, session: String, number: u64) {
+        let ask = (session, number);
+        if !self.answered.contains(&ask) {
+            self.unanswered.insert(ask);
+        }
+    }
+
+    pub(super) fn hear_undelivered(&mut self) {
+        self.undelivered += 1;
+    }
+
+    pub(super) fn hear_end(&mut self, end: String) {
+        self.end = Some(end);
     }
 
     /// Whether nobody waits for anything.
     fn is_quiet(&self) -> bool {
         let world = self.simulation.world();
         self.open.is_empty()
+            && self.port.is_idle()
             && self.unanswered.is_empty()
             && world.turns.is_empty()
             && world.updates == self.updates
@@ -192,15 +293,18 @@ impl User {
             }
             assert!(
                 now < give_up,
-                "somebody waits: {:?} {:?} {:?}\n{}",
+                "somebody waits: {:?} {:?} {:?}\n{:?}",
                 self.open,
                 self.unanswered,
                 self.simulation.world(),
-                self.peer.log()
+                self.port
             );
             tokio::select! {
                 biased;
-                message = self.peer.link.incoming.recv() => self.hear(message.expect("`Closed` is sent first")),
+                heard = self.port.next() => match heard {
+                    Heard::Frames(message) => self.hear(message),
+                    Heard::Events(events) => app::hear(self, events),
+                },
                 () = sleep_until(next_act) => {
                     next_act = now + Duration::from_millis(50) + self.rng.millis(3_000);
                     if is_rough {
@@ -219,7 +323,9 @@ impl User {
             self.answer(ask);
         }
         for session in self.sessions.clone() {
-            if let Some(turn) = self.turn_of(&session)
+            if self.port.works_in(&session) {
+                self.cancel(0, &session);
+            } else if let Some(turn) = self.turn_of(&session)
                 && !self.cancelled.contains(&turn)
             {
                 self.cancel(turn, &session);
@@ -228,9 +334,8 @@ impl User {
         // Turns that parlor takes for failed go on at the server.
         let lost: Vec<String> = self.simulation.world().turns.values().cloned().collect();
         for session in lost {
-            if self.turn_of(&session).is_none() {
-                let params = json!({"sessionId": session, "prompt": []}).to_string();
-                self.call("session/prompt", &params, Some(session));
+            if self.turn_of(&session).is_none() && !self.port.works_in(&session) {
+                self.call("session/prompt", Some(&session));
             }
         }
     }
@@ -241,8 +346,9 @@ impl User {
         for (id, count) in &world.delivered {
             assert_eq!(*count, 1, "prompt {id} was delivered twice");
             let outcome = self.outcomes.get(id).map_or("", String::as_str);
-            let is_unsent =
-                outcome.contains("\"unsent\"") || outcome.contains("cancelled before it could be sent");
+            let is_unsent = ["\"unsent\"", "NotSent", "cancelled before it could be sent"]
+                .iter()
+                .any(|text| outcome.contains(text));
             assert!(!is_unsent, "prompt {id} was delivered: {outcome}");
         }
     }
