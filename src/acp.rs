@@ -17,7 +17,6 @@ pub mod peer;
 pub mod replay;
 pub mod tap;
 pub mod transport;
-mod workspace;
 
 use std::path::PathBuf;
 

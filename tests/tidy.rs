@@ -274,7 +274,7 @@ fn files_of_the_opened_folder_are_read_in_one_way() {
         "ui/theme/load",
         // Certificates, tokens and the id of one agent's session, whose folder it opens without links.
         "acp/transport/remote",
-        "acp/workspace",
+        "acp/dialects/openoxide/workspace",
         // The terminal.
         "runtime/keys/source",
         // The output of a program.
@@ -331,7 +331,7 @@ fn printing_uses_the_printer_only() {
 fn files_of_parlor_are_created_in_one_module() {
     // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that requires
     // it.
-    let homes = ["private", "services/fs", "services/unix", "acp/workspace"];
+    let homes = ["private", "services/fs", "services/unix", "acp/dialects/openoxide/workspace"];
     assert_only_in(
         &["OpenOptions::new", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
         &homes,

@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use self::core::Peer;
+use super::dialects::openoxide::workspace::Workspace;
 use super::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use super::gate::{Gate, Stream};
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
-use super::workspace::Workspace;
 use super::{Command, ConnectOptions};
 use crate::model::{Batch, CloseReason};
 

@@ -7,6 +7,7 @@
 
 mod plan;
 mod turns;
+pub(in crate::acp) mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
-//! Files that some agents store in the session's folder: a lock, and the id of the last session.
+//! Files in the folder of a session: a lock, and the id of the last session.
 //!
-//! Only one instance of such an agent may run in a folder. `dialects` knows these agents; `app` uses the id.
+//! Only one instance may run in a folder. `app` uses the id.
 //! Invariants: other agents leave no files in the folder; links in the folder are not followed, and a file is
 //! changed only if it contains parlor's own line; nothing here blocks for long, and sessions do not depend on the
 //! id, because parlor saves it as well.
@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::dialects::profile_of;
+use crate::acp::dialects::profile_of;
 use crate::model::{AgentSpec, CloseReason, Profile, SessionId};
 
 /// The folder in which the agent stores its sessions.
