@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
@@ -132,6 +132,12 @@ pub struct EventReader {
     has_spoken: bool,
     /// The session of the stream; its messages are marked with it.
     pub session: Option<Arc<str>>,
+}
+
+impl std::fmt::Debug for EventReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventReader").field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl EventReader {
@@ -264,13 +270,16 @@ impl Scope {
     }
 }
 
+/// A reader that a later stream of the session goes on with.
+pub type SharedReader = Arc<Mutex<EventReader>>;
+
 /// A stream that is reopened when it ends.
 pub struct EventStream {
     pub context: HttpContext,
     pub url: Url,
     pub headers: HeaderMap,
     pub scope: Scope,
-    pub reader: EventReader,
+    pub reader: SharedReader,
     /// Reports the state of the stream.
     pub opening: watch::Sender<Opening>,
     /// The response to a GET that already opened the stream.
@@ -301,6 +310,7 @@ impl EventStream {
     }
 
     async fn keep_open(&mut self) -> StreamEnd {
+        let mut reader = Arc::clone(&self.reader).lock_owned().await;
         let mut backoff = Backoff::new(self.context.timeouts);
         let mut interruption = None;
         let (host, name) = (host_of(self.url.as_str()), self.scope.name());
@@ -310,7 +320,7 @@ impl EventStream {
             let mut is_usual = false;
             let opened = match self.first.take() {
                 Some(response) => Ok(response),
-                None => self.open().await,
+                None => self.open(reader.sse.last_id()).await,
             };
             let trouble = match opened {
                 Ok(mut response) => {
@@ -318,8 +328,8 @@ impl EventStream {
                         self.context.inlet.trace(&format!("The {name} was reopened."));
                     }
                     interruption = None;
-                    let end = self.reader.read(&mut response).await;
-                    if self.reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE {
+                    let end = reader.read(&mut response).await;
+                    if reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE {
                         backoff.reset();
                     }
                     is_usual = matches!(end, BodyEnd::Ended) && !backoff.is_failing();
@@ -344,7 +354,7 @@ impl EventStream {
             {
                 return StreamEnd::Lost(trouble);
             }
-            let retry = self.reader.sse.retry().map(|retry| retry.min(self.context.timeouts.most_pause));
+            let retry = reader.sse.retry().map(|retry| retry.min(self.context.timeouts.most_pause));
             let is_first = !backoff.is_failing();
             let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after().max(retry)) else {
                 return StreamEnd::Lost(trouble);
@@ -386,10 +396,10 @@ impl EventStream {
         }
     }
 
-    async fn open(&self) -> Result<Response, StreamEnd> {
+    async fn open(&self, last_id: Option<&str>) -> Result<Response, StreamEnd> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(id) = self.reader.sse.last_id()
+        if let Some(id) = last_id
             && let Ok(value) = HeaderValue::from_bytes(id.as_bytes())
         {
             headers.insert(HeaderName::from_static("last-event-id"), value);

@@ -15,7 +15,7 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 
 use super::envelope::{self, Envelope, Kind};
-use super::events::{EventReader, EventStream, Hook, Opening, Scope, StreamEnd};
+use super::events::{EventReader, EventStream, Hook, Opening, Scope, SharedReader, StreamEnd};
 use super::http_context::{HttpContext, TaskEvent};
 use super::http_error::host_of;
 use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
@@ -34,6 +34,7 @@ type Creating = Arc<Mutex<HashSet<String>>>;
 
 #[derive(Debug)]
 struct SessionStream {
+    reader: SharedReader,
     opening: watch::Receiver<Opening>,
     /// Whether parlor has closed the session.
     is_closed: Arc<AtomicBool>,
@@ -67,7 +68,7 @@ impl Streamable {
         };
         let outbox = Outbox::new(context.clone(), requests, inbox, version);
         let this = Self { context, outbox, url, headers, creating, sessions: HashMap::new() };
-        let (stream, _) = this.stream(this.headers.clone(), Scope::Connection);
+        let (stream, _) = this.stream(this.headers.clone(), Scope::Connection, this.reader(None));
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
         this.context.spawn(async move {
             match stream.run().await.0 {
@@ -138,10 +139,13 @@ impl Streamable {
         let mut headers = self.headers.clone();
         headers.insert(SESSION_ID, value);
         let is_closed = Arc::<AtomicBool>::default();
-        let (mut stream, opening) = self.stream(headers, Scope::Session(Arc::clone(&is_closed)));
-        stream.reader.session = Some(session.into());
+        // Without it, the server would send everything again, or nothing of what was missed.
+        let kept = self.sessions.get(session).filter(|_| state == Opening::Reopening);
+        let reader = kept.map_or_else(|| self.reader(Some(session)), |stream| Arc::clone(&stream.reader));
+        let scope = Scope::Session(Arc::clone(&is_closed));
+        let (stream, opening) = self.stream(headers, scope, Arc::clone(&reader));
         stream.opening.send_replace(state);
-        self.sessions.insert(session.to_owned(), SessionStream { opening, is_closed });
+        self.sessions.insert(session.to_owned(), SessionStream { reader, opening, is_closed });
         let (context, requests) = (self.context.clone(), Arc::clone(&self.outbox.inbox.requests));
         let session = session.to_owned();
         self.context.spawn(async move {
@@ -196,11 +200,21 @@ impl Streamable {
         Some(stream.opening.clone())
     }
 
-    /// The stream of a session, or of the connection.
-    fn stream(&self, headers: HeaderMap, scope: Scope) -> (EventStream, watch::Receiver<Opening>) {
-        let (opening, receiver) = watch::channel(Opening::Waiting);
+    fn reader(&self, session: Option<&str>) -> SharedReader {
         let hook = Arc::clone(&self.outbox.inbox.hook);
-        let reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle));
+        let mut reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle));
+        reader.session = session.map(Arc::from);
+        Arc::new(tokio::sync::Mutex::new(reader))
+    }
+
+    /// The stream of a session, or of the connection.
+    fn stream(
+        &self,
+        headers: HeaderMap,
+        scope: Scope,
+        reader: SharedReader,
+    ) -> (EventStream, watch::Receiver<Opening>) {
+        let (opening, receiver) = watch::channel(Opening::Waiting);
         let (context, url) = (self.context.clone(), self.url.clone());
         let stream = EventStream { context, url, headers, scope, reader, opening, first: None };
         (stream, receiver)

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{Mutex, OnceCell, watch};
 use tokio::time::timeout;
 
 use super::envelope::{self, Envelope};
@@ -212,7 +212,7 @@ fn start_stream(
         url: url.clone(),
         headers: HeaderMap::new(),
         scope: Scope::Everything,
-        reader: EventReader::new(context.inlet.clone(), hook, idle),
+        reader: Arc::new(Mutex::new(EventReader::new(context.inlet.clone(), hook, idle))),
         opening,
         first,
     };
