@@ -37,8 +37,6 @@ mod wrappers;
 #[cfg(test)]
 pub(super) mod tests;
 
-use serde_json::json;
-
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
     Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
@@ -224,7 +222,7 @@ impl Codec {
 
     /// Method and params of the notification that cancels a request of parlor.
     pub fn withdraw(&self, id: u64) -> (&'static str, String) {
-        ("$/cancel_request", json!({"requestId": id}).to_string())
+        calls::encode_withdrawal(id)
     }
 
     /// The JSON of a response: `Ok` is a result, `Err` an error object. A response that does not match the request

@@ -20,7 +20,7 @@ use std::fmt::Debug;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::codec::calls::encode_cancel;
+use super::codec::calls::{encode_cancel, encode_withdrawal};
 use super::codec::quirks::{is_known, words};
 use super::codec::value::{Object, first_text, parse_object};
 use super::envelope::Message;
@@ -76,7 +76,7 @@ pub(super) trait Dialect: Debug + Send + Sync {
 
     /// The notification that cancels a request; `None`: the agent does not support that.
     fn withdraw(&self, id: u64) -> Option<Method> {
-        Some(("$/cancel_request", json!({ "requestId": id }).to_string()))
+        Some(encode_withdrawal(id))
     }
 
     /// Translates a message of the agent. False if it is one of the protocol.

@@ -108,6 +108,11 @@ pub(in crate::acp) fn encode_cancel(id: &SessionId) -> (&'static str, String) {
     (schema::AGENT_METHOD_NAMES.session_cancel, to_json(&schema::CancelNotification::new(session(id))))
 }
 
+/// Method and params of the notification that cancels a request of parlor.
+pub(in crate::acp) fn encode_withdrawal(id: u64) -> (&'static str, String) {
+    ("$/cancel_request", json!({"requestId": id}).to_string())
+}
+
 fn session(id: &SessionId) -> schema::SessionId {
     schema::SessionId::new(id.0.clone())
 }

@@ -270,7 +270,7 @@ impl Scope {
     }
 }
 
-/// A reader that a later stream of the session goes on with.
+/// The reader of a session's events, which is kept when its stream is replaced.
 pub type SharedReader = Arc<Mutex<EventReader>>;
 
 /// A stream that is reopened when it ends.
