@@ -33,7 +33,8 @@ fn count(screen: &Screen, text: &str) -> usize {
 #[test]
 fn an_unfocused_terminal_shows_a_notification_a_title_and_progress() {
     let folder = tempfile::tempdir().unwrap();
-    let ghostty = [("TERM_PROGRAM", "ghostty"), ("TERM_PROGRAM_VERSION", "1.2.0")];
+    // With its pauses, the agent works for longer than a frame.
+    let ghostty = [("TERM_PROGRAM", "ghostty"), ("TERM_PROGRAM_VERSION", "1.2.0"), ("PARLOR_DEMO_PACE", "1")];
     let mut screen = demo(&folder, &ghostty);
     screen.raw.clear();
     screen.send(&format!("/edit\r{FOCUS_LOST}"));

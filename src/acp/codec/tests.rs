@@ -172,13 +172,18 @@ impl Case {
     }
 }
 
-#[test]
-fn golden_files() {
+/// Snapshots are in the folder `golden` beside the tests.
+pub(in crate::acp) fn golden_settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("golden");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.bind(|| {
+    settings
+}
+
+#[test]
+fn golden_files() {
+    golden_settings().bind(|| {
         for (file, text) in GOLDEN {
             let mut report = String::new();
             for case in cases(text) {

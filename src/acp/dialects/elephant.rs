@@ -53,8 +53,7 @@ impl Dialect for Elephant {
     fn call(&mut self, _id: u64, call: &Call, (_, params): &mut Method) -> Result<(), String> {
         if let Call::Prompt(..) = call {
             self.chunks.break_off();
-        }
-        if let Some(mut object) = parse_object(params).filter(|object| object.contains_key("mcpServers")) {
+        } else if let Some(mut object) = parse_object(params) {
             let servers = object.get_mut("mcpServers").and_then(Value::as_array_mut).into_iter().flatten();
             for server in servers.filter_map(Value::as_object_mut) {
                 server.entry("type").or_insert_with(|| "stdio".into());

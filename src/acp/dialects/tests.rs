@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::*;
 use crate::acp::codec::Codec;
-use crate::acp::codec::tests::call_named;
 use crate::acp::codec::tests::mutations::{apply, breaks};
+use crate::acp::codec::tests::{call_named, golden_settings};
 use crate::acp::envelope;
 use crate::model::Remote;
 
@@ -121,11 +121,7 @@ impl Case {
 
 #[test]
 fn golden_files() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("golden");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| {
+    golden_settings().bind(|| {
         for (system, text) in GOLDEN {
             let cases: Vec<Case> = serde_json::from_str(text).unwrap();
             let mut report = String::new();
