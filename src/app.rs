@@ -211,7 +211,7 @@ fn reopen_session(
     if !session.draft.is_empty() {
         fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
     }
-    let waiting = session.queue.len();
+    let waiting = session.outbox.queue_len();
     if waiting > 0 {
         let message = match waiting {
             1 => "1 prompt left in the queue.".to_owned(),
@@ -512,8 +512,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             lifecycle::templates::on_found(state, key, list);
             lifecycle::turn::on_commands(state, key, now, fx);
         }
-        ServiceEvent::PromptPrepared(key, prepared) => {
-            lifecycle::steer::on_prepared(state, key, *prepared, now, fx);
+        ServiceEvent::PromptPrepared(key, id, prepared) => {
+            lifecycle::steer::on_prepared(state, key, id, *prepared, now, fx);
         }
         ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(state, &job, read, fx),
         ServiceEvent::SessionAttached(job, label) => {

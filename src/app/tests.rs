@@ -25,6 +25,7 @@ mod paging;
 mod paging_window;
 mod policy;
 mod project;
+mod prompts;
 mod queue;
 mod reconcile;
 mod recorder;

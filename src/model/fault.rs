@@ -59,9 +59,4 @@ impl FaultKind {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
-
-    /// Whether resending the prompt may help.
-    pub fn is_worth_resending(self) -> bool {
-        matches!(self, Self::Line | Self::Busy)
-    }
 }

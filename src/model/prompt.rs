@@ -132,10 +132,15 @@ pub fn argument_text(path: &str) -> String {
     if path.contains(char::is_whitespace) { format!("\"{path}\"") } else { path.to_owned() }
 }
 
+/// The number of a prompt within its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PromptId(pub u64);
+
 /// A request to read what a prompt refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptJob {
     pub session: SessionKey,
+    pub prompt: PromptId,
     pub text: String,
     /// The session's folder: relative paths start there. `None` if it is on another machine, where no file can be read.
     pub folder: Option<PathBuf>,

@@ -182,7 +182,7 @@ pub enum ServiceEvent {
     /// The templates for a session.
     TemplatesFound(SessionKey, TemplateList),
     /// A prompt with everything that it refers to.
-    PromptPrepared(SessionKey, Box<super::PreparedPrompt>),
+    PromptPrepared(SessionKey, super::PromptId, Box<super::PreparedPrompt>),
     /// The text that replaces the paths of dropped files, or why there is none. Not sent if they do not exist.
     DropRead(Box<super::DropJob>, Result<String, String>),
     /// The label of an attached session, or why there is none.

@@ -168,14 +168,15 @@ impl EffectRunner {
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::FindFiles(query) => self.find_files(query),
             Effect::PreparePrompt(job) => {
-                let (home, templates, session) = (self.home.clone(), self.templates.clone(), job.session);
+                let (home, templates) = (self.home.clone(), self.templates.clone());
+                let (session, id) = (job.session, job.prompt);
                 let attachments = self.attachments.clone();
                 self.work(move || {
                     let prepared = match templates.resolve(job) {
                         Ok(job) => Box::new(prompt::prepare(&job, home.as_deref(), &attachments)),
                         Err(refused) => refused,
                     };
-                    Some(ServiceEvent::PromptPrepared(session, prepared))
+                    Some(ServiceEvent::PromptPrepared(session, id, prepared))
                 });
             }
             Effect::AttachSession(job) => self.attach_session(job),

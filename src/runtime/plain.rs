@@ -205,7 +205,7 @@ impl Lines {
         let session = self.state.active_session();
         session.is_some_and(|session| {
             // A prompt whose files are being read is about to start a turn.
-            let has_none = session.queue.is_empty() && !session.prompts.is_preparing();
+            let has_none = session.outbox.queue_len() == 0 && !session.outbox.is_preparing();
             session.phase == SessionPhase::Ready && session.turn == Turn::Idle && has_none
         })
     }
@@ -292,9 +292,9 @@ impl Lines {
         }
         let held = self.state.active_session().filter(|session| {
             let is_idle = session.phase == SessionPhase::Ready && session.turn == Turn::Idle;
-            is_idle && self.is_script() && session.free_prompts() == 0
+            is_idle && self.is_script() && session.outbox.free() == 0
         });
-        if let Some(count) = held.map(|session| session.queue.len()).filter(|count| *count > 0) {
+        if let Some(count) = held.map(|session| session.outbox.queue_len()).filter(|count| *count > 0) {
             bail!("the session was not continued, see above; prompts on hold that were not sent: {count}");
         }
         if self.is_idle() && self.typed.is_empty() {

@@ -234,7 +234,7 @@ impl Replay {
         }
         self.act(now, |state, fx| match action {
             UserAction::Prompt(text) => {
-                let failed = state.sessions.get(&key).and_then(|session| session.failed_prompt.as_ref());
+                let failed = state.sessions.get(&key).and_then(|session| session.outbox.failed());
                 if failed.is_some_and(|failed| failed.text == text) {
                     operations::send_again(state, key, now, fx);
                 } else {
@@ -364,7 +364,7 @@ impl Replay {
                 }
                 Effect::PreparePrompt(job) => {
                     let prepared = PreparedPrompt { text: job.text, ..PreparedPrompt::default() };
-                    let event = ServiceEvent::PromptPrepared(job.session, Box::new(prepared));
+                    let event = ServiceEvent::PromptPrepared(job.session, job.prompt, Box::new(prepared));
                     self.apply(Event::Service(event), now);
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),

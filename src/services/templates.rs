@@ -331,6 +331,7 @@ mod tests {
             };
             let job = PromptJob {
                 session: SessionKey(1),
+                prompt: crate::model::PromptId(1),
                 text: format!("/{name} {arguments}"),
                 folder: None,
                 roots: Vec::new(),

@@ -432,7 +432,7 @@ fn end_of(session: &Session, turn: u32) -> &'static str {
 
 /// Prints the number of queued prompts when it increases.
 fn say_queue(session: &Session, printed: &mut PrintedSession, out: &mut String) {
-    let count = session.queue.len();
+    let count = session.outbox.queue_len();
     if count > printed.queued {
         let prompts = if count == 1 { "prompt" } else { "prompts" };
         let _ = writeln!(out, "({count} {prompts} queued.)");

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::Session;
+use crate::app::{Prompt, Session};
 use crate::config::keymap::Context;
 use crate::model::{Action, numbered_labels};
 use crate::ui::canvas::Canvas;
@@ -24,32 +24,23 @@ const LEAST_TEXT: usize = 16;
 /// Number of rows, for a screen of this height.
 pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     let most = if screen_rows < super::AIRY_ROWS { 1 } else { MOST_ROWS };
-    u16::try_from(session.queue.len()).unwrap_or(most).min(most)
-}
-
-/// Whether a queued prompt waits for the user.
-fn is_on_hold(session: &Session, position: usize) -> bool {
-    session.can_prompt() || position >= session.free_prompts()
-}
-
-/// Whether queued prompts wait for the user.
-fn has_held(session: &Session) -> bool {
-    session.can_prompt() || session.prompts.held() > 0
+    u16::try_from(session.outbox.queue_len()).unwrap_or(most).min(most)
 }
 
 /// The state of a queued prompt, and the style of that word; `None`: it is that of the prompt above.
 fn state_word(session: &Session, position: usize) -> Option<(&'static str, Role)> {
-    let is_held = is_on_hold(session, position);
-    let is_repeated = position.checked_sub(1).is_some_and(|above| is_on_hold(session, above) == is_held);
-    let word = if is_held { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) };
+    let is_held =
+        |position| session.outbox.queued(position).is_some_and(|prompt| session.outbox.is_waiting(prompt));
+    let is_repeated = position.checked_sub(1).is_some_and(|above| is_held(above) == is_held(position));
+    let word = if is_held(position) { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) };
     (!is_repeated).then_some(word)
 }
 
 /// What is done with a queued prompt at the moment, apart from waiting.
-fn special_word(session: &Session, position: usize) -> Option<(&'static str, Role)> {
-    if session.edited_prompt() == Some(position) {
+fn special_word(prompt: &Prompt) -> Option<(&'static str, Role)> {
+    if prompt.is_edited() {
         Some(("editing", Role::Accent))
-    } else if session.steered_prompt() == Some(position) {
+    } else if prompt.is_steering() {
         Some(("sending", Role::Accent))
     } else {
         None
@@ -64,19 +55,20 @@ fn first_line(prompt: &str) -> String {
 /// The keys that apply to the queue while the composer has the keys.
 fn keys(ctx: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
     let session = ctx.session;
-    let keys = if session.prompts.editing().is_some() {
+    let count = session.outbox.queue_len();
+    let keys = if session.outbox.edited().is_some() {
         [
             ctx.hint(Context::Main, Action::Submit, "save"),
             ctx.hint(Context::Main, Action::Escape, "discard"),
             None,
         ]
     } else {
-        let edit = if session.queue.len() > 1 { "edit last" } else { "edit" };
+        let edit = if count > 1 { "edit last" } else { "edit" };
         let submit = if session.can_prompt() { "run queue" } else { "continue" };
         [
-            ctx.hint(Context::Main, Action::Submit, submit).filter(|_| has_held(session)),
+            ctx.hint(Context::Main, Action::Submit, submit).filter(|_| session.outbox.held() > 0),
             ctx.hint(Context::Main, Action::HistoryPrevious, edit),
-            ctx.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| session.queue.len() > 1),
+            ctx.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| count > 1),
         ]
         .map(|key| key.filter(|_| is_empty))
     };
@@ -87,19 +79,22 @@ fn keys(ctx: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
 pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::OpenQueue));
     let session = ctx.session;
-    let queue = &session.queue;
+    let count = session.outbox.queue_len();
     let shown = usize::from(area.height);
-    let mut positions: Vec<usize> = (0..queue.len().min(shown)).collect();
-    if let (Some(last), Some(edited)) = (positions.last_mut(), session.edited_prompt()) {
+    let mut positions: Vec<usize> = (0..count.min(shown)).collect();
+    let edited = session.outbox.edited().and_then(|prompt| session.outbox.position(prompt.id));
+    if let (Some(last), Some(edited)) = (positions.last_mut(), edited) {
         *last = edited.max(*last);
     }
-    let word = |position| special_word(session, position).or_else(|| state_word(session, position));
+    let word = |position| {
+        session.outbox.queued(position).and_then(special_word).or_else(|| state_word(session, position))
+    };
     let words: Vec<_> = positions.iter().map(|position| word(*position)).collect();
     let labels = words.iter().flatten().map(|(word, _)| text::width(word));
     let indent = labels.max().unwrap_or_default() + 2;
     let cols = usize::from(area.width).saturating_sub(2 + indent);
 
-    let hidden = queue.len().saturating_sub(shown);
+    let hidden = count.saturating_sub(shown);
     let more = (hidden > 0).then(|| (format!("+{hidden}"), "more".to_owned()));
     let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
     let facts: Vec<_> = more.into_iter().chain(keys).collect();
@@ -107,7 +102,7 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
     let facts_cols = line_width(&facts);
 
     for ((y, position), word) in (area.y..area.bottom()).zip(positions).zip(words) {
-        let Some(prompt) = queue.get(position) else { continue };
+        let Some(prompt) = session.outbox.queued(position) else { continue };
         let is_first = y == area.y;
         let room = if is_first && facts_cols > 0 { cols.saturating_sub(facts_cols + 2) } else { cols };
         if is_first {
@@ -118,7 +113,7 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
             text::put_text(buf, area.x + 1, y, word, area.width, ctx.style(role));
         }
         let x = area.x + 1 + u16::try_from(indent).unwrap_or(0);
-        let prompt = text::truncate(&first_line(prompt), room);
+        let prompt = text::truncate(&first_line(&prompt.text), room);
         text::put_text(buf, x, y, &prompt, area.width, ctx.style(Role::Text));
     }
 }
@@ -135,8 +130,8 @@ pub(super) struct Focused {
 /// The queue in the panel beside the transcript: a heading with the keys, and the first prompts.
 pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<Line<'static>> {
     let session = ctx.session;
-    let held = if session.can_prompt() { session.queue.len() } else { session.prompts.held() };
-    let counts = [(session.queue.len() - held, "queued", Role::TextDim), (held, "on hold", Role::Warning)];
+    let (count, held) = (session.outbox.queue_len(), session.outbox.held());
+    let counts = [(count - held, "queued", Role::TextDim), (held, "on hold", Role::Warning)];
     let mut heading = Line::default();
     for (count, word, role) in counts.into_iter().filter(|(count, ..)| *count > 0) {
         let dot = if heading.spans.is_empty() { String::new() } else { format!(" {} ", ctx.look.glyphs.dot) };
@@ -149,18 +144,16 @@ pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<L
     heading.push_span(ctx.span(Role::Text, " ".repeat(gap)));
     heading.spans.extend(keys.spans);
     let mut lines = vec![heading];
-    let shown = session.queue.iter().enumerate();
-    let shown =
-        shown.filter(|(position, _)| *position < SIDE_ROWS || session.edited_prompt() == Some(*position));
-    let count = shown.clone().count();
-    lines.extend(shown.map(|(position, prompt)| {
-        let word = special_word(session, position).map(|(word, role)| ctx.span(role, format!("{word} ")));
+    let shown = session.outbox.queue().enumerate();
+    let shown = shown.filter(|(position, prompt)| *position < SIDE_ROWS || prompt.is_edited());
+    let hidden = count - shown.clone().count();
+    lines.extend(shown.map(|(_, prompt)| {
+        let word = special_word(prompt).map(|(word, role)| ctx.span(role, format!("{word} ")));
         let used = word.as_ref().map_or(0, |word| text::width(&word.content));
         let room = usize::from(cols).saturating_sub(used);
-        let prompt = ctx.span(Role::Text, text::truncate(&first_line(prompt), room));
+        let prompt = ctx.span(Role::Text, text::truncate(&first_line(&prompt.text), room));
         Line { spans: word.into_iter().chain([prompt]).collect(), ..Line::default() }
     }));
-    let hidden = session.queue.len() - count;
     if hidden > 0 {
         lines.push(Line::from(ctx.span(Role::TextDim, format!("{} {hidden} more", ctx.look.glyphs.fold))));
     }
@@ -177,7 +170,10 @@ mod tests {
 
     fn queued(mut stage: Stage, prompts: &[&str]) -> Stage {
         stage.session(|session| {
-            session.queue = prompts.iter().map(|text| (*text).to_owned()).collect();
+            session.outbox.take_queue();
+            for text in prompts {
+                session.outbox.enqueue((*text).to_owned());
+            }
             session.draft.clear();
         });
         stage
@@ -205,7 +201,7 @@ mod tests {
     #[test]
     fn a_queue_that_stays_on_hold_during_a_turn_says_so() {
         let mut stage = queued(streaming(), &["later"]);
-        stage.session(crate::app::Session::hold_queue);
+        stage.session(|session| session.outbox.hold());
         let rows = shown(&stage, (80, 24));
         let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
         assert!(row.starts_with(" on hold  later") && row.ends_with("Enter continue · ↑ edit"), "{row}");
@@ -215,8 +211,8 @@ mod tests {
     fn prompts_on_hold_are_told_from_those_that_are_sent() {
         let mut stage = queued(streaming(), &["held", "held too"]);
         stage.session(|session| {
-            session.hold_queue();
-            session.enqueue("new".to_owned());
+            session.outbox.hold();
+            session.outbox.enqueue("new".to_owned());
         });
         let rows = shown(&stage, (80, 24));
         let at = rows.lines().position(|row| row.starts_with(" queued   new ")).expect(&rows);
@@ -227,8 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_queue_is_on_hold() {
-        let rows = shown(&queued(ready(), &["later"]), (80, 24));
+    fn an_idle_queue_on_hold_is_run_by_a_key() {
+        let mut stage = queued(ready(), &["later"]);
+        stage.session(|session| session.outbox.hold());
+        let rows = shown(&stage, (80, 24));
         let row = rows.lines().find(|row| row.contains("later")).expect(&rows);
         assert!(row.starts_with(" on hold  later") && row.ends_with("Enter run queue · ↑ edit"), "{row}");
     }

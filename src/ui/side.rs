@@ -37,7 +37,7 @@ pub(super) fn has_steps(ctx: &FrameContext) -> bool {
 pub(super) fn is_there(ctx: &FrameContext, changes: &ChangesView) -> bool {
     let session = ctx.session;
     let has_items = !session.transcript.items().is_empty();
-    let has_facts = changes.files().len() > 0 || session.usage.is_some() || !session.queue.is_empty();
+    let has_facts = changes.files().len() > 0 || session.usage.is_some() || session.outbox.queue_len() > 0;
     has_items && (has_facts || has_steps(ctx))
 }
 
@@ -81,7 +81,7 @@ pub(super) fn draw(
 }
 
 fn queued(ctx: &FrameContext, keys: queue::Focused, cols: u16) -> Option<Section> {
-    let is_there = !ctx.session.queue.is_empty();
+    let is_there = ctx.session.outbox.queue_len() > 0;
     is_there.then(|| Section { lines: queue::side_lines(ctx, keys, cols), action: Action::OpenQueue })
 }
 

@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use crate::app::dialogs::{self, Focus};
 use crate::app::lifecycle::operations;
 use crate::app::state::inbox;
-use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn};
+use crate::app::{ConnPhase, MouseOwner, Prompt, SessionPhase, Turn};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 use crate::ui::canvas::Canvas;
@@ -135,7 +135,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     let is_running = session.turn.is_running();
     let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.state) {
         Focus::Main if !session.draft.trim().is_empty() => {
-            let sends = match session.prompts.editing() {
+            let sends = match session.outbox.edited() {
                 Some(_) => "save",
                 None if session.draft.starts_with('!') => "run",
                 None if is_running => "queue",
@@ -147,7 +147,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             (Context::Main, [(Submit, sends)].into_iter().chain(steer).chain(rest).collect())
         }
         Focus::Main => {
-            let queue = (!session.queue.is_empty()).then_some((OpenQueue, "edit queue"));
+            let queue = (session.outbox.queue_len() > 0).then_some((OpenQueue, "edit queue"));
             let mode = ctx.mode().filter(|_| !is_running).map(|_| (NextMode, "mode"));
             let history = (!is_running && !session.history.is_empty()).then_some((OpenHistory, "history"));
             let transcript = (!session.transcript.items().is_empty()).then_some((Browse, "browse"));
@@ -357,8 +357,8 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
             let line = say(glyphs.cross, Role::Error, format!("{agent} exited"));
             hinted(line, Context::Main, Action::RestartAgent, "restart")
         }
-        SessionPhase::Ready if ctx.session.failed_prompt.is_some() => {
-            let is_risky = ctx.session.failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived);
+        SessionPhase::Ready if ctx.session.outbox.failed().is_some() => {
+            let is_risky = ctx.session.outbox.failed().is_some_and(Prompt::may_have_arrived);
             let (text, does) = match width {
                 // The end of its turn shows it too.
                 ..60 => ("prompt failed", "resend"),

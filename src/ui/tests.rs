@@ -160,7 +160,9 @@ fn the_palette_in_groups_and_filtered_by_a_synonym() {
     let mut stage = streaming();
     stage.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
     let now = stage.now;
-    stage.session(|session| session.queue.push_back("and then the docs".into()));
+    stage.session(|session| {
+        session.outbox.enqueue("and then the docs".into());
+    });
     crate::app::update(&mut stage.state, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
     check("palette", &stage, |_| {});
     let filter = crate::model::LineEdit::Insert("exit".into());
@@ -551,7 +553,9 @@ fn status_line_shows_what_a_queued_prompt_waits_for() {
         shown.lines().last().unwrap_or_default().to_owned()
     };
     assert!(!status(&stage).contains("waiting") && !is_animating(&stage.state), "no prompt waits for it");
-    stage.session(|session| session.queue.push_back("plan it".into()));
+    stage.session(|session| {
+        session.outbox.enqueue("plan it".into());
+    });
     let shown = status(&stage);
     assert!(shown.contains("waiting for claude to confirm mode"), "{shown}");
     assert!(is_animating(&stage.state));

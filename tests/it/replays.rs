@@ -276,7 +276,7 @@ fn a_prompt_sent_during_a_replay_waits_for_its_end() {
     let mut rig = case.start(&again(Offers::Load, &first, &format!("@ go\n{second}")), Some(&uid));
     rig.wait_ready();
     rig.prompt("do you still know it");
-    assert_eq!(rig.session().queue.len(), 1, "the prompt is queued");
+    assert_eq!(rig.session().outbox.queue_len(), 1, "the prompt is queued");
     fs::write(Path::new(&case.script).with_file_name("go"), "").unwrap();
     rig.wait_text("agent: I still know all of it.");
     rig.wait_idle();

@@ -225,7 +225,7 @@ impl Rig {
     /// Waits for a text. If the agent lost the conversation, the prompt is sent without the history.
     pub fn wait_text_past_offers(&mut self, text: &str) {
         let is_there = |state: &State| digest(&state.sessions[&state.active]).contains(text);
-        let is_held = |state: &State| state.sessions[&state.active].prompts.is_held();
+        let is_held = |state: &State| state.sessions[&state.active].outbox.undecided().is_some();
         self.wait(&format!("{text:?} or an offer"), |state| is_there(state) || is_held(state));
         if !is_there(&self.state) {
             self.act(Action::SendAgain);

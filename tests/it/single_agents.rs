@@ -52,7 +52,7 @@ fn an_error_event_of_openoxide_is_shown_and_the_prompt_can_be_sent_again() {
     rig.prompt("one");
     rig.wait_text("503 the model is overloaded");
     rig.wait_idle();
-    assert!(rig.session().failed_prompt.is_some(), "{}", rig.text());
+    assert!(rig.session().outbox.failed().is_some(), "{}", rig.text());
     rig.act(Action::SendAgain);
     rig.wait_text("agent: Here it is.");
     assert_eq!(rig.text().matches("user: one").count(), 1, "{}", rig.text());

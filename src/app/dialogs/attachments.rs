@@ -57,7 +57,7 @@ pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, Strin
         Err(why) => return say(state, why, fx),
     };
     if let Some(session) = state.sessions.get_mut(&job.session) {
-        session.prompts.note_mentions(&labels);
+        session.listed_files.add_mentions(&labels);
     }
     replace_text(state, job.session, job.at, &job.text, &labels, fx);
 }

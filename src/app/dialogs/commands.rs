@@ -156,7 +156,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             if state.active_session().is_some_and(|session| session.resume.has_lost_history()) =>
         {
             operations::tell_agent(state, key, fx);
-            operations::send_held(state, key, now, fx);
+            operations::send_undecided(state, key, now, fx);
         }
         Action::HandOver => pickers::open_hand_over(state, fx),
         Action::LoadEarlier => operations::load_earlier(state, key, fx),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
-use crate::model::{Action, SessionKey, TemplateSource};
+use crate::model::{Action, PromptId, SessionKey, TemplateSource};
 
 use super::draft::leave_history;
 pub use super::draft::set_draft;
@@ -187,7 +187,7 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
 /// Puts the draft aside; an empty one is replaced by the draft stashed last.
 fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    if session.prompts.editing().is_some() {
+    if session.outbox.edited().is_some() {
         return say(state, "Finish editing the queued prompt first.", fx);
     }
     leave_history(session, fx);
@@ -244,32 +244,31 @@ pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Sends the draft, or the edited or last queued prompt: next, or into the running turn.
 fn send_at_once(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    let is_command =
-        |session: &Session| session.prompts.editing().is_none() && session.draft.starts_with('!');
+    let is_command = |session: &Session| session.outbox.edited().is_none() && session.draft.starts_with('!');
     if let Some(why) = obstacle::obstacle(state, action) {
         say(state, why, fx);
     } else if state.active_session().is_some_and(is_command) {
         say(state, "Shell commands are not sent to the agent.", fx);
-    } else if let Some(position) = queue_draft(state, now, fx) {
-        queue::send(state, action, position, now, fx);
+    } else if let Some(id) = queue_draft(state, now, fx) {
+        queue::send(state, action, id, now, fx);
     }
 }
 
-/// Queues the draft, or ends the edit of a queued prompt. Returns its index, or that of the last queued prompt; `None`
-/// if nothing is left to do.
-fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<usize> {
+/// Queues the draft, or ends the edit of a queued prompt. Returns that prompt, or the last queued one; `None` if nothing
+/// is left to do.
+fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<PromptId> {
     let session = state.active_session()?;
-    if session.prompts.editing().is_some() {
+    if session.outbox.edited().is_some() {
         return queue::finish_edit(state, fx);
     }
     let mut least = 1;
     if !session.draft.trim().is_empty() {
         // A prompt that is sent at once, or a command, is not queued.
-        least = session.queue.len() + 1;
+        least = session.outbox.queue_len() + 1;
         submit(state, now, fx);
     }
     let session = state.active_session()?;
-    session.last_prompt().filter(|_| session.queue.len() >= least)
+    session.outbox.last().filter(|_| session.outbox.queue_len() >= least).map(|prompt| prompt.id)
 }
 
 /// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited
@@ -279,7 +278,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if state.user.attaching == Some(session.key) {
         return say(state, "Reading the mentioned session. Send the prompt when it is attached.", fx);
     }
-    if session.prompts.editing().is_some() {
+    if session.outbox.edited().is_some() {
         if is_completed_by_enter(state, now) {
             complete(state, now, fx);
             return;
@@ -308,7 +307,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             return;
         }
         let Some(session) = state.active_session() else { return };
-        if !text.trim().is_empty() || !session.queue.is_empty() {
+        if !text.trim().is_empty() || session.outbox.queue_len() > 0 {
             operations::submit(state, key, text, now, fx);
         }
         return;
@@ -341,7 +340,7 @@ pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec
     let line = line.strip_prefix('!').unwrap_or(line).trim().to_owned();
     let Some(session) = state.sessions.get_mut(&state.active).filter(|_| !state.is_quitting) else { return };
     let key = session.key;
-    if session.prompts.editing().is_some() {
+    if session.outbox.edited().is_some() {
         // A queued prompt is sent to the agent.
         submit(state, now, fx);
     } else if let Some(why) = operations::shell_obstacle(session) {
@@ -367,7 +366,7 @@ fn is_completed_by_enter(state: &State, now: Instant) -> bool {
     let Some(session) = state.active_session() else { return false };
     let Some(typed) = typed_command(session) else { return false };
     // The agent may have a command with exactly this name.
-    let is_unlisted = session.prompts.commands_until().is_some_and(|until| now < until);
+    let is_unlisted = session.outbox.commands_until().is_some_and(|until| now < until);
     let may_be_of_agent =
         session.commands.is_empty() && (is_unlisted || session.phase != SessionPhase::Ready);
     let marked = completions(state).into_iter().nth(selected_completion(state));
@@ -442,14 +441,12 @@ fn selected(state: &State) -> isize {
 /// there was one.
 fn edit_queued(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.active_session() else { return false };
-    if session.prompts.editing().is_some() {
+    if session.outbox.edited().is_some() {
         return queue::edit_other(state, -1, fx);
     }
-    let last = session.last_prompt();
     let is_free = session.draft.is_empty() && session.history_index.is_none();
-    let Some(last) = last.filter(|last| is_free && session.steered_prompt() != Some(*last)) else {
-        return false;
-    };
+    let last = session.outbox.last().filter(|last| is_free && !last.is_steering());
+    let Some(last) = last.map(|prompt| prompt.id) else { return false };
     queue::edit(state, last, fx);
     true
 }

@@ -130,7 +130,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::Reason { session, request_id } => {
             state.modals.pop();
             operations::answer_request(state, session, request_id, None, now, fx);
-            send_reason(state, session, text, now, fx);
+            operations::send_reason(state, session, text, now, fx);
         }
         LinePurpose::Setting(name) => match settings::accept_text(state, &name, &text, fx) {
             Ok(()) => drop(state.modals.pop()),
@@ -165,22 +165,6 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             open_auth_vars(state, conn, method, given, missing, now, fx);
         }
-    }
-}
-
-/// Sends the reason of a rejection before the queued prompts.
-fn send_reason(state: &mut State, key: SessionKey, reason: String, now: Instant, fx: &mut Vec<Effect>) {
-    if reason.is_empty() {
-        return;
-    }
-    let queued = |state: &State| state.sessions.get(&key).map_or(0, |session| session.queue.len());
-    let before = queued(state);
-    operations::submit(state, key, reason, now, fx);
-    if queued(state) > before
-        && let Some(session) = state.sessions.get_mut(&key)
-    {
-        session.queue.rotate_right(1);
-        session.prompts.send_now();
     }
 }
 

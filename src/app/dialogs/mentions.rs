@@ -54,7 +54,7 @@ fn look_up(
     if let Some(list) = former.as_ref().filter(|list| list.session == session.key)
         && list.found.iter().any(|file| file.path == list.query)
     {
-        session.prompts.mentioned(&list.query);
+        session.listed_files.add(&list.query);
     }
     let Some((range, query)) = typed else { return };
     let list = former.filter(|list| list.session == session.key && list.is_argument == is_argument);
@@ -286,7 +286,7 @@ pub fn insert(state: &mut State, chosen: Completion, fx: &mut Vec<Effect>) {
         text.push(' ');
     }
     session.draft.replace_range(range.clone(), &text);
-    session.prompts.note_mentions(&text);
+    session.listed_files.add_mentions(&text);
     fx.push(Effect::View(ViewCommand::ReplaceInDraft(range.clone(), text.clone())));
     let typed = stays_open.then(|| (range.start..range.start + text.len(), path));
     look_up(state, typed, is_argument, fx);

@@ -61,17 +61,17 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::OpenAttachment => {
             unless(!attachment_labels(&session.draft).is_empty(), "No attachments in the prompt.")
         }
-        Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
+        Action::OpenQueue => unless(session.outbox.queue_len() > 0, "No queued prompts."),
         Action::Steer if session.turn.is_running() && !can.can_steer => {
             Some("The agent does not accept prompts during a turn. Queue the prompt instead.")
         }
         Action::SendNow | Action::Steer => {
-            unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")
+            unless(session.outbox.queue_len() > 0 || !session.draft.trim().is_empty(), "The prompt is empty.")
         }
         Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),
         Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
-        Action::SendAgain => unless(session.failed_prompt.is_some(), "No failed prompt."),
+        Action::SendAgain => unless(session.outbox.failed().is_some(), "No failed prompt."),
         Action::RestartAgent => unless(
             (session.conn.is_some() && session.phase != SessionPhase::NoAgent) || session.read_only.is_some(),
             "No agent running.",
@@ -131,7 +131,7 @@ pub fn fitting(state: &State) -> Vec<Action> {
             [Action::CancelTurn, Action::SendNow, Action::Steer, Action::OpenQueue, Action::KillCommand];
         fitting.extend(of_turn);
     }
-    if session.failed_prompt.is_some() {
+    if session.outbox.failed().is_some() {
         fitting.push(Action::SendAgain);
     }
     match session.phase {

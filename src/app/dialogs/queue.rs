@@ -1,18 +1,17 @@
 //! Queued prompts: their dialog, and editing one in the composer.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, QueueEdit, State, ViewCommand};
-use crate::model::Action;
+use crate::app::{Effect, Modal, Session, State, ViewCommand};
+use crate::model::{Action, PromptId};
 
 use super::obstacle::obstacle;
 use super::{draft, moved, say};
 
 /// Opens the dialog if there are queued prompts.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    if queue_of(state).is_none_or(VecDeque::is_empty) {
+    if queue_len(state) == 0 {
         say(state, "No queued prompts.", fx);
         return;
     }
@@ -22,7 +21,7 @@ pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let count = queue_of(state).map_or(0, VecDeque::len);
+    let count = queue_len(state);
     let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return false };
     // The queue may have advanced since the last key.
     *selected = (*selected).min(count.saturating_sub(1));
@@ -38,19 +37,17 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Choose(position) => *selected = moved(usize::from(position.saturating_sub(1)), 0, count),
         Action::MoveUp => shift(state, -1),
         Action::MoveDown => shift(state, 1),
-        Action::Remove => {
+        Action::Remove | Action::Edit | Action::Accept | Action::SendNow | Action::Steer => {
             let position = *selected;
-            remove(state, position);
-        }
-        Action::Edit | Action::Accept => {
-            let position = *selected;
-            edit(state, position, fx);
-        }
-        Action::SendNow | Action::Steer => {
-            let position = *selected;
-            match obstacle(state, action) {
-                Some(why) => say(state, why, fx),
-                None => send(state, action, position, now, fx),
+            let Some(id) = state.active_session().and_then(|it| it.outbox.queued(position)).map(|it| it.id)
+            else {
+                return true;
+            };
+            match (action, obstacle(state, action)) {
+                (Action::Remove, _) => remove(state, id, fx),
+                (Action::Edit | Action::Accept, _) => edit(state, id, fx),
+                (_, Some(why)) => say(state, why, fx),
+                (_, None) => send(state, action, id, now, fx),
             }
         }
         _ => return false,
@@ -59,21 +56,18 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Opens a queued prompt in the composer. It stays in the queue, and is not sent meanwhile.
-pub fn edit(state: &mut State, position: usize, fx: &mut Vec<Effect>) {
+pub fn edit(state: &mut State, id: PromptId, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    let Some(text) = session.queue.get(position).cloned() else { return };
-    if session.steered_prompt() == Some(position) {
-        return;
+    let Some(prompt) = session.outbox.get(id).filter(|prompt| !prompt.is_steering()) else { return };
+    let text = prompt.text.clone();
+    // An edit that is not saved is in the history. The draft is restored after the edit, unless parlor ends before.
+    let typed = std::mem::take(&mut session.draft);
+    let is_changed = session.outbox.edited().is_none_or(|prompt| prompt.text != typed);
+    if is_changed {
+        operations::remember(session, &typed, fx);
     }
-    let draft = if let Some(former) = session.prompts.take_edit() {
-        former.draft
-    } else {
-        // The draft is restored after the edit, unless parlor ends before.
-        let draft = std::mem::take(&mut session.draft);
-        operations::remember(session, &draft, fx);
-        draft
-    };
-    session.prompts.edit(QueueEdit { position, text: text.clone(), draft });
+    let draft = end_edit(session).map_or(typed, |(_, draft)| draft);
+    session.outbox.edit(id, draft);
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     draft::set_draft(state, text, fx);
 }
@@ -82,51 +76,48 @@ pub fn edit(state: &mut State, position: usize, fx: &mut Vec<Effect>) {
 /// there is one.
 pub fn edit_other(state: &mut State, by: isize, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.active_session() else { return false };
-    let is_unchanged = session.prompts.editing().is_some_and(|edit| edit.text == session.draft);
-    let position = session.edited_prompt().and_then(|position| position.checked_add_signed(by));
-    let Some(position) = position.filter(|position| is_unchanged && *position < session.queue.len()) else {
-        return false;
-    };
-    edit(state, position, fx);
+    let edited = session.outbox.edited().filter(|prompt| prompt.text == session.draft);
+    let position = edited.and_then(|prompt| session.outbox.position(prompt.id));
+    let other = position.and_then(|position| session.outbox.queued(position.checked_add_signed(by)?));
+    let Some(other) = other.map(|prompt| prompt.id) else { return false };
+    edit(state, other, fx);
     true
 }
 
-/// Ends the edit of a queued prompt: the draft replaces it, and an empty draft removes it. Returns its place, if one
+/// Ends the edit of a queued prompt: the draft replaces it, and an empty draft removes it. Returns the prompt, if one
 /// was edited and is still queued.
-pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<usize> {
+pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<PromptId> {
     let session = state.sessions.get_mut(&state.active)?;
-    let position = session.edited_prompt();
-    let edit = session.prompts.take_edit()?;
-    let text = std::mem::replace(&mut session.draft, edit.draft);
-    let position = position.filter(|position| {
-        if text.trim().is_empty() {
-            session.unqueue(*position);
-            return false;
-        }
-        if let Some(queued) = session.queue.get_mut(*position) {
-            queued.clone_from(&text);
-        }
-        true
-    });
-    let is_kept = position.is_some() || text.trim().is_empty();
-    if !is_kept {
-        // It was removed from the queue meanwhile.
-        session.enqueue(text.clone());
-    }
-    if text != edit.text {
+    let (id, draft) = session.outbox.end_edit()?;
+    let text = std::mem::replace(&mut session.draft, draft);
+    let is_kept = !text.trim().is_empty();
+    if session.outbox.get(id).is_some_and(|prompt| prompt.text != text) {
         operations::remember(session, &text, fx);
     }
-    let last = session.last_prompt();
+    if is_kept {
+        session.outbox.set_text(id, text);
+    } else {
+        session.unqueue(id);
+    }
     draft::restore(state, fx);
-    if is_kept { position } else { last }
+    is_kept.then_some(id)
+}
+
+/// Ends the edit without a change. If the turn of the prompt has come meanwhile, it waits for the user.
+fn end_edit(session: &mut Session) -> Option<(PromptId, String)> {
+    let ended = session.outbox.end_edit()?;
+    if session.can_prompt() {
+        session.outbox.hold();
+    }
+    Some(ended)
 }
 
 /// Ends the edit of a queued prompt without a change. Returns whether one was edited.
 pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
-    let Some(edit) = session.prompts.take_edit() else { return false };
-    let text = std::mem::replace(&mut session.draft, edit.draft);
-    if text != edit.text {
+    let Some((id, draft)) = end_edit(session) else { return false };
+    let text = std::mem::replace(&mut session.draft, draft);
+    if session.outbox.get(id).is_some_and(|prompt| prompt.text != text) {
         operations::remember(session, &text, fx);
     }
     draft::restore(state, fx);
@@ -134,22 +125,25 @@ pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
 }
 
 /// Sends a queued prompt next, or into the running turn. The turn may have ended just before the key was pressed.
-pub fn send(state: &mut State, action: Action, position: usize, now: Instant, fx: &mut Vec<Effect>) {
+pub fn send(state: &mut State, action: Action, id: PromptId, now: Instant, fx: &mut Vec<Effect>) {
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     let key = state.active;
     let is_running = state.active_session().is_some_and(|session| session.turn.is_running());
     if action == Action::Steer && is_running {
-        operations::steer(state, key, position, fx);
+        operations::steer(state, key, id, fx);
     } else {
-        operations::send_now(state, key, position, now, fx);
+        operations::send_now(state, key, id, now, fx);
     }
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
-fn remove(state: &mut State, position: usize) {
+fn remove(state: &mut State, id: PromptId, fx: &mut Vec<Effect>) {
+    if state.active_session().and_then(|session| session.outbox.edited()).is_some_and(|it| it.id == id) {
+        leave_edit(state, fx);
+    }
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    session.unqueue(position);
-    let count = session.queue.len();
+    session.unqueue(id);
+    let count = session.outbox.queue_len();
     if count == 0 {
         state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     } else if let Some(Modal::Queue { selected }) = state.modals.last_mut() {
@@ -160,13 +154,15 @@ fn remove(state: &mut State, position: usize) {
 fn shift(state: &mut State, by: isize) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return };
-    let target = moved(*selected, by, session.queue.len());
-    if *selected < session.queue.len() {
-        session.queue.swap(*selected, target);
-        *selected = target;
+    let target = moved(*selected, by, session.outbox.queue_len());
+    session.outbox.exchange(*selected, target);
+    *selected = target;
+    if session.can_prompt() {
+        // Only the edit of the first one has kept the queue from being sent.
+        session.outbox.hold();
     }
 }
 
-fn queue_of(state: &State) -> Option<&VecDeque<String>> {
-    state.active_session().map(|session| &session.queue)
+fn queue_len(state: &State) -> usize {
+    state.active_session().map_or(0, |session| session.outbox.queue_len())
 }

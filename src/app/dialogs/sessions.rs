@@ -243,7 +243,7 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     let is_harmless = state.sessions.get(&key).is_some_and(|session| {
         let is_busy = session.turn.is_running() || !session.requests.is_empty();
         let is_kept = state.setup.keeps_sessions || session.transcript.items().is_empty();
-        let is_written = session.draft.trim().is_empty() && session.queue.is_empty();
+        let is_written = session.draft.trim().is_empty() && session.outbox.is_empty();
         !is_busy && is_kept && is_written && session.parent.is_none()
     });
     if is_harmless {

@@ -48,7 +48,7 @@ fn settle_notice(state: &mut State) {
         FlashEnd::Question(id) | FlashEnd::QuestionRead(id) => {
             state.guard.question().is_some_and(|question| question.id == id)
         }
-        FlashEnd::Hold(key, held) => session(key).is_some_and(|session| session.prompts.held() == held),
+        FlashEnd::Hold(key, held) => session(key).is_some_and(|session| session.outbox.held() == held),
         FlashEnd::Shown(key) => lookup::root_of(state, key) != tab::front(state),
         FlashEnd::Available(action) => obstacle::obstacle(state, action) == Some(text.as_str()),
     };

@@ -71,6 +71,16 @@ impl Rig {
         self.state.sessions.get_mut(&active).expect("there is an active session")
     }
 
+    /// The queued prompts of the active session.
+    pub fn queue(&mut self) -> Vec<String> {
+        self.session().outbox.queue().map(|prompt| prompt.text.clone()).collect()
+    }
+
+    /// The position of the queued prompt that is being edited.
+    pub fn edited(&mut self) -> Option<usize> {
+        self.session().outbox.queue().position(crate::app::Prompt::is_edited)
+    }
+
     pub fn run_turn(&mut self) -> &mut Self {
         let now = self.now;
         self.session().turn = Turn::Running { since: now, last_news: now };

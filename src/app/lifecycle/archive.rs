@@ -76,7 +76,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     if let Some(open) = lookup::open_as(state, &uid).filter(|open| *open != key) {
         let typed = state.sessions.get_mut(&key);
         let (draft, queue) = typed
-            .map(|typed| (std::mem::take(&mut typed.draft), std::mem::take(&mut typed.queue)))
+            .map(|typed| (std::mem::take(&mut typed.draft), typed.outbox.take_free()))
             .unwrap_or_default();
         close::close_session(state, key, now, fx);
         tabs::activate(state, open, now, fx);
@@ -84,7 +84,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
             session.draft = draft;
         }
         for prompt in queue {
-            turn::submit(state, open, prompt, now, fx);
+            turn::submit(state, open, prompt.text, now, fx);
         }
         return true;
     }
@@ -305,8 +305,7 @@ fn add(
         }
         if is_second {
             session.draft.clear();
-            session.queue.clear();
-            session.release_queue();
+            session.outbox.take_queue();
         }
         fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
@@ -409,7 +408,7 @@ pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: In
         session.key != state.active
             && lookup::is_fresh(session)
             && session.draft.trim().is_empty()
-            && session.queue.is_empty()
+            && session.outbox.is_empty()
             && session.requests.is_empty()
             && session.recorder.kept_as().is_none()
     });
@@ -439,13 +438,13 @@ fn on_taken(
     session.read_only = None;
     let (title, folder) = (session.title.clone(), session.workspace.cwd.clone());
     let draft = std::mem::take(&mut session.draft);
-    let queue = std::mem::take(&mut session.queue);
+    // Those on hold are those of the record.
+    let typed = session.outbox.take_free();
     if is_whole_end {
         session.draft.clone_from(&kept.draft);
-        session.queue = kept.queue.clone().into();
-        session.hold_queue();
+        restore::restore_queue(session, &kept.queue);
         session.title_state.owe(kept.head.owes_title);
-        session.recorder = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
+        session.recorder = RecorderState::of_kept(kept.head, &session.draft, kept.queue);
     } else {
         // Another parlor has continued it meanwhile, or another part of it is shown.
         drop(session.transcript.take());
@@ -459,13 +458,7 @@ fn on_taken(
     if !draft.is_empty() {
         session.draft = draft;
     }
-    let sends_them = session.prompts.sends_when_ready();
-    for prompt in queue {
-        session.enqueue(prompt);
-    }
-    if !sends_them {
-        session.hold_queue();
-    }
+    session.outbox.adopt(typed);
     go_on(state, key, now, fx);
 }
 

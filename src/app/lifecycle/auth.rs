@@ -277,9 +277,9 @@ pub(in crate::app) fn on_authenticated(
         if session.phase != SessionPhase::NeedsSignIn {
             continue;
         }
-        if session.prompts.unsent().is_some() && session.id.is_some() {
+        if session.outbox.unsent().is_some() && session.id.is_some() {
             session.phase = SessionPhase::Ready;
-            turn::go_on(state, key, now, fx);
+            turn::send_next(state, key, now, fx);
         } else {
             open::open(state, key, now, fx);
         }

@@ -119,12 +119,11 @@ pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instan
         return;
     };
     session.settings.stop_waiting();
-    let is_sending = session.prompts.sends_when_ready() && !session.queue.is_empty();
-    if is_sending && session.phase == SessionPhase::Ready && !session.turn.is_running() {
+    if session.outbox.next().is_some() && session.phase == SessionPhase::Ready && !session.turn.is_running() {
         let title = format!("The agent has not confirmed the new {what}.");
         let detail = "The queued prompt was sent anyway.".to_owned();
         call::notice(state, key, Severity::Warning, title, Some(detail));
-        turn::go_on(state, key, now, fx);
+        turn::send_next(state, key, now, fx);
     }
 }
 
@@ -182,15 +181,18 @@ pub(in crate::app) fn on_set(
     let is_open = session.phase == SessionPhase::Ready && !session.turn.is_running();
     let Some(error) = problem else {
         if is_open {
-            turn::go_on(state, key, now, fx);
+            turn::send_next(state, key, now, fx);
         }
         return;
     };
     // Prompts typed for another mode or model are sent only on request of the user.
     if is_open {
-        session.prompts.send_when_ready(false);
+        session.outbox.hold();
     }
-    let waits =
-        if is_open && !session.queue.is_empty() { ". Send an empty prompt to run the queue" } else { "" };
+    let waits = if is_open && session.outbox.queue_len() > 0 {
+        ". Send an empty prompt to run the queue"
+    } else {
+        ""
+    };
     call::flash(state, format!("Change failed: {}{waits}", texts::error_text(&error)), fx);
 }

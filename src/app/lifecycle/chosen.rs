@@ -15,7 +15,7 @@ use crate::model::{
 use super::{call, choices, open, turn};
 use crate::app::session::settings;
 use crate::app::state::texts;
-use crate::app::{Effect, FailedPrompt, Session, State, Wanted};
+use crate::app::{Effect, PromptState, Session, State, Wanted};
 
 /// Which settings are in the response that opened a session.
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +64,9 @@ pub(in crate::app) fn restore_settings(
 /// A setting could not be restored: waiting prompts are not sent automatically, and the user is informed.
 fn hold_prompts(state: &mut State, key: SessionKey, why: &str) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.prompts.send_when_ready(false);
-        if let Some(text) = session.prompts.take_unsent() {
-            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
+        match session.outbox.unsent().map(|prompt| prompt.id) {
+            Some(id) => session.outbox.set_state(id, PromptState::Failed { may_have_arrived: false }),
+            None => session.outbox.hold(),
         }
     }
     let detail = format!("{why}\nCheck mode, model and options. The pending prompt was not sent.");
@@ -165,7 +165,7 @@ pub(in crate::app) fn on_restored_setting(
         if session.resume.doubt().is_some() {
             open::open_replacement(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
         } else {
-            turn::go_on(state, key, now, fx);
+            turn::send_next(state, key, now, fx);
         }
         return true;
     }
@@ -173,6 +173,6 @@ pub(in crate::app) fn on_restored_setting(
         hold_prompts(state, key, &texts::error_text(error));
     }
     set_next(state, key, fx);
-    turn::go_on(state, key, now, fx);
+    turn::send_next(state, key, now, fx);
     true
 }

@@ -223,6 +223,7 @@ pub(in crate::app) fn retire(
     if let Some(conn) = state.conns.get_mut(&conn) {
         conn.phase = ConnPhase::Stopping;
         conn.open_calls.clear();
+        conn.early = crate::app::Early::default();
     }
     tabs::close_dialogs_of(state, conn);
     fx.push(Effect::Disconnect { conn, force });

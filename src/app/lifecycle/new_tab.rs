@@ -33,7 +33,7 @@ fn drop_blank(state: &mut State, key: SessionKey) {
         session.phase == SessionPhase::NoAgent
             && session.transcript.items().is_empty()
             && session.draft.is_empty()
-            && session.queue.is_empty()
+            && session.outbox.is_empty()
     });
     if is_blank {
         state.sessions.remove(&key);

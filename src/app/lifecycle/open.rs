@@ -61,15 +61,13 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     let Some(former) = state.sessions.get_mut(&key) else { return };
     let (workspace, rank, folds) = (former.workspace.clone(), former.rank, former.folds);
     let (history, git) = (former.history.clone(), former.git.clone());
-    let (draft, queue) = (std::mem::take(&mut former.draft), std::mem::take(&mut former.queue));
-    let held = former.prompts.held();
+    let (draft, queue) = (std::mem::take(&mut former.draft), former.outbox.take_queue());
     let chosen = former.settings.chosen().to_vec();
     if let Some(session) = state.sessions.get_mut(&fresh) {
         (session.workspace, session.rank, session.folds) = (workspace, rank, folds);
         (session.history, session.git) = (history, git);
-        session.prompts.send_when_ready(!queue.is_empty());
-        (session.draft, session.queue) = (draft, queue);
-        session.prompts.set_held(held);
+        session.draft = draft;
+        session.outbox.adopt(queue);
         session.settings.set_chosen(chosen);
         session.phase = SessionPhase::Starting { since: now };
         conn::take_conn(session, conn);
@@ -298,19 +296,15 @@ pub(in crate::app) fn open_replacement(
             record::notice(session, NoticeKind::NotRestored, Severity::Warning, title, Some(detail));
         }
     }
-    let session = state.sessions.get_mut(&key);
-    let (unsent, chosen) = session
-        .map(|session| (session.prompts.take_unsent(), session.settings.take_chosen()))
-        .unwrap_or_default();
+    let chosen = state.sessions.get_mut(&key).map(|session| session.settings.take_chosen());
     clear_agent_state(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.resume.not_restored(former, has_talked);
-        session.prompts.set_unsent(unsent);
-        session.settings.set_chosen(chosen);
-        if has_talked && !session.queue.is_empty() {
+        session.settings.set_chosen(chosen.unwrap_or_default());
+        session.outbox.stop_preparing();
+        if has_talked && session.outbox.queue_len() > 0 {
             // These prompts were meant for the agent that knows the conversation: the user decides.
-            session.prompts.send_when_ready(false);
-            session.hold_queue();
+            session.outbox.hold();
             tabs::flash_hold(state, key, fx);
         }
     }
@@ -328,9 +322,7 @@ pub(in crate::app) fn clear_agent_state(state: &mut State, key: SessionKey) {
         session.commands.clear();
         session.usage = None;
         session.plans.clear();
-        session.prompts.set_unsent(None);
-        session.prompts.expect_commands_until(None);
-        session.prompts.stop_waiting_for_commands();
+        session.outbox.expect_commands_until(None);
         session.resume.clear_agent_state();
         session.settings.clear_agent_state();
         session.index.forget_subagents();
@@ -438,7 +430,7 @@ fn finish(
         record::say(session, "The agent restored this conversation.".to_owned(), None);
     }
     session.phase = SessionPhase::Ready;
-    session.prompts.expect_commands_until(session.commands.is_empty().then(|| now + prompt::COMMANDS_LIMIT));
+    session.outbox.expect_commands_until(session.commands.is_empty().then(|| now + prompt::COMMANDS_LIMIT));
     settings::agree(session);
     let folder = session.workspace.cwd.clone();
     if let Some(id) = session.id.clone() {
@@ -447,7 +439,11 @@ fn finish(
     fx.push(Effect::ReadGit { session: key, folder });
     chosen::restore_settings(state, key, reported, fx);
     titles::send_pending_title(state, key, fx);
-    turn::go_on(state, key, now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        // What another agent takes may differ.
+        session.outbox.stop_preparing();
+    }
+    turn::send_next(state, key, now, fx);
 }
 
 fn on_open_failed(
@@ -506,7 +502,7 @@ fn on_open_failed(
 fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     requests::clear_session(state, key, now, fx);
     let cause = format!("Fork failed: {text}");
-    let Some(copy) = state.sessions.remove(&key) else { return };
+    let Some(mut copy) = state.sessions.remove(&key) else { return };
     let source = copy.resume.copied_from().filter(|source| state.sessions.contains_key(source));
     let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
         // It was the only session left: it stays and shows the error.
@@ -515,7 +511,7 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
         return;
     };
     if let Some(session) = state.sessions.get_mut(&source) {
-        session.queue.extend(copy.queue);
+        session.outbox.adopt(copy.outbox.take_queue());
         if session.draft.is_empty() {
             session.draft = copy.draft;
         }

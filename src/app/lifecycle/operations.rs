@@ -29,7 +29,7 @@ pub use super::steer::steer;
 pub use super::tabs::activate;
 pub use super::templates::load_templates;
 pub use super::titles::{set_title, takes_titles};
-pub use super::turn::{cancel_turn, send_again, send_held, send_next, send_now, submit};
+pub use super::turn::{cancel_turn, send_again, send_next, send_now, send_reason, send_undecided, submit};
 pub use super::unstable::{archive_session, has_stoppable, stop_part};
 pub use crate::app::recording::loading::{ask_for_all, load_earlier, load_later};
 pub use crate::app::state::lookup::last_session;

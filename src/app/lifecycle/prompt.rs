@@ -5,10 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{shell, templates};
+use super::{call, shell, templates};
 use crate::app::state::commands;
-use crate::app::{Conn, Effect, Preparing, Session, State, TimerId, ViewCommand};
-use crate::model::{PreparedPrompt, PromptJob, PromptTakes, SessionKey, attachment_labels, mentions};
+use crate::app::{Conn, Effect, Prompt, Session, State, TimerId, UiRequest, ViewCommand};
+use crate::model::{
+    PreparedPrompt, PromptId, PromptJob, PromptTakes, SessionKey, attachment_labels, mentions,
+};
 
 /// How long a prompt that calls a template waits for the commands of an agent whose session was just opened.
 pub(super) const COMMANDS_LIMIT: Duration = Duration::from_secs(2);
@@ -16,29 +18,21 @@ pub(super) const COMMANDS_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum number of prompts in a session's history.
 const MOST_HISTORY: usize = 1_000;
 
-/// Has the files and attachments of a prompt read, and the template that it calls. Returns the prompt if it refers to
-/// nothing.
-pub(super) fn prepare(
-    state: &mut State,
-    key: SessionKey,
-    preparing: Preparing,
-    fx: &mut Vec<Effect>,
-) -> Result<(), Preparing> {
-    let session = state.sessions.get(&key);
-    let template = session.and_then(|session| commands::template_call(state, session, &preparing.text));
-    if mentions(&preparing.text).is_empty()
-        && attachment_labels(&preparing.text).is_empty()
-        && template.is_none()
-    {
-        return Err(preparing);
+/// Has the files and attachments of a prompt read, and the template that it calls. Returns whether it refers to any.
+pub(super) fn prepare(state: &mut State, key: SessionKey, prompt: PromptId, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = state.sessions.get(&key) else { return false };
+    let Some(text) = session.outbox.get(prompt).map(|prompt| prompt.text.clone()) else { return false };
+    let template = commands::template_call(state, session, &text);
+    if mentions(&text).is_empty() && attachment_labels(&text).is_empty() && template.is_none() {
+        return false;
     }
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let Some(session) = state.sessions.get_mut(&key) else { return Err(preparing) };
-    let outputs = shell::outputs(session, &preparing.text, template.is_some());
+    let outputs = shell::outputs(session, &text, template.is_some());
     let workspace = &session.workspace;
     fx.push(Effect::PreparePrompt(PromptJob {
         session: key,
-        text: preparing.text.clone(),
+        prompt,
+        text,
         folder: workspace.far.is_none().then(|| workspace.cwd.clone()),
         roots: workspace.roots(),
         template,
@@ -48,21 +42,37 @@ pub(super) fn prepare(
             embedded: can.prompt_embedded_context,
         },
         outputs,
-        listed: session.prompts.listed().to_vec(),
+        listed: session.listed_files.paths().to_vec(),
     }));
-    session.prompts.prepare(preparing);
-    Ok(())
+    true
 }
 
-/// Why a prompt whose files were read is not sent. A missing file prevents it only once.
-pub(super) fn obstacle(session: &mut Session, prepared: &PreparedPrompt) -> Option<String> {
+/// Whether a prompt whose files were read cannot be sent: then the user is told why. A missing file prevents it only once.
+pub(super) fn is_obstructed(
+    state: &mut State,
+    key: SessionKey,
+    prepared: &PreparedPrompt,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    let Some(session) = state.sessions.get_mut(&key) else { return false };
     let mut problems = prepared.problems.clone();
     problems.extend(prepared.missing.iter().map(|path| format!("{path} does not exist or cannot be read.")));
     if !prepared.missing.is_empty() {
-        session.prompts.forget_listed(&prepared.missing);
+        session.listed_files.remove(&prepared.missing);
         problems.push("Send the prompt again to send it without the file.".to_owned());
     }
-    (!problems.is_empty()).then(|| format!("Not sent. {}", problems.join(" ")))
+    if problems.is_empty() {
+        return false;
+    }
+    match prepared.unreviewed.clone().map(Box::new) {
+        Some(_) if state.setup.is_plain => {
+            problems.push("Start parlor without --plain to review it.".to_owned());
+        }
+        Some(template) => state.ui_requests.push(UiRequest::ReviewTemplates(key, template)),
+        None => {}
+    }
+    call::flash(state, format!("Not sent. {}", problems.join(" ")), fx);
+    true
 }
 
 /// Whether a prompt has to wait, because a template that it calls may have the name of a command that the agent has not
@@ -75,7 +85,7 @@ pub(super) fn waits_for_commands(
     fx: &mut Vec<Effect>,
 ) -> bool {
     let Some(session) = state.sessions.get(&key) else { return false };
-    let Some(left) = session.prompts.commands_until().and_then(|until| until.checked_duration_since(now))
+    let Some(left) = session.outbox.commands_until().and_then(|until| until.checked_duration_since(now))
     else {
         return false;
     };
@@ -88,34 +98,24 @@ pub(super) fn waits_for_commands(
     }
     fx.push(Effect::Timer(TimerId::Commands(key), left));
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.prompts.wait_for_commands();
+        session.outbox.wait_for_commands();
     }
     true
 }
 
-/// Puts a prompt into the composer, or into the queue if the composer is in use.
-pub(super) fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
+/// Gives a prompt that cannot be sent back to the user: in the composer, or first in the queue if the composer is in use.
+/// The queue waits.
+pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId, fx: &mut Vec<Effect>) {
     let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.outbox.give_back(prompt);
     if !session.draft.is_empty() {
-        session.queue.push_front(text);
         return;
     }
+    let Some(Prompt { text, .. }) = session.outbox.remove(prompt) else { return };
     session.draft.clone_from(&text);
     if is_active {
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
-    }
-}
-
-/// Restores a prompt that was not processed to an empty composer.
-pub(super) fn restore_draft(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
-    if let Some(session) = state.sessions.get_mut(&key)
-        && session.draft.is_empty()
-    {
-        session.draft.clone_from(&text);
-        if key == state.active {
-            fx.push(Effect::View(ViewCommand::SetDraft(text)));
-        }
     }
 }
 

@@ -51,7 +51,7 @@ pub(in crate::app) fn flash(state: &mut State, key: SessionKey, text: &str, fx: 
 /// Says that the queue is on hold, as long as that is true.
 pub(in crate::app) fn flash_hold(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
-    let (text, held) = (texts::queue_on_hold(session.queue.len()), session.prompts.held());
+    let (text, held) = (texts::queue_on_hold(session.outbox.queue_len()), session.outbox.held());
     flash(state, key, &text, fx);
     state.flash_end = FlashEnd::Hold(key, held);
 }

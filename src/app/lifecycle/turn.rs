@@ -11,15 +11,15 @@ mod unprocessed;
 use std::time::Instant;
 
 use crate::model::{
-    Call, CallError, ConnId, FaultKind, PreparedPrompt, Purpose, Record, Reply, SessionKey, Severity,
-    StopReason, ToolStatus, TurnUsage,
+    Call, CallError, ConnId, FaultKind, PreparedPrompt, PromptId, Purpose, Record, Reply, SessionKey,
+    Severity, StopReason, ToolStatus, TurnUsage,
 };
 
 use super::{archive, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
-    Effect, FailedPrompt, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
+    Effect, Prompt, PromptState, Release, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
     TurnSummary, UiRequest, UnseenKind, ViewCommand,
 };
 
@@ -30,6 +30,8 @@ pub(in crate::app) enum Ending {
     Replied(StopReason, Option<TurnUsage>),
     /// The prompt was answered with an error.
     Failed(FaultKind, String),
+    /// The prompt was answered with an error without being processed: it is resent once the session is open.
+    Unprocessed(FaultKind, String),
     /// The agent has exited.
     AgentDied {
         cause: String,
@@ -43,51 +45,75 @@ pub(in crate::app) enum Ending {
 /// Sends a prompt, or queues it while a turn is running or the session is not open yet. Adds it to the history. A queue
 /// on hold stays so. An empty prompt sends the next queued one, or has the queue continue after the running turn.
 pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
+    accept(state, key, text, now, fx);
+}
+
+/// See [`submit`]. Returns the prompt if it was queued.
+fn accept(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> Option<PromptId> {
+    let session = state.sessions.get_mut(&key)?;
     if session.parent.is_some() {
         call::flash(state, "Subagents do not accept prompts. Use the parent session.", fx);
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
-        return;
+        return None;
     }
     if text.trim().is_empty() {
-        session.release_queue();
-        if session.can_prompt() {
-            send_next(state, key, now, fx);
+        session.outbox.release();
+        if session.can_prompt() && session.outbox.queue_len() > 0 {
+            // The user goes on without resending it.
+            session.outbox.drop_failed();
         }
-        return;
+        send_next(state, key, now, fx);
+        return None;
     }
     session.history_index = None;
     prompt::remember(session, &text, fx);
     if session.can_prompt() {
-        session.hold_queue();
-        begin(state, key, text, true, now, fx);
-        return;
+        session.outbox.hold();
+        let id = session.outbox.enqueue(text);
+        begin(state, key, id, now, fx);
+        return None;
     }
     // A queue that was typed for a history that the agent has lost waits for a decision, not for the next prompt.
-    let waits = session.prompts.held() > 0
+    let waits = session.outbox.held() > 0
         && session.resume.has_lost_history()
         && matches!(session.phase, SessionPhase::Opening { .. });
     if waits {
-        session.queue.push_back(text);
-        session.hold_queue();
+        session.outbox.hold();
+        return Some(session.outbox.enqueue_on_hold(text));
+    }
+    if session.outbox.failed().is_some() {
+        // The user goes on without resending it, and without what was queued behind it.
+        session.outbox.hold();
+        session.outbox.drop_failed();
+    }
+    let id = session.outbox.enqueue(text);
+    if !session.turn.is_running() {
+        open_for_prompt(state, key, now, fx);
+    }
+    Some(id)
+}
+
+/// Sends the reason of a rejection before the queued prompts: some agents end the turn as cancelled after it.
+pub fn send_reason(state: &mut State, key: SessionKey, reason: String, now: Instant, fx: &mut Vec<Effect>) {
+    if reason.is_empty() {
         return;
     }
-    session.enqueue(text);
-    if !session.turn.is_running() {
-        send_when_open(state, key, now, fx);
+    if let Some(id) = accept(state, key, reason, now, fx)
+        && let Some(session) = state.sessions.get_mut(&key)
+    {
+        session.outbox.put_first(id, Release::Next);
     }
 }
 
-/// Has the queue sent as soon as the session is open, and opens what it needs for that.
-fn send_when_open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    if session.phase == SessionPhase::Ready && !session.holds_prompts() {
-        return;
-    }
-    session.prompts.send_when_ready(true);
-    if session.phase == SessionPhase::Ready {
-        return;
-    }
+/// Opens what the session needs before its queue can be sent.
+fn open_for_prompt(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else { return };
     let conn = session.conn;
     if session.read_only.is_some() {
         // Sending a prompt continues a read-only session.
@@ -113,15 +139,16 @@ fn send_when_open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
 
 /// Resends the prompt whose turn failed; starts the agent if it has exited.
 pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.turn.is_running()) else {
-        return;
-    };
-    let Some(FailedPrompt { text, .. }) = session.failed_prompt.take() else { return };
-    if session.can_prompt() {
-        begin(state, key, text, false, now, fx);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.turn.is_running() || session.outbox.is_preparing() {
         return;
     }
-    session.prompts.set_unsent(Some(text));
+    let Some(id) = session.outbox.failed().map(|prompt| prompt.id) else { return };
+    session.outbox.set_state(id, PromptState::Unsent);
+    if session.can_prompt() {
+        begin(state, key, id, now, fx);
+        return;
+    }
     match session.phase {
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => conn::restart_agent(state, key, now, fx),
         _ => call::flash(state, "The prompt is resent when the agent is ready.", fx),
@@ -129,130 +156,83 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
 }
 
 /// Sends the prompt that waited for the user's decision about the history.
-pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let is_held = |session: &mut Session| session.prompts.release();
-    if state.sessions.get_mut(&key).is_some_and(is_held) {
+pub fn send_undecided(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if state.sessions.get(&key).is_some_and(|session| session.outbox.undecided().is_some()) {
         send_again(state, key, now, fx);
-    }
-}
-
-/// Sends what waits once a session is open: a prompt that required a sign-in, otherwise the next queued one, if any was
-/// queued meanwhile. The queue of a failed turn waits for the user.
-pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.holds_prompts()) else {
-        return;
-    };
-    let may_send = session.prompts.take_send_when_ready();
-    // The files of a prompt from before a restart are read again.
-    if let Some(Preparing { text, is_steer: false, .. }) = session.prompts.take_preparing() {
-        session.queue.push_front(text);
-    }
-    if let Some(text) = session.prompts.take_unsent() {
-        if session.resume.has_lost_history() && session.resume.handover().is_none() {
-            // A prompt like "continue" is not sent to an agent without the history before the user has decided.
-            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
-            session.prompts.hold();
-            return;
-        }
-        begin(state, key, text, false, now, fx);
-    } else if may_send {
-        send_next(state, key, now, fx);
     }
 }
 
 /// The agent's commands or the templates were listed, or the time for that is over: sends the prompt that waits for them.
 pub(in crate::app) fn on_commands(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    if session.prompts.stop_waiting_for_commands() {
-        go_on(state, key, now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.outbox.stop_waiting_for_commands();
+        send_next(state, key, now, fx);
     }
 }
 
 /// Sends a queued prompt next, and cancels the running turn. The others keep their order.
-pub fn send_now(state: &mut State, key: SessionKey, position: usize, now: Instant, fx: &mut Vec<Effect>) {
+pub fn send_now(state: &mut State, key: SessionKey, id: PromptId, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(text) = session.unqueue(position) else { return };
-    session.queue.push_front(text);
+    session.outbox.put_first(id, Release::Next);
     match session.turn {
         Turn::Idle if session.can_prompt() => send_next(state, key, now, fx),
-        Turn::Idle => send_when_open(state, key, now, fx),
-        Turn::Cancelling { .. } => session.prompts.send_now(),
-        Turn::Running { .. } => {
-            let held = session.prompts.held();
-            session.prompts.send_now();
-            cancel_turn(state, key, now, fx);
-            if let Some(session) = state.sessions.get_mut(&key) {
-                session.prompts.set_held(held);
-            }
-        }
+        Turn::Idle => open_for_prompt(state, key, now, fx),
+        Turn::Cancelling { .. } => {}
+        Turn::Running { since, .. } => cancel_running(state, key, since, now, fx),
     }
 }
 
-/// Sends the first queued prompt, unless the user is editing it.
+/// Sends what waits, if the session can take it: a prompt that was not processed, otherwise the next one of the queue.
 pub fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    if session.prompts.steering().is_some() {
-        // The response of the agent tells whether that prompt is still to be sent.
-        session.prompts.send_when_ready(true);
-        return;
-    }
-    if !session.can_prompt() || !session.is_first_free() || session.free_prompts() == 0 {
-        return;
-    }
-    if let Some(text) = session.queue.pop_front() {
-        begin(state, key, text, true, now, fx);
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.can_prompt()) else { return };
+    let Some(prompt) = session.outbox.next() else { return };
+    let (id, is_unsent) = (prompt.id, prompt.state == PromptState::Unsent);
+    if is_unsent && session.resume.has_lost_history() && session.resume.handover().is_none() {
+        // A prompt like "continue" is not sent to an agent without the history before the user has decided.
+        session.outbox.set_state(id, PromptState::Undecided);
+    } else {
+        begin(state, key, id, now, fx);
     }
 }
 
 /// Sends a prompt. One that refers to files is sent when these were read.
-fn begin(
-    state: &mut State,
-    key: SessionKey,
-    text: String,
-    shows_item: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    if let Some(session) = state.sessions.get_mut(&key).filter(|_| !shows_item) {
-        // It is resent, so that its turn has not failed.
-        session.release_queue();
-    }
+fn begin(state: &mut State, key: SessionKey, id: PromptId, now: Instant, fx: &mut Vec<Effect>) {
+    let prompt = state.sessions.get(&key).and_then(|session| session.outbox.get(id));
+    let Some(text) = prompt.map(|prompt| prompt.text.clone()) else { return };
     let is_strict = state.conn_of(key).is_some_and(|conn| conn.spec.wire.is_strict);
     if !is_strict && state.sessions.get(&key).is_some_and(|session| clear::is_own(session, &text)) {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.outbox.remove(id);
+        }
         open::start_over(state, key, now, fx);
         // The queue is still that of this session if it had nothing to clear.
         send_next(state, key, now, fx);
         return;
     }
     if prompt::waits_for_commands(state, key, &text, now, fx) {
-        if let Some(session) = state.sessions.get_mut(&key) {
-            if shows_item {
-                session.queue.push_front(text);
-                session.prompts.send_when_ready(true);
-            } else {
-                session.prompts.set_unsent(Some(text));
-            }
-        }
         return;
     }
     if let Some(why) = shell::unfinished(state, key, &text) {
-        prompt::give_back(state, key, text, fx);
+        prompt::give_back(state, key, id, fx);
         call::flash(state, why, fx);
         return;
     }
-    let preparing = Preparing { text, shows_item, is_steer: false };
-    let Err(Preparing { text, .. }) = prompt::prepare(state, key, preparing, fx) else { return };
-    let prepared = PreparedPrompt { text: text.clone(), ..PreparedPrompt::default() };
-    begin_prepared(state, key, text, prepared, shows_item, now, fx);
+    if prompt::prepare(state, key, id, fx) {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.outbox.set_state(id, PromptState::Preparing);
+        }
+        return;
+    }
+    let prepared = PreparedPrompt { text, ..PreparedPrompt::default() };
+    send(state, key, id, prepared, now, fx);
 }
 
-/// Sends a prompt whose files were read.
-fn begin_prepared(
+/// Sends a prompt whose files were read. If that is not possible now, it stays in the outbox.
+fn send(
     state: &mut State,
     key: SessionKey,
-    text: String,
+    prompt: PromptId,
     prepared: PreparedPrompt,
-    shows_item: bool,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -264,32 +244,30 @@ fn begin_prepared(
     let mut blocks = handover::blocks(state, conn, key, &prepared.text);
     blocks.extend(prepared.blocks.iter().cloned());
     let echo = handover::echo_of(&blocks);
-    let prompt = Call::Prompt(id, blocks);
-    let Some(number) = call::call(state, conn, Purpose::Prompt(key), prompt, fx) else {
+    let number = call::call(state, conn, Purpose::Prompt(key), Call::Prompt(id, blocks), fx);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(number) = number else {
         // The connection has closed meanwhile: the prompt waits for the next one.
-        if let Some(session) = state.sessions.get_mut(&key) {
-            session.queue.push_front(text);
-            session.prompts.send_when_ready(true);
-        }
+        session.outbox.stop_preparing();
         return;
     };
-    let Some(session) = state.sessions.get_mut(&key) else { return };
     replay_reconcile::settle(session, now);
     session.cost_before = summary::cost_so_far(session);
     turns::next_turn(session, now);
     let next = session.transcript.next_id();
     paging::on_pushed(session, next);
+    let Some(Prompt { text, is_resent, .. }) = session.outbox.get(prompt).cloned() else { return };
+    session.outbox.sent(prompt, number);
     let PreparedPrompt { text: sent, blocks, pasted, .. } = prepared;
     let message = play::user_message(&sent, &blocks, pasted.clone(), now);
-    let typed = (text != sent).then(|| text.clone());
-    record::note(session, Record::Prompt { text: sent, is_again: !shows_item, blocks, pasted, typed });
-    if shows_item {
+    let typed = (text != sent).then_some(text);
+    record::note(session, Record::Prompt { text: sent, is_again: is_resent, blocks, pasted, typed });
+    if !is_resent {
         session.transcript.push(session.turn_count, message);
     }
     session.turn = Turn::Running { since: now, last_news: now };
-    session.failed_prompt = None;
     session.has_background_news = false;
-    session.prompts.begin(number, text, echo);
+    session.echo.expect(echo);
     session.resume.prompt_sent();
     session.replay = Replay::None;
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
@@ -297,29 +275,25 @@ fn begin_prepared(
     fx.push(Effect::LoadGrants);
 }
 
-/// The files of a prompt were read.
+/// The files of a prompt were read. One that no longer waits for them is left as it is.
 pub(in crate::app) fn on_prepared(
     state: &mut State,
     key: SessionKey,
+    id: PromptId,
     prepared: PreparedPrompt,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(Preparing { text, shows_item, .. }) = session.prompts.take_preparing() else { return };
-    if let Some(mut why) = prompt::obstacle(session, &prepared) {
-        prompt::give_back(state, key, text, fx);
-        match prepared.unreviewed.map(Box::new) {
-            Some(_) if state.setup.is_plain => why += " Start parlor without --plain to review it.",
-            Some(template) => state.ui_requests.push(UiRequest::ReviewTemplates(key, template)),
-            None => {}
-        }
-        call::flash(state, why, fx);
-    } else if session.can_prompt() {
-        begin_prepared(state, key, text, prepared, shows_item, now, fx);
-    } else {
-        session.queue.push_front(text);
-        session.prompts.send_when_ready(true);
+    if session.outbox.get(id).is_none_or(|prompt| prompt.state != PromptState::Preparing) {
+        return;
+    }
+    // It is in the queue until it is sent.
+    session.outbox.stop_preparing();
+    if prompt::is_obstructed(state, key, &prepared, fx) {
+        prompt::give_back(state, key, id, fx);
+    } else if state.sessions.get(&key).is_some_and(Session::can_prompt) {
+        send(state, key, id, prepared, now, fx);
     }
 }
 
@@ -346,15 +320,21 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
             call::flash_until(state, text, FlashEnd::Turn(key), fx);
         }
         Turn::Running { since, .. } => {
-            session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
-            session.hold_queue();
-            break_off(state, key, now, fx);
-            fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
-            fx.push(Effect::Timer(TimerId::CancelOverdue(key), late::CANCEL_LIMIT));
-            if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
-                call::flash(state, "Cancelling. This agent cannot be interrupted during a turn.", fx);
-            }
+            session.outbox.hold();
+            cancel_running(state, key, since, now, fx);
         }
+    }
+}
+
+fn cancel_running(state: &mut State, key: SessionKey, since: Instant, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
+    }
+    break_off(state, key, now, fx);
+    fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+    fx.push(Effect::Timer(TimerId::CancelOverdue(key), late::CANCEL_LIMIT));
+    if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
+        call::flash(state, "Cancelling. This agent cannot be interrupted during a turn.", fx);
     }
 }
 
@@ -391,12 +371,17 @@ pub(in crate::app) fn on_reply(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else { return };
-    let Some(text) = session.prompts.running_as(number).map(str::to_owned) else { return };
+    let Some(prompt) = session.outbox.running_as(number) else { return };
+    let (id, is_reopened) = (prompt.id, prompt.is_reopened);
     let is_cancelled = matches!(session.turn, Turn::Cancelling { .. });
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     match result {
-        Ok(Reply::TurnEnded { reason: StopReason::Other(word), .. }) if word == "auth_required" => {
-            unprocessed::on_auth_needed(state, conn, key, text, "The prompt was not processed.", now, fx);
+        // `Closed` follows with the reason.
+        Err(CallError::Lost) => {}
+        Ok(Reply::TurnEnded { reason: StopReason::Other(word), .. })
+            if word == "auth_required" && !is_cancelled =>
+        {
+            unprocessed::on_auth_needed(state, conn, key, "The prompt was not processed.", now, fx);
         }
         Ok(Reply::TurnEnded { reason, usage }) => {
             // What is allowed now would not be done any more, and look as if it was.
@@ -405,8 +390,6 @@ pub(in crate::app) fn on_reply(
             }
             end(state, key, Ending::Replied(reason, usage), now, fx);
         }
-        // `Closed` follows with the reason.
-        Err(CallError::Lost) => {}
         // Agents report their own abort as an error; after a cancel this is expected.
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
         Ok(_) => {
@@ -414,22 +397,33 @@ pub(in crate::app) fn on_reply(
             end(state, key, Ending::Failed(FaultKind::Protocol, message.to_owned()), now, fx);
         }
         Err(error) if texts::is_auth_error(&error, info) => {
-            unprocessed::on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
+            unprocessed::on_auth_needed(state, conn, key, &texts::error_text(&error), now, fx);
         }
         Err(error) if texts::is_session_gone(&error) => {
-            unprocessed::on_session_gone(state, key, text, &texts::error_text(&error), now, fx);
+            unprocessed::on_session_gone(state, key, (id, is_reopened), &texts::error_text(&error), now, fx);
         }
         Err(error) => {
             let fault = texts::fault_of(&error);
-            if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.is_worth_resending()) {
-                let may_have_arrived = fault == FaultKind::Line;
-                session.failed_prompt = Some(FailedPrompt { text: text.clone(), may_have_arrived });
-            }
             end(state, key, Ending::Failed(fault, texts::error_text(&error)), now, fx);
             if fault == FaultKind::Unsent {
-                prompt::restore_draft(state, key, text, fx);
+                prompt::give_back(state, key, id, fx);
             }
         }
+    }
+}
+
+/// What becomes of the prompt of a turn that ended like this, unless the user cancelled it; `None`: it is over.
+fn after_turn(ending: &Ending) -> Option<PromptState> {
+    match ending {
+        Ending::AgentDied { .. } | Ending::Failed(FaultKind::Line, _) => {
+            Some(PromptState::Failed { may_have_arrived: true })
+        }
+        // One that was not sent is given back.
+        Ending::Failed(FaultKind::Busy | FaultKind::Unsent, _) => {
+            Some(PromptState::Failed { may_have_arrived: false })
+        }
+        Ending::Unprocessed(..) => Some(PromptState::Unsent),
+        Ending::Replied(..) | Ending::Failed(..) | Ending::Abandoned => None,
     }
 }
 
@@ -453,25 +447,28 @@ pub(in crate::app) fn end(
     if session.plan_fold == Some(false) && session.is_plan_done() {
         session.plan_fold = None;
     }
-    let prompt = session.prompts.end();
+    session.echo.stop();
+    let after = after_turn(&ending).filter(|_| !was_cancelled);
+    let is_resent = after.is_some() && session.outbox.running().is_some();
+    let is_unprocessed = after == Some(PromptState::Unsent);
+    let prompt = session.outbox.end(after);
     let is_brief = prompt.is_none() && took < own::BRIEF;
-    if !matches!(ending, Ending::Replied(..) | Ending::Failed(..)) {
-        session.prompts.stop_steering();
+    // The agent still answers prompts that were to be added to the turn.
+    let may_go_on = !matches!(ending, Ending::AgentDied { .. } | Ending::Abandoned);
+    if !may_go_on {
+        session.outbox.stop_steering();
     }
     let has_cleared = prompt.as_deref().is_some_and(|prompt| clear::is_of_agent(session, prompt));
-    if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
-        session.failed_prompt = prompt.clone().map(|text| FailedPrompt { text, may_have_arrived: true });
-    }
     session.resume.turn_ended(matches!(ending, Ending::Replied(..)));
-    let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
-    let sends_first = session.prompts.take_send_now() && may_go_on;
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
     let item = match ending {
         Ending::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
         Ending::Abandoned => stopped(StopReason::Cancelled, None),
         Ending::Replied(_, usage) if was_cancelled => stopped(StopReason::Cancelled, usage),
-        Ending::Failed(..) if was_cancelled => stopped(StopReason::Cancelled, None),
-        Ending::Failed(fault, error) => Some(TurnEnd::Failed { error, fault }),
+        Ending::Failed(..) | Ending::Unprocessed(..) if was_cancelled => stopped(StopReason::Cancelled, None),
+        Ending::Failed(fault, error) | Ending::Unprocessed(fault, error) => {
+            Some(TurnEnd::Failed { error, fault })
+        }
         Ending::Replied(reason, usage) => {
             session.turn_usage = usage.or(session.turn_usage);
             if reason == StopReason::EndTurn { None } else { stopped(reason, usage) }
@@ -479,7 +476,6 @@ pub(in crate::app) fn end(
     };
     if item.is_none() {
         session.resume.confirm();
-        session.prompts.succeed();
     }
     let is_good = item.is_none();
     let unseen = match &item {
@@ -502,13 +498,18 @@ pub(in crate::app) fn end(
     }
     callbacks::stop_files(state, key, true, fx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    // A cancel holds the prompts of before; those that were typed since are sent.
-    if !(is_good || was_cancelled && may_go_on) {
-        // The reason of a rejection is sent: some agents end the turn as cancelled after it.
-        session.hold_queue_after(usize::from(sends_first));
+    if !may_go_on {
+        session.outbox.stop_next();
     }
-    let continues = session.free_prompts() > 0;
-    let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
+    // The queue waits behind a prompt that is resent. A cancel has held the prompts of before; those that were typed since
+    // are sent.
+    if !(is_resent || is_good || was_cancelled && may_go_on) {
+        session.outbox.hold_others();
+    }
+    // What was not processed waits for the session, and the queue for it.
+    let has_more = session.outbox.free() > 0 || session.outbox.unsent().is_some();
+    let continues = has_more && !is_unprocessed;
+    let (folder, held, agent) = (session.workspace.cwd.clone(), session.outbox.held(), session.conn);
     let is_far = session.workspace.far.is_some();
     if let Some(agent) = agent {
         tabs::close_dialogs_of(state, agent);
@@ -534,10 +535,10 @@ pub(in crate::app) fn end(
         fx.push(Effect::ReadGit { session: key, folder });
     }
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {
-        reopen(state, key, continues, now, fx);
+        reopen(state, key, now, fx);
     } else if continues {
         send_next(state, key, now, fx);
-    } else if waiting > 0 {
+    } else if held > 0 {
         tabs::flash_hold(state, key, fx);
     }
 }
@@ -547,10 +548,9 @@ fn dies_on_cancel(state: &State, key: SessionKey) -> bool {
 }
 
 /// One agent drops a session whose turn was cancelled: it is reopened before the next prompt.
-fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &mut Vec<Effect>) {
+fn reopen(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.resume.reopen();
-        session.prompts.send_when_ready(has_new);
         open::open(state, key, now, fx);
     }
 }

@@ -194,7 +194,7 @@ pub(in crate::app) fn on_history_timer(
     fx: &mut Vec<Effect>,
 ) {
     if state.sessions.get_mut(&key).is_some_and(|session| replay_reconcile::on_timer(session, now, fx)) {
-        turn::go_on(state, key, now, fx);
+        turn::send_next(state, key, now, fx);
     }
 }
 

@@ -102,9 +102,9 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, is_front: bool, fx:
         recorder.draft.clone_from(&session.draft);
         notes.push(Note::Draft(session.draft.clone()));
     }
-    if recorder.queue != session.queue {
-        recorder.queue.clone_from(&session.queue);
-        notes.push(Note::Queue(session.queue.iter().cloned().collect()));
+    if !session.outbox.texts().eq(&recorder.queue) {
+        recorder.queue = session.outbox.texts().cloned().collect();
+        notes.push(Note::Queue(recorder.queue.clone()));
     }
     if !notes.is_empty() {
         fx.push(Effect::Keep { session: session.key, notes });

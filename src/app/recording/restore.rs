@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::model::{EventPage, ItemId, RecordedSession, Severity};
 
 use crate::app::session::{paging, play, record};
-use crate::app::{ItemBody, Message, MessagePart, RecorderState, Session, TitleState};
+use crate::app::{ItemBody, Message, MessagePart, Outbox, RecorderState, Session, TitleState};
 
 /// Restores a session without starting its agent. Returns the item of the requested event.
 pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Option<ItemId> {
@@ -21,8 +21,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     session.workspace.additional_directories.clone_from(&head.workspace.additional_directories);
     session.usage = usage;
     session.draft = draft;
-    session.queue = queue.into();
-    session.hold_queue();
+    restore_queue(session, &queue);
     session.settings.set_chosen(head.chosen.clone());
     session.title_state = TitleState::saved(head.has_own_title, head.owes_title);
     paging::on_disk(session, head.kept_as.clone().unwrap_or_default(), earlier, kept.first_seq);
@@ -41,8 +40,16 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     let mark = play::play_to(session, events, kept.mark, now);
     paging::open_page(session, first, kept.first_seq);
     record::push_later(session, kept.later.map_or(0, |(_, count)| count));
-    session.recorder = RecorderState::of_kept(head, &session.draft, &session.queue);
+    session.recorder = RecorderState::of_kept(head, &session.draft, queue);
     mark
+}
+
+/// The queue is the recorded one, on hold.
+pub(in crate::app) fn restore_queue(session: &mut Session, queue: &[String]) {
+    session.outbox = Outbox::default();
+    for prompt in queue {
+        session.outbox.enqueue_on_hold(prompt.clone());
+    }
 }
 
 /// Adds a page of later events at the end, replacing the line with their number.

@@ -50,7 +50,7 @@ pub(in crate::app) fn apply_here(
         SessionUpdate::PlanRemoved(id) => remove_plan(session, Some(&id)),
         SessionUpdate::Commands(commands) => {
             session.commands = commands;
-            session.prompts.expect_commands_until(None);
+            session.outbox.expect_commands_until(None);
         }
         SessionUpdate::Mode(mode) => on_mode(session, mode),
         SessionUpdate::Model(model) => on_model(session, model),

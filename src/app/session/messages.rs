@@ -34,10 +34,11 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
     }
     match update {
         SessionUpdate::Chunk { role: Role::User, message, text } => {
-            let text = session.prompts.strip_echo(text)?;
+            let text = session.echo.strip(text)?;
             let role = Role::User;
             // In a replayed record, repeated text must not be mistaken for the echo.
-            let is_like_echo = session.prompts.running().is_some_and(|sent| {
+            let is_like_echo = session.outbox.running().is_some_and(|prompt| {
+                let sent = prompt.text.as_str();
                 sent.starts_with(&text) || text.strip_prefix(sent).is_some_and(|tail| tail.trim().is_empty())
             });
             Some(if is_like_echo {
@@ -51,7 +52,7 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
         {
             let mut strip = |blocks: Vec<ContentBlock>| -> Vec<ContentBlock> {
                 let left = blocks.into_iter().filter_map(|block| match block {
-                    ContentBlock::Text(text) => session.prompts.strip_echo(text).map(ContentBlock::Text),
+                    ContentBlock::Text(text) => session.echo.strip(text).map(ContentBlock::Text),
                     block => Some(block),
                 });
                 left.collect()

@@ -66,7 +66,7 @@ pub(in crate::app) fn close(session: &mut Session, now: Instant) {
     session.turn = Turn::Idle;
     session.has_background_news = false;
     messages::close(session, now);
-    session.prompts.stop_echo();
+    session.echo.stop();
     // Calls without a decision were not executed.
     let asked: Vec<OpenRequest> = session.requests.drain(..).collect();
     for open in asked {
@@ -120,7 +120,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
                 session.transcript.push(session.turn_count, user_message(&text, &blocks, pasted, now));
             }
             session.turn = Turn::Running { since: now, last_news: now };
-            session.prompts.expect_echo(text);
+            session.echo.expect(text);
         }
         Record::Update(SessionUpdate::Subagent(patch)) => drop(apply::on_subagent(session, patch, now)),
         Record::Update(update) => {
@@ -203,7 +203,7 @@ pub(in crate::app) fn take_asked(session: &mut Session, id: &ToolCallId) -> Opti
 
 pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
     session.turn = Turn::Idle;
-    session.prompts.stop_echo();
+    session.echo.stop();
     let known = |took_ms: u64| (took_ms > 0).then(|| Duration::from_millis(took_ms));
     let (end, summary) = match outcome {
         TurnOutcome::Stopped { reason, usage, took_ms, cost } => {

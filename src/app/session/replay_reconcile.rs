@@ -157,7 +157,7 @@ pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
         tools::close_open(&mut shadow, ToolStatus::Completed, now);
         let mut found = compare(session, None, &shadow);
         // A prompt that the agent refused because it had lost the session will be resent.
-        if let Some(last) = found.missing.last_mut().filter(|_| session.prompts.unsent().is_some())
+        if let Some(last) = found.missing.last_mut().filter(|_| session.outbox.unsent().is_some())
             && last.behind == session.transcript.items().len()
         {
             last.turns -= 1;

@@ -1,7 +1,5 @@
 //! What the store has of a session, and what is still to be recorded.
 
-use std::collections::VecDeque;
-
 use crate::model::{AgentSpec, FolderOffer, Note, RecordedSession, SessionHead};
 
 /// What was recorded, and what will be.
@@ -18,15 +16,15 @@ pub struct RecorderState {
     /// The head at the last flush.
     pub(in crate::app) head: Option<Box<SessionHead>>,
     pub(in crate::app) draft: String,
-    pub(in crate::app) queue: VecDeque<String>,
+    pub(in crate::app) queue: Vec<String>,
 }
 
 impl RecorderState {
     /// The state of a session restored from the store.
-    pub fn of_kept(head: SessionHead, draft: &str, queue: &VecDeque<String>) -> Self {
+    pub fn of_kept(head: SessionHead, draft: &str, queue: Vec<String>) -> Self {
         let SessionHead { kept_as, agent, command, args, .. } = head;
         let agent = Some((agent, command, args));
-        Self { kept_as, agent, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
+        Self { kept_as, agent, draft: draft.to_owned(), queue, ..Self::default() }
     }
 
     /// Id in the store.

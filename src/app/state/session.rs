@@ -1,9 +1,11 @@
 //! A session: its transcript, turn, plan, settings, open requests and queue.
 
+mod echo;
 pub(in crate::app) mod index;
+mod listed;
 mod loose;
+mod outbox;
 mod permissions;
-mod prompts;
 mod resume;
 mod settings;
 mod shell;
@@ -16,8 +18,9 @@ use std::time::{Duration, Instant};
 use crate::model::{
     Access, AskReason, CallError, ConfigOption, ConnId, ContentBlock, Cost, ElicitationRequest, FieldValue,
     FileJob, FoldRules, GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody,
-    PlanStatus, RequestId, Role, SessionId, SessionKey, SessionWorkspace, SlashCommand, TemplateList,
-    TerminalCommand, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage, WriteChange,
+    PlanStatus, PromptId, RequestId, Role, SessionId, SessionKey, SessionWorkspace, SlashCommand,
+    TemplateList, TerminalCommand, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
+    WriteChange,
 };
 
 use super::outline::Only;
@@ -26,10 +29,12 @@ use super::search::Search;
 use crate::app::{
     ItemBody, Pages, Reading, RecorderState, Replay, TabUi, TerminalView, ToolCall, Transcript, Unseen,
 };
+pub use echo::Echo;
 use index::{ItemIndex, Key};
+pub use listed::ListedFiles;
 pub use loose::Loose;
+pub use outbox::{Handling, Outbox, Prompt, PromptState, Release};
 pub use permissions::{Approval, Permissions};
-pub use prompts::{Preparing, PromptState, QueueEdit};
 pub use resume::{ResumeConfidence, ResumeState};
 pub use settings::{SettingsState, Wanted};
 pub use shell::{KnownOutput, UserShell};
@@ -38,14 +43,6 @@ pub use title::TitleState;
 
 /// Number of items searched for a message id.
 const MESSAGE_LOOKBACK: usize = 2_000;
-
-/// A prompt whose turn failed, and which can be resent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedPrompt {
-    pub text: String,
-    /// Whether the agent may have received it, because only the response was lost: then it may run twice.
-    pub may_have_arrived: bool,
-}
 
 /// A session, with or without a connected agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,10 +93,10 @@ pub struct Session {
     pub turn_usage: Option<TurnUsage>,
     /// Requests that wait for the user, oldest first; the first is shown.
     pub requests: VecDeque<OpenRequest>,
-    /// Prompts that wait for the end of the turn, oldest first.
-    pub queue: VecDeque<String>,
-    /// The prompt of the last turn, if that failed temporarily: it can be resent.
-    pub failed_prompt: Option<FailedPrompt>,
+    /// The user's prompts that are not over.
+    pub outbox: Outbox,
+    /// The agent's echo of the last prompt.
+    pub echo: Echo,
     /// Text in the composer.
     pub draft: String,
     /// Drafts that were put aside, the last one at the end.
@@ -133,8 +130,8 @@ pub struct Session {
     pub shelf: TabUi,
     /// Position of its tab: tabs are sorted by rank.
     pub rank: u64,
-    /// The prompt of the running turn, and prompts that are not sent yet.
-    pub prompts: PromptState,
+    /// The files that were listed when they were mentioned.
+    pub listed_files: ListedFiles,
     /// How it was opened, and what the agent has of it.
     pub resume: ResumeState,
     /// What it waits for before it is opened.
@@ -193,8 +190,8 @@ impl Session {
             cost_before: None,
             turn_usage: None,
             requests: VecDeque::new(),
-            queue: VecDeque::new(),
-            failed_prompt: None,
+            outbox: Outbox::default(),
+            echo: Echo::default(),
             draft: String::new(),
             stash: Vec::new(),
             history: Vec::new(),
@@ -212,7 +209,7 @@ impl Session {
             unseen: None,
             shelf: TabUi::default(),
             rank: key.0,
-            prompts: PromptState::default(),
+            listed_files: ListedFiles::default(),
             resume: ResumeState::default(),
             start: StartState::default(),
             settings: SettingsState::default(),
@@ -331,85 +328,27 @@ impl Session {
             && !self.turn.is_running()
             && self.id.is_some()
             && !self.holds_prompts()
-            && !self.prompts.is_preparing()
+            && !self.outbox.is_preparing()
     }
 
     /// Whether the session is open but prompts wait: for a replay or for settings to be confirmed, because agents
     /// handle several calls concurrently, or for the agent's commands.
     pub fn holds_prompts(&self) -> bool {
-        self.pending_setting().is_some() || replay::holds_prompts(self) || self.prompts.waits_for_commands()
+        self.pending_setting().is_some() || replay::holds_prompts(self) || self.outbox.waits_for_commands()
     }
 
     /// Removes a prompt from the queue.
-    pub(in crate::app) fn unqueue(&mut self, position: usize) -> Option<String> {
-        let is_held = position >= self.free_prompts();
-        let text = self.queue.remove(position)?;
-        if is_held {
-            self.prompts.set_held(self.prompts.held() - 1);
-        }
-        let is_cancelling = matches!(self.turn, Turn::Cancelling { .. });
-        if position == 0 && self.prompts.take_send_now() && is_cancelling {
+    pub(in crate::app) fn unqueue(&mut self, id: PromptId) {
+        let removed = self.outbox.remove(id);
+        if removed.is_some_and(|prompt| prompt.is_next()) && matches!(self.turn, Turn::Cancelling { .. }) {
             // The turn was cancelled for that prompt only.
-            self.hold_queue();
+            self.outbox.hold();
         }
-        Some(text)
-    }
-
-    /// Queues a prompt before those that are on hold.
-    pub(crate) fn enqueue(&mut self, text: String) {
-        self.queue.insert(self.free_prompts(), text);
-    }
-
-    /// Number of prompts at the start of the queue that are not on hold.
-    pub fn free_prompts(&self) -> usize {
-        self.queue.len().saturating_sub(self.prompts.held())
-    }
-
-    /// The position of the prompt that was queued last: those on hold are older.
-    pub(in crate::app) fn last_prompt(&self) -> Option<usize> {
-        self.free_prompts().checked_sub(1).or(self.queue.len().checked_sub(1))
-    }
-
-    /// All queued prompts wait until the user lets the queue continue.
-    pub(crate) fn hold_queue(&mut self) {
-        self.prompts.set_held(self.queue.len());
-    }
-
-    /// The queued prompts after the first `count` ones wait.
-    pub(in crate::app) fn hold_queue_after(&mut self, count: usize) {
-        self.prompts.set_held(self.queue.len().saturating_sub(count));
-    }
-
-    /// The queue continues.
-    pub(in crate::app) fn release_queue(&mut self) {
-        self.prompts.set_held(0);
-    }
-
-    /// The index of the queued prompt that is being edited.
-    pub fn edited_prompt(&self) -> Option<usize> {
-        let edit = self.prompts.editing()?;
-        self.queued_at(&edit.text, edit.position)
-    }
-
-    /// The index of the queued prompt that is being added to the running turn.
-    pub fn steered_prompt(&self) -> Option<usize> {
-        self.queued_at(self.prompts.steering()?, 0)
-    }
-
-    /// The index of a queued prompt, near the one where it was: the queue may have advanced or been reordered.
-    fn queued_at(&self, text: &str, near: usize) -> Option<usize> {
-        let positions = self.queue.iter().enumerate().filter(|(_, queued)| *queued == text).map(|(at, _)| at);
-        positions.min_by_key(|at| at.abs_diff(near))
-    }
-
-    /// Whether the first queued prompt can be sent: it is not being edited or added to the running turn.
-    pub(in crate::app) fn is_first_free(&self) -> bool {
-        self.edited_prompt() != Some(0) && self.steered_prompt() != Some(0)
     }
 
     /// The setting that a queued prompt waits for.
     pub fn prompt_waits_for(&self) -> Option<&'static str> {
-        self.pending_setting().filter(|_| !self.queue.is_empty())
+        self.pending_setting().filter(|_| self.outbox.queue_len() > 0)
     }
 
     /// The setting that prompts wait for: `mode`, `model` or `options`.

@@ -145,7 +145,20 @@ fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
         items(shown(&app))[1..],
         ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
     );
-    assert_eq!(shown(&app).queue, ["next"], "prompts sent while it was read-only wait for the agent");
+    let queue: Vec<&str> = shown(&app).outbox.queue().map(|prompt| prompt.text.as_str()).collect();
+    assert_eq!(queue, ["next"], "prompts sent while it was read-only wait for the agent");
+}
+
+#[test]
+fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
+    let mut app = TestApp::ready();
+    let queued = || RecordedSession { queue: vec!["saved".into()], ..kept("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(queued()), ..opening(false) })));
+    let key = app.state.active;
+    app.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx));
+    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(queued())) });
+    let queue = shown(&app).outbox.queue().map(|prompt| (prompt.text.as_str(), prompt.is_on_hold()));
+    assert_eq!(queue.collect::<Vec<_>>(), [("typed", false), ("saved", true)]);
 }
 
 #[test]
@@ -526,7 +539,7 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
 #[test]
 fn a_session_of_a_remote_agent_is_not_loaded_by_another_remote_agent() {
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
-    let keeping = RecorderState::of_kept(head, "", &std::collections::VecDeque::new());
+    let keeping = RecorderState::of_kept(head, "", Vec::new());
     let remote = |name: &str| {
         let remote = Remote { url: format!("https://{name}/acp"), ..Remote::default() };
         AgentSpec { name: name.into(), remote: Some(remote), ..AgentSpec::default() }

@@ -72,7 +72,7 @@ fn the_agent_gets_the_pasted_text_and_the_history_its_label() {
         })
         .collect();
     assert_eq!(jobs, [&text]);
-    app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared())));
+    app.prepared(prepared());
     let sent = app.fx.iter().find_map(|effect| match effect {
         Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks.as_slice()),
         _ => None,
@@ -82,14 +82,14 @@ fn the_agent_gets_the_pasted_text_and_the_history_its_label() {
     let folder = app.session().workspace.cwd.clone();
     assert!(app.fx.contains(&Effect::SavePrompt { folder, text: text.clone() }));
     app.submit(&text);
-    assert_eq!(app.session().queue, [text], "the queue contains the label");
+    assert_eq!(app.queue(), [text], "the queue contains the label");
 }
 
 #[test]
 fn the_record_restores_the_folded_text() {
     let mut app = TestApp::ready();
     app.submit(&format!("see {}.", pasted().label()));
-    app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared())));
+    app.prepared(prepared());
     let mut records = app.kept.iter().filter_map(|note| match note {
         Note::Event { record, .. } if matches!(**record, Record::Prompt { .. }) => Some((**record).clone()),
         _ => None,

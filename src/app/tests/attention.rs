@@ -135,7 +135,7 @@ fn started(setup: Setup) -> TestApp {
 #[test]
 fn the_first_prompt_waits_in_the_queue_and_is_sent_when_the_session_is_ready() {
     let mut app = started(setup(Some(fake())));
-    assert_eq!(app.session().queue, ["Fix the tests"]);
+    assert_eq!(app.queue(), ["Fix the tests"]);
     app.handshake(all_capabilities());
     app.sent();
     app.open(ID).expect_sent(r#"call prompt "Fix the tests""#);
@@ -160,5 +160,5 @@ fn the_first_prompt_is_a_draft_while_the_folder_is_undecided() {
     let app =
         started(Setup { folder_offers: vec![offer], reopen: Some(Box::new(kept)), ..setup(Some(fake())) });
     assert_eq!(app.session().draft, "Fix the tests");
-    assert!(app.session().queue.is_empty());
+    assert!(app.queue().is_empty());
 }

@@ -73,7 +73,7 @@ fn a_setting_that_cannot_be_restored_is_reported_and_holds_prompts() {
     app.fail(-32602, "no such mode").expect_sent("");
     let told = digest(app.session());
     assert!(told.contains("Some settings could not be restored."), "{told}");
-    assert_eq!(app.session().queue, ["and more"]);
+    assert_eq!(app.queue(), ["and more"]);
     app.submit("all the same").expect_sent("call prompt \"all the same\"");
 }
 
@@ -164,7 +164,7 @@ fn a_prompt_waits_for_the_mode_chosen_before_it() {
     // Prompts for a mode that could not be set stay in the queue.
     choose(&mut app, "plan");
     app.submit("plan it").fail(-32602, "not now").expect_sent("call mode plan");
-    assert_eq!(app.session().queue, ["plan it"]);
+    assert_eq!(app.queue(), ["plan it"]);
     assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("not now")), "{:?}", app.state.flash);
     // A title does not hold prompts, and requests to a crashed agent are dropped.
     choose(&mut app, "plan");
@@ -189,7 +189,7 @@ fn a_setting_no_longer_offered_is_reported_and_holds_prompts() {
         _ => None,
     });
     assert!(told.is_some_and(|told| told.starts_with("The agent no longer offers: mode read-only.")));
-    assert_eq!(app.session().queue, ["change it"]);
+    assert_eq!(app.queue(), ["change it"]);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn pasted_texts_and_notes_of_images_are_handed_over() {
         blocks: vec![block],
         ..PreparedPrompt::default()
     };
-    app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared)));
+    app.prepared(prepared);
     app.update(says("A picture.")).end_turn(StopReason::EndTurn);
     let told = handover::document(&app.state, KEY, None).unwrap();
     let prompt =

@@ -31,9 +31,8 @@ fn file() -> ContentBlock {
     }
 }
 
-fn prepared(text: &str, blocks: Vec<ContentBlock>) -> ServiceEvent {
-    let prepared = PreparedPrompt { text: text.into(), blocks, ..PreparedPrompt::default() };
-    ServiceEvent::PromptPrepared(KEY, Box::new(prepared))
+fn prepared(text: &str, blocks: Vec<ContentBlock>) -> PreparedPrompt {
+    PreparedPrompt { text: text.into(), blocks, ..PreparedPrompt::default() }
 }
 
 fn type_mention(app: &mut TestApp, draft: &str) {
@@ -66,15 +65,15 @@ fn a_prompt_with_a_mention_is_sent_when_its_files_were_read() {
     assert_eq!(job.takes, PromptTakes { images: true, audio: true, embedded: true });
     assert_eq!(sent(&app), [&[] as &[ContentBlock]; 0]);
     app.submit("second");
-    assert_eq!(app.session().queue, ["second"], "the order of prompts is the order of sending");
-    app.service(prepared("see @a.rs", vec![file()]));
+    assert_eq!(app.queue(), ["second"], "the order of prompts is the order of sending");
+    app.prepared(prepared("see @a.rs", vec![file()]));
     assert_eq!(sent(&app), [&[ContentBlock::Text("see @a.rs".into()), file()][..]]);
     let Some(ItemBody::Message(message)) = app.session().transcript.items().last().map(|item| &item.body)
     else {
         panic!("the prompt is in the transcript");
     };
     assert_eq!(message.parts, [MessagePart::Text("see @a.rs".into()), MessagePart::Block(file())]);
-    app.service(prepared("see @a.rs", vec![file()]));
+    app.prepared(prepared("see @a.rs", vec![file()]));
     assert_eq!(sent(&app).len(), 1, "an answer is used once");
 }
 
@@ -83,15 +82,15 @@ fn a_prompt_that_cannot_be_sent_is_given_back() {
     let mut app = TestApp::ready();
     let problem = || {
         let problems = vec!["The agent does not accept images: a.png".to_owned()];
-        ServiceEvent::PromptPrepared(KEY, Box::new(PreparedPrompt { problems, ..PreparedPrompt::default() }))
+        PreparedPrompt { problems, ..PreparedPrompt::default() }
     };
-    app.submit("see @a.png").service(problem());
+    app.submit("see @a.png").prepared(problem());
     assert_eq!(app.session().draft, "see @a.png");
     assert!(app.state.flash.as_ref().is_some_and(|text| text.contains("does not accept images")));
     assert!(sent(&app).is_empty());
     app.play(Event::Draft("another".into())).submit("see @b.png").play(Event::Draft("new draft".into()));
-    app.service(problem());
-    assert_eq!((app.session().draft.as_str(), app.session().queue.len()), ("new draft", 1));
+    app.prepared(problem());
+    assert_eq!((app.session().draft.as_str(), app.queue().len()), ("new draft", 1));
 }
 
 #[test]
@@ -99,8 +98,8 @@ fn a_prompt_waits_in_the_queue_if_the_agent_exits_while_files_are_read() {
     let mut app = TestApp::ready();
     app.submit("see @a.rs");
     app.agent(AgentEvent::Closed(CloseReason::Stopped));
-    app.service(prepared("see @a.rs", vec![file()]));
-    assert_eq!(app.session().queue, ["see @a.rs"]);
+    app.prepared(prepared("see @a.rs", vec![file()]));
+    assert_eq!(app.queue(), ["see @a.rs"]);
 }
 
 #[test]
@@ -141,7 +140,7 @@ fn enter_inserts_the_selected_file_and_a_folder_stays_open() {
 #[test]
 fn earlier_mentions_are_preferred() {
     let mut app = TestApp::ready();
-    app.submit("see @b.rs and @a.rs:3").service(prepared("x", Vec::new())).end_turn(StopReason::EndTurn);
+    app.submit("see @b.rs and @a.rs:3").prepared(prepared("x", Vec::new())).end_turn(StopReason::EndTurn);
     app.fx.clear();
     type_mention(&mut app, "@");
     let Some(Effect::FindFiles(query)) = app.fx.first() else { panic!("{:?}", app.fx) };
@@ -176,7 +175,7 @@ fn a_listed_file_that_was_removed_is_reported_once() {
     assert_eq!(job.listed, ["src/main.rs", "b.rs"], "one was chosen, the other typed completely");
     let missing = vec!["src/main.rs".to_owned()];
     let prepared = PreparedPrompt { missing, ..PreparedPrompt::default() };
-    app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared)));
+    app.prepared(prepared);
     assert_eq!(app.session().draft, "see @src/main.rs @b.rs @other");
     assert!(app.state.flash.as_ref().is_some_and(|text| text.contains("src/main.rs does not exist")));
     assert!(sent(&app).is_empty());
@@ -328,7 +327,7 @@ fn the_first_prompt_waits_for_the_agent_s_commands_if_a_template_has_its_name() 
     let mut app = opened_with(true, "/review a.rs");
     assert!(jobs(&app).is_empty() && sent(&app).is_empty());
     app.submit("second");
-    assert_eq!(app.session().queue, ["/review a.rs", "second"], "prompts keep their order");
+    assert_eq!(app.queue(), ["/review a.rs", "second"], "prompts keep their order");
     app.update(commands(&["review"]));
     assert_eq!(sent(&app), [&[ContentBlock::Text("/review a.rs".into())][..]], "the agent's command");
 

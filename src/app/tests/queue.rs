@@ -6,6 +6,7 @@ use crate::app::*;
 use crate::model::*;
 
 fn send_now(app: &mut TestApp, position: usize) -> &mut TestApp {
+    let position = app.session().outbox.queued(position).unwrap().id;
     app.flow(|state, now, fx| operations::send_now(state, KEY, position, now, fx))
 }
 
@@ -19,7 +20,7 @@ fn steering() -> TestApp {
 
 fn steer(app: &mut TestApp, text: &str) {
     app.submit(text);
-    let last = app.session().queue.len() - 1;
+    let last = app.session().outbox.last().unwrap().id;
     app.flow(|state, _, fx| operations::steer(state, KEY, last, fx));
 }
 
@@ -29,7 +30,7 @@ fn send_now_cancels_the_turn_and_the_others_keep_their_order() {
     app.submit("A").submit("B").submit("C").sent();
     send_now(&mut app, 1).expect_sent("cancel s");
     app.end_turn(StopReason::Cancelled).expect_sent("call prompt \"B\"");
-    assert_eq!(app.session().queue, ["A", "C"]);
+    assert_eq!(app.queue(), ["A", "C"]);
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"A\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"C\"");
 }
@@ -49,7 +50,7 @@ fn removing_the_prompt_that_was_to_be_sent_now_leaves_the_others_on_hold() {
     send_now(&mut app, 1).sent();
     app.play(Event::Act(Action::OpenQueue)).play(Event::Act(Action::Remove));
     app.end_turn(StopReason::Cancelled).expect_sent("");
-    assert_eq!(app.session().queue, ["A"]);
+    assert_eq!(app.queue(), ["A"]);
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn send_now_without_a_turn_sends_immediately() {
     let mut app = TestApp::running();
     app.submit("A").submit("B").cancel().end_turn(StopReason::Cancelled).sent();
     send_now(&mut app, 1).expect_sent("call prompt \"B\"");
-    assert_eq!(app.session().queue, ["A"]);
+    assert_eq!(app.queue(), ["A"]);
 }
 
 #[test]
@@ -65,12 +66,12 @@ fn an_edited_prompt_is_not_sent_until_the_edit_ends() {
     let mut app = TestApp::running();
     app.submit("A").submit("B").sent();
     app.play(Event::Act(Action::HistoryPrevious)).play(Event::Act(Action::HistoryPrevious));
-    assert_eq!(app.session().edited_prompt(), Some(0));
+    assert!(app.session().outbox.queued(0).unwrap().is_edited());
     app.sent();
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
     app.play(Event::Draft("A, better".into())).play(Event::Act(Action::Submit));
     assert!(app.sent().ends_with("call prompt \"A, better\""));
-    assert_eq!(app.session().queue, ["B"]);
+    assert_eq!(app.queue(), ["B"]);
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn a_prompt_that_came_too_late_for_the_turn_is_sent_as_the_next_one() {
     app.agent(AgentEvent::Replied(prompt, end)).expect_sent("");
     app.agent(AgentEvent::Replied(tag, Ok(Reply::Steered { is_accepted: false })));
     app.expect_sent("call prompt \"also this\"");
-    assert!(app.session().queue.is_empty());
+    assert!(app.queue().is_empty());
 }
 
 #[test]
@@ -122,8 +123,8 @@ fn a_prompt_that_the_agent_rejects_during_a_turn_stays_queued() {
     steer(&mut app, "also this");
     app.sent();
     app.fail(-32601, "Method not found");
-    assert_eq!(app.session().queue, ["also this"]);
-    assert_eq!(app.session().steered_prompt(), None);
+    assert_eq!(app.queue(), ["also this"]);
+    assert_eq!(app.session().outbox.steered(), None);
     assert!(app.state.flash.as_ref().is_some_and(|text| text.starts_with("Not sent into the running turn")));
     app.update(says("done")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"also this\"");
 }
@@ -133,7 +134,7 @@ fn nothing_is_sent_into_a_turn_of_an_agent_that_does_not_support_it() {
     let mut app = TestApp::running();
     steer(&mut app, "also this");
     app.expect_sent("");
-    assert_eq!(app.session().queue, ["also this"]);
+    assert_eq!(app.queue(), ["also this"]);
 }
 
 #[test]
@@ -141,11 +142,52 @@ fn files_of_a_prompt_for_the_running_turn_are_read_first() {
     let mut app = steering();
     steer(&mut app, "see @a.rs");
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::PreparePrompt(_))));
-    app.sent();
     let prepared = PreparedPrompt { text: "see @a.rs".into(), ..PreparedPrompt::default() };
-    app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared)));
+    app.prepared(prepared);
     app.expect_sent("call steer \"see @a.rs\"");
-    assert_eq!(app.session().queue, ["see @a.rs"]);
+    assert_eq!(app.queue(), ["see @a.rs"]);
+}
+
+#[test]
+fn a_prompt_that_the_turn_may_have_taken_is_not_sent_again_by_itself() {
+    let mut app = steering();
+    app.submit("later");
+    steer(&mut app, "also this");
+    app.sent();
+    app.reply(Err(CallError::TimedOut(60)));
+    assert!(
+        app.state.flash.as_ref().is_some_and(|text| text.starts_with("The prompt may have been received."))
+    );
+    app.expect_sent("cancel call");
+    app.update(says("done")).reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
+    app.expect_sent("");
+    assert_eq!((app.queue(), app.session().outbox.held()), (vec!["later", "also this"], 2));
+}
+
+#[test]
+fn a_cancelled_prompt_that_requires_a_sign_in_is_not_resent() {
+    let mut app = TestApp::running();
+    app.cancel().end_turn(StopReason::Other("auth_required".into()));
+    assert!(app.session().outbox.is_empty());
+    app.expect("ready · idle\nuser* \"go\"\nend Cancelled");
+}
+
+#[test]
+fn a_prompt_that_was_not_sent_is_first_in_the_queue_if_the_composer_is_in_use() {
+    let mut app = TestApp::running();
+    app.submit("later").play(Event::Draft("half".into()));
+    app.reply(Err(CallError::NotSent { error: "It is too large.".into() }));
+    assert_eq!((app.queue(), app.session().outbox.held()), (vec!["go", "later"], 2));
+    assert_eq!(app.session().draft, "half");
+}
+
+#[test]
+fn the_queue_waits_behind_a_failed_prompt_and_continues_when_it_is_resent() {
+    let mut app = TestApp::running();
+    app.submit("later").fail(-32603, "overloaded").sent();
+    assert_eq!((app.queue(), app.session().outbox.held()), (vec!["later"], 1));
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("call prompt \"go\"");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"later\"");
 }
 
 #[test]
@@ -154,10 +196,7 @@ fn queued_prompts_stay_when_the_agent_dies_and_wait_for_the_user() {
     app.submit("A");
     steer(&mut app, "B");
     app.crash();
-    assert_eq!(
-        (app.session().queue.clone(), app.session().steered_prompt()),
-        (["A".into(), "B".into()].into(), None)
-    );
+    assert_eq!((app.queue(), app.session().outbox.steered()), (vec!["A", "B"], None));
 }
 
 #[test]
@@ -181,9 +220,10 @@ fn queued_prompts_of_a_closed_session_are_on_hold_when_it_is_opened_again() {
     let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, kept: Ok(kept), offers: None };
     again.service(ServiceEvent::Store(Box::new(StoreNews::Opened(Box::new(opening)))));
     let session = again.state.active_session().unwrap();
-    assert_eq!((session.queue.clone(), session.draft.as_str()), (["A".into(), "B".into()].into(), "half"));
+    let queue: Vec<&str> = session.outbox.queue().map(|prompt| prompt.text.as_str()).collect();
+    assert_eq!((queue, session.draft.as_str()), (vec!["A", "B"], "half"));
     let is_prompt =
         |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::Call(_, Call::Prompt(..))));
     assert!(!again.fx.iter().any(is_prompt), "nothing is sent without the user");
-    assert!(session.free_prompts() == 0);
+    assert!(session.outbox.free() == 0);
 }

@@ -82,7 +82,8 @@ fn a_restored_session_looks_the_same() {
         (again.title.as_deref(), again.usage.as_ref()),
         (Some("Fixing"), app.session().usage.as_ref())
     );
-    assert_eq!((again.draft, again.queue), ("a tho".to_owned(), app.session().queue.clone()));
+    let queue: Vec<&str> = again.outbox.queue().map(|prompt| prompt.text.as_str()).collect();
+    assert_eq!((again.draft.as_str(), queue), ("a tho", app.queue()));
 }
 
 #[test]
@@ -239,8 +240,8 @@ fn prompts_typed_while_loading_wait_when_it_fails() {
     app.submit("and the rest");
     app.open("t");
     assert!(!app.session().turn.is_running(), "nothing is sent to a session without the history");
-    assert_eq!(app.session().queue, ["yes, delete them all", "and the rest"]);
-    assert_eq!(app.session().free_prompts(), 0);
+    assert_eq!(app.queue(), ["yes, delete them all", "and the rest"]);
+    assert_eq!(app.session().outbox.free(), 0);
     assert_eq!(app.session().resume.former_id(), Some(&ID.into()), "the old session is resumed next time");
     app.submit("");
     assert!(app.session().turn.is_running(), "the user has decided");

@@ -356,7 +356,7 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
     app.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
     assert_eq!((app.state.sessions.len(), app.state.active), (2, KEY));
     app.expect_sent("call fork s\ndraft \"\"");
-    assert_eq!(app.session().queue, ["typed"], "the draft is retained");
+    assert_eq!(app.queue(), ["typed"], "the draft is retained");
     assert_eq!(app.state.flash.as_deref(), Some("Fork failed: no"));
 }
 

@@ -84,7 +84,7 @@ fn only_the_event_of_the_key_runs_a_command() {
     app.expect_sent("call prompt \"!rm x\"");
     let mut app = TestApp::running();
     app.submit("go on").play(Event::Act(Action::HistoryPrevious));
-    assert!(app.session().prompts.editing().is_some());
+    assert!(app.session().outbox.edited().is_some());
     run(&mut app, "!rm x");
     app.end_turn(StopReason::EndTurn);
     assert!(app.sent().contains("call prompt \"!rm x\""), "an edited queued prompt");
@@ -353,7 +353,7 @@ fn no_prompt_is_sent_while_a_command_reads_hidden_input() {
     app.fx.clear();
     app.play(Event::Draft("hunter2".to_owned())).play(Event::Act(Action::Submit));
     assert!(app.state.flash.as_ref().unwrap().contains("sudo make waits for hidden input"));
-    assert_eq!((app.session().draft.as_str(), app.session().queue.len()), ("hunter2", 0));
+    assert_eq!((app.session().draft.as_str(), app.queue().len()), ("hunter2", 0));
     assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { .. })), "{:?}", app.fx);
     ended(&mut app, &id, 1);
     app.play(Event::Act(Action::Submit));

@@ -213,6 +213,20 @@ impl TestApp {
         &self.state.sessions[&KEY]
     }
 
+    /// The queued prompts of the first session.
+    pub fn queue(&self) -> Vec<&str> {
+        self.session().outbox.queue().map(|prompt| prompt.text.as_str()).collect()
+    }
+
+    /// The files of the prompt that waits for them were read.
+    pub fn prepared(&mut self, prepared: PreparedPrompt) -> &mut Self {
+        let wanted = self.fx.iter().rev().find_map(|effect| match effect {
+            Effect::PreparePrompt(job) => Some(job.prompt),
+            _ => None,
+        });
+        self.service(ServiceEvent::PromptPrepared(KEY, wanted.expect("files are read"), Box::new(prepared)))
+    }
+
     /// The connection of the first session.
     pub fn conn(&self) -> ConnId {
         self.session().conn.expect("the session has an agent")
@@ -340,8 +354,9 @@ pub fn digest(session: &Session) -> String {
     if !session.requests.is_empty() {
         let _ = write!(out, " · {} asks", session.requests.len());
     }
-    if !session.queue.is_empty() {
-        let _ = write!(out, " · queue {:?}", session.queue);
+    let queue: Vec<&str> = session.outbox.queue().map(|prompt| prompt.text.as_str()).collect();
+    if !queue.is_empty() {
+        let _ = write!(out, " · queue {queue:?}");
     }
     for item in session.transcript.items() {
         let _ = write!(out, "\n{}", item_line(item));

@@ -77,7 +77,7 @@ fn a_new_prompt_leaves_a_queue_on_hold() {
     app.submit("B");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"B\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
-    assert_eq!(app.session().queue, ["A"]);
+    assert_eq!(app.queue(), ["A"]);
     app.submit("").expect_sent("call prompt \"A\"");
 }
 
@@ -102,7 +102,7 @@ fn an_edit_of_a_prompt_on_hold_sends_nothing() {
     let mut app = on_hold(&["A"]);
     app.play(Event::Act(Action::HistoryPrevious)).play(Event::Draft("A, edited".into())).sent();
     app.play(Event::Act(Action::Submit)).expect_sent("draft \"\"");
-    assert_eq!(app.session().queue, ["A, edited"]);
+    assert_eq!(app.queue(), ["A, edited"]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_prompt_that_starts_the_agent_is_sent_before_a_queue_on_hold() {
     let mut app = TestApp::running();
     app.submit("A").crash();
     app.submit("B");
-    assert_eq!((&app.session().queue, app.session().free_prompts()), (&["B".into(), "A".into()].into(), 1));
+    assert_eq!((app.queue(), app.session().outbox.free()), (vec!["B", "A"], 1));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn prompts_typed_after_a_cancel_are_sent_and_the_others_are_on_hold() {
     app.expect_sent("cancel s\ncall prompt \"B\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"C\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
-    assert_eq!(app.session().queue, ["A"]);
+    assert_eq!(app.queue(), ["A"]);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_prompt_taken_back_after_a_cancel_does_not_send_the_others() {
     app.play(Event::Act(Action::HistoryPrevious)).sent();
     assert_eq!(app.session().draft, "C");
     app.end_turn(StopReason::Cancelled).expect_sent("");
-    assert_eq!(app.session().queue, ["C", "A", "B"], "nothing is lost");
+    assert_eq!(app.queue(), ["C", "A", "B"], "nothing is lost");
     app.play(Event::Act(Action::Escape)).sent();
     app.submit("").expect_sent("call prompt \"C\"");
 }
@@ -467,7 +467,7 @@ fn a_lost_session_is_resumed_and_the_prompt_resent() {
     app.submit("more").end_turn(StopReason::EndTurn).submit("go on");
     app.fx.clear();
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
-    assert_eq!(app.session().prompts.unsent(), Some("go on"));
+    assert_eq!(app.session().outbox.unsent().map(|prompt| prompt.text.as_str()), Some("go on"));
 }
 
 #[test]
@@ -489,7 +489,7 @@ fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
     assert_eq!(failed(&app), Some("go"), "it can be resent");
     assert!(app.state.modals.is_empty(), "there is a notice, but no dialog");
     app.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
-    assert!(app.session().turn.is_running() && app.session().failed_prompt.is_none());
+    assert!(app.session().turn.is_running() && app.session().outbox.failed().is_none());
     assert!(app.session().resume.handover().is_some_and(|told| told.is_sent), "with the conversation");
     assert_eq!(digest(app.session()).matches("\"go\"").count(), 1);
 }
@@ -508,7 +508,7 @@ fn a_refused_prompt_is_not_reported_as_missing_in_the_replay() {
 }
 
 fn failed(app: &TestApp) -> Option<&str> {
-    app.session().failed_prompt.as_ref().map(|prompt| prompt.text.as_str())
+    app.session().outbox.failed().map(|prompt| prompt.text.as_str())
 }
 
 #[test]
@@ -518,14 +518,14 @@ fn a_prompt_that_may_have_arrived_is_distinguished_from_a_refused_one() {
     for (error, may_have_arrived) in [(lost, true), (CallError::TimedOut(60), true), (busy, false)] {
         let mut app = TestApp::running();
         app.reply(Err(error.clone()));
-        let prompt = app.session().failed_prompt.as_ref();
-        assert_eq!(prompt.map(|prompt| prompt.may_have_arrived), Some(may_have_arrived), "{error:?}");
+        let prompt = app.session().outbox.failed();
+        assert_eq!(prompt.map(Prompt::may_have_arrived), Some(may_have_arrived), "{error:?}");
         let fault = texts::fault_of(&error);
         assert_eq!(fault.next().contains("may run it twice"), may_have_arrived, "{fault:?}");
     }
     let mut app = TestApp::running();
     app.crash();
-    assert!(app.session().failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived));
+    assert!(app.session().outbox.failed().is_some_and(Prompt::may_have_arrived));
 }
 
 #[test]
@@ -543,7 +543,7 @@ fn a_temporarily_failed_prompt_can_be_resent() {
         agent "at last"
         "#,
     );
-    assert_eq!(app.session().failed_prompt, None);
+    assert_eq!(app.session().outbox.failed(), None);
     app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
 }
 
@@ -572,7 +572,7 @@ fn a_prompt_that_would_fail_again_cannot_be_resent() {
     {
         let mut app = TestApp::running();
         app.fail(code, message);
-        assert_eq!(app.session().failed_prompt, None, "{message}");
+        assert_eq!(app.session().outbox.failed(), None, "{message}");
     }
     for message in
         ["Overloaded", "HTTP 529", "fetch failed", "Rate limit exceeded", "upstream: read ECONNRESET"]
@@ -582,17 +582,15 @@ fn a_prompt_that_would_fail_again_cannot_be_resent() {
     }
     let mut app = TestApp::running();
     app.cancel().fail(-32603, "overloaded");
-    assert_eq!(app.session().failed_prompt, None, "the user rejected it");
+    assert_eq!(app.session().outbox.failed(), None, "the user rejected it");
 }
 
 #[test]
 fn the_reason_of_a_rejection_is_sent_also_if_the_turn_ends_as_cancelled() {
     let mut app = TestApp::ready();
     app.submit("go").submit("later").fx.clear();
-    let session = app.state.sessions.get_mut(&KEY).unwrap();
-    session.queue.push_front("Use the other file".to_owned());
-    session.prompts.send_now();
+    app.flow(|state, now, fx| operations::send_reason(state, KEY, "Use the other file".to_owned(), now, fx));
     app.end_turn(StopReason::Cancelled);
     app.expect_sent("call prompt \"Use the other file\"");
-    assert_eq!((app.session().queue.len(), app.session().prompts.held()), (1, 1));
+    assert_eq!((app.queue().len(), app.session().outbox.held()), (1, 1));
 }

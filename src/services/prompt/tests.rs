@@ -30,6 +30,7 @@ impl Rig {
         let folder = self.folder.path().canonicalize().unwrap().join("w");
         PromptJob {
             session: SessionKey(1),
+            prompt: crate::model::PromptId(1),
             text: text.to_owned(),
             roots: vec![folder.clone()],
             folder: Some(folder),

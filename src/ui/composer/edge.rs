@@ -189,7 +189,7 @@ fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
 }
 
 fn is_command(ctx: &FrameContext) -> bool {
-    ctx.session.draft.starts_with('!') && ctx.session.prompts.editing().is_none()
+    ctx.session.draft.starts_with('!') && ctx.session.outbox.edited().is_none()
 }
 
 /// The labels of the user's shell: that the draft is a command and where it runs, the folder if it is not that of the

@@ -280,7 +280,7 @@ fn escape_means(ctx: &FrameContext) -> &'static str {
     let is_elsewhere = dialogs::is_beside_draft(ctx.state) && dialogs::base_focus(ctx.state) != Focus::Main;
     if is_elsewhere || matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
         "back"
-    } else if ctx.session.prompts.editing().is_some() && dialogs::is_beside_draft(ctx.state) {
+    } else if ctx.session.outbox.edited().is_some() && dialogs::is_beside_draft(ctx.state) {
         "discard edit"
     } else {
         "reject"

@@ -82,13 +82,11 @@ pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16)
 
 /// The queued prompts.
 pub(super) fn queue_frame(ctx: &FrameContext, selected: usize, cols: u16) -> DialogFrame<'static> {
-    let queue = &ctx.session.queue;
-    let mut sheet = DialogFrame {
-        title: "Queued prompts".to_owned(),
-        tag: queue.len().to_string(),
-        ..DialogFrame::default()
-    };
-    for (index, prompt) in queue.iter().enumerate() {
+    let outbox = &ctx.session.outbox;
+    let count = outbox.queue_len();
+    let mut sheet =
+        DialogFrame { title: "Queued prompts".to_owned(), tag: count.to_string(), ..DialogFrame::default() };
+    for (index, prompt) in outbox.queue().map(|prompt| &prompt.text).enumerate() {
         let rest = prompt.trim().lines().count().saturating_sub(1);
         let first = text::one_line(prompt.trim().lines().next().unwrap_or_default());
         let more = match rest {
@@ -101,7 +99,7 @@ pub(super) fn queue_frame(ctx: &FrameContext, selected: usize, cols: u16) -> Dia
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
         sheet.body.push(Row { line, hit, is_selected: index == selected, ..Row::default() });
     }
-    if queue.is_empty() {
+    if count == 0 {
         let why = "No queued prompts. Prompts sent during a turn are queued here.";
         sheet.body = wrapped(ctx, Role::TextDim, why, cols);
     }
@@ -113,7 +111,7 @@ pub(super) fn queue_frame(ctx: &FrameContext, selected: usize, cols: u16) -> Dia
         ctx.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer && is_running),
         ctx.hint(Context::Queue, Action::Remove, "remove"),
         ctx.hint(Context::Queue, Action::Escape, "close"),
-        ctx.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),
+        ctx.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| count > 1),
     ]);
     sheet
 }

@@ -208,10 +208,12 @@ fn ends_of_turns_and_queued_prompts_are_printed() {
         session.turn = Turn::Running { since, last_news: now };
     });
     assert_eq!(plain.advance(&stage.state, now), "");
-    stage.session(|session| session.queue.push_back("then this".into()));
+    stage.session(|session| {
+        session.outbox.enqueue("then this".into());
+    });
     assert_eq!(plain.advance(&stage.state, now), "(1 prompt queued.)\n");
     stage.session(|session| {
-        session.queue.clear();
+        drop(session.outbox.take_queue());
         session.turn_count = 2;
         session.turn = Turn::Running { since: now, last_news: now };
     });

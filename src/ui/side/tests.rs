@@ -59,7 +59,7 @@ fn without_a_plan_the_panel_shows_the_other_parts() {
     stage.session(|session| session.plans.clear());
     let rows = panel(&stage);
     assert!(rows[0] == "1 queued" && rows[3].starts_with("ctx "), "{rows:#?}");
-    stage.session(|session| session.queue.clear());
+    stage.session(|session| drop(session.outbox.take_queue()));
     let rows = panel(&stage);
     assert!(rows[0].starts_with("ctx "), "{rows:#?}");
     stage.session(|session| session.usage = None);
@@ -104,6 +104,7 @@ fn a_completed_plan_leaves_the_panel_after_the_turn() {
     let mut stage = streaming();
     stage.session(|session| {
         session.turn = crate::app::Turn::Idle;
+        session.outbox.hold();
         for plan in &mut session.plans {
             if let crate::model::PlanBody::Entries(steps) = &mut plan.body {
                 for step in steps {
@@ -126,7 +127,9 @@ fn narrow_screens_and_empty_sessions_have_no_panel() {
         assert!(!shown.contains("file changed"), "{shown}");
     }
     let mut empty = ready();
-    empty.session(|session| session.queue.push_back("later".into()));
+    empty.session(|session| {
+        session.outbox.enqueue("later".into());
+    });
     let shown = text(&empty.draw(&mut empty.view(), &theme("dark"), WIDE));
     assert!(!shown.lines().any(|line| line.trim_end().ends_with("  later")), "{shown}");
 }
@@ -136,7 +139,10 @@ fn the_queue_is_listed_in_the_panel_or_above_the_composer_but_not_in_both() {
     for (size, is_beside) in [(WIDE, true), ((120, 40), false)] {
         let mut stage = streaming();
         stage.session(|session| {
-            session.queue = ["first one\nmore", "second one"].map(String::from).into();
+            session.outbox.take_queue();
+            for text in ["first one\nmore", "second one"] {
+                session.outbox.enqueue(text.to_owned());
+            }
             session.draft.clear();
         });
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
@@ -151,7 +157,10 @@ fn a_prompt_that_is_being_edited_is_marked_with_its_keys() {
     let edit = |size| {
         let mut stage = streaming();
         stage.session(|session| {
-            session.queue = ["a", "b", "c", "d", "e"].map(String::from).into();
+            session.outbox.take_queue();
+            for text in ["a", "b", "c", "d", "e"] {
+                session.outbox.enqueue(text.to_owned());
+            }
             session.draft.clear();
         });
         let _ = update(&mut stage.state, Event::Act(Action::HistoryPrevious), stage.now);

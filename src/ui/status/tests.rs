@@ -81,14 +81,16 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.session(|session| {
         session.usage = None;
         session.draft.clear();
-        session.queue.clear();
+        drop(session.outbox.take_queue());
     });
     assert!(
         footer(&stage, 120).ends_with("| Ctrl+P commands · Tab browse · F6 sessions"),
         "{}",
         footer(&stage, 120)
     );
-    stage.session(|session| session.queue.push_back("more".into()));
+    stage.session(|session| {
+        session.outbox.enqueue("more".into());
+    });
     assert!(footer(&stage, 120).contains("F7 edit queue · Ctrl+P commands"), "{}", footer(&stage, 120));
     stage.session(|session| session.draft = "and more".into());
     assert!(footer(&stage, 120).contains("Enter queue"), "{}", footer(&stage, 120));
@@ -128,7 +130,7 @@ fn keys_are_shown_beside_context_and_cost() {
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
     stage.session(|session| session.draft.clear());
     check(&mut stage, &["Esc stop", "commands", "F7 edit queue", "F1 help"]);
-    stage.session(|session| session.queue.clear());
+    stage.session(|session| drop(session.outbox.take_queue()));
     check(&mut stage, &["Esc stop", "commands", "Tab browse", "F1 help"]);
     stage.session(|session| session.draft = "more".into());
     check(&mut stage, &["Esc stop", "Enter queue", "newline", "F1 help"]);

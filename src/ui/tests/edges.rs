@@ -122,8 +122,8 @@ fn queued_prompts_are_separated_from_the_transcript() {
             call.title = format!("call {line}");
             session.transcript.push(1, ItemBody::Tool(Box::new(call)));
         }
-        session.queue.clear();
-        session.queue.push_back("and the docs".into());
+        drop(session.outbox.take_queue());
+        session.outbox.enqueue("and the docs".into());
     });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     let lines: Vec<&str> = shown.lines().collect();

@@ -113,7 +113,7 @@ pub fn streaming() -> Stage {
             step("run all tests", PlanStatus::Pending),
         ];
         session.plans = vec![Plan { id: None, body: PlanBody::Entries(entries) }];
-        session.queue.push_back("and add a test for the boundary".into());
+        session.outbox.enqueue("and add a test for the boundary".into());
         session.usage = Some(Usage {
             used_tokens: 34_200,
             size_tokens: 200_000,

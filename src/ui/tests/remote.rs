@@ -1,7 +1,7 @@
 //! Remote agents that are disconnected, and archived sessions.
 
 use super::fixture::*;
-use crate::app::{FailedPrompt, SessionPhase};
+use crate::app::{Outbox, PromptState, SessionPhase};
 use crate::model::Remote;
 
 #[test]
@@ -39,8 +39,11 @@ fn reconnect_key_is_shown_on_the_smallest_screen() {
 fn resend_hint_warns_that_the_prompt_may_run_twice() {
     let mut stage = ready();
     for (may_have_arrived, has_warning) in [(true, true), (false, false)] {
-        let prompt = FailedPrompt { text: "go".to_owned(), may_have_arrived };
-        stage.session(|session| session.failed_prompt = Some(prompt));
+        stage.session(|session| {
+            session.outbox = Outbox::default();
+            let id = session.outbox.enqueue("go".to_owned());
+            session.outbox.set_state(id, PromptState::Failed { may_have_arrived });
+        });
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
         assert!(drawn.contains("resend"), "{drawn}");
         assert_eq!(drawn.contains("may run twice"), has_warning, "{drawn}");

@@ -33,7 +33,7 @@ fn requests_name_the_changed_files() {
 fn requests_count_lines_as_tool_calls_do_and_show_many_on_a_low_screen() {
     let mut stage = permission();
     stage.session(|session| {
-        session.queue.clear();
+        drop(session.outbox.take_queue());
         session.plans.clear();
         let id = session.transcript.items().last().unwrap().id;
         session.transcript.edit(id, |item| {

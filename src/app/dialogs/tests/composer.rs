@@ -141,7 +141,7 @@ fn enter_queues_while_a_turn_runs() {
     rig.run_turn();
     rig.type_draft("and then");
     rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["and then"]);
+    assert_eq!(rig.queue(), ["and then"]);
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn enter_on_blanks_sends_nothing() {
 #[test]
 fn enter_on_an_empty_prompt_sends_what_waits() {
     let mut rig = Rig::new();
-    rig.session().queue.push_back("left over".to_owned());
+    rig.session().outbox.enqueue("left over".to_owned());
     rig.act(Action::Submit);
-    assert!(rig.session().queue.is_empty());
+    assert!(rig.queue().is_empty());
     assert!(rig.session().turn.is_running());
 }
 
@@ -180,12 +180,12 @@ fn without_an_agent_the_prompt_waits_and_agents_are_offered() {
     rig.type_draft("do it");
     rig.act(Action::Submit);
     assert_eq!(focus(&rig.state), Focus::Picker);
-    assert_eq!(rig.session().queue, ["do it"]);
+    assert_eq!(rig.queue(), ["do it"]);
     let mut rig = Rig::new();
     rig.session().phase = SessionPhase::Ended { cause: "It ended.".to_owned() };
     rig.type_draft("do it");
     rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["do it"]);
+    assert_eq!(rig.queue(), ["do it"]);
     assert!(rig.state.flash.is_some());
 }
 

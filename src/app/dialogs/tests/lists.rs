@@ -11,9 +11,16 @@ use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
 fn rig_with_queue(prompts: &[&str]) -> Rig {
     let mut rig = Rig::new();
     rig.run_turn();
-    rig.session().queue = prompts.iter().map(|text| (*text).to_owned()).collect();
+    for text in prompts {
+        rig.session().outbox.enqueue((*text).to_owned());
+    }
     rig.act(Action::OpenQueue);
     rig
+}
+
+fn remove_first(rig: &mut Rig) {
+    let first = rig.session().outbox.queued(0).unwrap().id;
+    rig.session().outbox.remove(first);
 }
 
 fn marked(rig: &Rig) -> usize {
@@ -35,12 +42,12 @@ fn prompts_are_removed_and_the_last_one_closes_the_dialog() {
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.act(Action::Last);
     rig.act(Action::Remove);
-    assert_eq!(rig.session().queue, ["a", "b"]);
+    assert_eq!(rig.queue(), ["a", "b"]);
     assert_eq!(marked(&rig), 1);
     rig.act(Action::Up);
     rig.act(Action::Remove);
     rig.act(Action::Remove);
-    assert!(rig.session().queue.is_empty());
+    assert!(rig.queue().is_empty());
     assert_eq!(focus(&rig.state), Focus::Main);
 }
 
@@ -48,13 +55,13 @@ fn prompts_are_removed_and_the_last_one_closes_the_dialog() {
 fn moved_prompts_stay_selected() {
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.act(Action::MoveDown);
-    assert_eq!(rig.session().queue, ["b", "a", "c"]);
+    assert_eq!(rig.queue(), ["b", "a", "c"]);
     rig.act(Action::MoveDown);
     rig.act(Action::MoveDown);
-    assert_eq!(rig.session().queue, ["b", "c", "a"]);
+    assert_eq!(rig.queue(), ["b", "c", "a"]);
     assert_eq!(marked(&rig), 2);
     rig.act(Action::MoveUp);
-    assert_eq!(rig.session().queue, ["b", "a", "c"]);
+    assert_eq!(rig.queue(), ["b", "a", "c"]);
 }
 
 #[test]
@@ -63,14 +70,14 @@ fn a_prompt_is_edited_in_the_composer_and_keeps_its_place() {
     rig.run_turn().session().draft = "half a thought".to_owned();
     rig.act(Action::Down);
     assert_eq!(views(&rig.act(Action::Edit)), [ViewCommand::SetDraft("b\nc".to_owned())]);
-    assert_eq!((focus(&rig.state), rig.session().edited_prompt()), (Focus::Main, Some(1)));
+    assert_eq!((focus(&rig.state), rig.edited()), (Focus::Main, Some(1)));
     rig.type_draft("better");
     let fx = rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["a", "better", "d"]);
+    assert_eq!(rig.queue(), ["a", "better", "d"]);
     let shown = ViewCommand::SetDraft("half a thought".to_owned());
     assert_eq!(views(&fx), [shown], "the draft is restored");
     assert_eq!(rig.session().draft, "half a thought");
-    assert_eq!(rig.session().edited_prompt(), None);
+    assert_eq!(rig.edited(), None);
 }
 
 #[test]
@@ -78,20 +85,20 @@ fn an_edit_finds_its_prompt_after_the_queue_advanced() {
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.run_turn().act(Action::Down);
     rig.act(Action::Edit);
-    rig.session().queue.pop_front();
+    remove_first(&mut rig);
     rig.type_draft("better");
     rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["better"]);
+    assert_eq!(rig.queue(), ["better"]);
 }
 
 #[test]
 fn an_edited_prompt_that_left_the_queue_is_queued_again() {
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.run_turn().act(Action::Edit);
-    rig.session().queue.pop_front();
+    remove_first(&mut rig);
     rig.type_draft("a, better");
     rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["b", "a, better"]);
+    assert_eq!(rig.queue(), ["b", "a, better"]);
 }
 
 #[test]
@@ -101,7 +108,7 @@ fn escape_and_ctrl_c_discard_an_edit_but_keep_its_text_in_the_history() {
         rig.run_turn().act(Action::Edit);
         rig.type_draft("a, worse");
         rig.act(action);
-        assert_eq!(rig.session().queue, ["a"]);
+        assert_eq!(rig.queue(), ["a"]);
         assert_eq!(rig.session().draft, "");
         assert_eq!(rig.session().history, ["a, worse"]);
         assert!(!rig.is_cancelling(), "{action:?} had its effect");
@@ -114,7 +121,7 @@ fn escape_beside_a_request_discards_the_edit_and_rejects_nothing() {
     rig.act(Action::Edit);
     rig.ask_permission(1, &[crate::model::PermissionKind::RejectOnce]);
     rig.act(Action::Escape);
-    assert_eq!((rig.session().edited_prompt(), rig.open_requests()), (None, vec![1]));
+    assert_eq!((rig.edited(), rig.open_requests()), (None, vec![1]));
     rig.act(Action::Escape);
     assert_eq!(rig.open_requests(), [0; 0]);
 }
@@ -125,7 +132,7 @@ fn an_empty_edit_removes_the_prompt() {
     rig.run_turn().act(Action::Edit);
     rig.type_draft(" ");
     rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["b"]);
+    assert_eq!(rig.queue(), ["b"]);
 }
 
 #[test]
@@ -134,14 +141,14 @@ fn up_in_an_empty_prompt_edits_the_queued_prompts_from_the_last_on() {
     rig.session().history = vec!["sent".to_owned(), "a".to_owned(), "b".to_owned()];
     rig.run_turn().act(Action::Escape);
     rig.act(Action::HistoryPrevious);
-    assert_eq!((rig.session().draft.clone(), rig.session().edited_prompt()), ("b".to_owned(), Some(1)));
+    assert_eq!((rig.session().draft.clone(), rig.edited()), ("b".to_owned(), Some(1)));
     rig.act(Action::HistoryPrevious);
-    assert_eq!((rig.session().draft.clone(), rig.session().edited_prompt()), ("a".to_owned(), Some(0)));
+    assert_eq!((rig.session().draft.clone(), rig.edited()), ("a".to_owned(), Some(0)));
     rig.act(Action::HistoryNext);
-    assert_eq!(rig.session().edited_prompt(), Some(1));
+    assert_eq!(rig.edited(), Some(1));
     rig.type_draft("b, better");
     rig.act(Action::Submit);
-    assert_eq!(rig.session().queue, ["a", "b, better"]);
+    assert_eq!(rig.queue(), ["a", "b, better"]);
 }
 
 #[test]
@@ -150,10 +157,7 @@ fn a_queued_prompt_is_sent_now_from_the_dialog() {
     rig.run_turn().act(Action::Last);
     let fx = rig.act(Action::SendNow);
     assert!(has_cancel(&fx) && rig.is_cancelling());
-    assert_eq!(
-        (rig.session().queue.clone(), focus(&rig.state)),
-        (["c", "a", "b"].map(String::from).into(), Focus::Main)
-    );
+    assert_eq!((rig.queue(), focus(&rig.state)), (["c", "a", "b"].map(String::from).into(), Focus::Main));
 }
 
 #[test]
@@ -162,22 +166,19 @@ fn send_now_in_the_composer_takes_the_draft_the_edited_or_the_last_prompt() {
     rig.run_turn().act(Action::Escape);
     rig.type_draft("c");
     assert!(has_cancel(&rig.act(Action::SendNow)));
-    assert_eq!(
-        (rig.session().queue.clone(), rig.session().draft.as_str()),
-        (["c", "a", "b"].map(String::from).into(), "")
-    );
+    assert_eq!((rig.queue(), rig.session().draft.as_str()), (["c", "a", "b"].map(String::from).into(), ""));
 
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.run_turn().act(Action::Escape);
     rig.act(Action::SendNow);
-    assert_eq!(rig.session().queue, ["b", "a"]);
+    assert_eq!(rig.queue(), ["b", "a"]);
 
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.run_turn().act(Action::Down);
     rig.act(Action::Edit);
     rig.type_draft("better");
     rig.act(Action::SendNow);
-    assert_eq!(rig.session().queue, ["better", "a", "c"]);
+    assert_eq!(rig.queue(), ["better", "a", "c"]);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn send_now_without_a_turn_or_a_prompt_is_only_a_send() {
     assert_eq!(rig.state.flash.as_deref(), Some("The prompt is empty."));
     rig.type_draft("go");
     let fx = rig.act(Action::SendNow);
-    assert!(rig.session().turn.is_running() && rig.session().queue.is_empty() && !has_cancel(&fx));
+    assert!(rig.session().turn.is_running() && rig.queue().is_empty() && !has_cancel(&fx));
 }
 
 #[test]
@@ -198,8 +199,8 @@ fn a_prompt_is_sent_into_a_turn_only_if_the_agent_supports_it() {
     assert_eq!(rig.state.flash.as_deref(), Some(why));
     rig.state.conns.get_mut(&CONN).and_then(|conn| conn.info.as_mut()).unwrap().capabilities.can_steer = true;
     rig.act(Action::Steer);
-    assert_eq!(rig.session().steered_prompt(), Some(0));
-    assert_eq!(rig.session().queue, ["a"], "it stays queued until the agent has accepted it");
+    assert!(rig.session().outbox.queued(0).unwrap().is_steering());
+    assert_eq!(rig.queue(), ["a"], "it stays queued until the agent has accepted it");
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn a_prompt_for_a_turn_that_has_just_ended_is_sent() {
     let mut rig = Rig::new();
     rig.type_draft("also this");
     let fx = rig.act(Action::Steer);
-    assert!(rig.session().turn.is_running() && rig.session().queue.is_empty() && !has_cancel(&fx));
+    assert!(rig.session().turn.is_running() && rig.queue().is_empty() && !has_cancel(&fx));
     assert!(rig.session().draft.is_empty());
 }
 
@@ -215,14 +216,15 @@ fn a_prompt_for_a_turn_that_has_just_ended_is_sent() {
 fn the_selection_is_valid_after_the_queue_shrank() {
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.act(Action::Last);
-    rig.session().queue.truncate(1);
+    remove_first(&mut rig);
+    remove_first(&mut rig);
     rig.act(Action::Down);
     assert_eq!(marked(&rig), 0);
-    rig.session().queue.clear();
+    rig.session().outbox.take_queue();
     for action in [Action::Remove, Action::Edit, Action::MoveUp, Action::Down] {
         rig.act(action);
     }
-    assert!(rig.session().queue.is_empty());
+    assert!(rig.queue().is_empty());
 }
 
 #[test]
@@ -439,7 +441,7 @@ fn no_order_of_keys_panics() {
     ];
     let mut rig = Rig::new();
     rig.run_turn();
-    rig.session().queue.push_back("waits".to_owned());
+    rig.session().outbox.enqueue("waits".to_owned());
     rig.ask_permission(1, &[]);
     // A deterministic walk through pairs of all actions.
     let mut at = 0usize;

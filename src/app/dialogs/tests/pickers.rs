@@ -152,7 +152,7 @@ fn commands_are_found_by_other_words() {
         available: vec![Mode { id: "a".into(), name: "A".into(), description: None }],
     });
     rig.session().history.push("before".to_owned());
-    rig.session().queue.push_back("later".to_owned());
+    rig.session().outbox.enqueue("later".to_owned());
     rig.session().transcript.push(
         1,
         crate::app::ItemBody::Notice {
@@ -209,11 +209,11 @@ fn what_fits_the_moment_comes_first_in_the_palette() {
         labels
     };
     assert_eq!(first(&mut rig), [""; 0]);
-    rig.session().failed_prompt =
-        Some(crate::app::FailedPrompt { text: "again".to_owned(), may_have_arrived: false });
+    let id = rig.session().outbox.enqueue("again".to_owned());
+    rig.session().outbox.set_state(id, crate::app::PromptState::Failed { may_have_arrived: false });
     assert_eq!(first(&mut rig), ["Resend failed prompt"]);
-    rig.session().failed_prompt = None;
-    rig.run_turn().session().queue.push_back("later".to_owned());
+    rig.session().outbox.remove(id);
+    rig.run_turn().session().outbox.enqueue("later".to_owned());
     let of_turn = ["Cancel turn", "Cancel the turn and send now", "Edit queued prompts"];
     assert_eq!(first(&mut rig), of_turn);
     rig.ask_permission(1, &[crate::model::PermissionKind::AllowOnce]);
@@ -463,7 +463,7 @@ fn enter_in_an_empty_prompt_opens_the_list_that_escape_closed() {
         kind: AuthKind::Agent,
     }];
     rig.session().phase = SessionPhase::NeedsSignIn;
-    rig.session().queue.push_back("waits for the sign-in".to_owned());
+    rig.session().outbox.enqueue("waits for the sign-in".to_owned());
     rig.act(Action::Submit);
     assert_eq!(rig.shown(), ["Browser"]);
     rig.act_now(Action::Escape);

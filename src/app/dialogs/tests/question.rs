@@ -371,7 +371,7 @@ fn enter_beside_a_request_queues_the_draft_and_answers_nothing() {
     rig.type_draft("then run 1 test");
     let fx = rig.wait(2_000).act_now(Action::Submit);
     assert!(answers(&fx).is_empty());
-    assert_eq!((rig.session().queue.len(), rig.open_requests()), (1, vec![1]));
+    assert_eq!((rig.queue().len(), rig.open_requests()), (1, vec![1]));
     assert!(!rig.wait(499).takes_answers() && rig.wait(1).takes_answers());
 }
 
@@ -405,7 +405,7 @@ fn y_allows_once_and_n_rejects() {
 #[test]
 fn reason_of_rejection_is_the_next_prompt() {
     let mut rig = rig();
-    rig.session().queue.push_back("later".to_owned());
+    rig.session().outbox.enqueue("later".to_owned());
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.wait(100).act_now(Action::RejectWithReason);
     assert_eq!(rig.state.modals.len(), 0, "too early");
@@ -414,7 +414,7 @@ fn reason_of_rejection_is_the_next_prompt() {
     rig.type_line("Use the other file");
     let fx = rig.act(Action::Accept);
     assert_eq!(answers(&fx), [(1, selected("option-1"))]);
-    assert_eq!(rig.session().queue, ["Use the other file", "later"]);
+    assert_eq!(rig.queue(), ["Use the other file", "later"]);
     assert_eq!(rig.state.modals.len(), 0);
 }
 
@@ -472,7 +472,7 @@ fn empty_reason_only_rejects() {
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.wait(600).act_now(Action::RejectWithReason);
     assert_eq!(answers(&rig.act(Action::Accept)), [(1, selected("option-1"))]);
-    assert!(rig.session().queue.is_empty());
+    assert!(rig.queue().is_empty());
 }
 
 #[test]

@@ -257,7 +257,8 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
             ..PreparedPrompt::default()
         };
         let key = rig.state.active;
-        let event = Event::Service(ServiceEvent::PromptPrepared(key, Box::new(prepared)));
+        let event =
+            Event::Service(ServiceEvent::PromptPrepared(key, crate::model::PromptId(1), Box::new(prepared)));
         crate::app::update(&mut rig.state, event, rig.now);
         assert_eq!(rig.session().draft, "/fix it");
         assert_eq!(rig.state.modals.len(), usize::from(!is_plain), "plain mode cannot show the text");
@@ -333,7 +334,7 @@ fn clear_starts_a_new_session_where_the_agent_has_no_such_command() {
     rig.run_turn();
     rig.type_draft("/clear");
     rig.act(Action::Submit);
-    assert_eq!((rig.state.active, rig.session().queue.len()), (shown, 1));
+    assert_eq!((rig.state.active, rig.queue().len()), (shown, 1));
 }
 
 #[test]

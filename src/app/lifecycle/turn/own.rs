@@ -52,7 +52,7 @@ pub(in crate::app) fn on_ended(
     fx: &mut Vec<Effect>,
 ) {
     let Some(key) = lookup::session_by_id(state, conn, id) else { return };
-    let is_own = |session: &&mut Session| session.turn.is_running() && session.prompts.running().is_none();
+    let is_own = |session: &&mut Session| session.turn.is_running() && session.outbox.running().is_none();
     let Some(session) = state.sessions.get_mut(&key).filter(is_own) else { return };
     let has_left_nothing = matches!(session.turn, Turn::Running { .. })
         && session.own_turn == Some(session.transcript.next_id())

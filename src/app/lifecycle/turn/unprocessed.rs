@@ -6,31 +6,28 @@ use super::{Ending, end};
 use crate::app::lifecycle::{auth, open, prompt};
 use crate::app::state::texts;
 use crate::app::{Effect, State};
-use crate::model::{ConnId, FaultKind, SessionKey};
+use crate::model::{ConnId, FaultKind, PromptId, SessionKey};
 
 /// The agent has lost the session: reopens it, or opens a new one, and resends the prompt.
 pub(super) fn on_session_gone(
     state: &mut State,
     key: SessionKey,
-    text: String,
+    (prompt, is_reopened): (PromptId, bool),
     message: &str,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    // An agent that loses each session would cause an endless loop.
-    let is_second = session.prompts.retry();
     // It was just reopened, but does not exist.
     let is_doubtful = session.resume.doubt().is_some();
-    if is_second {
+    session.outbox.set_reopened(prompt);
+    if is_reopened {
+        // An agent that loses each session would cause an endless loop.
         let message = format!("The agent no longer has this session: {message}");
-        end(state, key, Ending::Failed(FaultKind::Agent, message), now, fx);
-        prompt::restore_draft(state, key, text, fx);
+        end(state, key, Ending::Unprocessed(FaultKind::Agent, message), now, fx);
+        prompt::give_back(state, key, prompt, fx);
     } else {
-        end(state, key, Ending::Failed(FaultKind::Gone, message.to_owned()), now, fx);
-        if let Some(session) = state.sessions.get_mut(&key) {
-            session.prompts.set_unsent(Some(text));
-        }
+        end(state, key, Ending::Unprocessed(FaultKind::Gone, message.to_owned()), now, fx);
     }
     if is_doubtful {
         open::open_replacement(state, key, texts::NOT_RESUMED, now, fx);
@@ -47,14 +44,10 @@ pub(super) fn on_auth_needed(
     state: &mut State,
     conn: ConnId,
     key: SessionKey,
-    text: String,
     message: &str,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    end(state, key, Ending::Failed(FaultKind::Agent, message.to_owned()), now, fx);
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.prompts.set_unsent(Some(text));
-    }
+    end(state, key, Ending::Unprocessed(FaultKind::Agent, message.to_owned()), now, fx);
     auth::need_sign_in(state, conn, key, message, now, fx);
 }

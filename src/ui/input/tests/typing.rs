@@ -37,7 +37,7 @@ impl Typist {
         let mut stage = fixture::streaming();
         stage.session(|session| {
             session.draft.clear();
-            session.queue.clear();
+            drop(session.outbox.take_queue());
         });
         let mut rig = Rig::new(stage);
         rig.view.apply(crate::app::ViewCommand::ClearDraft);
@@ -136,7 +136,8 @@ impl Typist {
         }
         self.press(KeyCode::Enter);
         let mut queued = Vec::new();
-        self.rig.stage.session(|session| queued.extend(session.queue.drain(..)));
+        self.rig.stage.session(|session| queued.extend(session.outbox.take_queue()));
+        let queued: Vec<String> = queued.into_iter().map(|prompt| prompt.text).collect();
         assert_eq!(queued, [sentence], "the draft is {:?}", self.draft());
         assert_eq!((self.draft().as_str(), self.rig.view.draft().as_str()), ("", ""));
     }
