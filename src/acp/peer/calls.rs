@@ -257,10 +257,16 @@ impl Calls {
         })
     }
 
-    /// Whether the running prompt of a session was accepted or had events.
-    pub fn has_begun(&self, session: &SessionId) -> bool {
+    /// Whether the running prompt of a session was accepted.
+    pub fn is_accepted(&self, session: &SessionId) -> bool {
         let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.is_answered || pending.has_news)
+        running.is_some_and(|pending| pending.is_answered)
+    }
+
+    /// Whether the agent has worked since the running prompt of a session was sent.
+    pub fn has_news(&self, session: &SessionId) -> bool {
+        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
+        running.is_some_and(|pending| pending.has_news)
     }
 
     /// Removes the running prompt of a session after the state that ends its turn.

@@ -224,7 +224,10 @@ impl Peer {
             let error = CallError::TimedOut(time.as_secs());
             match (pending.asked, pending.presumed_end) {
                 (Asked::Initialize { .. }, _) => self.fail(error),
-                (Asked::Call { tag, .. }, None) => self.events.push(AgentEvent::Replied(tag, Err(error))),
+                (Asked::Call { tag, call }, None) => {
+                    self.on_closed(&call, &Err(error.clone()));
+                    self.events.push(AgentEvent::Replied(tag, Err(error)));
+                }
                 (Asked::Call { tag, .. }, Some((end, _))) => self.events.push(AgentEvent::Replied(tag, *end)),
             }
         }
@@ -393,6 +396,7 @@ impl Peer {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
             Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
+        self.on_closed(&call, &reply);
         let opened = match (&reply, call) {
             (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
             (Ok(Reply::Session(_)), Call::ResumeSession(id, _) | Call::LoadSession(id, _)) => Some(id),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::Peer;
 use crate::acp::codec::TurnNews;
 use crate::acp::peer::calls::{Asked, Pending};
-use crate::model::{AgentEvent, Call, CallError, Reply, SessionId};
+use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
 const MAX_BUSY: usize = 1024;
@@ -61,17 +61,16 @@ impl Peer {
     }
 
     /// The agent does not work. Before a prompt was accepted this is about earlier work, as it is if it did not work
-    /// before; but some agents only report the end.
+    /// before; but some agents only report the end, or accept a prompt at the end of its turn.
     fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
         let was_busy = self.foreground.end(&session);
         let reports_work = self.foreground.reports_work;
-        let is_end = if was_busy {
-            self.calls.has_begun(&session)
-        } else {
-            !reports_work && self.calls.has_output(&session)
-        };
+        let is_accepted = self.calls.is_accepted(&session);
+        let is_end = if was_busy { is_accepted } else { !reports_work && self.calls.has_output(&session) };
         if is_end {
             self.end_turn(&session, outcome);
+        } else if was_busy && self.calls.has_news(&session) {
+            self.calls.presume_idle(&session, outcome, false, self.now);
         } else if was_busy {
             self.events.push(AgentEvent::TurnEnded(session, outcome));
         } else {
@@ -84,6 +83,19 @@ impl Peer {
         if let Some(Pending { asked: Asked::Call { tag, .. }, .. }) = ended {
             self.events.push(AgentEvent::Replied(tag, outcome));
         }
+    }
+
+    /// A call has its outcome. If it has ended a session, the end of the turn may be lost with the session.
+    pub(super) fn on_closed(&mut self, call: &Call, reply: &Result<Reply, CallError>) {
+        let (Call::CloseSession(session) | Call::DeleteSession(session)) = call else { return };
+        let outcome = match reply {
+            Ok(_) => Ok(Reply::TurnEnded { reason: StopReason::Cancelled, usage: None }),
+            Err(error @ (CallError::Undelivered { .. } | CallError::TimedOut(_))) => Err(error.clone()),
+            // The session goes on.
+            Err(_) => return,
+        };
+        self.foreground.end(session);
+        self.end_turn(session, outcome);
     }
 
     /// Puts a prompt back if its turn continues after the response. Returns any other call.

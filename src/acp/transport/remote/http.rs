@@ -18,7 +18,7 @@ use super::envelope::{self, Envelope, Kind};
 use super::events::{EventReader, EventStream, Hook, Opening, Scope, SharedReader, StreamEnd};
 use super::http_context::{HttpContext, TaskEvent};
 use super::http_error::host_of;
-use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
+use super::outbox::{Inbox, Message, Outbox, Taken, fail, is_close, take};
 use super::requests::Requests;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 
@@ -147,11 +147,18 @@ impl Streamable {
         stream.opening.send_replace(state);
         self.sessions.insert(session.to_owned(), SessionStream { reader, opening, is_closed });
         let (context, requests) = (self.context.clone(), Arc::clone(&self.outbox.inbox.requests));
-        let session = session.to_owned();
+        let (session, host) = (session.to_owned(), host_of(self.url.as_str()));
         self.context.spawn(async move {
             match stream.run().await {
+                // The session was closed: its responses may still come on another path.
+                (StreamEnd::Gone { was_open: true }, _) => {
+                    let text = format!("{host} has closed the session.");
+                    for request in requests.of_session(&session) {
+                        fail(&context, &requests, &request, &text, true).await;
+                    }
+                }
                 // The session has ended, or the server has one stream for all sessions.
-                (StreamEnd::Gone { .. } | StreamEnd::None(_), _) => {
+                (StreamEnd::Gone { was_open: false } | StreamEnd::None(_), _) => {
                     context.inlet.trace("The server does not offer an event stream for this session.");
                 }
                 // The responses would be sent on this stream.
@@ -194,7 +201,7 @@ impl Streamable {
         }
         let stream = self.sessions.get(session)?;
         if envelope.kind == Kind::Request {
-            let is_closed = matches!(method, "session/close" | "session/delete");
+            let is_closed = is_close(method);
             stream.is_closed.store(is_closed, Ordering::Relaxed);
         }
         Some(stream.opening.clone())

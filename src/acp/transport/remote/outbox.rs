@@ -181,6 +181,10 @@ impl<I: Inbox> Outbox<I> {
             if sending.cancels_nothing() {
                 return;
             }
+            if sending.is_close() {
+                // Otherwise a prompt could arrive for a session that does not exist any more.
+                sending.prompts_arrived().await;
+            }
             if let Some(response) = sending.run().await {
                 // Any other response is read first, because it may contain the end of the turn.
                 if is_events(&response) {
@@ -193,10 +197,10 @@ impl<I: Inbox> Outbox<I> {
         Ok(())
     }
 
-    /// The prompt itself, or the prompts that a cancel concerns.
+    /// The prompt itself, or the prompts that a cancel or the end of a session concerns.
     fn prompts_of(&mut self, message: &Message) -> Vec<Prompt> {
         let method = message.envelope.method.as_str();
-        if !matches!(method, "session/prompt" | "session/cancel") {
+        if !matches!(method, "session/prompt" | "session/cancel") && !is_close(method) {
             return Vec::new();
         }
         let requests = Arc::clone(&self.requests);
@@ -252,6 +256,10 @@ impl<I: Inbox> Outbox<I> {
     }
 }
 
+pub fn is_close(method: &str) -> bool {
+    matches!(method, "session/close" | "session/delete")
+}
+
 struct Sending {
     context: HttpContext,
     requests: Arc<Requests>,
@@ -270,6 +278,17 @@ impl Sending {
     /// Whether it is the cancel of a turn. In version 2 of the protocol, the turn may have no open prompt.
     fn is_cancel(&self) -> bool {
         self.message.envelope.method == "session/cancel"
+    }
+
+    /// Whether it ends the session.
+    fn is_close(&self) -> bool {
+        is_close(&self.message.envelope.method)
+    }
+
+    /// The state of the prompt, if it is one.
+    fn own(&self) -> Option<&PromptState> {
+        let own = self.prompts.first().filter(|_| self.message.envelope.method == "session/prompt");
+        own.map(|(_, state)| &**state)
     }
 
     /// Whether it cancels only turns whose prompts were not sent.
@@ -291,7 +310,7 @@ impl Sending {
 
     /// Records that the server has received a prompt.
     fn note_arrival(&self) {
-        if let ([(_, prompt)], Kind::Request) = (&self.prompts[..], self.message.envelope.kind) {
+        if let Some(prompt) = self.own() {
             prompt.has_arrived.send_replace(true);
         }
     }
@@ -324,10 +343,9 @@ impl Sending {
 
     /// Gives up a prompt that has not arrived and whose turn was cancelled. Returns whether it did.
     async fn was_withdrawn(&self) -> bool {
-        let [(_, prompt)] = self.prompts.as_slice() else { return false };
-        if self.message.envelope.kind != Kind::Request || !prompt.is_cancelled.load(Ordering::Relaxed) {
+        let Some(prompt) = self.own().filter(|prompt| prompt.is_cancelled.load(Ordering::Relaxed)) else {
             return false;
-        }
+        };
         prompt.is_dropped.store(true, Ordering::Relaxed);
         let why = "The prompt was cancelled before it could be sent.";
         fail(&self.context, &self.requests, &self.message.envelope, why, false).await;

@@ -118,7 +118,7 @@ impl Socket {
 async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn Wire>, HttpError> {
     #[cfg(test)]
     if let Some(simulation) = &context.client.simulation {
-        return Ok(Box::new(simulation.open_socket()));
+        return Ok(Box::new(simulation.open_socket()?));
     }
     let key = generate_key();
     let request = context

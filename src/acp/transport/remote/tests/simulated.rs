@@ -1,4 +1,5 @@
-//! Histories of a connection over a simulated network, in virtual time: HTTP, WebSocket, and a process.
+//! Histories of a connection over a simulated network, in virtual time: HTTP, WebSocket, and a process. The transport
+//! alone, with the peer, and with the core of the app.
 //!
 //! A seed draws every delay, refusal, reset, lost acknowledgement, cut, outage and restart, and what the user does. Over
 //! HTTP, the server numbers the requests of each session on its own, and repeats events after a cut.
@@ -9,7 +10,9 @@
 //!
 //! `PARLOR_SEED=n` replays one history, `PARLOR_HISTORIES=n` plays more of them.
 
+mod agent;
 mod app;
+mod core;
 mod pipes;
 mod user;
 
@@ -23,14 +26,16 @@ use std::time::Duration;
 use axum::http;
 use bytes::Bytes;
 use reqwest::{Body, Method, Request, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
+use self::core::Core;
 use self::user::User;
-use super::{answer, request};
+use crate::acp::transport::Transport;
 use crate::acp::transport::remote::http_error::HttpError;
-use crate::model::Carrier;
+use crate::acp::transport::remote::{RemoteAgent, Timeouts};
+use crate::model::{Carrier, Remote};
 use crate::random::Random;
 
 /// Histories of each transport, and of whole connections over each of them.
@@ -61,8 +66,15 @@ struct World {
     faults: u64,
     calm_at: Instant,
     down_until: Instant,
-    /// Part of the connection id; a restarted server has another one.
+    /// The connection id.
     generation: u64,
+    /// Whether a client has connected since the last restart.
+    has_client: bool,
+    /// Whether the agent begins turns of its own accord.
+    may_begin_turns: bool,
+    own_turns: u64,
+    /// The sessions that are not closed.
+    open: BTreeSet<String>,
     /// How many events are repeated when a stream is reopened.
     repeated: usize,
     sessions: u64,
@@ -101,6 +113,10 @@ impl Simulation {
             calm_at: now + if seed.is_multiple_of(5) { LONG_ROUGH } else { ROUGH },
             down_until: now,
             generation: 1,
+            has_client: false,
+            may_begin_turns: version == 2,
+            own_turns: 0,
+            open: BTreeSet::new(),
             repeated,
             sessions: 0,
             logs: BTreeMap::new(),
@@ -129,10 +145,21 @@ impl Simulation {
         self.changed.notify_waiters();
     }
 
-    /// The server loses all that it knows.
+    /// A client connects; the connection before it ends.
+    fn connect(&self) -> u64 {
+        if self.world().has_client {
+            self.restart();
+        }
+        let mut world = self.world();
+        world.has_client = true;
+        world.generation
+    }
+
+    /// The server loses its connection and its turns.
     fn restart(&self) {
         let mut world = self.world();
         world.generation += 1;
+        world.has_client = false;
         world.logs.clear();
         world.turns.clear();
         drop(world);
@@ -161,12 +188,6 @@ impl Simulation {
             (delay, way)
         };
         sleep(delay).await;
-        let lost = |is_unsent| HttpError::Network {
-            text: "The connection failed.".to_owned(),
-            is_unsent,
-            is_down: is_unsent,
-            retry_after: None,
-        };
         let is_get = request.method() == Method::GET;
         match way {
             Way::Unsent => Err(lost(true)),
@@ -202,6 +223,9 @@ impl Simulation {
             return response(404, &[], Body::default());
         }
         let name = header(request, "acp-session-id").unwrap_or_default();
+        if !name.is_empty() && !self.world().open.contains(&name) {
+            return response(404, &[], Body::default());
+        }
         let last: usize = header(request, "last-event-id").map_or(0, |id| id.parse().unwrap());
         let (sender, chunks) = mpsc::unbounded_channel();
         let this = self.clone();
@@ -256,24 +280,6 @@ impl Simulation {
         }
     }
 
-    fn initialized(&self, id: u64) -> String {
-        let result = match self.world().version {
-            2 => {
-                json!({"protocolVersion": 2, "info": {"name": "x", "version": "1"}, "capabilities": {"session": {}}})
-            }
-            _ => json!({"protocolVersion": 1, "agentCapabilities": {}}),
-        };
-        answer(id, &result.to_string())
-    }
-
-    fn update(&self, session: &str, update: &Value) {
-        let params = json!({"sessionId": session, "update": update});
-        self.emit(
-            session,
-            json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string(),
-        );
-    }
-
     /// The server handles a message.
     fn serve(&self, request: &Request) -> Response {
         if request.method() != Method::POST {
@@ -283,10 +289,8 @@ impl Simulation {
         let message: Value = serde_json::from_slice(body).unwrap();
         let id = message["id"].as_u64();
         if message["method"] == "initialize" {
-            let headers = [
-                ("content-type", "application/json"),
-                ("acp-connection-id", &*self.world().generation.to_string()),
-            ];
+            let headers =
+                [("content-type", "application/json"), ("acp-connection-id", &*self.connect().to_string())];
             let body = self.initialized(id.unwrap());
             return response(200, &headers, Body::from(body));
         }
@@ -296,128 +300,17 @@ impl Simulation {
         self.serve_message(&message, header(request, "acp-session-id"));
         response(202, &[], Body::default())
     }
-
-    /// `of`: the session that the header of a message names.
-    fn serve_message(&self, message: &Value, of: Option<String>) {
-        let id = message["id"].as_u64();
-        let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
-        match (message["method"].as_str(), id) {
-            (Some("session/new"), Some(id)) => {
-                self.world().sessions += 1;
-                let session = format!("s{}", self.world().sessions);
-                self.emit("", answer(id, &json!({ "sessionId": session }).to_string()));
-            }
-            (Some("session/prompt"), Some(id)) => {
-                *self.world().delivered.entry(id).or_default() += 1;
-                self.world().turns.insert(id, session.clone());
-                tokio::spawn(self.clone().turn(id, session));
-            }
-            (Some("session/cancel"), None) => {
-                let mut world = self.world();
-                let turns: Vec<u64> =
-                    world.turns.iter().filter(|(_, of)| **of == session).map(|(id, _)| *id).collect();
-                world.cancelled.extend(turns);
-                drop(world);
-                self.changed.notify_waiters();
-            }
-            (None, Some(number)) => {
-                let named = message["result"]["outcome"]["optionId"].as_str().unwrap().to_owned();
-                let session = of.or_else(|| self.world().asked.get(&number).cloned());
-                let session = session.expect("a response names its session");
-                assert_eq!(named, format!("{session}-{number}"), "a response went to another session");
-                self.world().accepted.insert((session, number));
-                self.changed.notify_waiters();
-            }
-            _ => panic!("{message}"),
-        }
-    }
-
-    /// A turn of the agent: text, requests, and sometimes no end but by a cancel.
-    async fn turn(self, id: u64, session: String) {
-        let generation = self.world().generation;
-        let is_over = || {
-            let world = self.world();
-            world.cancelled.contains(&id) || world.generation != generation
-        };
-        let (steps, is_endless) = {
-            let mut world = self.world();
-            (world.rng.below(6), world.rng.below(4) == 0)
-        };
-        let is_second = self.world().version == 2;
-        if is_second {
-            self.emit(&session, answer(id, "{}"));
-            self.update(&session, &json!({"sessionUpdate": "state_update", "state": "running"}));
-        }
-        for _ in 0..steps {
-            let (delay, asks) = {
-                let mut world = self.world();
-                (world.rng.millis(3_000), world.rng.below(3) == 0)
-            };
-            sleep(delay).await;
-            if is_over() {
-                break;
-            }
-            if !asks {
-                let number = next(&mut self.world().updates, &session);
-                let content = json!({"type": "text", "text": format!("{number} ")});
-                let kind = "agent_message_chunk";
-                self.update(
-                    &session,
-                    &json!({"sessionUpdate": kind, "messageId": id.to_string(), "content": content}),
-                );
-                continue;
-            }
-            let number = {
-                let has_session_streams = self.has_session_streams();
-                let mut world = self.world();
-                let number = next(&mut world.asks, if has_session_streams { &session } else { "" });
-                if !has_session_streams {
-                    world.asked.insert(number, session.clone());
-                }
-                number
-            };
-            let option =
-                json!({"optionId": format!("{session}-{number}"), "name": "Allow", "kind": "allow_once"});
-            let call = json!({"toolCallId": number.to_string(), "title": "Run"});
-            let params = if is_second {
-                let subject = json!({"type": "tool_call", "toolCall": call});
-                json!({"sessionId": session, "title": "Run", "subject": subject, "options": [option]})
-            } else {
-                json!({"sessionId": session, "toolCall": call, "options": [option]})
-            };
-            self.emit(&session, request(number, "session/request_permission", &params.to_string()));
-            self.wait_until(|world| world.accepted.contains(&(session.clone(), number)), &is_over).await;
-        }
-        if is_endless {
-            self.wait_until(|_| false, &is_over).await;
-        }
-        if self.world().generation == generation {
-            if is_second {
-                let state =
-                    json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
-                self.update(&session, &state);
-            } else {
-                self.emit(&session, answer(id, r#"{"stopReason":"end_turn"}"#));
-            }
-            self.world().turns.remove(&id);
-        }
-    }
-
-    async fn wait_until(&self, is_done: impl Fn(&World) -> bool, is_over: &impl Fn() -> bool) {
-        loop {
-            let changed = self.changed.notified();
-            if is_done(&self.world()) || is_over() {
-                return;
-            }
-            changed.await;
-        }
-    }
 }
 
 fn next(counts: &mut BTreeMap<String, u64>, session: &str) -> u64 {
     let count = counts.entry(session.to_owned()).or_default();
     *count += 1;
     *count
+}
+
+fn lost(is_unsent: bool) -> HttpError {
+    let text = "The connection failed.".to_owned();
+    HttpError::Network { text, is_unsent, is_down: is_unsent, retry_after: None }
 }
 
 fn header(request: &Request, name: &str) -> Option<String> {
@@ -452,24 +345,55 @@ impl http_body::Body for Chunks {
 struct Kind {
     /// `None`: a process.
     carrier: Option<Carrier>,
-    /// The version of the protocol of the whole connection; `None`: only the transport.
-    version: Option<u16>,
+    part: Part,
+}
+
+/// The part of parlor that is tested, with the version of the protocol.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Transport,
+    Connection(u16),
+    App(u16),
+}
+
+/// A transport to the simulated server.
+fn transport(simulation: &Simulation, carrier: Option<Carrier>) -> Box<dyn Transport> {
+    if carrier.is_none() {
+        return Box::new(simulation.start_process());
+    }
+    let timeouts = Timeouts { jitter: 0, ..Timeouts::default() };
+    let agent = RemoteAgent::new(remote(carrier)).with_timeouts(timeouts);
+    Box::new(agent.with_simulation(simulation.clone()))
+}
+
+fn remote(carrier: Option<Carrier>) -> Remote {
+    Remote { url: "http://simulated.invalid/acp".to_owned(), carrier, ..Remote::default() }
 }
 
 /// Plays one history. Returns whether the connection survived.
-fn play(seed: u64, kind: Kind) -> bool {
+fn play(seed: u64, Kind { carrier, part }: Kind) -> bool {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let mut user = User::new(seed, kind);
+        let version = match part {
+            Part::Transport => None,
+            Part::Connection(version) => Some(version),
+            Part::App(version) => {
+                let mut core = Core::start(seed, carrier, version);
+                core.live().await;
+                core.check();
+                return true;
+            }
+        };
+        let mut user = User::new(seed, carrier, version);
         user.live().await;
         user.check();
         user.end.is_none()
     })
 }
 
-fn play_all(carrier: Option<Carrier>, version: Option<u16>, histories: u64) {
-    let kind = Kind { carrier, version };
+fn play_all(carrier: Option<Carrier>, part: Part, histories: u64) {
+    let kind = Kind { carrier, part };
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("PARLOR_SEED") {
         play(seed, kind);
@@ -479,37 +403,49 @@ fn play_all(carrier: Option<Carrier>, version: Option<u16>, histories: u64) {
     let mut survived = 0;
     for seed in 1..=count {
         let played = std::panic::catch_unwind(|| play(seed, kind));
-        assert!(played.is_ok(), "history {seed} failed; set PARLOR_SEED={seed} to replay it");
+        assert!(played.is_ok(), "history {seed} of {kind:?} failed; set PARLOR_SEED={seed} to replay it");
         survived += u64::from(played.is_ok_and(|is_alive| is_alive));
     }
     assert!(survived * 2 > count, "too few histories test a living connection: {survived}");
 }
 
+fn play_each(part: Part) {
+    for carrier in [Some(Carrier::StreamableHttp), Some(Carrier::WebSocket), None] {
+        play_all(carrier, part, CONNECTIONS);
+    }
+}
+
 #[test]
 fn messages_survive_a_bad_network() {
-    play_all(Some(Carrier::StreamableHttp), None, HISTORIES);
+    play_all(Some(Carrier::StreamableHttp), Part::Transport, HISTORIES);
 }
 
 #[test]
 fn messages_survive_a_bad_websocket() {
-    play_all(Some(Carrier::WebSocket), None, HISTORIES);
+    play_all(Some(Carrier::WebSocket), Part::Transport, HISTORIES);
 }
 
 #[test]
 fn messages_survive_a_slow_process() {
-    play_all(None, None, HISTORIES);
+    play_all(None, Part::Transport, HISTORIES);
 }
 
 #[test]
 fn acp_v1_turns_survive_a_bad_network() {
-    for carrier in [Some(Carrier::StreamableHttp), Some(Carrier::WebSocket), None] {
-        play_all(carrier, Some(1), CONNECTIONS);
-    }
+    play_each(Part::Connection(1));
 }
 
 #[test]
 fn acp_v2_turns_survive_a_bad_network() {
-    for carrier in [Some(Carrier::StreamableHttp), Some(Carrier::WebSocket), None] {
-        play_all(carrier, Some(2), CONNECTIONS);
-    }
+    play_each(Part::Connection(2));
+}
+
+#[test]
+fn acp_v1_the_app_survives_a_bad_network() {
+    play_each(Part::App(1));
+}
+
+#[test]
+fn acp_v2_the_app_survives_a_bad_network() {
+    play_each(Part::App(2));
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::agent::UNKNOWN_SESSION;
 use super::user::User;
 use crate::acp::gate::Gate;
 use crate::acp::tap::{Tap, TapFilter};
@@ -33,9 +34,12 @@ impl App {
         Self { connection, tap, asks: BTreeMap::new(), working: BTreeSet::new() }
     }
 
-    /// Prompts a session, or opens a new one. The first call is `initialize`, which the peer has already sent.
-    pub(super) fn call(&self, number: u64, session: Option<&str>) {
+    /// Prompts or closes a session, or opens a new one. The first call is `initialize`, which the peer has already sent.
+    pub(super) fn call(&self, number: u64, method: &str, session: Option<&str>) {
         let (purpose, call) = match session {
+            Some(session) if method == "session/close" => {
+                (Purpose::CloseSession(session.into()), Call::CloseSession(session.into()))
+            }
             Some(session) => {
                 let blocks = vec![ContentBlock::Text("hello".to_owned())];
                 (Purpose::Prompt(SessionKey(1)), Call::Prompt(session.into(), blocks))
@@ -57,6 +61,10 @@ impl App {
         if let Some(id) = self.asks.remove(&option) {
             self.connection.commands.send(AgentCommand::Respond(id, Response::Selected(option)));
         }
+    }
+
+    fn refuse(&self, id: RequestId) {
+        self.connection.commands.send(AgentCommand::Respond(id, Response::PermissionCancelled));
     }
 
     pub(super) fn log(&self) -> String {
@@ -86,6 +94,10 @@ pub(super) fn hear(user: &mut User, events: Batch) {
                 let option = request.options[0].id.clone();
                 let (session, number) = option.rsplit_once('-').unwrap();
                 assert_eq!(request.session.as_ref().map(SessionId::as_str), Some(session));
+                if session == UNKNOWN_SESSION {
+                    user.app().refuse(id);
+                    continue;
+                }
                 user.hear_ask(session.to_owned(), number.parse().unwrap());
                 user.app().asks.insert(option, id);
             }
@@ -103,7 +115,11 @@ pub(super) fn hear(user: &mut User, events: Batch) {
                 user.app().working.remove(session.as_str());
             }
             AgentEvent::Closed(reason) => user.hear_end(format!("{reason:?}")),
-            AgentEvent::Started { .. } | AgentEvent::Interrupted(_) | AgentEvent::Anomaly(_) => {}
+            // A withdrawn request is answered all the same.
+            AgentEvent::Started { .. }
+            | AgentEvent::Interrupted(_)
+            | AgentEvent::Anomaly(_)
+            | AgentEvent::RequestWithdrawn(_) => {}
             other => panic!("{other:?}"),
         }
     }

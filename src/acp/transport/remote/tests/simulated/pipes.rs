@@ -10,8 +10,9 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use super::{Carrier, Simulation};
+use super::{Carrier, Simulation, lost};
 use crate::acp::transport::memory::{self, Memory};
+use crate::acp::transport::remote::http_error::HttpError;
 
 /// Less than the messages of a turn, so that writers have to wait.
 const PIPE_BYTES: usize = 256;
@@ -21,10 +22,14 @@ const LEAST_DEAF: Duration = Duration::from_secs(70);
 
 impl Simulation {
     /// The client's end of a WebSocket.
-    pub fn open_socket(&self) -> DuplexStream {
+    pub fn open_socket(&self) -> Result<DuplexStream, HttpError> {
+        if Instant::now() < self.world().down_until {
+            return Err(lost(true));
+        }
+        let generation = self.connect();
         let (client, network) = tokio::io::duplex(PIPE_BYTES);
         let (other_side, server) = tokio::io::duplex(PIPE_BYTES);
-        self.carry(network, other_side);
+        self.carry(network, other_side, generation);
         let this = self.clone();
         tokio::spawn(async move {
             let socket = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
@@ -32,7 +37,7 @@ impl Simulation {
             let writer = this.clone();
             tokio::spawn(async move {
                 let mut position = 0;
-                while let Some(event) = writer.event_after(&mut position).await {
+                while let Some(event) = writer.event_after(&mut position, generation).await {
                     if sink.send(Message::Text(event.into())).await.is_err() {
                         return;
                     }
@@ -41,23 +46,24 @@ impl Simulation {
             });
             while let Some(Ok(message)) = stream.next().await {
                 if let Message::Text(text) = message {
-                    this.handle(&text);
+                    this.handle(&text, generation);
                 }
             }
         });
-        client
+        Ok(client)
     }
 
     /// The transport to a process.
     pub(super) fn start_process(&self) -> Memory {
+        let generation = self.connect();
         let (transport, network) = memory::pair(PIPE_BYTES);
         let (other_side, process) = tokio::io::duplex(PIPE_BYTES);
-        self.carry(network, other_side);
+        self.carry(network, other_side, generation);
         let (input, mut output) = tokio::io::split(process);
         let writer = self.clone();
         tokio::spawn(async move {
             let mut position = 0;
-            while let Some(event) = writer.event_after(&mut position).await {
+            while let Some(event) = writer.event_after(&mut position, generation).await {
                 let noise = ["", "", "", "\n", "warning: a log line\n"][writer.below(5)];
                 if output.write_all(format!("{noise}{event}\n").as_bytes()).await.is_err() {
                     return;
@@ -69,14 +75,14 @@ impl Simulation {
         tokio::spawn(async move {
             let mut lines = BufReader::new(input).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                reader.handle(&line);
+                reader.handle(&line, generation);
             }
         });
         transport
     }
 
     /// Carries bytes in both directions, until it is cut.
-    fn carry(&self, client: DuplexStream, server: DuplexStream) {
+    fn carry(&self, client: DuplexStream, server: DuplexStream, generation: u64) {
         let (cut_at, deaf_at) = {
             let mut world = self.world();
             let (now, time) = (Instant::now(), world.rng.millis(120_000));
@@ -104,7 +110,9 @@ impl Simulation {
             };
             tokio::select! {
                 () = async { tokio::join!(up, down); } => {}
-                () = cut => this.restart(),
+                () = cut => if this.world().generation == generation {
+                    this.restart();
+                },
             }
         });
     }
@@ -137,8 +145,7 @@ impl Simulation {
     }
 
     /// The next event for the only stream; `None` after a restart of the server.
-    async fn event_after(&self, position: &mut usize) -> Option<String> {
-        let generation = self.world().generation;
+    async fn event_after(&self, position: &mut usize, generation: u64) -> Option<String> {
         loop {
             let changed = self.changed.notified();
             {
@@ -156,7 +163,10 @@ impl Simulation {
     }
 
     /// The server handles a message.
-    fn handle(&self, text: &str) {
+    fn handle(&self, text: &str, generation: u64) {
+        if self.world().generation != generation {
+            return;
+        }
         let message: serde_json::Value = serde_json::from_str(text).unwrap();
         if message["method"] == "initialize" {
             return self.emit("", self.initialized(message["id"].as_u64().unwrap()));

@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::agent::UNKNOWN_SESSION;
 use super::app::{self, App};
-use super::{Kind, PATIENCE, SESSIONS, Simulation, next};
+use super::{PATIENCE, SESSIONS, Simulation, next, transport};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
+use crate::acp::transport::In;
 use crate::acp::transport::remote::tests::{Peer, answer, request};
-use crate::acp::transport::remote::{RemoteAgent, Timeouts};
-use crate::acp::transport::{In, Transport};
-use crate::model::{Batch, Remote};
+use crate::model::{Batch, Carrier};
 use crate::random::Random;
 
 /// What the user speaks with: a transport, or a connection with its peer and codec.
@@ -42,13 +42,6 @@ impl Port {
             Self::App(app) => app.working.contains(session),
         }
     }
-
-    fn is_idle(&self) -> bool {
-        match self {
-            Self::Frames(_) => true,
-            Self::App(app) => app.working.is_empty(),
-        }
-    }
 }
 
 impl std::fmt::Debug for Port {
@@ -67,6 +60,8 @@ pub(super) struct User {
     rng: Random,
     next_id: u64,
     sessions: Vec<String>,
+    /// These, and the closed ones.
+    known: BTreeSet<String>,
     /// Requests without an outcome; prompts with their session.
     open: BTreeMap<u64, Option<String>>,
     cancelled: BTreeSet<u64>,
@@ -80,18 +75,9 @@ pub(super) struct User {
 }
 
 impl User {
-    pub(super) fn new(seed: u64, Kind { carrier, version }: Kind) -> Self {
+    pub(super) fn new(seed: u64, carrier: Option<Carrier>, version: Option<u16>) -> Self {
         let simulation = Simulation::new(seed, carrier, version.unwrap_or(1));
-        let transport: Box<dyn Transport> = if carrier.is_some() {
-            let remote =
-                Remote { url: "http://simulated.invalid/acp".to_owned(), carrier, ..Remote::default() };
-            let agent = RemoteAgent::new(remote)
-                .with_timeouts(Timeouts { jitter: 0, ..Timeouts::default() })
-                .with_simulation(simulation.clone());
-            Box::new(agent)
-        } else {
-            Box::new(simulation.start_process())
-        };
+        let transport = transport(&simulation, carrier);
         let port = match version {
             Some(version) => Port::App(App::connect(transport, version)),
             None => Port::Frames(Peer::over(transport, DEFAULT_FRAME_BYTES)),
@@ -102,6 +88,7 @@ impl User {
             rng: Random::new(!seed),
             next_id: 1,
             sessions: Vec::new(),
+            known: BTreeSet::new(),
             open: BTreeMap::new(),
             cancelled: BTreeSet::new(),
             unanswered: BTreeSet::new(),
@@ -119,13 +106,15 @@ impl User {
     fn call(&mut self, method: &str, session: Option<&str>) {
         let id = self.next_id;
         self.next_id += 1;
-        self.open.insert(id, session.map(str::to_owned));
+        let prompted = session.filter(|_| method == "session/prompt");
+        self.open.insert(id, prompted.map(str::to_owned));
         match &mut self.port {
-            Port::App(app) => app.call(id, session),
+            Port::App(app) => app.call(id, method, session),
             Port::Frames(peer) => {
                 let params = match (method, session) {
                     ("initialize", _) => json!({"protocolVersion": 1}),
                     (_, None) => json!({"cwd": "/", "mcpServers": []}),
+                    ("session/close", Some(session)) => json!({"sessionId": session}),
                     (_, Some(session)) => json!({"sessionId": session, "prompt": []}),
                 };
                 peer.say(&request(id, method, &params.to_string()));
@@ -158,6 +147,13 @@ impl User {
                 self.simulation.world().down_until = until;
             }
             (_, 13) if self.rng.below(10) == 0 => self.simulation.restart(),
+            (turn, 14) if self.rng.below(4) == 0 => {
+                if let Some(turn) = turn {
+                    self.cancel(turn, &session);
+                }
+                self.sessions.retain(|open| *open != session);
+                self.call("session/close", Some(&session));
+            }
             _ => {}
         }
         if let Some(ask) = self.unanswered.pop_first() {
@@ -198,7 +194,7 @@ impl User {
     }
 
     pub(super) fn has_session(&self, session: &str) -> bool {
-        self.sessions.iter().any(|known| known == session)
+        session == UNKNOWN_SESSION || self.known.contains(session)
     }
 
     fn hear(&mut self, message: In) {
@@ -235,7 +231,12 @@ impl User {
             (Some("session/update"), None) => {
                 self.hear_text(&session, params["update"]["content"]["text"].as_str().unwrap());
             }
+            (Some("session/request_permission"), Some(number)) if session == UNKNOWN_SESSION => {
+                let Port::Frames(peer) = &self.port else { unreachable!("frames come from a transport") };
+                peer.respond(&session, &answer(number, r#"{"outcome":{"outcome":"cancelled"}}"#));
+            }
             (Some("session/request_permission"), Some(number)) => self.hear_ask(session, number),
+            (Some("$/cancel_request"), None) => {}
             _ => panic!("{message}"),
         }
     }
@@ -244,12 +245,13 @@ impl User {
         assert!(self.open.remove(&id).is_some(), "a second outcome: {outcome}");
         self.outcomes.insert(id, outcome);
         self.sessions.extend(session.map(str::to_owned));
+        self.known.extend(session.map(str::to_owned));
     }
 
     pub(super) fn hear_text(&mut self, session: &str, text: &str) {
-        for number in text.split_whitespace() {
-            let expected = next(&mut self.updates, session);
-            assert_eq!(number.parse(), Ok(expected), "text is lost, doubled or out of order");
+        for word in text.split_whitespace() {
+            let expected = format!("{session}.{}", next(&mut self.updates, session));
+            assert_eq!(word, expected, "text is lost, doubled, out of order or of another session");
         }
     }
 
@@ -273,10 +275,11 @@ impl User {
     fn is_quiet(&self) -> bool {
         let world = self.simulation.world();
         self.open.is_empty()
-            && self.port.is_idle()
+            && !self.sessions.iter().any(|session| self.port.works_in(session))
             && self.unanswered.is_empty()
-            && world.turns.is_empty()
-            && world.updates == self.updates
+            // It is reported that the end of a session may not have been received.
+            && !world.turns.values().any(|of| self.sessions.contains(of))
+            && self.sessions.iter().all(|open| world.updates.get(open) == self.updates.get(open))
             && self.answered.iter().filter(|ask| !world.accepted.contains(*ask)).count() as u64
                 <= self.undelivered
     }
@@ -334,7 +337,8 @@ impl User {
         // Turns that parlor takes for failed go on at the server.
         let lost: Vec<String> = self.simulation.world().turns.values().cloned().collect();
         for session in lost {
-            if self.turn_of(&session).is_none() && !self.port.works_in(&session) {
+            let is_open = self.sessions.contains(&session);
+            if is_open && self.turn_of(&session).is_none() && !self.port.works_in(&session) {
                 self.call("session/prompt", Some(&session));
             }
         }
