@@ -397,12 +397,21 @@ impl Peer {
             Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
         self.on_closed(&call, &reply);
+        let prompted = match &call {
+            Call::Prompt(session, _) => Some(session.clone()),
+            _ => None,
+        };
         let opened = match (&reply, call) {
             (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
             (Ok(Reply::Session(_)), Call::ResumeSession(id, _) | Call::LoadSession(id, _)) => Some(id),
             _ => None,
         };
+        let working = match (&reply, prompted) {
+            (Err(error), Some(session)) => Some(session).filter(|session| self.works_on(session, error)),
+            _ => None,
+        };
         self.events.push(AgentEvent::Replied(tag, reply));
+        self.events.extend(working.map(AgentEvent::TurnBegan));
         if let Some(id) = opened {
             // The session's state is reported before the response.
             self.events.extend(self.foreground.is_busy(&id).then(|| AgentEvent::TurnBegan(id.clone())));

@@ -98,6 +98,17 @@ impl Peer {
         self.end_turn(session, outcome);
     }
 
+    /// A prompt has failed. Returns whether the agent works all the same: on a prompt that it may have received, or of its
+    /// own accord.
+    pub(super) fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
+        if matches!(error, CallError::Undelivered { .. } | CallError::NotSent { .. }) {
+            return self.foreground.is_busy(session);
+        }
+        // What the agent reported of a rejected prompt is not about the next one.
+        self.foreground.end(session);
+        false
+    }
+
     /// Puts a prompt back if its turn continues after the response. Returns any other call.
     pub(super) fn take_answered(
         &mut self,
@@ -105,15 +116,11 @@ impl Peer {
         pending: Pending,
         outcome: Result<&str, &str>,
     ) -> Option<Pending> {
-        let Asked::Call { call: Call::Prompt(session, _), .. } = &pending.asked else {
-            return Some(pending);
-        };
-        if outcome.is_ok() && self.codec.reports_states() {
+        let is_prompt = matches!(&pending.asked, Asked::Call { call: Call::Prompt(..), .. });
+        if is_prompt && outcome.is_ok() && self.codec.reports_states() {
             self.calls.accept(id, pending, self.now);
             return None;
         }
-        // What the agent reported of a rejected prompt is not about the next one.
-        self.foreground.end(session);
         Some(pending)
     }
 }
