@@ -53,6 +53,7 @@ impl Gate {
             }
             latest = Some(opens_at);
             tokio::select! {
+                biased;
                 () = sleep_until(opens_at) => {}
                 changed = gate.changed() => if changed.is_err() { self.0 = None },
             }

@@ -96,6 +96,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     let opening = route::client_for(&remote);
     #[cfg_attr(not(test), expect(unused_mut, reason = "set by tests"))]
     let mut client = tokio::select! {
+        biased;
         client = opening => match client {
             Ok(client) => client,
             Err(trouble) => return trouble.into(),
@@ -110,6 +111,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     let context = HttpContext::new(client, inlet, timeouts, told, Arc::clone(&signal.retry));
     let mut stopped = signal.clone();
     let end = tokio::select! {
+        biased;
         route = Route::open(context.clone(), &remote, profile) => match route {
             Ok(route) => carry(route, frames, &mut news, &mut signal, timeouts).await,
             Err(trouble) => trouble.into(),
@@ -137,6 +139,7 @@ async fn carry(
     };
     if end == LinkEnd::Eof {
         tokio::select! {
+            biased;
             () = forced.forced() => {}
             _ = timeout(timeouts.farewell, route.farewell()) => {}
         }

@@ -6,7 +6,7 @@
 //! Source: the protocol's RFD "streamable HTTP and web socket transport"; deviations of servers (a single stream,
 //! responses in the POST, other status codes) are accepted as well.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,7 +48,7 @@ pub struct Streamable {
     url: Url,
     headers: HeaderMap,
     creating: Creating,
-    sessions: HashMap<String, SessionStream>,
+    sessions: BTreeMap<String, SessionStream>,
 }
 
 impl Streamable {
@@ -67,7 +67,7 @@ impl Streamable {
             host: host_of(url.as_str()),
         };
         let outbox = Outbox::new(context.clone(), requests, inbox, version);
-        let this = Self { context, outbox, url, headers, creating, sessions: HashMap::new() };
+        let this = Self { context, outbox, url, headers, creating, sessions: BTreeMap::new() };
         let (stream, _) = this.stream(this.headers.clone(), Scope::Connection, this.reader(None));
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
         this.context.spawn(async move {
@@ -145,20 +145,21 @@ impl Streamable {
         let scope = Scope::Session(Arc::clone(&is_closed));
         let (stream, opening) = self.stream(headers, scope, Arc::clone(&reader));
         stream.opening.send_replace(state);
+        let was_closed = Arc::clone(&is_closed);
         self.sessions.insert(session.to_owned(), SessionStream { reader, opening, is_closed });
         let (context, requests) = (self.context.clone(), Arc::clone(&self.outbox.inbox.requests));
         let (session, host) = (session.to_owned(), host_of(self.url.as_str()));
         self.context.spawn(async move {
             match stream.run().await {
                 // The session was closed: its responses may still come on another path.
-                (StreamEnd::Gone { was_open: true }, _) => {
+                (StreamEnd::Gone { was_open }, _) if was_open || was_closed.load(Ordering::Relaxed) => {
                     let text = format!("{host} has closed the session.");
                     for request in requests.of_session(&session) {
                         fail(&context, &requests, &request, &text, true).await;
                     }
                 }
                 // The session has ended, or the server has one stream for all sessions.
-                (StreamEnd::Gone { was_open: false } | StreamEnd::None(_), _) => {
+                (StreamEnd::Gone { .. } | StreamEnd::None(_), _) => {
                     context.inlet.trace("The server does not offer an event stream for this session.");
                 }
                 // The responses would be sent on this stream.

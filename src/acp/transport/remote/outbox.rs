@@ -9,7 +9,7 @@
 //! overtaken its prompt is sent again.
 //! Invariant: the number of open POSTs and their bytes are bounded.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,11 +97,11 @@ pub struct Outbox<I> {
     requests: Arc<Requests>,
     /// Whether the response to a prompt ends its turn. In version 2 of the protocol it only accepts the prompt.
     is_response_end: bool,
-    lanes: HashMap<Option<String>, Tail>,
+    lanes: BTreeMap<Option<String>, Tail>,
     /// The prompts of each session without an outcome.
-    prompts: HashMap<Option<String>, Vec<Prompt>>,
+    prompts: BTreeMap<Option<String>, Vec<Prompt>>,
     /// Whether the last cancel of each session has its outcome; a prompt waits for that.
-    cancels: HashMap<Option<String>, watch::Receiver<bool>>,
+    cancels: BTreeMap<Option<String>, watch::Receiver<bool>>,
     open_requests: Arc<Semaphore>,
     open_notices: Arc<Semaphore>,
     open_answers: Arc<Semaphore>,
@@ -116,9 +116,9 @@ impl<I: Inbox> Outbox<I> {
             context,
             requests,
             is_response_end: version != Some(2),
-            lanes: HashMap::new(),
-            prompts: HashMap::new(),
-            cancels: HashMap::new(),
+            lanes: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            cancels: BTreeMap::new(),
             open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
             open_notices: permits(MOST_NOTICES),
             open_answers: permits(MOST_ANSWERS_KIB),
@@ -328,6 +328,7 @@ impl Sending {
             for (prompt, state) in &self.prompts {
                 let mut has_arrived = state.has_arrived.subscribe();
                 tokio::select! {
+                    biased;
                     // The sender is not dropped.
                     _ = has_arrived.wait_for(|has_arrived| *has_arrived) => {}
                     () = self.requests.closed(prompt) => {}

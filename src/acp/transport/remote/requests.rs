@@ -2,7 +2,7 @@
 //!
 //! Invariant: a request gets one outcome: the first response on any path, or a failure.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ pub struct Requests {
 
 #[derive(Debug, Default)]
 struct Inner {
-    open: HashMap<u64, Envelope>,
+    open: BTreeMap<u64, Envelope>,
     last: u64,
 }
 

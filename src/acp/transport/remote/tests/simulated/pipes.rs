@@ -109,6 +109,7 @@ impl Simulation {
                 }
             };
             tokio::select! {
+                biased;
                 () = async { tokio::join!(up, down); } => {}
                 () = cut => if this.world().generation == generation {
                     this.restart();

@@ -296,9 +296,12 @@ impl User {
             }
             assert!(
                 now < give_up,
-                "somebody waits: {:?} {:?} {:?}\n{:?}",
+                "somebody waits: {:?} {:?} {:?} {} {:?}\n{:?}\n{:?}",
                 self.open,
                 self.unanswered,
+                self.answered,
+                self.undelivered,
+                self.updates,
                 self.simulation.world(),
                 self.port
             );
@@ -339,6 +342,13 @@ impl User {
         for session in lost {
             let is_open = self.sessions.contains(&session);
             if is_open && self.turn_of(&session).is_none() && !self.port.works_in(&session) {
+                self.call("session/prompt", Some(&session));
+            }
+        }
+        // A stream that was given up is opened again, where it ended, by the next prompt.
+        for session in self.sessions.clone() {
+            let is_behind = self.simulation.world().updates.get(&session) != self.updates.get(&session);
+            if is_behind && self.turn_of(&session).is_none() && !self.port.works_in(&session) {
                 self.call("session/prompt", Some(&session));
             }
         }
