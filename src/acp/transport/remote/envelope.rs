@@ -33,6 +33,8 @@ pub struct Envelope {
     pub method: String,
     /// The session in its params or its result.
     pub session: Option<String>,
+    /// The protocol version in its result, if that is a number.
+    pub version: Option<u64>,
     pub is_error: bool,
 }
 
@@ -59,9 +61,10 @@ struct RawMessage<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Scope {
-    #[serde(rename = "sessionId")]
-    session: Option<String>,
+    session_id: Option<String>,
+    protocol_version: Option<serde_json::Value>,
 }
 
 /// Parses a message; `None`: not a message.
@@ -76,12 +79,15 @@ pub fn read(text: &str) -> Option<Envelope> {
         (None, _) => return None,
     };
     let scope = envelope.params.or(envelope.result);
-    let session = scope.and_then(|scope| serde_json::from_str::<Scope>(scope.get()).ok()?.session);
+    let scope: Option<Scope> = scope.and_then(|scope| serde_json::from_str(scope.get()).ok());
+    let (session, version) =
+        scope.map(|scope| (scope.session_id, scope.protocol_version)).unwrap_or_default();
     Some(Envelope {
         kind,
         id,
         method: envelope.method.map(Cow::into_owned).unwrap_or_default(),
         session,
+        version: version.and_then(|version| version.as_u64()),
         is_error,
     })
 }

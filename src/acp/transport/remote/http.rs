@@ -7,7 +7,7 @@
 //! responses in the POST, other status codes) are accepted as well.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -47,28 +47,29 @@ pub struct Streamable {
     pub outbox: Outbox<StreamableInbox>,
     url: Url,
     headers: HeaderMap,
+    /// The version of the protocol; see [`Outbox`].
+    version: Arc<AtomicU64>,
     creating: Creating,
     sessions: BTreeMap<String, SessionStream>,
 }
 
 impl Streamable {
-    /// Starts a connection with the id from the server. `version` is the protocol version in its response.
+    /// Starts a connection with the id from the server. `version` is the protocol version in its response, if that is known
+    /// already.
     pub fn start(context: HttpContext, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONNECTION_ID, connection);
-        if let Some(version) = version {
-            headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
-        }
+        let version = Arc::new(AtomicU64::new(version.unwrap_or_default()));
         let (creating, requests) = (Arc::default(), Arc::default());
         let inbox = StreamableInbox {
             context: context.clone(),
             requests: Arc::clone(&requests),
-            hook: hook(&context, &creating, &requests),
+            hook: hook(&context, &creating, &requests, &version),
             host: host_of(url.as_str()),
         };
-        let outbox = Outbox::new(context.clone(), requests, inbox, version);
-        let this = Self { context, outbox, url, headers, creating, sessions: BTreeMap::new() };
-        let (stream, _) = this.stream(this.headers.clone(), Scope::Connection, this.reader(None));
+        let outbox = Outbox::new(context.clone(), requests, inbox, Arc::clone(&version));
+        let this = Self { context, outbox, url, headers, version, creating, sessions: BTreeMap::new() };
+        let (stream, _) = this.stream(this.headers(), Scope::Connection, this.reader(None));
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
         this.context.spawn(async move {
             match stream.run().await.0 {
@@ -102,7 +103,7 @@ impl Streamable {
             );
             return Ok(self.context.unsent(&envelope, &text).await?);
         }
-        let mut headers = self.headers.clone();
+        let mut headers = self.headers();
         if envelope.kind == Kind::Response {
             envelope.session = asking.as_deref().map(str::to_owned);
         }
@@ -136,7 +137,7 @@ impl Streamable {
 
     fn start_session(&mut self, session: &str, state: Opening) {
         let Ok(value) = HeaderValue::from_str(session) else { return };
-        let mut headers = self.headers.clone();
+        let mut headers = self.headers();
         headers.insert(SESSION_ID, value);
         let is_closed = Arc::<AtomicBool>::default();
         // Without it, the server would send everything again, or nothing of what was missed.
@@ -179,7 +180,7 @@ impl Streamable {
 
     /// Ends the connection with a DELETE.
     pub async fn farewell(&mut self) {
-        let request = self.context.client.request(Method::DELETE, &self.url).headers(self.headers.clone());
+        let request = self.context.client.request(Method::DELETE, &self.url).headers(self.headers());
         // The connection ends whatever the response is.
         let _ = self.context.client.send(request, |_| true).await;
     }
@@ -208,6 +209,16 @@ impl Streamable {
         Some(stream.opening.clone())
     }
 
+    /// The headers of each message. Source: ACP, streamable HTTP.
+    fn headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let version = self.version.load(Ordering::Relaxed);
+        if version > 0 {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
+        }
+        headers
+    }
+
     fn reader(&self, session: Option<&str>) -> SharedReader {
         let hook = Arc::clone(&self.outbox.inbox.hook);
         let mut reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle));
@@ -233,10 +244,19 @@ fn lock(creating: &Creating) -> std::sync::MutexGuard<'_, HashSet<String>> {
     creating.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Collects from incoming messages the new sessions and the answered requests.
-fn hook(context: &HttpContext, creating: &Creating, requests: &Arc<Requests>) -> Hook {
-    let (creating, told) = (Arc::clone(creating), context.told.clone());
+/// Collects from incoming messages the version, the new sessions and the answered requests.
+fn hook(
+    context: &HttpContext,
+    creating: &Creating,
+    requests: &Arc<Requests>,
+    version: &Arc<AtomicU64>,
+) -> Hook {
+    let (creating, told, known) = (Arc::clone(creating), context.told.clone(), Arc::clone(version));
     requests.hook(&context.inlet, move |message| {
+        if let Envelope { kind: Kind::Response, version: Some(version), .. } = message {
+            // Only the first response has one.
+            let _ = known.compare_exchange(0, version, Ordering::Relaxed, Ordering::Relaxed);
+        }
         if let Envelope { kind: Kind::Response, id: Some(id), session: Some(session), .. } = message
             && lock(&creating).remove(&id)
         {

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -95,8 +95,9 @@ pub struct Outbox<I> {
     pub inbox: I,
     context: HttpContext,
     requests: Arc<Requests>,
-    /// Whether the response to a prompt ends its turn. In version 2 of the protocol it only accepts the prompt.
-    is_response_end: bool,
+    /// The version of the protocol, 0 as long as it is unknown. The response to a prompt ends its turn, but only accepts the
+    /// prompt in version 2.
+    version: Arc<AtomicU64>,
     lanes: BTreeMap<Option<String>, Tail>,
     /// The prompts of each session without an outcome.
     prompts: BTreeMap<Option<String>, Vec<Prompt>>,
@@ -109,13 +110,13 @@ pub struct Outbox<I> {
 
 impl<I: Inbox> Outbox<I> {
     /// Creates an empty outbox. `requests`: the requests without an outcome; `version`: that of the protocol.
-    pub fn new(context: HttpContext, requests: Arc<Requests>, inbox: I, version: Option<u64>) -> Self {
+    pub fn new(context: HttpContext, requests: Arc<Requests>, inbox: I, version: Arc<AtomicU64>) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
             inbox,
             context,
             requests,
-            is_response_end: version != Some(2),
+            version,
             lanes: BTreeMap::new(),
             prompts: BTreeMap::new(),
             cancels: BTreeMap::new(),
@@ -160,7 +161,7 @@ impl<I: Inbox> Outbox<I> {
         let sending = Sending {
             context: self.context.clone(),
             requests: Arc::clone(&self.requests),
-            is_response_end: self.is_response_end,
+            is_response_end: self.version.load(Ordering::Relaxed) != 2,
             message,
             begun,
             is_followed,

@@ -53,7 +53,7 @@ impl Post {
             stream: Arc::default(),
             is_small: Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw))),
         };
-        let outbox = Outbox::new(context.clone(), requests, inbox, None);
+        let outbox = Outbox::new(context.clone(), requests, inbox, Arc::default());
         Self { context, outbox, max_body_bytes: super::http::MAX_BODY_BYTES }
     }
 

@@ -50,6 +50,26 @@ pub(super) async fn in_session_with(server: &mut Server, timeouts: Timeouts) -> 
 }
 
 #[tokio::test]
+async fn the_version_in_an_event_stream_is_sent_with_later_messages() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/acp", None);
+    let post = server.expect("POST", "/acp").await;
+    let second = INITIALIZED.replace("\"protocolVersion\":1", "\"protocolVersion\":2");
+    assert_ne!(second, INITIALIZED);
+    let headers = [("content-type", "text/event-stream"), ("acp-connection-id", "c1")];
+    post.answer(200, &headers, &format!("data: {second}\n\n")).await;
+    assert_eq!(peer.hear().await, second);
+    peer.say(&request(2, "session/new", r#"{"cwd":"/","mcpServers":[]}"#));
+    loop {
+        let next = server.next().await;
+        if next.says("session/new") {
+            assert_eq!(next.header("acp-protocol-version"), Some("2"));
+            return;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_turn_with_a_request_of_the_agent() {
     let mut server = Server::start().await;
     let (mut peer, mut connection, mut session) = in_session(&mut server).await;
