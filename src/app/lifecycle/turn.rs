@@ -65,7 +65,7 @@ fn accept(
     if text.trim().is_empty() {
         session.outbox.release();
         if session.can_prompt() && session.outbox.queue_len() > 0 {
-            // The user goes on without resending it.
+            // Continuing the queue discards the failed prompt.
             session.outbox.drop_failed();
         }
         send_next(state, key, now, fx);
@@ -88,7 +88,7 @@ fn accept(
         return Some(session.outbox.enqueue_on_hold(text));
     }
     if session.outbox.failed().is_some() {
-        // The user goes on without resending it, and without what was queued behind it.
+        // The new prompt replaces the failed one; prompts queued after that one stay on hold.
         session.outbox.hold();
         session.outbox.drop_failed();
     }
@@ -412,13 +412,13 @@ pub(in crate::app) fn on_reply(
     }
 }
 
-/// What becomes of the prompt of a turn that ended like this, unless the user cancelled it; `None`: it is over.
+/// The next state of the prompt after its turn ended, unless the user cancelled it; `None`: it is done.
 fn after_turn(ending: &Ending) -> Option<PromptState> {
     match ending {
         Ending::AgentDied { .. } | Ending::Failed(FaultKind::Line, _) => {
             Some(PromptState::Failed { may_have_arrived: true })
         }
-        // One that was not sent is given back.
+        // A prompt that was not sent returns to the user.
         Ending::Failed(FaultKind::Busy | FaultKind::Unsent, _) => {
             Some(PromptState::Failed { may_have_arrived: false })
         }
@@ -501,12 +501,12 @@ pub(in crate::app) fn end(
     if !may_go_on {
         session.outbox.stop_next();
     }
-    // The queue waits behind a prompt that is resent. A cancel has held the prompts of before; those that were typed since
+    // Queued prompts wait for one that will be resent. A cancel has already put the earlier prompts on hold; later ones
     // are sent.
     if !(is_resent || is_good || was_cancelled && may_go_on) {
         session.outbox.hold_others();
     }
-    // What was not processed waits for the session, and the queue for it.
+    // An unprocessed prompt waits until the session is open again, and the queue waits for that prompt.
     let has_more = session.outbox.free() > 0 || session.outbox.unsent().is_some();
     let continues = has_more && !is_unprocessed;
     let (folder, held, agent) = (session.workspace.cwd.clone(), session.outbox.held(), session.conn);

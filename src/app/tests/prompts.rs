@@ -127,7 +127,7 @@ impl World {
         let has_dialog = !self.app.state.modals.is_empty();
         let is_user = match step {
             Step::Type(kind) => {
-                // What it replaces is the user's own affair.
+                // The user may discard the draft that this replaces.
                 if let Some(typed) = self.typed(&draft) {
                     typed.is_dropped = true;
                 }
@@ -232,7 +232,7 @@ impl World {
             self.note_drops(step, edited, &draft);
         }
         self.check(step);
-        // What is in the composer again is the user's own affair.
+        // The user may discard what is back in the composer.
         let draft = self.session().draft.clone();
         if !self.session().outbox.has_text(&draft)
             && let Some(typed) = self.typed(&draft)
@@ -306,7 +306,10 @@ impl World {
                         _ => None,
                     };
                     if let Some(typed) = text.as_ref().and_then(|text| self.typed(text)) {
-                        assert!(typed.allowed > 0, "{text:?} is sent by itself after {step:?}");
+                        assert!(
+                            typed.allowed > 0,
+                            "{text:?} was sent although the user did not submit it, after {step:?}"
+                        );
                         let mut queued =
                             before.iter().filter(|(queued, _)| Some(queued) == text.as_ref()).peekable();
                         let held = queued.peek().is_some() && queued.all(|(_, held)| *held) && !has_other;

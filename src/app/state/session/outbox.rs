@@ -103,7 +103,7 @@ impl Prompt {
         matches!(self.state, PromptState::Queued(Release::OnHold, _))
     }
 
-    /// Whether it is sent at the end of the running turn in any case.
+    /// Whether it is sent at the end of the running turn, however that ends.
     pub(in crate::app) fn is_next(&self) -> bool {
         matches!(self.state, PromptState::Queued(Release::Next, _))
     }
@@ -263,7 +263,7 @@ impl Outbox {
         self.prompts.extract_if(.., |prompt| prompt.is_queued() && !prompt.is_on_hold()).collect()
     }
 
-    /// The user has the prompt back first in the queue, on hold. Sent again, it is a new one.
+    /// Returns the prompt to the front of the queue, on hold. If it is sent again, it counts as a new prompt.
     pub(in crate::app) fn give_back(&mut self, id: PromptId) {
         self.hold();
         self.put_first(id, Release::OnHold);
@@ -277,7 +277,7 @@ impl Outbox {
         Some(self.prompts.remove(at))
     }
 
-    /// Puts a prompt at the front of the queue, or behind those that are sent next in any case.
+    /// Moves a prompt to the front of the queue, but after prompts with [`Release::Next`].
     pub(in crate::app) fn put_first(&mut self, id: PromptId, release: Release) {
         let Some(mut prompt) = self.remove(id) else { return };
         match &mut prompt.state {
@@ -289,7 +289,7 @@ impl Outbox {
         self.prompts.insert(at, prompt);
     }
 
-    /// Exchanges two prompts of the queue. Each is released when the other was to be.
+    /// Swaps two queued prompts. Their [`Release`] values keep their positions.
     pub(in crate::app) fn exchange(&mut self, first: usize, second: usize) {
         let (Some(a), Some(b)) = (self.queued(first).map(|it| it.id), self.queued(second).map(|it| it.id))
         else {
@@ -307,12 +307,12 @@ impl Outbox {
         self.prompts[b].release(of_a);
     }
 
-    /// All queued prompts wait until the user lets the queue continue.
+    /// Puts all queued prompts on hold.
     pub(crate) fn hold(&mut self) {
         self.prompts.iter_mut().for_each(|prompt| prompt.release(Release::OnHold));
     }
 
-    /// All queued prompts wait, except for those that are sent next in any case.
+    /// Puts all queued prompts on hold, except those with [`Release::Next`].
     pub(in crate::app) fn hold_others(&mut self) {
         self.prompts.iter_mut().filter(|it| !it.is_next()).for_each(|it| it.release(Release::OnHold));
     }
@@ -322,7 +322,7 @@ impl Outbox {
         self.prompts.iter_mut().filter(|it| it.is_on_hold()).for_each(|it| it.release(Release::InOrder));
     }
 
-    /// No prompt is sent before its turn any more.
+    /// Changes [`Release::Next`] to [`Release::InOrder`].
     pub(in crate::app) fn stop_next(&mut self) {
         self.prompts.iter_mut().filter(|it| it.is_next()).for_each(|it| it.release(Release::InOrder));
     }
@@ -386,8 +386,8 @@ impl Outbox {
         })
     }
 
-    /// The connection is over, so that nothing can be added to the turn. The agent may have received what was sent: the
-    /// user decides.
+    /// The connection has ended. If the prompt was already sent, the agent may have received it, so the queue is put on
+    /// hold.
     pub(in crate::app) fn stop_steering(&mut self) {
         let Some(steered) = self.steered() else { return };
         let (id, is_sent) =
