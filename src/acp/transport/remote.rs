@@ -1,7 +1,8 @@
 //! Connects to an agent at a URL.
 //!
 //! `route` has the five transports that servers use; the user or the URL selects one, or `probe` detects it. `app`
-//! reconnects and reopens sessions, as after a crash.
+//! reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its messages are
+//! received and split while the previous ones are decoded and drawn.
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
 //! logged.
 
@@ -25,6 +26,8 @@ mod tls;
 mod token;
 
 use std::sync::Arc;
+use std::time::Duration;
+use std::{io, thread};
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -36,6 +39,9 @@ use super::{In, Link, LinkEnd, OutboundFrame, Setup, StopSignal, Stopper, Transp
 use crate::model::{CloseReason, Profile, Remote};
 
 pub use http_context::Timeouts;
+
+/// How long an idle thread for blocking work is kept.
+const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
 /// Transport to an agent at a URL.
 #[derive(Debug)]
@@ -82,12 +88,35 @@ impl Transport for RemoteAgent {
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
         let inlet = Inlet::new(sink.clone(), setup.tap, setup.max_frame_bytes);
-        tokio::spawn(async move {
+        #[cfg(test)]
+        let is_simulated = self.simulation.is_some();
+        let connection = async move {
             let end = Box::pin(run(*self, inlet, frames, signal)).await;
             let _ = sink.send(In::Closed(end)).await;
-        });
+        };
+        #[cfg(test)]
+        if is_simulated {
+            // On the runtime of the test, whose time is virtual.
+            tokio::spawn(connection);
+            return Ok(Link { pid: None, incoming, outgoing, stopper });
+        }
+        on_own_thread(connection).map_err(|error| {
+            let error = format!("Could not start a thread for the connection: {error}.");
+            CloseReason::NotStarted { error, is_missing: false }
+        })?;
         Ok(Link { pid: None, incoming, outgoing, stopper })
     }
+}
+
+fn on_own_thread(connection: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().thread_keep_alive(KEEP_ALIVE).enable_all().build()?;
+    thread::Builder::new().name("remote".to_owned()).spawn(move || {
+        runtime.block_on(connection);
+        // A file with a token may be on an unreachable network drive.
+        runtime.shutdown_background();
+    })?;
+    Ok(())
 }
 
 /// Runs the connection until its end; all of its tasks have ended when this returns.
