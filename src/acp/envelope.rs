@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -30,8 +29,8 @@ pub enum Message<'a> {
         id: &'a str,
         outcome: Result<&'a str, &'a str>,
     },
-    /// An error without an id: the agent could not parse the id.
-    LooseError(&'a str),
+    /// A response without an id. An error: the agent could not parse the id.
+    Loose(Result<&'a str, &'a str>),
     /// Any other object.
     Odd(&'static str),
 }
@@ -71,14 +70,25 @@ pub fn withdrawn_id(params: &str) -> Option<&str> {
     serde_json::from_str::<Params<'_>>(params).ok().map(|params| params.id.get())
 }
 
-/// The session that the params of a message name. Source: ACP v1, `sessionId`.
-pub fn session(params: &str) -> Option<Arc<str>> {
+/// The session that the params or the result of a message name. Source: ACP v1, `sessionId`.
+pub fn session<'a, S: From<Cow<'a, str>>>(scope: &'a str) -> Option<S> {
     #[derive(Deserialize)]
-    struct Params<'a> {
+    struct Scope<'a> {
         #[serde(borrow, rename = "sessionId")]
-        session: Cow<'a, str>,
+        session: Option<&'a RawValue>,
     }
-    serde_json::from_str::<Params<'_>>(params).ok().map(|params| params.session.into())
+    let scope: Scope<'_> = serde_json::from_str(scope).ok()?;
+    string(scope.session?.get()).map(S::from)
+}
+
+/// The protocol version in the result of `initialize`, if it is a number.
+pub fn protocol_version(result: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Initialized<'a> {
+        #[serde(borrow, rename = "protocolVersion")]
+        version: &'a RawValue,
+    }
+    serde_json::from_str::<Initialized<'_>>(result).ok()?.version.get().parse().ok()
 }
 
 #[derive(Default)]
@@ -103,8 +113,8 @@ impl<'a> Fields<'a> {
             };
         }
         match (id, error, self.result) {
-            (None | Some("null"), Some(error), _) => Message::LooseError(error),
-            (None | Some("null"), None, Some(_)) => Message::Odd("result without an id"),
+            (None | Some("null"), Some(error), _) => Message::Loose(Err(error)),
+            (None | Some("null"), None, Some(result)) => Message::Loose(Ok(result.get())),
             (None | Some("null"), None, None) => Message::Odd("no method, result or error"),
             (Some(id), Some(error), _) => Message::Response { id, outcome: Err(error) },
             (Some(id), None, result) => {
@@ -214,8 +224,9 @@ mod tests {
             (r#"{"id":1.0,"error":"no"}"#, response("1.0", Err("\"no\""))),
             (r#"{"id":1}"#, response("1", Ok("null"))),
             (r#"{"id":1,"result":1,"result":2}"#, response("1", Ok("2"))),
-            (r#"{"id":null,"error":{"code":-32700}}"#, Message::LooseError(r#"{"code":-32700}"#)),
-            (r#"{"error":{"code":-32700}}"#, Message::LooseError(r#"{"code":-32700}"#)),
+            (r#"{"id":null,"error":{"code":-32700}}"#, Message::Loose(Err(r#"{"code":-32700}"#))),
+            (r#"{"error":{"code":-32700}}"#, Message::Loose(Err(r#"{"code":-32700}"#))),
+            (r#"{"result":1}"#, Message::Loose(Ok("1"))),
         ] {
             assert_eq!(read(text).unwrap(), expected, "{text}");
         }
@@ -235,7 +246,6 @@ mod tests {
     #[test]
     fn invalid_messages_are_reported() {
         assert!(matches!(read("{}").unwrap(), Message::Odd(_)));
-        assert!(matches!(read(r#"{"result":1}"#).unwrap(), Message::Odd(_)));
         assert!(matches!(read(r#"{"method":1}"#).unwrap(), Message::Odd(_)));
         for text in ["", "{", "[]", "1", r#"{"id":1}}"#, r#"{"id":1,}"#] {
             assert!(read(text).is_err(), "{text}");

@@ -368,7 +368,8 @@ impl Peer {
                     self.anomaly(AnomalyKind::StrayResponse, text);
                 }
             },
-            Message::LooseError(error) => self.on_loose_error(error),
+            Message::Loose(Err(error)) => self.on_loose_error(error),
+            Message::Loose(Ok(_)) => self.bad_frame("result without an id", text),
             Message::Odd(why) => self.bad_frame(why, text),
         }
     }
@@ -397,26 +398,19 @@ impl Peer {
             Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
         self.on_closed(&call, &reply);
-        let prompted = match &call {
-            Call::Prompt(session, _) => Some(session.clone()),
+        let working = match (&call, &reply) {
+            (Call::Prompt(session, _), Err(error)) => self.works_on(session, error).then_some(session),
+            (_, Ok(Reply::Session(SessionReply { id: Some(id), .. })))
+            | (Call::ResumeSession(id, _) | Call::LoadSession(id, _), Ok(Reply::Session(_))) => {
+                self.opened = Some(id.clone());
+                // The session's state is reported before the response.
+                self.foreground.is_busy(id).then_some(id)
+            }
             _ => None,
         };
-        let opened = match (&reply, call) {
-            (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
-            (Ok(Reply::Session(_)), Call::ResumeSession(id, _) | Call::LoadSession(id, _)) => Some(id),
-            _ => None,
-        };
-        let working = match (&reply, prompted) {
-            (Err(error), Some(session)) => Some(session).filter(|session| self.works_on(session, error)),
-            _ => None,
-        };
+        let working = working.cloned();
         self.events.push(AgentEvent::Replied(tag, reply));
         self.events.extend(working.map(AgentEvent::TurnBegan));
-        if let Some(id) = opened {
-            // The session's state is reported before the response.
-            self.events.extend(self.foreground.is_busy(&id).then(|| AgentEvent::TurnBegan(id.clone())));
-            self.opened = Some(id);
-        }
     }
 
     fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {

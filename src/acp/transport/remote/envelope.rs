@@ -4,8 +4,6 @@
 //! delivered.
 //! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -13,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::sse::SseItem;
 use crate::acp::dialects::openoxide::EVENTS;
+use crate::acp::envelope::{Message, id_number, protocol_version, session};
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
 
@@ -41,54 +40,31 @@ pub struct Envelope {
 impl Envelope {
     /// The id as a number, as parlor assigns them; some servers return it as a string.
     pub fn number(&self) -> Option<u64> {
-        let id = self.id.as_deref()?;
-        id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or(id).parse().ok()
+        id_number(self.id.as_deref()?)
     }
-}
-
-#[derive(Deserialize)]
-struct RawMessage<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Scope {
-    session_id: Option<String>,
-    protocol_version: Option<serde_json::Value>,
 }
 
 /// Parses a message; `None`: not a message.
 pub fn read(text: &str) -> Option<Envelope> {
-    let envelope: RawMessage<'_> = serde_json::from_str(text).ok()?;
-    let id = envelope.id.map(|id| id.get().to_owned()).filter(|id| id != "null");
-    let is_error = envelope.error.is_some_and(|error| error.get() != "null");
-    let kind = match (&envelope.method, &id) {
-        (Some(_), Some(_)) => Kind::Request,
-        (Some(_), None) => Kind::Notification,
-        (None, _) if is_error || envelope.result.is_some() || id.is_some() => Kind::Response,
-        (None, _) => return None,
+    let message = crate::acp::envelope::read(text).ok()?;
+    let (kind, id, method, scope) = match &message {
+        Message::Request { id, method, params } if *id != "null" => {
+            (Kind::Request, Some(*id), method.as_ref(), *params)
+        }
+        Message::Request { method, params, .. } | Message::Notification { method, params } => {
+            (Kind::Notification, None, method.as_ref(), *params)
+        }
+        Message::Response { id, outcome } => (Kind::Response, Some(*id), "", outcome.ok()),
+        Message::Loose(outcome) => (Kind::Response, None, "", outcome.ok()),
+        Message::Odd(_) => return None,
     };
-    let scope = envelope.params.or(envelope.result);
-    let scope: Option<Scope> = scope.and_then(|scope| serde_json::from_str(scope.get()).ok());
-    let (session, version) =
-        scope.map(|scope| (scope.session_id, scope.protocol_version)).unwrap_or_default();
     Some(Envelope {
         kind,
-        id,
-        method: envelope.method.map(Cow::into_owned).unwrap_or_default(),
-        session,
-        version: version.and_then(|version| version.as_u64()),
-        is_error,
+        id: id.map(str::to_owned),
+        method: method.to_owned(),
+        session: scope.and_then(session),
+        version: scope.filter(|_| kind == Kind::Response).and_then(protocol_version),
+        is_error: matches!(message, Message::Response { outcome: Err(_), .. } | Message::Loose(Err(_))),
     })
 }
 

@@ -174,8 +174,7 @@ impl Probe {
             _ => body.clone(),
         };
         if let Some(connection) = connection {
-            let version = protocol_version(&text);
-            let route = Streamable::start(context.clone(), url, connection, version);
+            let route = Streamable::start(context.clone(), url, connection, answer.version);
             self.say(Carrier::StreamableHttp);
             context.inlet.message(&body).await?;
             return Ok(Some(Route::Streamable(Box::new(route))));
@@ -260,9 +259,4 @@ impl Probe {
         let text = format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title());
         self.context.inlet.trace(&text);
     }
-}
-
-fn protocol_version(text: &str) -> Option<u64> {
-    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
-    answer.pointer("/result/protocolVersion")?.as_u64()
 }
