@@ -18,6 +18,7 @@ pub use lifecycle::archive::unknown_agent;
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
 pub use recording::restore::restore;
 pub use session::play::play;
+pub use state::conn::*;
 pub use state::effect::*;
 pub use state::files::FileJobs;
 pub use state::modal::*;
@@ -29,9 +30,8 @@ pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
-    AUTO_THEME, AgentChoice, ConfigNews, Conn, ConnPhase, Counters, DiffLayout, DiffRoom, Early,
-    FolderRequest, InstallHint, Listing, MouseOwner, OtherTab, ProjectRequest, RequestClass, Screen, Setup,
-    Starting, State, ThemeInfo, UiRequest,
+    AUTO_THEME, AgentChoice, ConfigNews, Counters, DiffLayout, DiffRoom, FolderRequest, InstallHint,
+    MouseOwner, OtherTab, ProjectRequest, Screen, Setup, State, ThemeInfo, UiRequest,
 };
 
 use std::ops::Range;
@@ -400,6 +400,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
                 conn.interrupted = is_interrupted.then(|| conn.interrupted.unwrap_or(now));
             }
         }
+        AgentEvent::SignInOutput(lines) => lifecycle::auth::on_output(state, conn, &lines),
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
         AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
     }
@@ -428,6 +429,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         if conn.noise.len() >= MOST_NOISE_LINES {
             conn.noise.remove(0);
         }
+        let line = anomaly.text.clone();
         conn.noise.push(anomaly.text);
         conn.noise_count = conn.noise_count.saturating_add(1);
         let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
@@ -438,6 +440,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
                 lifecycle::call::notice(state, key, Severity::Warning, title.clone(), advice);
             }
         }
+        lifecycle::auth::on_output(state, id, &[line]);
     }
 }
 

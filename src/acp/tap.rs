@@ -25,6 +25,9 @@ pub use redact::redact;
 use ring::Ring;
 use sink::Sink;
 
+/// The start of a line of parlor among those of the agent's stderr.
+pub const OWN_LINE: &str = "parlor: ";
+
 /// Maximum bytes of a line in the ring; longer lines are truncated.
 pub const LINE_BYTES: usize = 16 << 10;
 
@@ -199,6 +202,14 @@ impl Tap {
             .collect();
         lines.reverse();
         lines
+    }
+
+    /// The lines that this connection's agent has written to stderr after a sequence number, as they were written.
+    pub fn stderr_after(&self, after: u64) -> Vec<String> {
+        let wants = |conn, direction| conn == self.conn && direction == Direction::Stderr;
+        let lines = lock(&self.shared.ring).copy(after, wants).into_iter();
+        let lines = lines.map(|copy| String::from_utf8_lossy(&copy.bytes).into_owned());
+        lines.filter(|line| !line.starts_with(OWN_LINE)).collect()
     }
 
     /// Also writes all further lines to a file, untruncated, one JSON object per line, with secrets redacted. An

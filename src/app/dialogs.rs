@@ -98,6 +98,9 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 UiRequest::AgentPicker => open_agents(state),
                 UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
+                UiRequest::SignInPage { session, url, printed } => {
+                    open::ask_for_sign_in_page(state, session, &url, &printed, now);
+                }
                 UiRequest::ReviewTemplates(key, template) => {
                     templates::ask(state, key, vec![*template], now);
                 }

@@ -6,6 +6,7 @@
 
 pub mod changes;
 pub(in crate::app) mod commands;
+pub mod conn;
 pub mod duplicate_diffs;
 pub mod effect;
 pub(in crate::app) mod files;
@@ -28,19 +29,18 @@ pub mod transcript;
 
 use crate::guard::Guard;
 use crate::model::Action;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentRequest, AgentSpec, AllowedBy, ArchiveRow, AuthStatus, BindingRow,
-    Bounded, CallTag, Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer,
-    FolderServers, McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, RequestId, SessionId,
-    SessionInfo, SessionKey, SessionUpdate, SessionWorkspace, SettingChange, SettingRow, StoredGrant,
-    TerminalId, TerminalSize, UnreviewedTemplate, UserRoot,
+    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
+    PolicyRules, ProjectQuestion, RecordedSession, SessionInfo, SessionKey, SessionWorkspace, SettingChange,
+    SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, UserRoot,
 };
 
-use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
+use super::{Modal, Pages, RequestView, Session, Sessions, UserView};
+use conn::Conn;
 
 /// The complete state of the app. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,6 +196,12 @@ pub enum UiRequest {
         conn: ConnId,
         /// The session that requires it; `None`: the active one.
         session: Option<SessionKey>,
+    },
+    /// A page that the agent names while it signs in, with what it has printed.
+    SignInPage {
+        session: SessionKey,
+        url: String,
+        printed: Vec<String>,
     },
     /// A template of the project has to be reviewed before a prompt of this session can use it.
     ReviewTemplates(SessionKey, Box<UnreviewedTemplate>),
@@ -377,124 +383,6 @@ pub struct AgentChoice {
     pub source: String,
 }
 
-/// A connection to one agent process.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conn {
-    pub id: ConnId,
-    pub spec: AgentSpec,
-    pub phase: ConnPhase,
-    /// The result of `initialize`.
-    pub info: Option<AgentInfo>,
-    /// The sign-in status, if the agent reports it.
-    pub auth: Option<AuthStatus>,
-    /// The providers of its models, if reported.
-    pub providers: Vec<Provider>,
-    pub pid: Option<u32>,
-    /// Since when the connection to the server is interrupted, while parlor tries to restore it.
-    pub interrupted: Option<Instant>,
-    /// Calls without a response yet, by number.
-    pub open_calls: BTreeMap<u64, CallTag>,
-    /// Recent crashes of agents of this session, oldest first; carried over to the next connection.
-    pub crashes: Vec<Instant>,
-    /// Requests of the agent without a response yet. An entry is removed when it is answered, which ensures exactly one
-    /// response.
-    pub open_requests: BTreeMap<RequestId, RequestClass>,
-    /// Commands started for the agent and not released yet, with their session.
-    pub terminals: BTreeMap<TerminalId, SessionKey>,
-    pub files: FileJobs,
-    /// Exit statuses of terminals that ended on their own, until they are released, whatever part of the transcript is
-    /// in memory.
-    pub terminal_exits: BTreeMap<TerminalId, ExitInfo>,
-    /// Updates of sessions that are not known yet.
-    pub early: Early,
-    /// The sessions that it lists.
-    pub listing: Listing,
-    /// The last lines of its stdout that were not protocol messages, shown when it exits.
-    pub noise: Vec<String>,
-    /// Number of such lines.
-    pub noise_count: u64,
-}
-
-impl Conn {
-    /// A connection whose process is about to start.
-    pub fn new(id: ConnId, spec: AgentSpec, now: Instant) -> Self {
-        Self {
-            id,
-            spec,
-            phase: ConnPhase::Starting { since: now },
-            info: None,
-            auth: None,
-            providers: Vec::new(),
-            pid: None,
-            interrupted: None,
-            open_calls: BTreeMap::new(),
-            crashes: Vec::new(),
-            open_requests: BTreeMap::new(),
-            terminals: BTreeMap::new(),
-            files: FileJobs::default(),
-            terminal_exits: BTreeMap::new(),
-            early: Early::default(),
-            listing: Listing::default(),
-            noise: Vec::new(),
-            noise_count: 0,
-        }
-    }
-
-    /// Whether commands can be sent to the agent.
-    pub fn is_alive(&self) -> bool {
-        matches!(self.phase, ConnPhase::Starting { .. } | ConnPhase::Ready)
-    }
-
-    /// Its capabilities; none before the response to `initialize`.
-    pub fn capabilities(&self) -> AgentCapabilities {
-        self.info.as_ref().map(|info| info.capabilities).unwrap_or_default()
-    }
-}
-
-/// The kind of an open request, which determines the response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestClass {
-    Permission,
-    /// A form or an address to open.
-    Elicitation,
-    /// A file access of this session.
-    File(SessionKey),
-    /// A command that waits for the user, or is being started.
-    TerminalCreate(Box<Option<Starting>>),
-    TerminalOutput,
-    /// The exit of a command.
-    TerminalWait,
-}
-
-/// A command that is being started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Starting {
-    pub command: CommandAccess,
-    pub by: AllowedBy,
-}
-
-/// Updates and requests of sessions that are not known yet, in order of arrival and bounded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Early {
-    pub updates: Bounded<(SessionId, SessionUpdate)>,
-    /// Requests that name such a session.
-    pub requests: Vec<(SessionId, RequestId, AgentRequest)>,
-    /// Number of updates dropped because of the bound.
-    pub dropped_count: u64,
-}
-
-/// The phase of a connection.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ConnPhase {
-    /// The process is starting, or `initialize` is pending.
-    Starting {
-        since: Instant,
-    },
-    Ready,
-    Stopping,
-    Closed(CloseReason),
-}
-
 /// Which program handles the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MouseOwner {
@@ -561,19 +449,6 @@ pub struct Counters {
     pub call: u64,
     /// A job of the store.
     pub store: u64,
-}
-
-/// The sessions listed by an agent.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listing {
-    /// The sessions so far, in the agent's order.
-    pub sessions: Vec<SessionInfo>,
-    /// The folder whose sessions are requested.
-    pub(in crate::app) folder: Option<PathBuf>,
-    /// The number of the pending call.
-    pub(in crate::app) open_call: Option<u64>,
-    /// Cursors that were already used, to detect cycles.
-    pub(in crate::app) cursors: HashSet<String>,
 }
 
 /// The state of the MCP servers configured in a folder.

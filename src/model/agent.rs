@@ -79,6 +79,8 @@ pub struct AgentCapabilities {
     /// A quirk, not a capability: a missing file is served as an empty one, because the agent treats any
     /// error as fatal.
     pub missing_file_reads_empty: bool,
+    /// A quirk: the key of a sign-in is sent as a text, not as an object.
+    pub api_key_is_text: bool,
     /// A quirk: the session is lost after a cancelled turn and must be reopened.
     pub dies_on_cancel: bool,
     /// A quirk: the agent reads no messages while a turn is running.
@@ -158,6 +160,8 @@ pub struct AuthMethod {
 pub enum AuthKind {
     /// The agent handles `authenticate`, possibly through a browser.
     Agent,
+    /// The agent reads a key in `authenticate`. Source: `_meta["api-key"]` of the method, an extension of some agents.
+    ApiKey,
     /// A command that runs interactively in the terminal.
     Terminal(super::SignInCommand),
     /// Environment variables that the user sets (removed from the protocol, still in use).

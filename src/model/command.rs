@@ -90,6 +90,8 @@ pub enum Call {
     Authenticate {
         /// The id of an advertised method.
         method_id: String,
+        /// The key that the user has typed, for a method that reads one.
+        api_key: Option<super::Secret>,
     },
     /// `logout`.
     LogOut,

@@ -30,6 +30,8 @@ pub enum AgentEvent {
     ElicitationComplete(String),
     /// The sign-in status changed.
     AuthStatus(AuthStatus),
+    /// Lines that the agent has written to stderr during `authenticate`.
+    SignInOutput(Vec<String>),
     /// The response to a call.
     Replied(CallTag, Result<Reply, CallError>),
     /// Whether the connection to a server is interrupted; parlor tries to restore it.

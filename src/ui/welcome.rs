@@ -78,7 +78,9 @@ fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
         SessionPhase::NeedsSignIn => {
             say(Role::TextStrong, &format!("{agent} requires sign-in"));
-            say(Role::TextDim, "Your prompt is saved and sent after sign-in.");
+            if ctx.session.outbox.unsent().is_some() || ctx.session.outbox.queue_len() > 0 {
+                say(Role::TextDim, "Your prompt is saved and sent after sign-in.");
+            }
             vec![(Context::Main, Action::OpenSignIn, "sign-in methods"), palette, help]
         }
         SessionPhase::Failed(error) => {

@@ -1,7 +1,7 @@
 //! Decodes the sign-in methods of agents.
 //!
 //! Besides the two official types, two older ones are supported: `env_var`, and a command in
-//! `_meta["terminal-auth"]`.
+//! `_meta["terminal-auth"]`. Some agents read a key in `authenticate`, and say so in `_meta["api-key"]`.
 //! Invariant: an unknown method with an id becomes an `authenticate` call.
 
 use agent_client_protocol_schema::v1 as schema;
@@ -19,11 +19,11 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     rename(&mut method, "name", &["title", "label"]);
     fill(&mut method, "name", || id.into());
     let kind = first_text(&method, &["type"]);
-    let legacy = method.get("_meta").and_then(|meta| meta.get("terminal-auth")).and_then(Value::as_object);
+    let meta = |key: &str| method.get("_meta").and_then(|meta| meta.get(key)).and_then(Value::as_object);
     let odd = match kind.as_deref() {
         Some("env_var") => decode_env_var(&method),
         Some("terminal") => None,
-        _ => legacy.map(decode_terminal),
+        _ => meta("terminal-auth").map(decode_terminal).or_else(|| meta("api-key").map(|_| AuthKind::ApiKey)),
     };
     if kind.as_deref() == Some("terminal") && method.get("args").is_some_and(|args| !args.is_array()) {
         method.shift_remove("args");

@@ -18,7 +18,7 @@ use super::{content, unstable};
 pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, String) {
     let names = &schema::AGENT_METHOD_NAMES;
     match call {
-        Call::Authenticate { method_id } => {
+        Call::Authenticate { method_id, .. } => {
             (names.authenticate, to_json(&schema::AuthenticateRequest::new(method_id.clone())))
         }
         Call::LogOut => (names.logout, to_json(&schema::LogoutRequest::new())),

@@ -114,6 +114,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
     info.capabilities.can_steer = unstable::can_steer(&result);
     info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
+    info.capabilities.api_key_is_text = quirks.has(Quirk::ApiKeyAsText);
     info.quirks = quirks.sentences();
     Ok(info)
 }

@@ -42,6 +42,8 @@ pub(crate) enum Quirk {
     NoToolKinds,
     /// Sends a changed mode as a line of its text.
     ModeInText,
+    /// Reads the key of a sign-in as a text.
+    ApiKeyAsText,
 }
 
 impl Quirk {
@@ -54,7 +56,7 @@ impl Quirk {
             Self::NoVersion => "The agent sends no protocol version.",
             Self::FlatUpdates => "Updates are not wrapped in `update`.",
             Self::OwnUpdateNames => "Updates use non-standard names.",
-            Self::NoSessionId => "Messages have no session id; the last session is assumed.",
+            Self::NoSessionId => "Messages have no session id; the only open session is assumed.",
             Self::BareToolContent => "Tool content is sent as bare content blocks.",
             Self::FlatPermissions => {
                 "Permission options use `id` instead of `optionId`, also in the response."
@@ -67,24 +69,18 @@ impl Quirk {
             Self::InputAsContent => "Tool input is also sent as content; it is shown once.",
             Self::NoToolKinds => "Tool calls have no kind; it is read from their titles.",
             Self::ModeInText => "A changed mode is sent as `[MODE_UPDATE] MODE` in the text.",
+            Self::ApiKeyAsText => "The key of a sign-in is sent as a text.",
         }
     }
 }
 
 /// Agents with known quirks, by program name, package argument, or reported name.
-const BY_NAME: &[(&str, Quirk)] = &[
-    ("gemini", Quirk::MissingFileReadsEmpty),
-    ("gemini-cli", Quirk::MissingFileReadsEmpty),
-    ("@google/gemini-cli", Quirk::MissingFileReadsEmpty),
-    ("gemini", Quirk::ModeInText),
-    ("gemini-cli", Quirk::ModeInText),
-    ("@google/gemini-cli", Quirk::ModeInText),
-    ("kimi", Quirk::InputAsContent),
-    ("kimi-cli", Quirk::InputAsContent),
-    ("Kimi Code CLI", Quirk::InputAsContent),
-    ("kimi", Quirk::NoToolKinds),
-    ("kimi-cli", Quirk::NoToolKinds),
-    ("Kimi Code CLI", Quirk::NoToolKinds),
+const BY_NAME: &[(&[&str], &[Quirk])] = &[
+    (
+        &["gemini", "gemini-cli", "@google/gemini-cli"],
+        &[Quirk::MissingFileReadsEmpty, Quirk::ModeInText, Quirk::ApiKeyAsText],
+    ),
+    (&["kimi", "kimi-cli", "Kimi Code CLI"], &[Quirk::InputAsContent, Quirk::NoToolKinds]),
 ];
 
 /// The names in a command that may tell which agent it starts. Launchers such as `npx` have it in an argument.
@@ -94,7 +90,12 @@ pub(in crate::acp) fn words(spec: &AgentSpec) -> impl Iterator<Item = &str> {
 }
 
 pub(in crate::acp) fn is_known(name: &str) -> bool {
-    BY_NAME.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    !quirks_of(name).is_empty()
+}
+
+fn quirks_of(name: &str) -> &'static [Quirk] {
+    let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
+    BY_NAME.iter().find(|(names, _)| names.iter().any(is_it)).map_or(&[], |(_, quirks)| quirks)
 }
 
 /// The quirks of a connection, in order of detection.
@@ -120,9 +121,7 @@ impl Quirks {
 
     pub(super) fn seed(&mut self, name: &str) {
         if !self.is_official {
-            for (_, quirk) in BY_NAME.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                self.note(*quirk);
-            }
+            quirks_of(name).iter().for_each(|quirk| self.note(*quirk));
         }
     }
 

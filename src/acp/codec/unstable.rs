@@ -79,6 +79,13 @@ pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
 /// Adds draft params to a call: the system prompt when a session is opened, and archived sessions when sessions are
 /// listed.
 pub(super) fn extend(call: &Call, params: String, can: &AgentCapabilities, wire: &WireSpec) -> String {
+    if let Call::Authenticate { api_key: Some(key), .. } = call {
+        let Some(mut object) = parse_object(&params) else { return params };
+        let key = key.reveal();
+        let key = if can.api_key_is_text { json!(key) } else { json!({ "apiKey": key }) };
+        object.insert("_meta".to_owned(), json!({ "api-key": key }));
+        return Value::Object(object).to_string();
+    }
     if matches!(call, Call::ListSessions { .. }) && can.can_archive {
         let Some(mut object) = parse_object(&params) else { return params };
         object.insert("archived".to_owned(), "include".into());
@@ -211,6 +218,21 @@ mod tests {
         assert_eq!(extend(&Call::LogOut, "{}".to_owned(), &can, &wire(false)), "{}");
         let all = AgentCapabilities { system_prompt_override: true, ..can };
         assert!(extend(&new, plain.to_owned(), &all, &wire(true)).contains("override"));
+    }
+
+    #[test]
+    fn the_key_of_a_sign_in_is_sent_in_the_form_of_the_agent() {
+        let api_key = Some(crate::model::Secret::new("k".to_owned()));
+        let call = Call::Authenticate { method_id: "m".to_owned(), api_key };
+        let sent = |api_key_is_text| {
+            let can = AgentCapabilities { api_key_is_text, ..AgentCapabilities::default() };
+            extend(&call, r#"{"methodId":"m"}"#.to_owned(), &can, &WireSpec::default())
+        };
+        assert_eq!(sent(false), r#"{"methodId":"m","_meta":{"api-key":{"apiKey":"k"}}}"#);
+        assert_eq!(sent(true), r#"{"methodId":"m","_meta":{"api-key":"k"}}"#);
+        for text in [sent(false), sent(true)] {
+            assert!(crate::acp::tap::redact(&text).contains("[hidden]"), "{text}");
+        }
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn capabilities(can: &schema::AgentCapabilities) -> AgentCapabilities {
 pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str, String)> {
     let names = &schema::AGENT_METHOD_NAMES;
     Some(match call {
-        Call::Authenticate { method_id } => {
+        Call::Authenticate { method_id, .. } => {
             (names.auth_login, to_json(&schema::LoginAuthRequest::new(method_id.clone())))
         }
         Call::LogOut => (names.auth_logout, "{}".to_owned()),

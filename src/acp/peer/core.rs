@@ -5,6 +5,7 @@
 
 mod agent_requests;
 mod replay;
+mod sign_in;
 mod translation;
 mod turns;
 
@@ -66,6 +67,7 @@ pub struct Peer {
     pub opened: Option<SessionId>,
     /// The pending `shutdown` request.
     shutdown: Option<u64>,
+    sign_in: Option<sign_in::Watch>,
     /// Time of the last message.
     now: Instant,
     /// The session whose event stream delivered the last message.
@@ -94,6 +96,7 @@ impl Peer {
             last_session: None,
             opened: None,
             shutdown: None,
+            sign_in: None,
             now: Instant::now(),
             stream: None,
         }
@@ -220,6 +223,9 @@ impl Peer {
             None => {}
         }
         self.translate(|dialect, out| dialect.on_deadline(out));
+        if self.sign_in.is_some_and(|watch| watch.next <= now) {
+            self.report_output(now);
+        }
         for (pending, time) in self.calls.take_overdue(now) {
             let error = CallError::TimedOut(time.as_secs());
             match (pending.asked, pending.presumed_end) {
@@ -273,7 +279,8 @@ impl Peer {
 
     pub fn next_deadline(&self) -> Option<Instant> {
         let dialect = self.dialect.as_ref().and_then(|dialect| dialect.deadline());
-        [self.calls.next_deadline(), self.handshake.deadline(), dialect].into_iter().flatten().min()
+        let output = self.sign_in.map(|watch| watch.next);
+        [self.calls.next_deadline(), self.handshake.deadline(), dialect, output].into_iter().flatten().min()
     }
 
     /// Whether the agent has so much unread input that parlor pauses reading.
@@ -398,6 +405,10 @@ impl Peer {
             Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
         self.on_closed(&call, &reply);
+        if let Call::Authenticate { .. } = &call {
+            // It may explain a failure.
+            self.report_output(self.now);
+        }
         let working = match (&call, &reply) {
             (Call::Prompt(session, _), Err(error)) => self.works_on(session, error).then_some(session),
             (_, Ok(Reply::Session(SessionReply { id: Some(id), .. })))
@@ -525,6 +536,9 @@ impl Peer {
             &call
         {
             self.foreground.end(session);
+        }
+        if let Call::Authenticate { .. } = &call {
+            self.watch_output(now);
         }
         let (method, params) = message;
         self.calls.add(id, Asked::Call { tag, call }, method, now);

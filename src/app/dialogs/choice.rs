@@ -112,6 +112,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::OpenFile(position) => open::on_open(state, Target::File(position.clone()), fx),
         ChoiceOutcome::Configure(job) => fx.push(Effect::Configure(job.clone())),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
+        ChoiceOutcome::Copy(job) => fx.push(Effect::Copy(job.clone())),
         ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
         ChoiceOutcome::DeleteKept { uid, listed } => {
             fx.push(Effect::Store(StoreJob::Delete { uid: uid.clone() }));

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind, State};
-use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
+use crate::model::{Action, AuthMethod, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{providers, settings, stack};
 
@@ -77,10 +77,15 @@ pub fn open_auth_vars(
         return;
     };
     let optional = if var.is_optional { " Optional." } else { "" };
-    let help = match &var.label {
-        Some(label) => format!("{label} ({}). The agent is restarted with this value.{optional}", var.name),
-        None => format!("Value of {}. The agent is restarted with this value.{optional}", var.name),
+    let what = match &var.label {
+        Some(label) => format!("{label} ({})", var.name),
+        None => format!("Value of {}", var.name),
     };
+    let help = format!(
+        "{what}.{optional} The agent is restarted with this value, which parlor does not save. To keep it, set {} \
+         before you start parlor.",
+        var.name
+    );
     state.modals.push(Modal::Line(LineDialog {
         title: "Sign in".to_owned(),
         help,
@@ -88,6 +93,29 @@ pub fn open_auth_vars(
         is_secret: var.is_secret,
         problem: None,
         purpose: LinePurpose::AuthVars { conn, method, given, missing },
+    }));
+}
+
+/// Asks for the key that a method reads in `authenticate`.
+pub fn open_api_key(state: &mut State, conn: ConnId, method: &AuthMethod) {
+    let var = AuthVar { name: method.name.clone(), label: None, is_secret: true, is_optional: true };
+    let help = format!(
+        "Key for \"{}\". The agent gets it for this run; parlor does not save it. Leave it empty if the agent finds \
+         one in its environment.",
+        method.name
+    );
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Sign in".to_owned(),
+        help,
+        input: LineInput::default(),
+        is_secret: true,
+        problem: None,
+        purpose: LinePurpose::AuthVars {
+            conn,
+            method: method.id.clone(),
+            given: Vec::new(),
+            missing: vec![var],
+        },
     }));
 }
 

@@ -208,6 +208,7 @@ fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant,
         AuthKind::EnvVar { vars, .. } => {
             line_dialog::open_auth_vars(state, conn, id.to_owned(), Vec::new(), vars, now, fx);
         }
+        AuthKind::ApiKey => line_dialog::open_api_key(state, conn, &method),
         AuthKind::Agent | AuthKind::Terminal(_) => operations::sign_in(state, conn, id, Vec::new(), now, fx),
     }
 }

@@ -133,7 +133,7 @@ pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
         right: match &method.kind {
             AuthKind::Agent => String::new(),
             AuthKind::Terminal(_) => "in terminal".to_owned(),
-            AuthKind::EnvVar { .. } => "API key".to_owned(),
+            AuthKind::EnvVar { .. } | AuthKind::ApiKey => "API key".to_owned(),
         },
         ..id_row(&method.id, &method.name, method.description.as_deref(), false)
     };

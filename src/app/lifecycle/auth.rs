@@ -11,15 +11,22 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AgentCommand, AgentSpec, AllowedBy, AuthKind, AuthMethod, Call,
-    CallError, ConnId, Facts, Purpose, Reply, SessionKey, Severity, SignInCommand, SignInRefusal, Verdict,
-    check_variables, decide,
+    Access, AccessOutcome, AccessRecord, AgentCommand, AgentInfo, AgentSpec, AllowedBy, AuthKind, AuthMethod,
+    Call, CallError, ConnId, Facts, Purpose, Reply, Secret, SessionKey, Severity, SignInCommand,
+    SignInRefusal, Verdict, check_variables, decide,
 };
 
 use super::{call, conn, open, policy, tabs, turn};
 use crate::app::session::access;
 use crate::app::state::{lookup, texts};
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, State};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, SignInTry, State,
+};
+
+const SIGN_IN_FAILED: &str = "Sign-in failed.";
+
+/// Number of lines of a sign-in that are kept.
+const MOST_PRINTED: usize = 8;
 
 /// The agent requires a sign-in before it continues with this session.
 pub(in crate::app) fn need_sign_in(
@@ -34,21 +41,42 @@ pub(in crate::app) fn need_sign_in(
         .sessions
         .values()
         .any(|session| session.conn == Some(conn) && session.phase == SessionPhase::NeedsSignIn);
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.phase = SessionPhase::NeedsSignIn;
-        session.start.require_sign_in(now);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.phase = SessionPhase::NeedsSignIn;
+    session.start.require_sign_in(now);
+    let has_prompt = session.outbox.unsent().is_some() || session.outbox.queue_len() > 0;
+    if running_sign_in(state, conn).is_some() {
+        return;
     }
-    let has_methods = state
-        .conns
-        .get(&conn)
-        .and_then(|conn| conn.info.as_ref())
-        .is_some_and(|info| !info.auth_methods.is_empty());
-    let advice = if has_methods {
-        "Select a sign-in method. Your prompt is sent after sign-in."
-    } else {
-        "The agent has no sign-in method for this client. Sign in with its own command, then restart it."
+    let Some(open) = state.conns.get_mut(&conn) else { return };
+    let methods = open.info.as_ref().map(|info| info.auth_methods.as_slice()).unwrap_or_default();
+    let attempt = open.sign_in.take();
+    if let Some(SignInTry { to_authenticate: Some(id), .. }) = &attempt
+        && let Some(method) = methods.iter().find(|method| method.id == *id).cloned()
+    {
+        // The agent read its variables at its start, but still wants to be told which method applies.
+        authenticate(state, conn, &method, None, fx);
+        return;
+    }
+    let has_methods = !methods.is_empty();
+    let advice = match (has_methods, has_prompt) {
+        (false, _) => {
+            "The agent has no sign-in method for this client. Sign in with its own command, then restart it."
+        }
+        (true, true) => "Select a sign-in method. Your prompt is sent after sign-in.",
+        (true, false) => "Select a sign-in method.",
     };
-    call::notice(state, key, Severity::Warning, texts::SIGN_IN_REQUIRED, Some(format!("{text}\n{advice}")));
+    let (severity, title, text) = match attempt {
+        Some(attempt) => {
+            let text = format!(
+                "The agent still requires sign-in after \"{}\". Check the key or the account. {text}",
+                attempt.name
+            );
+            (Severity::Error, SIGN_IN_FAILED, text)
+        }
+        None => (Severity::Warning, texts::SIGN_IN_REQUIRED, text.to_owned()),
+    };
+    call::notice(state, key, severity, title, Some(format!("{text}\n{advice}")));
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
         state.ui_requests.push(UiRequest::SignIn { conn, session: Some(key) });
@@ -81,9 +109,12 @@ pub fn sign_in(
     };
     match method.kind {
         AuthKind::Agent => {
-            let request = Call::Authenticate { method_id: method.id };
-            call::call(state, conn, Purpose::Authenticate, request, fx);
+            authenticate(state, conn, &method, None, fx);
             call::flash(state, "Signing in. A page may open in your browser.", fx);
+        }
+        AuthKind::ApiKey => {
+            let key = vars.into_iter().next().map(|(_, key)| Secret::new(key));
+            authenticate(state, conn, &method, key, fx);
         }
         AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, now, fx),
         AuthKind::EnvVar { .. } => {
@@ -91,9 +122,41 @@ pub fn sign_in(
                 report_refusal(state, conn, &refusal, None, fx);
                 return;
             }
-            let spec = with_env(spec, vars);
-            conn::reconnect(state, conn, spec, now, fx);
+            let attempt =
+                SignInTry { name: method.name, printed: Vec::new(), to_authenticate: Some(method.id) };
+            restart(state, conn, with_env(spec, vars), attempt, now, fx);
         }
+    }
+}
+
+/// Calls `authenticate` with a method of the agent.
+fn authenticate(
+    state: &mut State,
+    conn: ConnId,
+    method: &AuthMethod,
+    api_key: Option<Secret>,
+    fx: &mut Vec<Effect>,
+) {
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.sign_in =
+            Some(SignInTry { name: method.name.clone(), printed: Vec::new(), to_authenticate: None });
+    }
+    let request = Call::Authenticate { method_id: method.id.clone(), api_key };
+    call::call(state, conn, Purpose::Authenticate, request, fx);
+}
+
+/// Starts the agent again after a sign-in that it reads at its start.
+fn restart(
+    state: &mut State,
+    conn: ConnId,
+    spec: AgentSpec,
+    attempt: SignInTry,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let fresh = conn::reconnect(state, conn, spec, now, fx);
+    if let Some(open) = fresh.and_then(|fresh| state.conns.get_mut(&fresh)) {
+        open.sign_in = Some(attempt);
     }
 }
 
@@ -181,12 +244,10 @@ fn confirm(
     if let Some(folder) = &runs.cwd {
         body.push(format!("Folder: {}", visible(&folder.to_string_lossy())));
     }
-    match command.env.as_slice() {
-        [] => body.push("The agent sets no environment variables.".to_owned()),
-        env => {
-            body.push("Environment variables set by the agent:".to_owned());
-            body.extend(env.iter().map(|(name, value)| visible(&format!("{name}={value}")).into_owned()));
-        }
+    if !command.env.is_empty() {
+        body.push("Environment variables set by the agent:".to_owned());
+        let lines = command.env.iter().map(|(name, value)| visible(&format!("{name}={value}")).into_owned());
+        body.extend(lines);
     }
     let run = ChoiceOutcome::RunLogin(conn, Box::new(runs), command.env.clone());
     let dialog = Modal::Choice(ChoiceDialog {
@@ -230,6 +291,34 @@ pub fn run_login(
     }
 }
 
+/// The agent has printed lines during `authenticate`, such as the address of a page.
+pub(in crate::app) fn on_output(state: &mut State, conn: ConnId, lines: &[String]) {
+    if running_sign_in(state, conn).is_none() {
+        return;
+    }
+    let Some(attempt) = state.conns.get_mut(&conn).and_then(|open| open.sign_in.as_mut()) else { return };
+    let is_first = |url: &&str, printed: &[String]| !printed.iter().any(|line| line.contains(*url));
+    let mut page = None;
+    for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
+        page = page.or(address_in(line).filter(|url| is_first(url, &attempt.printed)));
+        attempt.printed.push(line.to_owned());
+    }
+    let surplus = attempt.printed.len().saturating_sub(MOST_PRINTED);
+    attempt.printed.drain(..surplus);
+    let printed = attempt.printed.clone();
+    if let (Some(url), Some(session)) = (page, lookup::sessions_of(state, conn, false).first().copied()) {
+        state.ui_requests.push(UiRequest::SignInPage { session, url: url.to_owned(), printed });
+    }
+}
+
+/// The first web address in a line.
+fn address_in(line: &str) -> Option<&str> {
+    let start = ["https://", "http://"].iter().filter_map(|scheme| line.find(scheme)).min()?;
+    let rest = line.get(start..)?;
+    let end = rest.find(|sign: char| sign.is_whitespace() || sign.is_control() || "\"'<>`".contains(sign));
+    rest.get(..end.unwrap_or(rest.len())).map(|url| url.trim_end_matches(['.', ',', ')']))
+}
+
 /// The call number of a pending `authenticate`; it may take minutes.
 pub fn running_sign_in(state: &State, conn: ConnId) -> Option<u64> {
     let calls = &state.conns.get(&conn)?.open_calls;
@@ -268,10 +357,16 @@ pub(in crate::app) fn on_authenticated(
     fx: &mut Vec<Effect>,
 ) {
     if let Err(error) = result {
-        report_failure(state, conn, &texts::error_text(&error), fx);
+        let mut text = texts::error_text(&error);
+        let open = state.conns.get(&conn);
+        let printed = open.and_then(|open| open.sign_in.as_ref()).map(|attempt| attempt.printed.as_slice());
+        if printed.into_iter().flatten().chain([&text]).any(|line| is_about_browser(line)) {
+            text.push_str("\n");
+            text.push_str(&without_browser(open.and_then(|open| open.info.as_ref())));
+        }
+        report_failure(state, conn, &text, fx);
         return;
     }
-    call::flash(state, "Signed in.", fx);
     for key in lookup::sessions_of(state, conn, false) {
         let Some(session) = state.sessions.get_mut(&key) else { continue };
         if session.phase != SessionPhase::NeedsSignIn {
@@ -297,24 +392,58 @@ pub(in crate::app) fn on_login_done(
     match result {
         Ok(()) => {
             if let Some(spec) = state.conns.get(&conn).map(|conn| conn.spec.clone()) {
-                conn::reconnect(state, conn, spec, now, fx);
+                let attempt =
+                    SignInTry { name: "the command".to_owned(), printed: Vec::new(), to_authenticate: None };
+                restart(state, conn, spec, attempt, now, fx);
             }
         }
         Err(text) => report_failure(state, conn, &text, fx),
     }
 }
 
+/// Whether a line says that no browser could be opened.
+fn is_about_browser(line: &str) -> bool {
+    let line = line.to_lowercase();
+    line.contains("xdg-open") || line.contains("browser")
+}
+
+/// What to do where no browser can be opened.
+fn without_browser(info: Option<&AgentInfo>) -> String {
+    let needs_none = |method: &&AuthMethod| {
+        let is_by_code = [&method.id, &method.name].iter().any(|text| text.to_lowercase().contains("device"));
+        is_by_code || !matches!(method.kind, AuthKind::Agent)
+    };
+    let methods = info.into_iter().flat_map(|info| &info.auth_methods);
+    let names: Vec<String> =
+        methods.filter(needs_none).map(|method| format!("\"{}\"", method.name)).collect();
+    if names.is_empty() {
+        return "This method needs a browser on this machine.".to_owned();
+    }
+    format!("This method needs a browser on this machine. Without one: {}.", names.join(", "))
+}
+
 fn report_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.sign_in = None;
+    }
     for key in lookup::sessions_of(state, conn, false) {
         let is_waiting =
             state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);
         if is_waiting || text.contains('\n') {
             let detail = format!("{text}\nTry again, or select another sign-in method.");
-            call::notice(state, key, Severity::Error, "Sign-in failed.", Some(detail));
+            call::notice(state, key, Severity::Error, SIGN_IN_FAILED, Some(detail));
         }
     }
     let first = text.lines().next().unwrap_or_default();
     call::flash(state, format!("Sign-in failed: {first}"), fx);
+}
+
+/// A session of the connection is open, or has processed a prompt: a sign-in before it has worked.
+pub(in crate::app) fn on_proof(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    let attempt = state.conns.get_mut(&conn).and_then(|open| open.sign_in.take());
+    if attempt.is_some() {
+        call::flash(state, "Signed in.", fx);
+    }
 }
 
 /// Signs out, if the agent supports that.

@@ -129,20 +129,20 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     reconnect(state, conn, spec, now, fx);
 }
 
-/// Replaces a connection, open or closed, for all of its sessions.
+/// Replaces a connection, open or closed, for all of its sessions. Returns the new one.
 pub(in crate::app) fn reconnect(
     state: &mut State,
     conn: ConnId,
     spec: AgentSpec,
     now: Instant,
     fx: &mut Vec<Effect>,
-) {
+) -> Option<ConnId> {
     let keys = lookup::sessions_of(state, conn, false);
     // Attempts to reconnect go on if this one fails.
     let is_reconnecting = |conn: &&Conn| conn.phase != ConnPhase::Ready && conn.spec.is_elsewhere();
     let crashes = state.conns.get(&conn).filter(is_reconnecting).map(|conn| conn.crashes.clone());
     retire(state, conn, false, now, fx);
-    connect(state, &keys, spec, Duration::ZERO, crashes.unwrap_or_default(), now, fx);
+    connect(state, &keys, spec, Duration::ZERO, crashes.unwrap_or_default(), now, fx)
 }
 
 /// Kills an agent's process immediately.
@@ -162,16 +162,12 @@ fn connect(
     crashes: Vec<Instant>,
     now: Instant,
     fx: &mut Vec<Effect>,
-) {
+) -> Option<ConnId> {
     // Nothing is started while quitting.
     if state.is_quitting {
-        return;
+        return None;
     }
-    let Some(cwd) =
-        keys.first().and_then(|key| state.sessions.get(key)).map(|session| session.workspace.cwd.clone())
-    else {
-        return;
-    };
+    let cwd = keys.first().and_then(|key| state.sessions.get(key))?.workspace.cwd.clone();
     let spec = version::with_known(state, spec);
     state.next.conn += 1;
     let id = ConnId(state.next.conn);
@@ -190,6 +186,7 @@ fn connect(
         |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)),
     );
     fx.push(Effect::Connect { conn: id, spec, cwd, delay });
+    Some(id)
 }
 
 /// Drops closed connections without sessions.
@@ -393,7 +390,7 @@ pub(in crate::app) fn on_closed(
                 }
             }
             _ if !is_worth_a_try => {}
-            Some(delay) => connect(state, &keys, spec.clone(), delay, crashes, now, fx),
+            Some(delay) => drop(connect(state, &keys, spec.clone(), delay, crashes, now, fx)),
             None => give_up(state, conn, reason, &crashes, &keys, now),
         }
         for key in keys {

@@ -433,7 +433,9 @@ fn finish(
     session.outbox.expect_commands_until(session.commands.is_empty().then(|| now + prompt::COMMANDS_LIMIT));
     settings::agree(session);
     let folder = session.workspace.cwd.clone();
-    if let Some(id) = session.id.clone() {
+    let id = session.id.clone();
+    auth::on_proof(state, conn, fx);
+    if let Some(id) = id {
         updates::replay_early(state, conn, key, &id, now, fx);
     }
     fx.push(Effect::ReadGit { session: key, folder });

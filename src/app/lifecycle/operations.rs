@@ -27,6 +27,7 @@ pub use super::shell::{
 pub use super::ssh_sign_in::sign_in_to_host;
 pub use super::steer::steer;
 pub use super::tabs::activate;
+pub(in crate::app) use super::tabs::open_dialog;
 pub use super::templates::load_templates;
 pub use super::titles::{set_title, takes_titles};
 pub use super::turn::{cancel_turn, send_again, send_next, send_now, send_reason, send_undecided, submit};

@@ -15,7 +15,7 @@ use crate::model::{
     Severity, StopReason, ToolStatus, TurnUsage,
 };
 
-use super::{archive, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
+use super::{archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
@@ -388,6 +388,7 @@ pub(in crate::app) fn on_reply(
             if reason == StopReason::Cancelled {
                 requests::cancel_all(state, key, now, fx);
             }
+            auth::on_proof(state, conn, fx);
             end(state, key, Ending::Replied(reason, usage), now, fx);
         }
         // Agents report their own abort as an error; after a cancel this is expected.

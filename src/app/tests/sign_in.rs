@@ -55,6 +55,106 @@ fn acp_v1_the_failed_call_is_retried_after_a_sign_in() {
     app.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
 }
 
+fn notices(app: &TestApp) -> Vec<String> {
+    let items = app.session().transcript.items().iter();
+    items
+        .filter_map(|item| match &item.body {
+            ItemBody::Notice { title, detail, .. } => {
+                Some(format!("{title} {}", detail.as_deref().unwrap_or_default()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
+    let mut app = locked();
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.reply(Ok(Reply::Done));
+    assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
+    app.open(ID);
+    assert_eq!(app.state.flash.as_deref(), Some("Signed in."));
+
+    let mut app = locked();
+    app.state.modals.clear();
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "no account");
+    let last = notices(&app).pop().unwrap();
+    assert!(last.starts_with("Sign-in failed. ") && last.contains("\"web\"") && last.contains("no account"));
+    assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
+    assert!(matches!(app.state.modals.last(), Some(Modal::Picker(_))), "another method can be selected");
+}
+
+#[test]
+fn only_a_prompt_that_waits_is_announced() {
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
+    let last = notices(&app).pop().unwrap();
+    assert!(last.contains("Select a sign-in method.") && !last.contains("prompt"), "{last}");
+    let last = notices(&locked()).pop().unwrap();
+    assert!(last.contains("Your prompt is sent after sign-in."), "{last}");
+}
+
+#[test]
+fn a_typed_key_is_passed_with_the_method_that_reads_one() {
+    let method =
+        AuthMethod { id: "api".into(), name: "API key".into(), description: None, kind: AuthKind::ApiKey };
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    app.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
+    app.wait(5);
+    while !matches!(app.state.modals.last(), Some(Modal::Line(_)) | None) {
+        app.play(Event::Act(Action::Accept)).wait(5);
+    }
+    let Some(Modal::Line(dialog)) = app.state.modals.last() else { panic!("{:?}", app.state.modals) };
+    assert!(dialog.is_secret && dialog.help.contains("does not save"), "{dialog:?}");
+    app.play(Event::Line(LineEdit::Insert("sk-1".to_owned()))).play(Event::Act(Action::Accept));
+    app.expect_sent("call authenticate api key sk-1");
+}
+
+#[test]
+fn an_agent_that_wants_authenticate_after_its_restart_gets_it_once() {
+    let mut app = locked();
+    let vars = vec![("KEY".to_owned(), "1".to_owned())];
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
+    app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new\ncall authenticate key");
+    app.reply(Ok(Reply::Done)).open(ID).expect_sent("call new\ncall prompt \"hi\"");
+    assert_eq!(app.state.flash.as_deref(), Some("Signed in."));
+
+    let mut app = locked();
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars, now, fx));
+    app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
+    app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "wrong key");
+    app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new\ncall authenticate key\ncall new");
+    assert!(notices(&app).pop().unwrap().starts_with("Sign-in failed. "));
+}
+
+#[test]
+fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
+    let mut app = locked();
+    app.state.modals.clear();
+    let output = |line: &str| AgentEvent::SignInOutput(vec![line.to_owned()]);
+    app.agent(output("https://example.org/early"));
+    assert!(app.state.modals.is_empty(), "no sign-in is pending");
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.agent(output("waiting")).agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
+    let Some(Modal::Choice(dialog)) = app.state.modals.last().cloned() else { panic!("no dialog") };
+    let labels: Vec<_> = dialog.choices.iter().map(|choice| choice.label.as_str()).collect();
+    assert_eq!(labels, ["Open in browser", "Copy the address", "Not now"]);
+    assert_eq!(dialog.selected, 2, "nothing is opened by an accidental key");
+    assert!(dialog.body.iter().all(|line| !line.contains('\u{202e}')), "{:?}", dialog.body);
+    app.agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
+    assert_eq!(app.state.modals.len(), 1, "a page is offered once");
+    app.agent(output("file:///etc/passwd"));
+    assert_eq!(app.state.modals.len(), 1);
+
+    app.fail(-32603, "spawn xdg-open ENOENT");
+    let last = notices(&app).pop().unwrap();
+    assert!(last.contains("needs a browser") && last.contains("\"login\""), "{last}");
+}
+
 #[test]
 fn a_pending_sign_in_can_be_cancelled() {
     let mut app = TestApp::started();
@@ -96,10 +196,7 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     let mut app = locked();
     app.state.modals.clear();
     let dialog = pick(&mut app, "login").expect("the user is asked");
-    assert_eq!(
-        dialog.body[1..],
-        ["fake login", "Folder: /code/shop", "The agent sets no environment variables."].map(str::to_owned)
-    );
+    assert_eq!(dialog.body[1..], ["fake login", "Folder: /code/shop"].map(str::to_owned));
     let default = &dialog.choices[dialog.selected];
     assert_eq!((default.label.as_str(), &default.outcome), ("Do not run", &ChoiceOutcome::Close));
     answer(&mut app, Action::Accept);

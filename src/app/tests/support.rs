@@ -479,7 +479,10 @@ fn job_text(job: &TerminalJob) -> String {
 
 fn call_text(call: &Call) -> String {
     match call {
-        Call::Authenticate { method_id } => format!("authenticate {method_id}"),
+        Call::Authenticate { method_id, api_key } => {
+            let key = api_key.as_ref().map(|key| format!(" key {}", key.reveal()));
+            format!("authenticate {method_id}{}", key.unwrap_or_default())
+        }
         Call::LogOut => "logout".into(),
         Call::NewSession(_) => "new".into(),
         Call::LoadSession(id, _) => format!("load {id}"),

@@ -111,6 +111,7 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
                     AuthKind::Agent => "in the agent",
                     AuthKind::Terminal(_) => "in terminal",
                     AuthKind::EnvVar { .. } => "environment variables",
+                    AuthKind::ApiKey => "API key",
                 };
                 format!("{} ({how})", text::one_line(&method.name))
             })

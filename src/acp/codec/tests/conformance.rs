@@ -87,7 +87,7 @@ fn acp_v1_calls_match_the_official_types() {
     assert_eq!((method, check::<schema::CancelNotification>(&text)), ("session/cancel", id));
     let mut sent = |call: &Call| codec.call(call).unwrap();
 
-    let (method, text) = sent(&Call::Authenticate { method_id: "m".to_owned() });
+    let (method, text) = sent(&Call::Authenticate { method_id: "m".to_owned(), api_key: None });
     assert_eq!(
         (method, check::<schema::AuthenticateRequest>(&text)),
         ("authenticate", json!({"methodId": "m"}))

@@ -124,7 +124,7 @@ fn acp_v2_calls_match_the_official_types() {
         mcp_servers: vec![server("files")],
     };
 
-    let (method, text) = sent(Call::Authenticate { method_id: "key".to_owned() });
+    let (method, text) = sent(Call::Authenticate { method_id: "key".to_owned(), api_key: None });
     assert_eq!(
         (method, check::<schema::LoginAuthRequest>(&text)),
         ("auth/login", json!({"methodId": "key"}))

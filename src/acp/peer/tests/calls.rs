@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{permission, read_file, ready, session, start_with};
+use super::{options, permission, read_file, ready, session, start_as, start_with};
 use crate::acp::peer::{Deadlines, Limits};
+use crate::acp::tap::{Direction, Tap};
 use crate::model::{
-    AgentCommand, AgentEvent, AnomalyKind, CallError, CallTag, Purpose, Reply, Response, RpcError, SessionKey,
+    AgentCommand, AgentEvent, AnomalyKind, Call, CallError, CallTag, Purpose, Reply, Response, RpcError,
+    SessionKey,
 };
 
 #[tokio::test]
@@ -121,4 +123,28 @@ async fn overdue_calls_time_out_and_late_responses_are_ignored() {
     assert_eq!(app.anomaly().await, AnomalyKind::StrayResponse);
     agent.say(json!({"id": 2, "result": {"stopReason": "end_turn"}})).await;
     assert_eq!(app.reply().await.0, 1);
+}
+
+#[tokio::test]
+async fn the_output_of_an_agent_is_reported_while_it_signs_in() {
+    let tap = Tap::default();
+    let (mut app, mut agent) = start_as(options(tap.clone()), Limits::default(), 64 << 10);
+    agent.answer_initialize().await;
+    app.ready().await;
+    tap.record(Direction::Stderr, b"before");
+    let call = Call::Authenticate { method_id: "web".to_owned(), api_key: None };
+    app.call(1, Purpose::Authenticate, call);
+    let id = agent.hear().await["id"].clone();
+    tap.record(Direction::Stderr, b"Open https://example.org/?token=abc");
+    let expected = AgentEvent::SignInOutput(vec!["Open https://example.org/?token=abc".to_owned()]);
+    assert_eq!(app.next().await, expected, "unchanged, because a redacted address would not work");
+    tap.record(Direction::Stderr, b"spawn xdg-open ENOENT");
+    agent.say(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": "no"}})).await;
+    assert_eq!(app.next().await, AgentEvent::SignInOutput(vec!["spawn xdg-open ENOENT".to_owned()]));
+    assert!(app.reply().await.1.is_err());
+    tap.record(Direction::Stderr, b"after");
+    app.new_session(2);
+    let id = agent.hear().await["id"].clone();
+    agent.say(json!({"jsonrpc": "2.0", "id": id, "result": {"sessionId": "s1"}})).await;
+    assert!(matches!(app.next().await, AgentEvent::Replied(..)));
 }

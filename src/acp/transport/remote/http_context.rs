@@ -18,7 +18,7 @@ use super::envelope::{self, Envelope};
 use super::events::Hook;
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::{InboundFrame, sort_whole};
-use crate::acp::tap::{Direction, Tap};
+use crate::acp::tap::{Direction, OWN_LINE, Tap};
 use crate::acp::transport::{In, LinkEnd, Sink, UNDELIVERED, UNSENT};
 
 pub use crate::acp::transport::Disconnected;
@@ -129,7 +129,7 @@ impl Inlet {
 
     /// Writes a line to the protocol log.
     pub fn trace(&self, text: &str) {
-        self.tap.record(Direction::Stderr, format!("parlor: {text}").as_bytes());
+        self.tap.record(Direction::Stderr, format!("{OWN_LINE}{text}").as_bytes());
         self.tap.flush();
     }
 }

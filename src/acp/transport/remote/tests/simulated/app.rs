@@ -118,6 +118,7 @@ pub(super) fn hear(user: &mut User, events: Batch) {
             // A withdrawn request is answered all the same.
             AgentEvent::Started { .. }
             | AgentEvent::Interrupted(_)
+            | AgentEvent::SignInOutput(_)
             | AgentEvent::Anomaly(_)
             | AgentEvent::RequestWithdrawn(_) => {}
             other => panic!("{other:?}"),
