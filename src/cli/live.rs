@@ -15,7 +15,7 @@ use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::Options;
 use super::choose;
-use super::start::{editor_of_environment, find_themes, shows_links, theme_name};
+use super::start::{editor_of_environment, find_themes, is_in_screen, shows_links, theme_name};
 
 /// What does not change while parlor runs.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub fn setup_of(facts: &Facts, config: &Config, themes: &ThemeSet) -> Setup {
         theme: config.theme.clone(),
         auto_theme: theme_name(AUTO_THEME, facts.colors).to_owned(),
         folds: config.folds,
-        mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
+        mouse: mouse_owner(config),
         palette: config.keymap.palette(),
         settings: settings::rows(config, &facts.paths, &bindings),
         bindings,
@@ -70,6 +70,13 @@ pub fn setup_of(facts: &Facts, config: &Config, themes: &ThemeSet) -> Setup {
         handover_bytes: config.handover_bytes,
         ..Setup::default()
     }
+}
+
+/// Who has the mouse. GNU screen holds back a single Esc while the mouse is reported, so there it is the terminal's unless it
+/// was configured.
+fn mouse_owner(config: &Config) -> MouseOwner {
+    let is_default = config.origin("ui.mouse") == Origin::Default;
+    if config.mouse && !(is_default && is_in_screen()) { MouseOwner::Parlor } else { MouseOwner::Terminal }
 }
 
 /// Configured agents, then installed agents, then the demo agent.

@@ -239,7 +239,7 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
     pictures::Around {
         wish: pictures::GraphicsSetting::of(wish),
         is_in_tmux: is_set("TMUX"),
-        is_in_screen: is_set("STY"),
+        is_in_screen: is_in_screen(),
         program,
         colors,
         has_rich_glyphs: has_rich_glyphs(),
@@ -294,11 +294,16 @@ fn theme_for([red, green, blue]: [u8; 3]) -> String {
     if brightness > 127_500 { "light" } else { "dark" }.to_owned()
 }
 
+/// Whether parlor runs in GNU screen.
+pub(super) fn is_in_screen() -> bool {
+    text_of_environment("STY").is_some_and(|session| !session.is_empty())
+}
+
 /// The terminal's colour support, from the environment.
 pub(super) fn color_support() -> ColorSupport {
     let text = text_of_environment;
     let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
-    ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
+    ColorSupport::detect(no_color, is_in_screen(), text("COLORTERM").as_deref(), text("TERM").as_deref())
 }
 
 /// Whether text is printed: as configured, or on a terminal that cannot move its cursor.

@@ -91,11 +91,15 @@ fn streams() -> std::io::Result<[Stream; 2]> {
     Ok([signal(SignalKind::from_raw(CONT))?, signal(SignalKind::window_change())?])
 }
 
+/// Maximum time until the process stops.
+#[cfg(unix)]
+const STOPPED_WITHIN: std::time::Duration = std::time::Duration::from_millis(300);
+
 #[cfg(unix)]
 const CONT: i32 = rustix::process::Signal::CONT.as_raw();
 
 /// Stops this process (job control), and returns when it is continued.
 pub fn suspend() {
     #[cfg(unix)]
-    crate::program::stop_group();
+    guard::until_continued(crate::program::stop_group, STOPPED_WITHIN);
 }

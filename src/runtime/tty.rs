@@ -67,6 +67,18 @@ const ROWS_MAX: u16 = 1024;
 const REPORT_MODIFIED_KEYS: &str = "\x1b[>4;1m\x1b[m";
 const NO_MODIFIED_KEYS: &str = "\x1b[>4m\x1b[m";
 
+/// Has Alt send an escape before the key, as everywhere else, where xterm would type a letter such as `â` (XTSAVE, XTRESTORE
+/// of the mode `metaSendsEscape`).
+const ALT_ESCAPES: &str = "\x1b[?1036s\x1b[?1036h";
+const FORMER_ALT: &str = "\x1b[?1036r";
+
+/// Application keypad, without which st sends sequences for Delete that are F1 and a mouse click elsewhere (DECKPAM).
+const KEYPAD: &str = "\x1b=";
+const NO_KEYPAD: &str = "\x1b>";
+
+/// Sets the flags of the kitty keyboard protocol that parlor has pushed before.
+const SAME_KEYBOARD: &str = "\x1b[=5;1u";
+
 /// Saves and restores the window title on the terminal's stack (XTWINOPS).
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const FORMER_TITLE: &str = "\x1b[23;2t";
@@ -239,22 +251,32 @@ impl Drop for Tty {
 
 fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Result<()> {
     enable_raw_mode().context("standard input and output must be a terminal; pass --plain for plain text")?;
-    IS_ENTERED.store(true, Ordering::SeqCst);
+    let was_entered = IS_ENTERED.swap(true, Ordering::SeqCst);
     let mut out = io::stdout().lock();
     queue!(
         out,
         EnterAlternateScreen,
         EnableBracketedPaste,
         EnableFocusChange,
-        Print(KEEP_TITLE),
         Print(REPORT_MODIFIED_KEYS),
-        // Terminals without the kitty protocol ignore this. Others distinguish Shift+Enter, and report the character
-        // that a key types with Shift, which depends on the layout of the keyboard.
-        PushKeyboardEnhancementFlags(
-            KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
-                | KeyboardEnhancementFlags::REPORT_ALTERNATE_KEYS
-        ),
+        Print(if is_st() { KEYPAD } else { "" }),
     )?;
+    if was_entered {
+        // The process was stopped from outside. What was pushed is still there, and will be popped once.
+        queue!(out, Print(SAME_KEYBOARD))?;
+    } else {
+        queue!(
+            out,
+            Print(KEEP_TITLE),
+            Print(ALT_ESCAPES),
+            // Terminals without the kitty protocol ignore this. Others distinguish Shift+Enter, and report the
+            // character that a key types with Shift, which depends on the layout of the keyboard.
+            PushKeyboardEnhancementFlags(
+                KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
+                    | KeyboardEnhancementFlags::REPORT_ALTERNATE_KEYS
+            ),
+        )?;
+    }
     if mouse {
         queue!(out, EnableMouseCapture)?;
     }
@@ -264,6 +286,11 @@ fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Re
     out.write_all(questions.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// Whether the terminal is st.
+fn is_st() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "st" || term.to_string_lossy().starts_with("st-"))
 }
 
 /// Restores the screen, once.
@@ -285,6 +312,8 @@ pub fn restore() -> io::Result<()> {
         Print(progress_end),
         Print(NO_SCHEME_REPORTS),
         Print(NO_MODIFIED_KEYS),
+        Print(if is_st() { NO_KEYPAD } else { "" }),
+        Print(FORMER_ALT),
         PopKeyboardEnhancementFlags,
         DisableMouseCapture,
         DisableFocusChange,
@@ -303,6 +332,7 @@ pub fn restore_within(time: Duration) {
     let restorer = std::thread::Builder::new().name("restore".to_owned()).spawn(move || {
         // Changing the modes needs no space in the terminal's buffer.
         let _ = disable_raw_mode();
+        crate::services::login::restore_modes();
         let _ = restore();
         let _ = done.send(());
     });

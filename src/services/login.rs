@@ -5,6 +5,8 @@
 
 mod relay;
 
+pub use relay::restore_modes;
+
 use crate::model::{AgentSpec, SignInRefusal, check_environment};
 use crate::program::{Refusal, Start, StartedBy};
 

@@ -63,6 +63,7 @@ impl Player {
         if !screen.has_rich_glyphs {
             replay.view.glyphs = Glyphs::plain();
         }
+        let signals = Signals::new()?;
         let mut tty = Tty::enter(false, false, "")?;
         tty.set_title("parlor");
         let at = replay.upcoming().0.map(|entry| entry.at).unwrap_or_default();
@@ -75,7 +76,7 @@ impl Player {
             at,
             tty,
             keys: Keys::listen()?,
-            signals: Signals::new()?,
+            signals,
         })
     }
 

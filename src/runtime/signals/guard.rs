@@ -1,6 +1,8 @@
 //! Ends the process if the loop does not.
 
 use std::future::poll_fn;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
@@ -20,6 +22,20 @@ const ENDED_WITHIN: Duration = Duration::from_secs(15);
 /// Maximum time to restore the terminal when parlor ends without the loop.
 const RESTORED_WITHIN: Duration = Duration::from_millis(500);
 
+/// How often the process was continued.
+static CONTINUED: (Mutex<u64>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// Has the process stopped, and returns after it was continued. Where nothing can continue it, the system does not stop it,
+/// and this returns after `within`.
+pub fn until_continued(stop: impl FnOnce(), within: Duration) {
+    let (count, changed) = &CONTINUED;
+    let before = *count.lock().unwrap_or_else(PoisonError::into_inner);
+    stop();
+    // Another thread may get the signal, so this one may still run for a moment.
+    let count = count.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = changed.wait_timeout_while(count, within, |count| *count == before);
+}
+
 /// A signal that may end parlor.
 #[derive(Debug)]
 pub struct Ending {
@@ -33,7 +49,13 @@ pub fn start() -> std::io::Result<mpsc::Receiver<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut streams = {
         let _inside = runtime.enter();
-        [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()].map(signal)
+        [
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+            SignalKind::interrupt(),
+            SignalKind::from_raw(super::CONT),
+        ]
+        .map(signal)
     };
     for stream in &mut streams {
         if let Err(error) = stream {
@@ -56,14 +78,19 @@ async fn sleep_for(time: Duration) {
     sleep(time).await;
 }
 
-async fn next(streams: &mut [Option<Stream>; 3]) -> i32 {
+/// The next signal that may end parlor.
+async fn next(streams: &mut [Option<Stream>; 4]) -> i32 {
     poll_fn(|cx| {
         for (stream, kind) in streams.iter_mut().zip(NUMBERS) {
-            if stream.as_mut().is_some_and(|stream| stream.poll_recv(cx).is_ready()) {
-                return std::task::Poll::Ready(kind);
+            while stream.as_mut().is_some_and(|stream| stream.poll_recv(cx).is_ready()) {
+                if kind != super::CONT {
+                    return Poll::Ready(kind);
+                }
+                *CONTINUED.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                CONTINUED.1.notify_all();
             }
         }
-        std::task::Poll::Pending
+        Poll::Pending
     })
     .await
 }
@@ -71,8 +98,8 @@ async fn next(streams: &mut [Option<Stream>; 3]) -> i32 {
 const INTERRUPT: i32 = rustix::process::Signal::INT.as_raw();
 
 /// In the order of the streams.
-const NUMBERS: [i32; 3] =
-    [rustix::process::Signal::TERM.as_raw(), rustix::process::Signal::HUP.as_raw(), INTERRUPT];
+const NUMBERS: [i32; 4] =
+    [rustix::process::Signal::TERM.as_raw(), rustix::process::Signal::HUP.as_raw(), INTERRUPT, super::CONT];
 
 /// Passes signals to the loop; returns the number of one after which the loop has not ended parlor in time.
 async fn guard(

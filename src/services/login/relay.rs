@@ -108,26 +108,36 @@ impl Seen {
     }
 }
 
-/// Passes keys on unchanged; restores the terminal when it is dropped.
-struct RawMode<'a> {
-    terminal: BorrowedFd<'a>,
-    before: Termios,
-}
+/// The modes of the terminal before a command has it.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-impl<'a> RawMode<'a> {
-    /// `None`: not a terminal.
-    fn enter(terminal: BorrowedFd<'a>) -> Option<Self> {
-        let before = termios::tcgetattr(terminal).ok()?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        termios::tcsetattr(terminal, OptionalActions::Now, &raw).ok()?;
-        Some(Self { terminal, before })
+/// Restores the modes of the terminal if a sign-in command has it, for a signal that ends parlor.
+pub fn restore_modes() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = before {
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
 }
 
-impl Drop for RawMode<'_> {
+/// Passes keys on unchanged; restores the terminal when it is dropped.
+struct RawMode;
+
+impl RawMode {
+    /// `None`: not a terminal.
+    fn enter(terminal: BorrowedFd<'_>) -> Option<Self> {
+        let before = termios::tcgetattr(terminal).ok()?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        let this = Self;
+        termios::tcsetattr(terminal, OptionalActions::Now, &raw).ok()?;
+        Some(this)
+    }
+}
+
+impl Drop for RawMode {
     fn drop(&mut self) {
-        let _ = termios::tcsetattr(self.terminal, OptionalActions::Drain, &self.before);
+        restore_modes();
     }
 }
 

@@ -19,11 +19,19 @@ pub enum ColorSupport {
 
 impl ColorSupport {
     /// Detects the support from environment variables. `no_color` is whether `NO_COLOR` is set and not empty;
-    /// the others are `COLORTERM` and `TERM`.
-    pub fn detect(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
+    /// `is_in_screen`, whether the terminal is GNU screen, which inherits `COLORTERM` but misreads 24-bit colours; the
+    /// others are `COLORTERM` and `TERM`.
+    pub fn detect(no_color: bool, is_in_screen: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
         if no_color || term == "dumb" {
             return Self::None;
+        }
+        if is_in_screen {
+            return if term.contains("256color") || colorterm.is_some() {
+                Self::Ansi256
+            } else {
+                Self::Ansi16
+            };
         }
         if matches!(colorterm, Some("truecolor" | "24bit")) || term.ends_with("-direct") {
             return Self::TrueColor;

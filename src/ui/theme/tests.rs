@@ -265,10 +265,12 @@ fn theme_problems_are_reported_in_one_sentence_each() {
 #[test]
 fn colour_support_is_detected_by_variables() {
     use ColorSupport as C;
-    assert_eq!(C::detect(true, Some("truecolor"), Some("xterm")), C::None);
-    assert_eq!(C::detect(false, Some("truecolor"), Some("xterm")), C::TrueColor);
-    assert_eq!(C::detect(false, None, Some("xterm-256color")), C::Ansi256);
-    assert_eq!(C::detect(false, None, Some("linux")), C::Ansi16);
-    assert_eq!(C::detect(false, None, Some("dumb")), C::None);
-    assert_eq!(C::detect(false, None, None), C::Ansi16);
+    assert_eq!(C::detect(true, false, Some("truecolor"), Some("xterm")), C::None);
+    assert_eq!(C::detect(false, false, Some("truecolor"), Some("xterm")), C::TrueColor);
+    assert_eq!(C::detect(false, false, None, Some("xterm-256color")), C::Ansi256);
+    assert_eq!(C::detect(false, false, None, Some("linux")), C::Ansi16);
+    assert_eq!(C::detect(false, false, None, Some("dumb")), C::None);
+    assert_eq!(C::detect(false, false, None, None), C::Ansi16);
+    assert_eq!(C::detect(false, true, Some("truecolor"), Some("screen")), C::Ansi256);
+    assert_eq!(C::detect(false, true, None, Some("screen")), C::Ansi16);
 }
