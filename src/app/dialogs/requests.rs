@@ -35,7 +35,8 @@ pub fn follow_call(state: &mut State) {
     if seen.is_some_and(|seen| seen.rev == item.rev && seen.plans == plans) {
         return;
     }
-    let has_changed = seen.is_some_and(|seen| !seen.asks_the_same(call) || seen.plans != plans);
+    let has_changed =
+        seen.is_some_and(|seen| !seen.asks_the_same(call, session.workspace.folder()) || seen.plans != plans);
     let seen = SeenCall { rev: item.rev, call: call.as_ref().clone(), plans: plans.to_vec() };
     let marked = fresh_view(open).selected;
     state.request_view.seen = Some(Box::new(seen));

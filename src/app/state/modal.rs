@@ -17,12 +17,14 @@ use crate::escape::visible;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, State, ToolCall};
 use crate::model::{
     Action, ArchiveRow, AuthVar, BindingRow, ConnId, FoundPrompt, Grant, GrantScope, ItemId, Plan,
-    ProviderRequest, RequestId, SessionKey, Target,
+    ProviderRequest, Raw, RequestId, SessionKey, Target, ToolInput, input_keys,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -324,17 +326,37 @@ pub struct SeenCall {
 }
 
 impl SeenCall {
-    /// Whether another state of the call requests the same: ignores its progress.
-    pub fn asks_the_same(&self, other: &ToolCall) -> bool {
+    /// Whether another state of the call requests the same: ignores its progress, and whether the session's folder is named,
+    /// where the call happens in any case.
+    pub fn asks_the_same(&self, other: &ToolCall, folder: &Path) -> bool {
         let call = &self.call;
+        let input = |call: &ToolCall| ToolInput {
+            cwd: call.input.cwd.clone().filter(|cwd| cwd != folder),
+            ..call.input.clone()
+        };
         call.kind == other.kind
             && call.title == other.title
             && call.name == other.name
-            && call.input == other.input
-            && call.raw_input == other.raw_input
+            && input(call) == input(other)
+            && (call.raw_input == other.raw_input
+                || without_folder(call.raw_input.as_ref(), folder)
+                    .is_some_and(|input| without_folder(other.raw_input.as_ref(), folder) == Some(input)))
             && call.content == other.content
             && call.locations == other.locations
     }
+}
+
+/// The input without a key that names the folder.
+fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<Value> {
+    let mut input = serde_json::from_str(&input?.0).ok()?;
+    if let Value::Object(input) = &mut input {
+        for key in input_keys::CWD {
+            if input.get(*key).and_then(Value::as_str).is_some_and(|named| Path::new(named) == folder) {
+                input.remove(*key);
+            }
+        }
+    }
+    Some(input)
 }
 
 /// An answer to a request for a file or command.

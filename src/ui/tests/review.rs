@@ -260,21 +260,38 @@ fn the_rejection_is_visible_on_the_smallest_screen() {
     }
 }
 
-#[test]
-fn changed_requests_are_highlighted_and_restart_the_grace_period() {
-    let mut stage = stage_with(&request(
-        &json!({"toolCallId": "t", "title": "x", "kind": "execute", "rawInput": {"command": "ls"}}),
-    ));
-    assert!(!shown(&stage, (80, 24)).contains("pause in typing"));
+/// The agent updates the input of the call.
+fn change_input(stage: &mut Stage, input: &Value) {
     let mut codec = Codec::new(&AgentSpec { command: "agent".into(), ..AgentSpec::default() });
     let news = json!({"sessionId": "s-1", "update": {"sessionUpdate": "tool_call_update", "toolCallId": "t",
-        "rawInput": {"command": "rm -rf ~"}}});
+        "rawInput": input}});
     let mut events = Vec::new();
     codec.notification("session/update", Some(&news.to_string()), &mut events);
     for event in events {
         update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
     }
     dialogs::on_frame(&mut stage.state, true, stage.now);
+}
+
+#[test]
+fn the_folder_of_the_session_changes_no_request() {
+    let mut stage = stage_with(&request(
+        &json!({"toolCallId": "t", "title": "x", "kind": "execute", "rawInput": {"command": "ls"}}),
+    ));
+    let folder = stage.state.active_session().unwrap().workspace.folder().to_owned();
+    change_input(&mut stage, &json!({"command": "ls", "cwd": folder}));
+    assert!(!shown(&stage, (80, 24)).contains("has changed"));
+    change_input(&mut stage, &json!({"command": "ls", "cwd": "/etc"}));
+    assert!(shown(&stage, (80, 24)).contains("The request has changed; review it again."));
+}
+
+#[test]
+fn changed_requests_are_highlighted_and_restart_the_grace_period() {
+    let mut stage = stage_with(&request(
+        &json!({"toolCallId": "t", "title": "x", "kind": "execute", "rawInput": {"command": "ls"}}),
+    ));
+    assert!(!shown(&stage, (80, 24)).contains("pause in typing"));
+    change_input(&mut stage, &json!({"command": "rm -rf ~"}));
     let screen = shown(&stage, (80, 24));
     for part in ["The request has changed; review it again.", "rm -rf ~", "waiting for a pause in typing"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
