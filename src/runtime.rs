@@ -198,6 +198,8 @@ impl Loop {
         let has_clipboard = launch.clipboard.has_clipboard();
         let clipboard_question = if has_clipboard { "" } else { terminal_clipboard::QUESTION };
         let questions = format!("{width_question}{clipboard_question}{}", pictures.questions());
+        // Before the terminal is changed, so that a signal restores it.
+        let signals = Signals::new()?;
         let tty = Tty::enter(mouse, launch.theme_for.is_some(), &questions)?;
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
@@ -233,7 +235,7 @@ impl Loop {
             agents: Agents::default(),
             services,
             input: None,
-            signals: Signals::new()?,
+            signals,
             tty,
             terminal_clipboard: TerminalClipboard::default(),
             clock: Clock::new(now),

@@ -21,6 +21,12 @@ pub enum FaultKind {
     Agent,
     /// The agent or its service is busy; a retry may succeed.
     Busy,
+    /// The agent cannot reach its service.
+    Network,
+    /// The agent's service does not accept the key or the account.
+    Key,
+    /// The quota or the credit of the account is used up.
+    Quota,
     /// The agent lost the session; it is reopened, or a new one is started, and the prompt is resent.
     Gone,
     /// The prompt was not sent, because the agent does not support it.
@@ -29,8 +35,17 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Line, Self::Protocol, Self::Agent, Self::Busy, Self::Gone, Self::Unsent];
+    pub const ALL: [Self; 9] = [
+        Self::Line,
+        Self::Protocol,
+        Self::Agent,
+        Self::Busy,
+        Self::Network,
+        Self::Key,
+        Self::Quota,
+        Self::Gone,
+        Self::Unsent,
+    ];
 
     /// The heading.
     pub fn heading(self) -> &'static str {
@@ -38,6 +53,9 @@ impl FaultKind {
             Self::Line => "The connection failed",
             Self::Protocol => "Invalid response from the agent",
             Self::Agent | Self::Busy => "The agent reported an error",
+            Self::Network => "The agent cannot reach its service",
+            Self::Key => "The agent's key or account was refused",
+            Self::Quota => "The quota of the agent's account is used up",
             Self::Gone => "The agent no longer has this session",
             Self::Unsent => "The prompt was not sent",
         }
@@ -48,8 +66,11 @@ impl FaultKind {
         match self {
             Self::Line => MAY_RUN_TWICE,
             Self::Protocol => "If the error persists, restart the agent.",
-            Self::Agent => "Fix the prompt or the agent's setup. See the protocol log for details.",
+            Self::Agent => "Resend the prompt, or change it. The protocol log has the details.",
             Self::Busy => "The error may be temporary. Resend the prompt.",
+            Self::Network => "Check the network and the proxy, then resend the prompt.",
+            Self::Key => "Sign in again or correct the key, then resend the prompt.",
+            Self::Quota => "Select another model or account, or wait, then resend the prompt.",
             Self::Gone => "The session is reopened. The prompt is resent if its history can be restored.",
             Self::Unsent => "Edit and resend the prompt. It is also in the prompt history.",
         }

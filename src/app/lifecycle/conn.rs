@@ -424,8 +424,9 @@ fn report_end(
     let cause = texts::close_cause(reason, &command);
     let heading = texts::close_heading(reason);
     let title = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}."));
+    let advice = texts::advice_of_output(lines);
     let next = is_tried_again.then(|| texts::after_close(reason).to_owned());
-    let below = heading.map(|_| &cause).into_iter().chain(lines).chain(&next);
+    let below = heading.map(|_| &cause).into_iter().chain(lines).chain(&advice).chain(&next);
     let below = below.cloned().collect::<Vec<_>>().join("\n");
     let detail = (!below.is_empty()).then_some(below);
     for key in lookup::sessions_of(state, conn, true) {

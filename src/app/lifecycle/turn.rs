@@ -416,15 +416,12 @@ pub(in crate::app) fn on_reply(
 /// The next state of the prompt after its turn ended, unless the user cancelled it; `None`: it is done.
 fn after_turn(ending: &Ending) -> Option<PromptState> {
     match ending {
-        Ending::AgentDied { .. } | Ending::Failed(FaultKind::Line, _) => {
+        Ending::AgentDied { .. } | Ending::Failed(FaultKind::Line | FaultKind::Protocol, _) => {
             Some(PromptState::Failed { may_have_arrived: true })
         }
-        // A prompt that was not sent returns to the user.
-        Ending::Failed(FaultKind::Busy | FaultKind::Unsent, _) => {
-            Some(PromptState::Failed { may_have_arrived: false })
-        }
+        Ending::Failed(..) => Some(PromptState::Failed { may_have_arrived: false }),
         Ending::Unprocessed(..) => Some(PromptState::Unsent),
-        Ending::Replied(..) | Ending::Failed(..) | Ending::Abandoned => None,
+        Ending::Replied(..) | Ending::Abandoned => None,
     }
 }
 

@@ -49,8 +49,7 @@ pub fn is_draft(version: &str) -> bool {
 /// Returns which part failed.
 pub fn fault_of(error: &CallError) -> FaultKind {
     match error {
-        CallError::Agent(error) if is_temporary(error) => FaultKind::Busy,
-        CallError::Agent(_) => FaultKind::Agent,
+        CallError::Agent(error) => cause_of(error),
         CallError::Malformed { .. } | CallError::OtherVersion { .. } => FaultKind::Protocol,
         CallError::NotSent { .. } => FaultKind::Unsent,
         CallError::TimedOut(_) | CallError::Lost | CallError::Undelivered { .. } => FaultKind::Line,
@@ -91,6 +90,9 @@ pub fn next_for_session(error: &CallError) -> &'static str {
     match fault_of(error) {
         FaultKind::Busy => "The error may be temporary. Restart the agent to retry.",
         FaultKind::Line => "Restart the agent when it is reachable.",
+        FaultKind::Network => "Check the network and the proxy, then restart the agent.",
+        FaultKind::Key => "Sign in again or correct the key, then restart the agent.",
+        FaultKind::Quota => "Select another account, or wait, then restart the agent.",
         FaultKind::Agent | FaultKind::Protocol | FaultKind::Gone | FaultKind::Unsent => {
             "Restart the agent, or start a new session."
         }
@@ -107,46 +109,107 @@ pub fn agent_error_text(error: &RpcError) -> String {
     }
 }
 
-/// Whether the same call may succeed later: the service used by the agent is busy or unreachable.
-fn is_temporary(error: &RpcError) -> bool {
-    const WORDS: [&str; 30] = [
-        "rate limit",
-        "rate_limit",
-        "ratelimit",
-        "too many requests",
-        "overload",
-        "at capacity",
-        "capacity exceeded",
-        "temporarily",
-        "try again",
-        "retry later",
-        "unavailable",
-        "service busy",
-        "timed out",
-        "timeout",
-        "deadline exceeded",
-        "econnreset",
-        "econnrefused",
-        "enotfound",
-        "eai_again",
-        "connection reset",
-        "connection refused",
-        "connection error",
-        "connection closed",
-        "network error",
-        "network is unreachable",
-        "fetch failed",
-        "socket hang up",
-        "bad gateway",
-        "internal server error",
-        "stream error",
-    ];
+/// Words in the errors of agents, and what they tell of the cause, in order of precedence.
+const CAUSES: [(FaultKind, &[&str]); 4] = [
+    (
+        FaultKind::Quota,
+        &[
+            "insufficient_quota",
+            "quota exceeded",
+            "exceeded your current quota",
+            "out of quota",
+            "usage limit",
+            "credit balance",
+            "no credit",
+            "out of credits",
+            "insufficient credits",
+            "insufficient balance",
+            "billing",
+            "payment required",
+        ],
+    ),
+    (
+        FaultKind::Key,
+        &[
+            "invalid api key",
+            "invalid_api_key",
+            "incorrect api key",
+            "api key not valid",
+            "api_key_invalid",
+            "invalid x-api-key",
+            "invalid bearer token",
+            "token expired",
+            "authentication_error",
+            "permission_denied",
+            "forbidden",
+            "unauthorized",
+        ],
+    ),
+    (
+        FaultKind::Network,
+        &[
+            "econnrefused",
+            "enotfound",
+            "eai_again",
+            "enetunreach",
+            "connection refused",
+            "connection error",
+            "network error",
+            "network is unreachable",
+            "fetch failed",
+            "getaddrinfo",
+            "dns error",
+            "certificate",
+        ],
+    ),
+    (
+        FaultKind::Busy,
+        &[
+            "rate limit",
+            "rate_limit",
+            "ratelimit",
+            "too many requests",
+            "overload",
+            "at capacity",
+            "capacity exceeded",
+            "temporarily",
+            "try again",
+            "retry later",
+            "unavailable",
+            "service busy",
+            "timed out",
+            "timeout",
+            "deadline exceeded",
+            "econnreset",
+            "connection reset",
+            "connection closed",
+            "socket hang up",
+            "bad gateway",
+            "internal server error",
+            "stream error",
+        ],
+    ),
+];
+
+/// The cause that the agent's error tells.
+fn cause_of(error: &RpcError) -> FaultKind {
     let data = error.data.as_ref().map(|data| data.0.to_lowercase()).unwrap_or_default();
     let text = format!("{} {data}", error.message.to_lowercase());
-    let has_status = text
-        .split(|letter: char| !letter.is_ascii_alphanumeric())
-        .any(|word| matches!(word, "429" | "500" | "502" | "503" | "504" | "529"));
-    has_status || WORDS.iter().any(|word| text.contains(word))
+    let by_words = CAUSES.iter().find(|(_, words)| words.iter().any(|word| text.contains(word)));
+    let by_status = || {
+        text.split(|letter: char| !letter.is_ascii_alphanumeric()).find_map(|word| match word {
+            "401" | "403" => Some(FaultKind::Key),
+            "402" => Some(FaultKind::Quota),
+            "429" | "500" | "502" | "503" | "504" | "529" => Some(FaultKind::Busy),
+            _ => None,
+        })
+    };
+    by_words.map(|(fault, _)| *fault).or_else(by_status).unwrap_or_default()
+}
+
+/// Whether the same call may succeed later: the service used by the agent is busy or unreachable.
+fn is_temporary(error: &RpcError) -> bool {
+    matches!(cause_of(error), FaultKind::Busy | FaultKind::Network)
 }
 
 /// Whether the agent requires a sign-in. `-32000` is also used for unknown sessions and for too many of them, so the
@@ -245,6 +308,25 @@ pub fn after_close(reason: &CloseReason) -> &'static str {
 /// What to check when a program does not respond like an agent.
 pub const NOT_AN_AGENT: &str = "The program may need an argument such as `acp` or `--acp` to run as an \
     agent. See the protocol log for its output.";
+
+/// What to do about a program that failed in its runtime, by its last output.
+pub fn advice_of_output(lines: &[String]) -> Option<String> {
+    /// The oldest version that agents of today support.
+    const LEAST_NODE: u32 = 20;
+    let has = |word: &str| lines.iter().any(|line| line.contains(word));
+    let version = lines.iter().find_map(|line| line.trim().strip_prefix("Node.js v"));
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    if let (Some(version), Some(0..LEAST_NODE)) = (version, major) {
+        return Some(format!(
+            "It failed in Node.js {version}, which is probably too old. Install a newer one, then restart the agent."
+        ));
+    }
+    if has("Unsupported engine") || has("requires Node") {
+        return Some("It needs a newer Node.js. Install one, then restart the agent.".to_owned());
+    }
+    let is_incomplete = has("Cannot find module") || has("ERR_MODULE_NOT_FOUND");
+    is_incomplete.then(|| "A part of it is missing. Install the agent again.".to_owned())
+}
 
 /// How a process ended: `exit code 3`, `signal SIGKILL (out of memory?)`.
 pub fn exit_text(status: &ExitInfo) -> String {

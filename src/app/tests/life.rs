@@ -412,7 +412,11 @@ fn each_class_of_error_has_a_hint() {
     let busy = CallError::Agent(RpcError::new(-1, "overloaded"));
     let (line, unsent) = ("no route".to_owned(), "too long".to_owned());
     for (error, fault) in [
-        (CallError::Agent(RpcError::new(-1, "no credit")), FaultKind::Agent),
+        (CallError::Agent(RpcError::new(-1, "unknown model")), FaultKind::Agent),
+        (CallError::Agent(RpcError::new(-1, "no credit")), FaultKind::Quota),
+        (CallError::Agent(RpcError::new(-1, "400 API key not valid. Pass a valid API key.")), FaultKind::Key),
+        (CallError::Agent(RpcError::new(-1, "401 status code (no body)")), FaultKind::Key),
+        (CallError::Agent(RpcError::new(-1, "getaddrinfo ENOTFOUND api.example.org")), FaultKind::Network),
         (busy, FaultKind::Busy),
         (CallError::Malformed { error: "no id".into() }, FaultKind::Protocol),
         (CallError::OtherVersion { theirs: "2".into() }, FaultKind::Protocol),
@@ -426,6 +430,15 @@ fn each_class_of_error_has_a_hint() {
     for fault in FaultKind::ALL {
         assert!(fault.next().ends_with('.') && !fault.heading().ends_with('.'), "{fault:?}");
     }
+    let output =
+        |lines: &[&str]| texts::advice_of_output(&lines.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let old = output(&["SyntaxError: Unexpected token '.'", "", "Node.js v12.22.9"]);
+    assert!(old.is_some_and(|advice| advice.contains("Node.js 12.22.9")));
+    assert!(
+        output(&["Error: Cannot find module 'x'", "Node.js v24.1.0"])
+            .is_some_and(|advice| advice.contains("again"))
+    );
+    assert_eq!(output(&["Error: no account", "Node.js v24.1.0"]), None);
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".into()) };
     assert_eq!(texts::exit_text(&killed), "signal SIGKILL (out of memory?)");
 }

@@ -566,19 +566,22 @@ fn a_prompt_whose_agent_exited_is_resent_to_the_restarted_one() {
 }
 
 #[test]
-fn a_prompt_that_would_fail_again_cannot_be_resent() {
-    for (code, message) in
-        [(-32602, "unknown model gpt-0"), (-32000, "no credits left"), (-32603, "bad tool call 4290")]
-    {
+fn a_failed_prompt_can_be_resent_whatever_the_cause() {
+    for (code, message, fault) in [
+        (-32602, "unknown model gpt-0", FaultKind::Agent),
+        (-32603, "bad tool call 4290", FaultKind::Agent),
+        (-32000, "no credits left", FaultKind::Quota),
+        (-32603, "fetch failed", FaultKind::Network),
+        (-32603, "Overloaded", FaultKind::Busy),
+        (-32603, "HTTP 529", FaultKind::Busy),
+        (-32603, "Rate limit exceeded", FaultKind::Busy),
+        (-32603, "upstream: read ECONNRESET", FaultKind::Busy),
+    ] {
         let mut app = TestApp::running();
         app.fail(code, message);
-        assert_eq!(app.session().outbox.failed(), None, "{message}");
-    }
-    for message in
-        ["Overloaded", "HTTP 529", "fetch failed", "Rate limit exceeded", "upstream: read ECONNRESET"]
-    {
-        let error = CallError::Agent(RpcError::new(-32603, message));
-        assert_eq!(texts::fault_of(&error), FaultKind::Busy, "{message}");
+        let failed = app.session().outbox.failed().map(Prompt::may_have_arrived);
+        assert_eq!(failed, Some(false), "{message}");
+        assert_eq!(texts::fault_of(&CallError::Agent(RpcError::new(code, message))), fault, "{message}");
     }
     let mut app = TestApp::running();
     app.cancel().fail(-32603, "overloaded");
