@@ -190,17 +190,16 @@ impl Loop {
         let theme = (live.themes)(launch.setup.theme_in_use());
         let mut view = ViewState::new(&live.keymap, now);
         view.home.clone_from(&launch.home);
-        let mouse = launch.setup.mouse == MouseOwner::Parlor;
         let (state, first_effects) = crate::app::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
         let width_question = if launch.has_rich_glyphs { tty::WIDTH_QUESTION } else { "" };
-        let has_clipboard = launch.clipboard.has_clipboard();
-        let clipboard_question = if has_clipboard { "" } else { terminal_clipboard::QUESTION };
+        let clipboard_question =
+            if launch.clipboard.has_clipboard() { "" } else { terminal_clipboard::QUESTION };
         let questions = format!("{width_question}{clipboard_question}{}", pictures.questions());
-        // Before the terminal is changed, so that a signal restores it.
-        let signals = Signals::new()?;
-        let tty = Tty::enter(mouse, launch.theme_for.is_some(), &questions)?;
+        tty::need_keypad(launch.terminal.needs_keypad());
+        let signals = Signals::new()?; // First, so that a signal restores the terminal.
+        let tty = Tty::enter(state.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);

@@ -71,9 +71,15 @@ pub struct Terminal {
     protocol: Option<Protocol>,
     has_progress: bool,
     is_in_tmux: bool,
+    is_st: bool,
 }
 
 impl Terminal {
+    /// Whether it reports Delete like other terminals only with the application keypad.
+    pub fn needs_keypad(&self) -> bool {
+        self.is_st
+    }
+
     /// Detects the terminal from environment variables.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -107,7 +113,8 @@ impl Terminal {
             .map(|(_, name, version)| (name.to_owned(), version))
         };
         let (name, version) = own.or_else(inherited).unwrap_or_default();
-        Self { is_in_tmux, ..Self::of(&name, &version.unwrap_or_default()) }
+        let is_st = set("TERM").is_some_and(|term| term == "st" || term.starts_with("st-"));
+        Self { is_in_tmux, is_st, ..Self::of(&name, &version.unwrap_or_default()) }
     }
 
     /// What the terminal with this name and version supports.
@@ -126,7 +133,7 @@ impl Terminal {
             "wezterm" => numbers(version) >= vec![2025],
             _ => false,
         };
-        Self { protocol, has_progress, is_in_tmux: false }
+        Self { protocol, has_progress, ..Self::default() }
     }
 }
 

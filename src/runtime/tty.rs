@@ -28,6 +28,9 @@ static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 /// The sequence that removes the terminal's progress display; empty: none is shown.
 static PROGRESS_END: Mutex<String> = Mutex::new(String::new());
 
+/// Whether the terminal needs the application keypad.
+static NEEDS_KEYPAD: AtomicBool = AtomicBool::new(false);
+
 /// Whether the shape of the cursor was changed.
 static IS_SHAPED: AtomicBool = AtomicBool::new(false);
 
@@ -259,7 +262,7 @@ fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Re
         EnableBracketedPaste,
         EnableFocusChange,
         Print(REPORT_MODIFIED_KEYS),
-        Print(if is_st() { KEYPAD } else { "" }),
+        keypad(KEYPAD),
     )?;
     if was_entered {
         // The process was stopped from outside. What was pushed is still there, and will be popped once.
@@ -288,9 +291,13 @@ fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Re
     Ok(())
 }
 
-/// Whether the terminal is st.
-fn is_st() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "st" || term.to_string_lossy().starts_with("st-"))
+/// Sets whether the terminal needs the application keypad to report Delete like others.
+pub fn need_keypad(needs: bool) {
+    NEEDS_KEYPAD.store(needs, Ordering::SeqCst);
+}
+
+fn keypad(sequence: &'static str) -> Print<&'static str> {
+    Print(if NEEDS_KEYPAD.load(Ordering::SeqCst) { sequence } else { "" })
 }
 
 /// Restores the screen, once.
@@ -312,7 +319,7 @@ pub fn restore() -> io::Result<()> {
         Print(progress_end),
         Print(NO_SCHEME_REPORTS),
         Print(NO_MODIFIED_KEYS),
-        Print(if is_st() { NO_KEYPAD } else { "" }),
+        keypad(NO_KEYPAD),
         Print(FORMER_ALT),
         PopKeyboardEnhancementFlags,
         DisableMouseCapture,

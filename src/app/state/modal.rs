@@ -17,8 +17,6 @@ use crate::escape::visible;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde_json::Value;
-
 use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, State, ToolCall};
@@ -338,22 +336,20 @@ impl SeenCall {
             && call.title == other.title
             && call.name == other.name
             && input(call) == input(other)
-            && (call.raw_input == other.raw_input
-                || without_folder(call.raw_input.as_ref(), folder)
-                    .is_some_and(|input| without_folder(other.raw_input.as_ref(), folder) == Some(input)))
+            && without_folder(call.raw_input.as_ref(), folder)
+                == without_folder(other.raw_input.as_ref(), folder)
             && call.content == other.content
             && call.locations == other.locations
     }
 }
 
-/// The input without a key that names the folder.
-fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<Value> {
-    let mut input = serde_json::from_str(&input?.0).ok()?;
-    if let Value::Object(input) = &mut input {
-        for key in input_keys::CWD {
-            if input.get(*key).and_then(Value::as_str).is_some_and(|named| Path::new(named) == folder) {
-                input.remove(*key);
-            }
+/// The input without the keys that name the folder. It is compact JSON, in which no string contains a plain quote.
+fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<String> {
+    let mut input = input?.0.to_string();
+    for key in input_keys::CWD {
+        let named = format!("\"{key}\":\"{}\"", folder.display());
+        for part in [format!(",{named}"), format!("{named},"), named] {
+            input = input.replace(&part, "");
         }
     }
     Some(input)

@@ -314,8 +314,9 @@ pub fn advice_of_output(lines: &[String]) -> Option<String> {
     /// The oldest version that agents of today support.
     const LEAST_NODE: u32 = 20;
     let has = |word: &str| lines.iter().any(|line| line.contains(word));
-    let version = lines.iter().find_map(|line| line.trim().strip_prefix("Node.js v"));
-    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let lower = |line: &String| line.trim().to_lowercase();
+    let version = lines.iter().map(lower).find_map(|line| Some(line.strip_prefix("node.js v")?.to_owned()));
+    let major = version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     if let (Some(version), Some(0..LEAST_NODE)) = (version, major) {
         return Some(format!(
             "It failed in Node.js {version}, which is probably too old. Install a newer one, then restart the agent."
