@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Modes {
     /// Private modes that were ever enabled, and whether each is enabled at the end.
     states: BTreeMap<u16, bool>,
+    /// Private modes as they were saved (XTSAVE).
+    saved: BTreeMap<u16, bool>,
     /// The stack of keyboard flags (kitty protocol), by screen; each screen has a separate stack.
     flags: BTreeMap<bool, Vec<String>>,
     /// Keyboard flags that were ever requested.
@@ -38,6 +40,15 @@ impl Modes {
                         self.is_cursor_hidden = last == "l";
                     } else if last == "h" || self.states.contains_key(&mode) {
                         self.states.insert(mode, last == "h");
+                    }
+                }
+            }
+            (Some('?'), "s" | "r") => {
+                for mode in parameters[1..].split(';').filter_map(|mode| mode.parse::<u16>().ok()) {
+                    if last == "s" {
+                        self.saved.insert(mode, self.is_on(mode));
+                    } else if let Some(was_on) = self.saved.get(&mode) {
+                        self.states.insert(mode, *was_on);
                     }
                 }
             }
@@ -86,6 +97,8 @@ fn enabled_modes_are_found() {
     assert_eq!(left("\u{1b}[?1049h\u{1b}[>1u\u{1b}[?25lx\u{1b}[<1u\u{1b}[?1049l\u{1b}[?25h"), [""; 0]);
     assert_eq!(left("\u{1b}[?1049;2004h\u{1b}[?1049l"), ["mode 2004"]);
     assert_eq!(left("\u{1b}[?25l"), ["no cursor"]);
+    assert_eq!(left("\u{1b}[?1036s\u{1b}[?1036h"), ["mode 1036"]);
+    assert_eq!(left("\u{1b}[?1036s\u{1b}[?1036h\u{1b}[?1036r"), [""; 0]);
     assert_eq!(left("\u{1b}[>4;1m\u{1b}[m"), ["reports of modified keys"]);
     assert_eq!(left("\u{1b}[>4;1m\u{1b}[>4m"), [""; 0]);
     // The flags belong to the alternate screen, so they must be reset before it is left.
