@@ -191,13 +191,16 @@ impl Probe {
             context.inlet.message(&body).await?;
             return Ok(Some(Route::Post(Box::new(route))));
         }
-        context.inlet.message(&body).await?;
-        self.not_instead_of_streams()?;
+        if let Err(end) = self.not_instead_of_streams() {
+            context.inlet.message(&body).await?;
+            return Err(end);
+        }
         let route = Post::new(context.clone(), urls, self.profile);
         route.learn(&text);
         self.say(Carrier::Post);
         let text = "This server only responds to requests: agent activity between turns is not shown.";
         context.inlet.trace(text);
+        context.inlet.message(&body).await?;
         Ok(Some(Route::Post(Box::new(route))))
     }
 
