@@ -273,7 +273,12 @@ pub fn with_labels(text: &str, parts: &[Range<usize>], mut label: impl FnMut(&st
 
 /// The SHA-256 hash of a content in hexadecimal digits.
 pub fn content_hash(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+/// Bytes in hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -4,14 +4,11 @@
 //!
 //! Invariant: an invalid file grants nothing.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
-
-use crate::model::StoredGrant;
+use crate::model::{StoredGrant, content_hash};
 use crate::private;
 
 /// The folder of the grants in the data folder.
@@ -65,12 +62,7 @@ pub fn remove(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
 
 fn place(data_dir: &Path, grant: &StoredGrant) -> Option<PathBuf> {
     let text = serde_json::to_string(grant).ok()?;
-    let mut name = String::with_capacity(69);
-    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
-        let _ = write!(name, "{byte:02x}");
-    }
-    name.push_str(".json");
-    Some(data_dir.join(FOLDER).join(name))
+    Some(data_dir.join(FOLDER).join(content_hash(text.as_bytes()) + ".json"))
 }
 
 #[cfg(test)]

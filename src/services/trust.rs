@@ -5,12 +5,10 @@
 //!
 //! Invariant: an invalid file counts as no answer.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
-
+use crate::model::content_hash;
 use crate::private;
 
 /// The kind of file that an answer is about.
@@ -43,11 +41,7 @@ pub fn place(data_dir: &Path, subject: Subject, folder: &Path, text: &str) -> Pa
     let mut asked = folder.as_os_str().as_encoded_bytes().to_vec();
     asked.push(0);
     asked.extend_from_slice(text.as_bytes());
-    let mut name = String::with_capacity(64);
-    for byte in digest(&SHA256, &asked).as_ref() {
-        let _ = write!(name, "{byte:02x}");
-    }
-    data_dir.join(subject.folder()).join(name)
+    data_dir.join(subject.folder()).join(content_hash(&asked))
 }
 
 /// Reads the answer in a file.
