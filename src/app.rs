@@ -30,7 +30,7 @@ pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
-    AUTO_THEME, AgentChoice, ConfigNews, Counters, DiffLayout, DiffRoom, FolderRequest, InstallHint,
+    AUTO_THEME, AgentChoice, ConfigNews, Counters, DiffLayout, DiffRoom, FolderRequest, Installing,
     MouseOwner, OtherTab, ProjectRequest, Screen, Setup, State, ThemeInfo, UiRequest,
 };
 
@@ -554,6 +554,13 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             dialogs::on_draft_edited(state, session, &before, edited, fx);
         }
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
+        ServiceEvent::RegistryRead { result, is_fetched } => {
+            dialogs::install::on_registry(state, result, is_fetched, now, fx);
+        }
+        ServiceEvent::InstallProgress(line) => dialogs::install::on_progress(state, &line),
+        ServiceEvent::AgentInstalled { agent, result } => {
+            dialogs::install::on_installed(state, &agent, result, now, fx);
+        }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, fx);
         }

@@ -8,6 +8,7 @@ pub mod choose;
 mod live;
 mod project;
 pub mod prompt;
+pub mod registry;
 pub mod replay;
 pub mod resume;
 mod servers;
@@ -28,6 +29,7 @@ use crate::model::{AgentSpec, ProjectQuestion, StoredGrant};
 use crate::private;
 use crate::runtime::print::Printer;
 use crate::services::grants;
+use crate::services::registry::Registry;
 use crate::ui::text::{one_line, sanitize};
 
 const USAGE: &str = "\
@@ -233,6 +235,9 @@ pub enum Command {
 pub enum AgentsJob {
     /// List available agents, and known agents that are not installed
     List,
+    /// Jobs with the registry.
+    #[command(flatten)]
+    Registry(registry::RegistryJob),
     /// Import agents from Zed or JetBrains into the configuration
     Import {
         /// Zed's settings.json, JetBrains' acp.json, or a file with an `agent_servers` object
@@ -261,6 +266,8 @@ pub struct Session {
     pub demo: AgentSpec,
     /// The first prompt, without piped input.
     pub prompt: Option<String>,
+    /// The agent to install first, by its id in the registry.
+    pub install: Option<String>,
     /// Settings of the project to ask about.
     pub project: Option<ProjectQuestion>,
     /// These settings.
@@ -343,9 +350,11 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
         return Ok(Next::Nothing);
     }
     // Folders on PATH may be slow, so they are searched in parallel.
-    let looking = std::thread::spawn(|| catalogue::found_on_path(config::environment("PATH")));
+    let data_dir = paths.data_dir.clone();
+    let looking = std::thread::spawn(move || find_agents(&data_dir));
     let (mut config, mut problems) = config::load(&paths);
     cli.options.apply(&mut config);
+    let agents = Registry::new(&paths.data_dir, &config.registry);
     let found = |config: &Config| found(looking, config);
     match &cli.subcommand {
         Some(Command::Config) => {
@@ -363,6 +372,10 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
         Some(Command::Agents { job: AgentsJob::List }) => {
             let found = found(&config);
             print(out, &agents::list(&config, &found, &paths, &problems))?;
+            Ok(Next::Nothing)
+        }
+        Some(Command::Agents { job: AgentsJob::Registry(job) }) => {
+            registry::run(job, &agents, out)?;
             Ok(Next::Nothing)
         }
         Some(Command::Agents { job: AgentsJob::Import { file } }) => {
@@ -385,7 +398,11 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 let known = project::Known { config: &config, found: &found, demo: &demo, themes: &themes };
                 project.question(known, takes_agent)
             });
-            let mut agent = choose::agent_from(cli, &config, &found, &demo)?;
+            let install = choose::to_install(cli, &config, &found, &agents);
+            let mut agent = match &install {
+                Some(_) if !start::is_plain(&config) => None,
+                _ => choose::agent_from(cli, &config, &found, &demo)?,
+            };
             if let Some(spec) = agent.as_mut().filter(|_| cli.options.strict) {
                 spec.wire.is_strict = true;
             }
@@ -404,6 +421,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 found,
                 demo,
                 prompt,
+                install,
                 project,
                 project_settings,
                 log_file,
@@ -548,6 +566,20 @@ fn print(out: &mut Printer<'_>, text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
         _ => Ok(()),
     }
+}
+
+/// The agents that were installed from the registry, then the known agents on `PATH`, each once.
+fn find_agents(data_dir: &Path) -> Vec<(AgentSpec, String)> {
+    // The address does not matter for what is installed.
+    let installed = Registry::new(data_dir, "").installed();
+    let mut all: Vec<(AgentSpec, String)> =
+        installed.iter().map(|agent| (catalogue::spec_of_installed(agent), agent.title.clone())).collect();
+    for (spec, title) in catalogue::found_on_path(config::environment("PATH")) {
+        if all.iter().all(|(other, _)| other.name != spec.name) {
+            all.push((spec, title));
+        }
+    }
+    all
 }
 
 /// The known agents that a thread has found; empty if the thread failed.

@@ -26,7 +26,7 @@ pub use self::paths::Paths;
 
 use self::keymap::Keymap;
 use self::read::Reader;
-use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer, PolicyRules};
+use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules};
 
 /// Keys at the top of the file.
 const TOP_KEYS: &[&str] = &[
@@ -41,6 +41,7 @@ const TOP_KEYS: &[&str] = &[
     "handover",
     "keys",
     "editor",
+    "registry",
     "additional_directories",
     "sessions",
 ];
@@ -82,6 +83,8 @@ pub struct Config {
     pub agent_titles: BTreeMap<String, String>,
     /// The agent to start with, by name: configured, known to the catalogue, or `demo`.
     pub default_agent: Option<String>,
+    /// The address of the registry of agents.
+    pub registry: String,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
     /// The settings of the project that are used.
@@ -153,6 +156,7 @@ impl Default for Config {
             agents: BTreeMap::new(),
             agent_titles: BTreeMap::new(),
             default_agent: None,
+            registry: DEFAULT_REGISTRY.to_owned(),
             mcp_servers: Vec::new(),
             project_templates: true,
             additional_directories: Vec::new(),

@@ -76,4 +76,5 @@ pub mod program;
 mod random;
 pub mod runtime;
 pub mod services;
+pub mod tls;
 pub mod ui;

@@ -6,11 +6,13 @@
 //! frame.
 
 pub mod agents;
+mod attachments;
 pub mod attention;
 pub mod clipboard;
 pub mod clock;
 mod compare;
 pub mod effects;
+mod install;
 pub mod keys;
 pub mod live;
 pub mod paint;
@@ -101,6 +103,7 @@ pub struct Launch {
     pub transcript: Transcript,
     /// Records every frame of the protocol.
     pub tap: Tap,
+    pub registry: crate::services::registry::Registry,
     /// The folder of the agents' logs.
     pub log_dir: PathBuf,
     /// Whether lines of a pipe or a file answer questions in plain-text mode.
@@ -211,15 +214,12 @@ impl Loop {
             launch.log_dir,
             Arc::clone(&live.themes),
         );
-        doer.find_servers = launch.find_servers;
-        doer.home = launch.home;
         doer.use_data_dir(launch.data_dir);
-        doer.templates = launch.templates;
-        doer.export = launch.export;
-        doer.transcript = launch.transcript;
-        doer.clipboard = launch.clipboard;
+        (doer.find_servers, doer.home) = (launch.find_servers, launch.home);
+        (doer.templates, doer.clipboard) = (launch.templates, launch.clipboard);
+        (doer.export, doer.transcript) = (launch.export, launch.transcript);
         let (gate_keeper, gate) = GateKeeper::new();
-        doer.gate = gate;
+        (doer.registry, doer.gate) = (Some(launch.registry), gate);
         let mut this = Self {
             state,
             view,

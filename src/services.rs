@@ -29,6 +29,7 @@ pub mod watch;
 pub mod when;
 
 mod process;
+pub mod registry;
 mod regular;
 mod symbols;
 mod unix;

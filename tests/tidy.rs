@@ -179,6 +179,7 @@ fn the_protocol_is_used_in_acp_only() {
         &[
             "acp",
             "services/grants",
+            "services/registry",
             "services/store",
             "cli/sessions",
             "demo",
@@ -269,6 +270,7 @@ fn files_of_the_opened_folder_are_read_in_one_way() {
         "services/attachments",
         "services/editor",
         "services/grants",
+        "services/registry",
         "services/store",
         "services/trust",
         "ui/theme/load",
@@ -330,8 +332,14 @@ fn printing_uses_the_printer_only() {
 #[test]
 fn files_of_parlor_are_created_in_one_module() {
     // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that requires
-    // it.
-    let homes = ["private", "services/fs", "services/unix", "acp/dialects/openoxide/workspace"];
+    // it. `unpack` writes the programs of agents, below a folder that `private` has created.
+    let homes = [
+        "private",
+        "services/fs",
+        "services/unix",
+        "services/registry/unpack",
+        "acp/dialects/openoxide/workspace",
+    ];
     assert_only_in(
         &["OpenOptions::new", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
         &homes,

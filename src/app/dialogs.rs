@@ -17,6 +17,7 @@ mod focus;
 mod form;
 mod history;
 mod inbox;
+pub mod install;
 mod items;
 mod jump;
 mod leave;
@@ -96,6 +97,7 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         for request in std::mem::take(&mut state.ui_requests) {
             match request {
                 UiRequest::AgentPicker => open_agents(state),
+                UiRequest::LookForAgents => install::look_again(state, fx),
                 UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
                 UiRequest::SignInPage { session, url, printed } => {

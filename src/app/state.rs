@@ -35,8 +35,8 @@ use std::time::Instant;
 
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
-    PolicyRules, ProjectQuestion, RecordedSession, SessionInfo, SessionKey, SessionWorkspace, SettingChange,
-    SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, UserRoot,
+    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey, SessionWorkspace,
+    SettingChange, SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, UserRoot,
 };
 
 use super::{Modal, Pages, RequestView, Session, Sessions, UserView};
@@ -64,6 +64,9 @@ pub struct State {
     pub unsaved: Option<String>,
     /// Number of anomalies on all connections.
     pub anomaly_count: u64,
+    /// The agents of the registry, once they were read.
+    pub registry: Option<RegistryIndex>,
+    pub installing: Option<Installing>,
     /// The last session of the folder that parlor was started in, as long as it can be offered.
     pub last_kept: Option<Box<ArchiveRow>>,
     /// MCP servers configured in folders.
@@ -112,6 +115,8 @@ impl State {
             flash_end: FlashEnd::Time,
             unsaved: None,
             anomaly_count: 0,
+            registry: None,
+            installing: None,
             last_kept: None,
             folder_servers: BTreeMap::new(),
             project: None,
@@ -191,6 +196,8 @@ impl State {
 #[derive(Debug, Clone, PartialEq)]
 pub enum UiRequest {
     AgentPicker,
+    /// The list of agents is open: look for changes.
+    LookForAgents,
     /// The sign-in methods of an agent: on top, or in the tab of a session.
     SignIn {
         conn: ConnId,
@@ -209,15 +216,6 @@ pub enum UiRequest {
     Act(Action),
 }
 
-/// A known agent that is not installed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstallHint {
-    /// The display name.
-    pub title: String,
-    /// The command line that installs it.
-    pub line: String,
-}
-
 /// The start parameters: configuration, command line, and what was detected on this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -230,8 +228,10 @@ pub struct Setup {
     pub additional_directories: Vec<UserRoot>,
     /// The available agents, in the picker's order.
     pub agents: Vec<AgentChoice>,
-    /// Well-known agents to install, if none was found.
-    pub installs: Vec<InstallHint>,
+    /// The folder of agents that are installed from the registry.
+    pub agents_dir: PathBuf,
+    /// The agent that the command line names but that is not installed, by its id in the registry.
+    pub install_first: Option<String>,
     /// The agent to start with; `None`: the picker opens.
     pub start_with: Option<AgentSpec>,
     /// The session to continue; taken by [`start`](super::start).
@@ -374,13 +374,25 @@ pub struct OtherTab {
 }
 
 /// An agent of the picker.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentChoice {
     pub spec: AgentSpec,
     /// The display name.
     pub title: String,
-    /// `configured`, `found` or `built in`.
+    /// `configured`, `installed`, `found` or `built in`.
     pub source: String,
+    /// The id of the same agent in the registry, if it is known.
+    pub registry_id: Option<String>,
+    /// The version that was installed from the registry.
+    pub version: String,
+}
+
+/// An installation that is running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installing {
+    pub title: String,
+    /// The last lines of its progress.
+    pub lines: Vec<String>,
 }
 
 /// Which program handles the mouse.

@@ -15,6 +15,7 @@ use crate::config::nearest::nearest;
 use crate::config::{Config, Origin, Paths, Problem, environment};
 use crate::demo::DIR_VARIABLE;
 use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
+use crate::services::registry::Registry;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 /// The name of the demo agent.
@@ -52,6 +53,18 @@ pub fn agent_from(
     if matches!(cli.subcommand, Some(Command::Demo { .. })) {
         return Ok(Some(demo.clone()));
     }
+    if let ([program], Some(adapted)) =
+        (cli.command.as_slice(), cli.command.first().and_then(|program| catalogue::adapter_of(program)))
+    {
+        if let Ok(spec) = by_name(adapted.name, config, found, demo) {
+            return Ok(Some(spec));
+        }
+        bail!(
+            "`{program}` speaks the protocol only through its adapter {}; run `parlor agents install {}`",
+            adapted.command,
+            adapted.name
+        );
+    }
     if let Some((command, args)) = cli.command.split_first() {
         return spec_of(command, args, config.callbacks).map(Some);
     }
@@ -71,6 +84,27 @@ pub fn agent_from(
     }
     let default = config.default_agent.as_deref();
     Ok(default.and_then(|name| by_name(name, config, found, demo).ok()))
+}
+
+/// The agent that the command line names but that has to be installed first, by its id in the registry: also a program that
+/// speaks the protocol only through an adapter.
+pub fn to_install(
+    cli: &Cli,
+    config: &Config,
+    found: &[(AgentSpec, String)],
+    registry: &Registry,
+) -> Option<String> {
+    let named = match cli.command.as_slice() {
+        [program] => catalogue::adapter_of(program)?,
+        _ => known(cli.agent.as_deref()?)?,
+    };
+    let is_here =
+        config.agents.contains_key(named.name) || found.iter().any(|(spec, _)| spec.name == named.name);
+    let agents = registry.index().agents;
+    let agent = agents.into_iter().filter(|_| !is_here).find(|agent| {
+        agent.source.is_some() && known(&agent.id).is_some_and(|known| known.name == named.name)
+    });
+    agent.map(|agent| agent.id)
 }
 
 /// The problem with an unknown default agent.
@@ -203,11 +237,14 @@ pub(super) fn by_name(
         return Ok(demo.clone());
     }
     if let Some(known) = known(name) {
-        let install = catalogue::INSTALLS.iter().find(|(name, _)| *name == known.name);
-        let install = install.map(|(_, line)| format!(" with `{line}`")).unwrap_or_default();
+        // Its files do not matter: the built-in list names what can be installed.
+        let listed = Registry::new(Path::new(""), "").index().agents;
+        let is_listed = listed.iter().any(|agent| catalogue::known(&agent.id) == Some(known));
+        let install =
+            if is_listed { format!("run `parlor agents install {}`, ", known.name) } else { String::new() };
         bail!(
-            "the agent {} is not installed; install it{install} so that `{}` can be run, or add [agents.{}] to \
-             the configuration",
+            "the agent {} is not installed; {install}install it so that `{}` can be run, or add [agents.{}] to the \
+             configuration",
             known.title,
             known.command,
             known.name

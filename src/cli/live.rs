@@ -4,18 +4,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::app::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
+use crate::config::catalogue::{known, spec_of_installed};
 use crate::config::project::ProjectSettings;
 use crate::config::{self, Config, Origin, Paths, Problem, Surroundings, save, settings};
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
 use crate::runtime::effects::Themes;
 use crate::runtime::live::{Configure, Live, Reloaded};
 use crate::runtime::{attention, pictures};
+use crate::services::registry::Registry;
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};
+use std::path::Path;
 
 use super::Options;
 use super::choose;
 use super::start::{editor_of_environment, find_themes, is_in_screen, shows_links, theme_name};
+
+/// Known agents that are installed, with their display names.
+pub type Found = Vec<(AgentSpec, String)>;
+
+/// The id in the registry of an agent that parlor knows.
+fn registry_id(name: &str) -> Option<String> {
+    let index = Registry::new(Path::new(""), "").index();
+    let is_it = |id: &str| known(id).is_some_and(|known| known.name == name);
+    index.agents.into_iter().map(|agent| agent.id).find(|id| is_it(id))
+}
 
 /// What does not change while parlor runs.
 #[derive(Debug, Clone)]
@@ -23,8 +36,8 @@ pub struct Facts {
     pub paths: Paths,
     /// The options of the command line, which override the file.
     pub options: Options,
-    /// Known agents that are installed, with their display names.
-    pub found: Vec<(AgentSpec, String)>,
+    /// Looks for installed agents; with the data folder.
+    pub find: fn(&Path) -> Found,
     /// The demo agent.
     pub demo: AgentSpec,
     /// The settings of the project that the user is asked about.
@@ -34,6 +47,8 @@ pub struct Facts {
 
 struct Current {
     config: Config,
+    /// Known agents that are installed, with their display names.
+    found: Found,
     /// The text of the file; `None`: it could not be read.
     text: Option<String>,
     themes: ThemeSet,
@@ -46,10 +61,11 @@ struct Current {
 }
 
 /// The fields of the setup that come from the configuration.
-pub fn setup_of(facts: &Facts, config: &Config, themes: &ThemeSet) -> Setup {
+pub fn setup_of(facts: &Facts, found: &Found, config: &Config, themes: &ThemeSet) -> Setup {
     let bindings = config.keymap.binding_rows();
     Setup {
-        agents: agent_choices(facts, config),
+        agents: agent_choices(facts, found, config),
+        agents_dir: Registry::new(&facts.paths.data_dir, "").agents_dir().to_owned(),
         mcp_servers: config.mcp_servers.clone(),
         themes: themes
             .names()
@@ -80,24 +96,37 @@ fn mouse_owner(config: &Config) -> MouseOwner {
 }
 
 /// Configured agents, then installed agents, then the demo agent.
-fn agent_choices(facts: &Facts, config: &Config) -> Vec<AgentChoice> {
+fn agent_choices(facts: &Facts, found: &Found, config: &Config) -> Vec<AgentChoice> {
+    let installed = Registry::new(&facts.paths.data_dir, "").installed();
+    let id_of = |name: &str| {
+        let own = installed.iter().find(|agent| spec_of_installed(agent).name == name);
+        own.map(|agent| agent.id.clone()).or_else(|| registry_id(name))
+    };
     let configured = config.agents.values().map(|spec| AgentChoice {
         title: config.agent_titles.get(&spec.name).cloned().unwrap_or_else(|| spec.name.clone()),
         spec: spec.clone(),
         source: "configured".to_owned(),
+        registry_id: id_of(&spec.name),
+        version: String::new(),
     });
     let with_callbacks = |spec: &AgentSpec| AgentSpec { callbacks: config.callbacks, ..spec.clone() };
-    let found = facts.found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)).map(
-        |(spec, title)| AgentChoice {
-            spec: with_callbacks(spec),
-            title: title.clone(),
-            source: "found".to_owned(),
-        },
-    );
+    let found =
+        found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)).map(|(spec, title)| {
+            let own = installed.iter().find(|agent| Path::new(&spec.command) == agent.command);
+            AgentChoice {
+                spec: with_callbacks(spec),
+                title: title.clone(),
+                source: if own.is_some() { "installed" } else { "found" }.to_owned(),
+                registry_id: id_of(&spec.name),
+                version: own.map(|agent| format!("version {}", agent.version)).unwrap_or_default(),
+            }
+        });
     let demo = AgentChoice {
         spec: with_callbacks(&facts.demo),
         title: "Demo agent".to_owned(),
         source: "built in".to_owned(),
+        registry_id: None,
+        version: String::new(),
     };
     configured.chain(found).chain([demo]).collect()
 }
@@ -136,10 +165,11 @@ pub fn live_of(facts: &Facts, config: &Config, themes: ThemeSet, revision: usize
 }
 
 /// The function that does the jobs of a session.
-pub fn configure(facts: Facts, config: Config, themes: ThemeSet) -> Configure {
+pub fn configure(facts: Facts, found: Found, config: Config, themes: ThemeSet) -> Configure {
     let text = config::text_of(&facts.paths).ok();
     let current = Mutex::new(Current {
         config,
+        found,
         text,
         read_themes: themes.clone(),
         themes,
@@ -174,6 +204,11 @@ fn run(facts: &Facts, current: &mut MutexGuard<'_, Current>, job: ConfigJob) -> 
     let mut is_new = is_accepting;
     if is_of_project && let Some(project) = &facts.project {
         project.apply(&mut current.config);
+        is_new = true;
+    }
+    let found = (facts.find)(&facts.paths.data_dir);
+    if found != current.found {
+        current.found = found;
         is_new = true;
     }
     // The themes.
@@ -230,7 +265,7 @@ fn run(facts: &Facts, current: &mut MutexGuard<'_, Current>, job: ConfigJob) -> 
         return None;
     }
     let live = is_new.then(|| {
-        news.setup = Some(Box::new(setup_of(facts, &current.config, &current.themes)));
+        news.setup = Some(Box::new(setup_of(facts, &current.found, &current.config, &current.themes)));
         live_of(facts, &current.config, current.themes.clone(), current.revision)
     });
     Some(Reloaded { live, news })

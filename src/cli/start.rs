@@ -7,11 +7,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
-use crate::app::{AUTO_THEME, InstallHint, Setup};
+use crate::app::{AUTO_THEME, Setup};
 use crate::config::{self, Config};
 use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
+use crate::services::registry::Registry;
 use crate::services::store::Store;
 use crate::services::templates::TemplateFolders;
 use crate::services::watch::Watched;
@@ -51,19 +52,18 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     };
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
     problems.extend(store.iter().flat_map(Store::take_problems));
-    let installs = install_hints(&session);
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
     let facts = Facts {
         paths: session.paths.clone(),
         options: session.options.clone(),
-        found: session.found.clone(),
+        find: super::find_agents,
         demo: session.demo.clone(),
         project: session.project_settings.clone(),
         colors,
     };
-    let mut configured = live::setup_of(&facts, &session.config, &themes);
+    let mut configured = live::setup_of(&facts, &session.found, &session.config, &themes);
     if is_plain {
         configured.settings.clear();
     }
@@ -74,6 +74,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         is_agent_named,
         offers_last,
         prompt,
+        install,
+        found: known_agents,
         project,
         paths,
         config,
@@ -118,7 +120,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     problems.extend(theme_problems);
     let does_follow = ThemeSet::default_name(colors) == "dark";
     let setup = Setup {
-        installs,
+        install_first: install,
         // The agent of the chosen session is started.
         start_with: agent.filter(|_| is_agent_named || !lists_sessions),
         last_agent: None,
@@ -155,7 +157,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         data_dir: paths.data_dir.clone(),
         templates: TemplateFolders { own: paths.prompt_dir.clone(), data_dir: paths.data_dir.clone() },
         theme_for: does_follow.then_some(theme_for),
-        configure: live::configure(facts, config, themes),
+        registry: Registry::new(&paths.data_dir, &config.registry),
+        configure: live::configure(facts, known_agents, config, themes),
         find_servers: {
             let data_dir = paths.data_dir.clone();
             Arc::new(move |folder: &Path| servers::find(folder, &data_dir))
@@ -253,18 +256,6 @@ pub(super) fn shows_links() -> bool {
 
 fn text_of_environment(name: &str) -> Option<String> {
     config::environment(name).and_then(|value| value.into_string().ok())
-}
-
-/// The agents to suggest if none is configured or installed.
-fn install_hints(session: &Session) -> Vec<InstallHint> {
-    if !session.config.agents.is_empty() || !session.found.is_empty() {
-        return Vec::new();
-    }
-    let hint = |(name, line): &(&str, &str)| {
-        let title = config::catalogue::known(name).map_or(*name, |known| known.title).to_owned();
-        InstallHint { title, line: (*line).to_owned() }
-    };
-    config::catalogue::INSTALLS.iter().map(hint).collect()
 }
 
 /// Built-in and user themes, with the problems of the user's files.

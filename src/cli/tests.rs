@@ -6,6 +6,7 @@ use clap::CommandFactory as _;
 
 use super::*;
 use crate::model::{Callbacks, Carrier, TokenSource};
+use crate::services::registry::Registry;
 
 struct Fixture {
     folder: tempfile::TempDir,
@@ -95,7 +96,37 @@ fn agents_are_selected_by_name() {
     let cli = fixture.parse(&["--agent", "gemini"]);
     let error =
         choose::agent_from(&cli, &Config::default(), &[], &AgentSpec::default()).unwrap_err().to_string();
-    assert!(error.contains("install it with `npm install -g @google/gemini-cli` so that"), "{error}");
+    assert!(
+        error.contains("not installed; run `parlor agents install gemini`, install it so that"),
+        "{error}"
+    );
+    let cli = fixture.parse(&["--", "claude"]);
+    let none = AgentSpec::default();
+    let error = choose::agent_from(&cli, &Config::default(), &[], &none).unwrap_err().to_string();
+    assert!(error.contains("adapter claude-agent-acp; run `parlor agents install claude`"), "{error}");
+    let adapter = [(catalogue::known("claude").unwrap().spec(Callbacks::default()), "Claude".to_owned())];
+    let spec = choose::agent_from(&cli, &Config::default(), &adapter, &none).unwrap().unwrap();
+    assert_eq!(spec.command, "claude-agent-acp");
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::new(folder.path(), "");
+    for (arguments, expected) in [
+        (&["--", "claude"][..], Some("claude-acp")),
+        (&["--agent", "gemini"], Some("gemini")),
+        (&["--agent", "openoxide"], None),
+        (&["--", "claude", "--acp"], None),
+        (&[], None),
+    ] {
+        let cli = fixture.parse(arguments);
+        assert_eq!(
+            choose::to_install(&cli, &Config::default(), &[], &registry).as_deref(),
+            expected,
+            "{arguments:?}"
+        );
+        assert_eq!(
+            choose::to_install(&cli, &Config::default(), &adapter, &registry).filter(|id| id == "claude-acp"),
+            None
+        );
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use crate::model::{AgentSpec, Callbacks};
+use crate::model::{AgentSpec, Callbacks, InstalledAgent};
 use crate::program;
 
 /// A known agent.
@@ -72,23 +72,6 @@ known! {
     "zeptoclaw", "ZeptoClaw", "zeptoclaw" ["acp"], aka [];
 }
 
-/// The best-known agents, each with the command of its publisher that installs it.
-pub const INSTALLS: [(&str, &str); 10] = [
-    ("claude", "npm install -g @agentclientprotocol/claude-agent-acp"),
-    ("codex", "npm install -g @agentclientprotocol/codex-acp"),
-    ("gemini", "npm install -g @google/gemini-cli"),
-    ("copilot", "npm install -g @github/copilot"),
-    ("cursor", "curl https://cursor.com/install -fsS | bash"),
-    ("opencode", "npm install -g opencode-ai"),
-    (
-        "goose",
-        "curl -fsSL https://github.com/aaif-goose/goose/releases/download/stable/download_cli.sh | bash",
-    ),
-    ("qwen", "npm install -g @qwen-code/qwen-code"),
-    ("vibe", "uv tool install mistral-vibe"),
-    ("cline", "npm install -g cline"),
-];
-
 impl Known {
     /// The spec to start it.
     pub fn spec(&self, callbacks: Callbacks) -> AgentSpec {
@@ -106,6 +89,23 @@ impl Known {
 pub fn known(name: &str) -> Option<&'static Known> {
     let is_it = |other: &&'static str| other.eq_ignore_ascii_case(name);
     KNOWN.iter().find(|known| is_it(&known.name) || known.aliases.iter().any(is_it))
+}
+
+/// The agent for a program that does not speak the protocol, because a separate adapter does.
+pub fn adapter_of(program: &str) -> Option<&'static Known> {
+    let is_adapted = |known: &&Known| known.name == program && known.command != program;
+    KNOWN.iter().find(is_adapted).filter(|_| KNOWN.iter().all(|known| known.command != program))
+}
+
+/// The spec to start an installed agent, under the name that parlor knows it by.
+pub fn spec_of_installed(agent: &InstalledAgent) -> AgentSpec {
+    AgentSpec {
+        name: known(&agent.id).map_or(agent.id.as_str(), |known| known.name).to_owned(),
+        command: agent.command.to_string_lossy().into_owned(),
+        args: agent.args.clone(),
+        env: agent.env.clone(),
+        ..AgentSpec::default()
+    }
 }
 
 /// The known agents whose command is in `path`, a value of `PATH`, each with its display name.
@@ -143,8 +143,9 @@ mod tests {
         assert_eq!(known("Claude-Code-ACP").unwrap().command, "claude-code-acp");
         assert_eq!(known("mistral-vibe").unwrap().name, "vibe");
         assert_eq!(known("nobody"), None);
-        for (name, _) in INSTALLS {
-            assert_eq!(known(name).map(|known| known.name), Some(name));
+        assert_eq!(adapter_of("claude").map(|known| known.command), Some("claude-agent-acp"));
+        for program in ["gemini", "claude-agent-acp", "nobody"] {
+            assert_eq!(adapter_of(program), None);
         }
     }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    AllowedBy, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy,
-    RequestId, RpcError, ServedFile, SessionKey, StoredGrant, TemplateList, TerminalCommand, TerminalId,
+    AgentSpec, AllowedBy, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
+    Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, ServedFile, SessionKey, StoredGrant,
+    TemplateList, TerminalCommand, TerminalId,
 };
 
 /// A file request with everything needed to serve it.
@@ -231,6 +232,12 @@ pub enum ServiceEvent {
     Store(Box<super::StoreNews>),
     /// A problem to show to the user.
     Problem(String),
+    /// The registry of agents, or why it could not be read.
+    RegistryRead { result: Result<RegistryIndex, String>, is_fetched: bool },
+    /// A line about the progress of an installation.
+    InstallProgress(String),
+    /// The installed agent with the packages whose install scripts were not run, or what failed.
+    AgentInstalled { agent: Box<RegistryAgent>, result: Result<(Box<AgentSpec>, Vec<String>), String> },
 }
 
 /// A search for files to mention in a prompt.

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::attachments::{edit_pasted, open_attachment};
 use crate::acp::gate::Gate;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::model::{
-    AgentSpec, Attachment, AttachmentKind, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery,
-    FolderServers, Location, ServiceEvent, SessionAttachJob, SessionKey, StoreJob,
+    AgentSpec, Attachment, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery, FolderServers, Location,
+    ServiceEvent, SessionAttachJob, SessionKey, StoreJob,
 };
 use crate::services::attachments::Attachments;
 use crate::services::browser;
@@ -29,6 +30,7 @@ use crate::services::login;
 use crate::services::notification;
 use crate::services::patch;
 use crate::services::prompt;
+use crate::services::registry::{Registry, Stop};
 use crate::services::store::{Export, Recorder, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::terminals::Terminals;
@@ -88,6 +90,10 @@ pub struct EffectRunner {
     pub transcript: Transcript,
     /// The environment for clipboards.
     pub clipboard: Surroundings,
+    /// The registry of agents; `None`: there is none.
+    pub registry: Option<Registry>,
+    /// Ends the running installation.
+    pub(super) installation: Stop,
     services: UnboundedSender<ServiceEvent>,
 }
 
@@ -127,6 +133,8 @@ impl EffectRunner {
             store,
             tap,
             log_dir,
+            registry: None,
+            installation: Stop::default(),
             export: |_, _, _, _| Err("Export is not available here.".to_owned()),
             transcript: |_, _| Err("Transcripts are not available here.".to_owned()),
             clipboard: Surroundings::default(),
@@ -254,6 +262,10 @@ impl EffectRunner {
             Effect::ReadGit { session, folder } => {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
             }
+            Effect::ReadRegistry { refresh } => self.read_registry(refresh),
+            Effect::InstallAgent { agent, scripts } => self.install_agent(agent, scripts),
+            Effect::CancelInstall => self.installation.set(),
+            Effect::NoteStart { id, has_worked } => self.note_start(id, has_worked),
             Effect::OpenUrl(url) => self.work(move || {
                 browser::open(&url).err().map(|error| {
                     ServiceEvent::Problem(format!(
@@ -494,7 +506,12 @@ impl EffectRunner {
         agents.add(conn, connection.events);
     }
 
-    fn work(&self, job: impl FnOnce() -> Option<ServiceEvent> + Send + 'static) {
+    /// Reports events from other threads.
+    pub(super) fn sender(&self) -> UnboundedSender<ServiceEvent> {
+        self.services.clone()
+    }
+
+    pub(super) fn work(&self, job: impl FnOnce() -> Option<ServiceEvent> + Send + 'static) {
         let services = self.services.clone();
         tokio::task::spawn_blocking(move || {
             if let Some(event) = job() {
@@ -555,32 +572,6 @@ impl EffectRunner {
         let Some(store) = self.store.clone() else { return };
         self.work(move || job(&store).err().map(|error| ServiceEvent::Problem(error.to_string())));
     }
-}
-
-fn open_attachment(attachments: &Attachments, label: &AttachmentLabel) -> Result<(), String> {
-    let path = attachments.file_of(label).ok_or("The image is missing.")?;
-    browser::open(&path.to_string_lossy()).map_err(|error| format!("Could not open the image: {error}."))
-}
-
-/// Edits a pasted text and returns the draft with the label of the new text; `None` if it is unchanged.
-fn edit_pasted(
-    template: Option<&str>,
-    draft: &str,
-    label: &AttachmentLabel,
-    folder: &Path,
-    attachments: &Attachments,
-) -> Result<Option<String>, String> {
-    let text = attachments.find(label).and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or("The pasted text is missing.")?;
-    let Some(edited) = editor::edit_text(template, &text, folder)? else { return Ok(None) };
-    let edited = match label.kind {
-        AttachmentKind::Session => Attachment::of_session(&label.name, &edited),
-        AttachmentKind::Text | AttachmentKind::Image => Attachment::of_text(&edited),
-    };
-    attachments.save(&edited).map_err(|error| format!("Could not save the edited text: {error}."))?;
-    let mut draft = draft.to_owned();
-    draft.replace_range(label.range.clone(), &edited.label());
-    Ok(Some(draft))
 }
 
 /// The text to copy, without characters that could control a terminal.

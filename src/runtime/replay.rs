@@ -391,6 +391,10 @@ impl Replay {
                 | Effect::FindFolder { .. }
                 | Effect::ReadGit { .. }
                 | Effect::OpenUrl(_)
+                | Effect::ReadRegistry { .. }
+                | Effect::InstallAgent { .. }
+                | Effect::CancelInstall
+                | Effect::NoteStart { .. }
                 | Effect::OpenFile { .. }
                 | Effect::EditDraft { .. }
                 | Effect::AttachSession(_)

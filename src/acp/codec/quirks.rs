@@ -121,7 +121,9 @@ impl Quirks {
 
     pub(super) fn seed(&mut self, name: &str) {
         if !self.is_official {
-            quirks_of(name).iter().for_each(|quirk| self.note(*quirk));
+            for quirk in quirks_of(name) {
+                self.note(*quirk);
+            }
         }
     }
 

@@ -22,7 +22,6 @@ mod socket;
 pub mod sse;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod token;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
-use super::{moved, open, rewind, templates};
+use super::{install, moved, open, rewind, templates};
 
 /// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -113,6 +113,9 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::Configure(job) => fx.push(Effect::Configure(job.clone())),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
         ChoiceOutcome::Copy(job) => fx.push(Effect::Copy(job.clone())),
+        ChoiceOutcome::Install(agent, scripts) => install::start(state, agent, scripts, fx),
+        ChoiceOutcome::CancelInstall => fx.push(Effect::CancelInstall),
+        ChoiceOutcome::StartAgent(spec) => install::begin(state, spec.as_ref().clone(), now, fx),
         ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
         ChoiceOutcome::DeleteKept { uid, listed } => {
             fx.push(Effect::Store(StoreJob::Delete { uid: uid.clone() }));

@@ -3,10 +3,10 @@
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs::open_dialog;
 use crate::app::state::modal::{agent_rows, offered_row};
-use crate::app::{Effect, InstallHint, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{ConnId, SessionKey};
 
-use super::{picker, rows, say};
+use super::{install, picker, rows, say};
 
 /// Opens the picker of agents, also when none was named at the start.
 pub fn open_agents(state: &mut State) {
@@ -22,25 +22,11 @@ pub fn open_agents(state: &mut State) {
         picker.matches = (0..picker.rows.len()).collect();
         picker.selected += 1;
     }
-    // Agents may have been added to the configuration meanwhile.
-    let has_agents = state.setup.agents.iter().any(|agent| agent.source != "built in");
-    if !state.setup.installs.is_empty() && !has_agents {
-        picker.rows.extend(state.setup.installs.iter().map(install_row));
-        picker.matches = (0..picker.rows.len()).collect();
-        picker.note =
-            Some("No agent was found. Copy a command, run it in a shell, and restart parlor.".to_owned());
-    } else if picker.rows.is_empty() {
-        picker.note = Some("No agents found. Add one to config.toml, or pass a command.".to_owned());
-    }
+    picker.rows.extend(install::rows(state));
+    picker.matches = (0..picker.rows.len()).collect();
+    picker.note = install::note(state);
     picker::push(state, picker);
-}
-
-fn install_row(hint: &InstallHint) -> PickerRow {
-    PickerRow {
-        detail: hint.line.clone(),
-        group: Some("Install an agent".to_owned()),
-        ..PickerRow::new(PickerValue::Install(hint.line.clone()), hint.title.as_str())
-    }
+    state.ui_requests.push(UiRequest::LookForAgents);
 }
 
 /// Opens the picker of sign-in methods of this agent, also after it answers that sign-in is required.

@@ -5,13 +5,13 @@ use std::time::Instant;
 use crate::app::lifecycle::operations;
 use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{
-    Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, CopyContent, CopyJob, LineEdit, ModeId,
-    ModelId, SettingChange, SettingValue,
+    Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SettingChange,
+    SettingValue,
 };
 
 use super::{
-    copy, draft, history, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rewind,
-    rows, say, settings, stack, tabs,
+    copy, draft, history, install, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers,
+    rewind, rows, say, settings, stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -72,11 +72,14 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last() else { return };
     let Some(value) = picker::marked_row(picker).map(|row| row.value.clone()) else { return };
-    if let PickerValue::Install(line) = value {
-        // The list stays open, because the agent is not installed yet.
-        let (what, content) = ("the command".to_owned(), CopyContent::Text(line));
-        fx.push(Effect::Copy(CopyJob { what, content }));
-        return;
+    // The list stays open, because the agent is not installed yet.
+    match &value {
+        PickerValue::Install(id) => return install::ask(state, id, None, fx),
+        PickerValue::FetchRegistry => {
+            say(state, "Fetching the registry", fx);
+            return fx.push(Effect::ReadRegistry { refresh: true });
+        }
+        _ => {}
     }
     let (kind, conn) = (picker.kind.clone(), picker.conn);
     // These lists stay open, to change several values.
@@ -99,7 +102,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
-        (_, PickerValue::Install(_))
+        (_, PickerValue::Install(_) | PickerValue::FetchRegistry)
         | (
             PickerKind::Palette
             | PickerKind::Copy

@@ -15,7 +15,7 @@ use crate::model::{
     Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue, Severity,
 };
 
-use super::{picker, rows, say};
+use super::{install, picker, rows, say};
 
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
@@ -330,6 +330,7 @@ pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<E
                 session.folds = new.folds;
             }
         }
+        install::refresh_agents(state);
         let is_choosing =
             |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
         let themes = rows::themes(state);

@@ -224,6 +224,7 @@ pub fn agent(name: &str, source: &str) -> AgentChoice {
         spec: AgentSpec { name: name.to_owned(), command: format!("{name}-acp"), ..AgentSpec::default() },
         title: format!("Agent {name}"),
         source: source.to_owned(),
+        ..AgentChoice::default()
     }
 }
 

@@ -5,6 +5,7 @@ mod composer;
 mod copy;
 mod form;
 mod history;
+mod install;
 mod items;
 mod leave;
 mod lists;

@@ -361,7 +361,7 @@ pub(in crate::app) fn on_authenticated(
         let open = state.conns.get(&conn);
         let printed = open.and_then(|open| open.sign_in.as_ref()).map(|attempt| attempt.printed.as_slice());
         if printed.into_iter().flatten().chain([&text]).any(|line| is_about_browser(line)) {
-            text.push_str("\n");
+            text.push('\n');
             text.push_str(&without_browser(open.and_then(|open| open.info.as_ref())));
         }
         report_failure(state, conn, &text, fx);

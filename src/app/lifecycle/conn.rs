@@ -251,6 +251,9 @@ pub(in crate::app) fn on_ready(
         return;
     };
     open_conn.phase = ConnPhase::Ready;
+    let command = open_conn.spec.command.clone();
+    note_start(state, &command, true, fx);
+    let Some(open_conn) = state.conns.get_mut(&conn) else { return };
     let hint = info.last_session.take();
     let version = info.protocol_version;
     open_conn.info = Some(info);
@@ -273,6 +276,14 @@ pub(in crate::app) fn on_ready(
         unsupported::report_folders(state, key);
         open::open(state, key, now, fx);
     }
+}
+
+/// Records whether an agent that was installed from the registry has started.
+fn note_start(state: &State, command: &str, has_worked: bool, fx: &mut Vec<Effect>) {
+    let is_it =
+        |choice: &&crate::app::AgentChoice| choice.source == "installed" && choice.spec.command == command;
+    let id = state.setup.agents.iter().find(is_it).and_then(|choice| choice.registry_id.clone());
+    fx.extend(id.map(|id| Effect::NoteStart { id, has_worked }));
 }
 
 /// `initialize` failed: the sessions show the reason, and the process is stopped.
@@ -349,6 +360,9 @@ pub(in crate::app) fn on_closed(
     let mut crashes = std::mem::take(&mut closing.crashes);
     let is_unproven = before != ConnPhase::Ready && crashes.is_empty();
     let noise = std::mem::take(&mut closing.noise);
+    if matches!(before, ConnPhase::Starting { .. }) {
+        note_start(state, &spec.command, false, fx);
+    }
     end_terminals(state, conn, now, fx);
     for session in state.sessions.values_mut() {
         session.requests.retain(|request| request.conn != conn);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
-    FileJob, FileQuery, LocateJob, Location, Note, PromptJob, SessionAttachJob, SessionKey, StoreJob,
-    StoredGrant, TerminalJob,
+    FileJob, FileQuery, LocateJob, Location, Note, PromptJob, RegistryAgent, SessionAttachJob, SessionKey,
+    StoreJob, StoredGrant, TerminalJob,
 };
 
 /// A side effect.
@@ -185,6 +185,22 @@ pub enum Effect {
     SetTheme(String),
     /// Changes the configuration, or reads it again; reported as `Event::Config`.
     Configure(ConfigJob),
+    /// Reads the registry of agents, from the network if `refresh`; reported as `ServiceEvent::RegistryRead`.
+    ReadRegistry {
+        refresh: bool,
+    },
+    /// Installs an agent that the user has seen and confirmed; reported as `ServiceEvent::AgentInstalled`.
+    InstallAgent {
+        agent: Box<RegistryAgent>,
+        /// The packages whose install scripts may run.
+        scripts: Vec<String>,
+    },
+    CancelInstall,
+    /// Records whether an installed agent has started.
+    NoteStart {
+        id: String,
+        has_worked: bool,
+    },
     /// Suspends parlor (job control).
     Suspend,
     /// Stops all agents in order, then quits.

@@ -211,8 +211,10 @@ pub enum PickerValue {
     Prompt(Box<FoundPrompt>),
     /// A file or an address.
     Target(Target),
-    /// A command line that installs an agent; picking it copies it.
+    /// An agent of the registry, by its id.
     Install(String),
+    /// Fetches the registry.
+    FetchRegistry,
 }
 
 /// Something in a transcript that can be copied.
@@ -502,6 +504,8 @@ pub fn agent_rows(state: &State) -> Vec<PickerRow> {
         // The path of parlor itself is of no use to the user.
         detail: match choice.source.as_str() {
             "built in" => "demo, no account needed".to_owned(),
+            // The path of an installed program says nothing.
+            "installed" => choice.version.clone(),
             _ => choice.spec.command_line(),
         },
         right: if last == Some(choice.spec.name.as_str()) {

@@ -144,7 +144,12 @@ fn the_first_prompt_waits_in_the_queue_and_is_sent_when_the_session_is_ready() {
 
 #[test]
 fn the_first_prompt_waits_for_the_choice_of_an_agent() {
-    let agents = vec![AgentChoice { spec: fake(), title: "Fake".into(), source: "configured".into() }];
+    let agents = vec![AgentChoice {
+        spec: fake(),
+        title: "Fake".into(),
+        source: "configured".into(),
+        ..AgentChoice::default()
+    }];
     let mut app = started(Setup { agents, ..setup(None) });
     assert_eq!(app.state.modals.len(), 1, "one picker: {:?}", app.state.modals);
     app.wait(10).play(Event::Input).wait(10).play(Event::Act(Action::Accept));

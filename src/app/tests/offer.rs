@@ -26,6 +26,7 @@ fn setup(keeps_sessions: bool, offers_last: bool) -> Setup {
         spec: AgentSpec { name: name.to_owned(), command: name.to_owned(), ..AgentSpec::default() },
         title: name.to_owned(),
         source: "configured".to_owned(),
+        ..AgentChoice::default()
     };
     Setup {
         folder: "/code/shop".into(),

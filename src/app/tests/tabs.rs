@@ -194,6 +194,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
         spec: AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() },
         title: name.into(),
         source: "found".into(),
+        ..AgentChoice::default()
     };
     app.state.setup.agents = vec![choice("fake"), choice("other")];
     app.play(Event::Act(Action::NewTab)).play(Event::Act(Action::Last)).play(Event::Act(Action::Accept));

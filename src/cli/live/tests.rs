@@ -31,12 +31,12 @@ impl Rig {
         let facts = Facts {
             paths,
             options,
-            found: Vec::new(),
+            find: |_| Vec::new(),
             demo: AgentSpec { name: "demo".to_owned(), ..AgentSpec::default() },
             project: Some(config::project::read(Path::new("/w/.parlor/config.toml"), project).0),
             colors: ColorSupport::TrueColor,
         };
-        let configure = configure(facts, config, ThemeSet::built_in());
+        let configure = configure(facts, Vec::new(), config, ThemeSet::built_in());
         Self { _root: root, file, themes, configure }
     }
 

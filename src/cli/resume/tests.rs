@@ -79,7 +79,7 @@ fn an_imported_session_names_no_program_and_no_folder() {
         assert!(found.kept.head.workspace.additional_directories.is_empty());
         let known =
             AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };
-        let choice = AgentChoice { spec: known.clone(), title: String::new(), source: String::new() };
+        let choice = AgentChoice { spec: known.clone(), ..AgentChoice::default() };
         assert_eq!(
             agent_of(&found.kept, &[choice], Callbacks::default()),
             Some(known),

@@ -88,7 +88,8 @@ pub(super) fn draw(
         }
     }
     let takes = match picker.kind {
-        PickerKind::Agent if is_install(picker) => "copy command",
+        PickerKind::Agent if is_install(picker) => "install",
+        PickerKind::Agent if is_fetch(picker) => "fetch",
         PickerKind::Agent | PickerKind::TabAgent(_) => "start",
         PickerKind::HandOver => "hand over",
         PickerKind::Palette => "run",
@@ -117,10 +118,17 @@ fn of_history(ctx: &FrameContext, picker: &Picker) -> Vec<(String, String)> {
     scope.into_iter().chain(session).collect()
 }
 
-/// Whether the selected row is a command that installs an agent.
+/// Whether the selected row is an agent that is not installed.
 fn is_install(picker: &Picker) -> bool {
-    let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
-    row.is_some_and(|row| matches!(row.value, PickerValue::Install(_)))
+    marked_row(picker).is_some_and(|row| matches!(row.value, PickerValue::Install(_)))
+}
+
+fn is_fetch(picker: &Picker) -> bool {
+    marked_row(picker).is_some_and(|row| row.value == PickerValue::FetchRegistry)
+}
+
+fn marked_row(picker: &Picker) -> Option<&PickerRow> {
+    picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -47,7 +47,7 @@ impl Client {
         };
         let is_safe = url.scheme() == "https";
         let ca_file = remote.ca_file.clone();
-        let tls = move || super::tls::config(is_safe, is_upgrade, ca_file.as_deref());
+        let tls = move || crate::tls::config(is_safe, is_upgrade, ca_file.as_deref());
         let tls = tokio::task::spawn_blocking(tls).await;
         let tls = tls.map_err(|error| error.to_string()).and_then(|tls| tls).map_err(refused)?;
         let mut builder = reqwest::Client::builder()

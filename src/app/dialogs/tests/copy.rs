@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::app::dialogs::testkit::{Rig, agent};
+use crate::app::dialogs::testkit::Rig;
 use crate::app::{
-    CopySource, Effect, InstallHint, ItemBody, Message, MessagePart, Modal, PickerValue, ToolCall,
-    ViewCommand,
+    CopySource, Effect, ItemBody, Message, MessagePart, Modal, PickerValue, ToolCall, ViewCommand,
 };
 use crate::model::{
-    Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, DiffChange, FileDiff, ItemId, Role,
-    ServiceEvent, ToolContent, ToolKind, ToolStatus,
+    Action, ContentBlock, CopyContent, CopyOutcome, DiffChange, FileDiff, ItemId, Role, ServiceEvent,
+    ToolContent, ToolKind, ToolStatus,
 };
 
 const REPLY: &str = "Do *this*:\n\n```rust\nfn main() {}\n```\n\nor\n\n```sh\nls\nmake\n```\n";
@@ -204,24 +203,4 @@ fn mouse_capture_can_be_toggled() {
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(false)));
     assert_eq!(rig.state.mouse, crate::app::MouseOwner::Terminal);
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(true)));
-}
-
-#[test]
-fn agents_to_install_are_listed_after_the_demo_and_copied() {
-    let mut rig = Rig::new();
-    rig.state.setup.agents.drain(..2);
-    let hint = |title: &str| InstallHint { title: title.to_owned(), line: format!("npm install -g {title}") };
-    rig.state.setup.installs = vec![hint("one"), hint("two")];
-    rig.act(Action::OpenAgents);
-    assert_eq!(rig.marked(), "Agent demo");
-    rig.act(Action::Down);
-    let fx = rig.act(Action::Accept);
-    let copied = CopyContent::Text("npm install -g one".to_owned());
-    assert!(matches!(fx.as_slice(), [Effect::Copy(CopyJob { content, .. })] if *content == copied), "{fx:?}");
-    assert_eq!(rig.marked(), "one", "the list stays open");
-    rig.state.setup.agents.push(agent("mine", "configured"));
-    rig.act(Action::Escape);
-    rig.act(Action::OpenAgents);
-    assert!(!rig.shown().contains(&"one"), "an agent was configured meanwhile");
-    assert_eq!(rig.picker().note, None);
 }

@@ -231,6 +231,7 @@ fn the_filter_of_agents_matches_names_before_descriptions() {
         spec: known.spec(crate::model::Callbacks::default()),
         title: known.title.to_owned(),
         source: "found".to_owned(),
+        ..crate::app::AgentChoice::default()
     };
     rig.state.setup.agents = [
         "claude",

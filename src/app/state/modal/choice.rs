@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use super::TrustAnswer;
 use crate::model::{
-    AgentSpec, ConfigJob, ConnId, CopyJob, ExportForm, ItemId, Location, SessionId, SessionInfo, SessionKey,
+    AgentSpec, ConfigJob, ConnId, CopyJob, ExportForm, ItemId, Location, RegistryAgent, SessionId,
+    SessionInfo, SessionKey,
 };
 
 /// A question with numbered answers.
@@ -70,6 +71,12 @@ pub enum ChoiceOutcome {
     /// Opens an address in the browser.
     OpenUrl(String),
     Copy(CopyJob),
+    /// Installs an agent, with the packages whose install scripts run.
+    Install(Box<RegistryAgent>, Vec<String>),
+    /// Ends an installation.
+    CancelInstall,
+    /// Starts an agent that was installed.
+    StartAgent(Box<AgentSpec>),
     /// Deletes a session through the agent.
     DeleteSession(SessionId),
     /// Deletes the stored session, and the agent's one if `listed` is given.
