@@ -434,7 +434,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         conn.noise_count = conn.noise_count.saturating_add(1);
         let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
         if conn.noise_count == MUCH_NOISE && is_starting {
-            let title = format!("{} wrote output that is not a protocol message.", conn.spec.name);
+            let title = format!("{} wrote output that is not a protocol message.", conn.spec.shown_name());
             for key in state::lookup::sessions_of(state, id, false) {
                 let advice = Some(state::texts::NOT_AN_AGENT.to_owned());
                 lifecycle::call::notice(state, key, Severity::Warning, title.clone(), advice);

@@ -79,8 +79,6 @@ const DEFAULT_MEMORY_MIB: u64 = 16;
 pub struct Config {
     /// Configured agents by name, with their callbacks.
     pub agents: BTreeMap<String, AgentSpec>,
-    /// Titles of configured agents that have one.
-    pub agent_titles: BTreeMap<String, String>,
     /// The agent to start with, by name: configured, known to the catalogue, or `demo`.
     pub default_agent: Option<String>,
     /// The address of the registry of agents.
@@ -154,7 +152,6 @@ impl Default for Config {
         Self {
             project: None,
             agents: BTreeMap::new(),
-            agent_titles: BTreeMap::new(),
             default_agent: None,
             registry: DEFAULT_REGISTRY.to_owned(),
             mcp_servers: Vec::new(),

@@ -18,7 +18,7 @@ use crate::private;
 pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, problems: &[Problem]) -> String {
     let mut rows: Vec<[String; 4]> = Vec::new();
     for (name, spec) in &config.agents {
-        let title = config.agent_titles.get(name).unwrap_or(name).clone();
+        let title = spec.shown_name().to_owned();
         let source = match config
             .origin(&format!("agents.{name}.{}", if spec.remote.is_some() { "url" } else { "command" }))
         {

@@ -103,7 +103,7 @@ fn agent_choices(facts: &Facts, found: &Found, config: &Config) -> Vec<AgentChoi
         own.map(|agent| agent.id.clone()).or_else(|| registry_id(name))
     };
     let configured = config.agents.values().map(|spec| AgentChoice {
-        title: config.agent_titles.get(&spec.name).cloned().unwrap_or_else(|| spec.name.clone()),
+        title: spec.shown_name().to_owned(),
         spec: spec.clone(),
         source: "configured".to_owned(),
         registry_id: id_of(&spec.name),

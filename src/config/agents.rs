@@ -113,10 +113,9 @@ pub(super) fn read_agents(
                 ..AgentSpec::default()
             }
         };
-        let spec = AgentSpec { editor: read_string(reader, &location, "editor", table), ..spec };
-        if let Some(title) = read_string(reader, &location, "title", table) {
-            config.agent_titles.insert(name.to_owned(), title);
-        }
+        let editor = read_string(reader, &location, "editor", table);
+        let title = read_string(reader, &location, "title", table);
+        let spec = AgentSpec { editor, title, ..spec };
         config.agents.insert(name.to_owned(), spec);
     }
 }

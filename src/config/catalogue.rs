@@ -77,6 +77,7 @@ impl Known {
     pub fn spec(&self, callbacks: Callbacks) -> AgentSpec {
         AgentSpec {
             name: self.name.to_owned(),
+            title: Some(self.title.to_owned()),
             command: self.command.to_owned(),
             args: self.args.iter().map(|word| (*word).to_owned()).collect(),
             callbacks,
@@ -101,6 +102,7 @@ pub fn adapter_of(program: &str) -> Option<&'static Known> {
 pub fn spec_of_installed(agent: &InstalledAgent) -> AgentSpec {
     AgentSpec {
         name: known(&agent.id).map_or(agent.id.as_str(), |known| known.name).to_owned(),
+        title: Some(agent.title.clone()),
         command: agent.command.to_string_lossy().into_owned(),
         args: agent.args.clone(),
         env: agent.env.clone(),

@@ -97,7 +97,7 @@ impl Out<'_> {
     fn agent(&mut self, name: &str, spec: &AgentSpec) {
         let location = format!("agents.{name}");
         self.head(&format!("[agents.{}]", key(name)));
-        self.optional(&location, "title", self.config.agent_titles.get(name).map(String::as_str));
+        self.optional(&location, "title", spec.title.as_deref());
         self.optional(&location, "editor", spec.editor.as_deref());
         if let Some(remote) = &spec.remote {
             self.remote(&location, remote);

@@ -74,6 +74,7 @@ fn a_complete_file_is_parsed() {
     assert_eq!(
         *mine,
         AgentSpec {
+            title: Some("My agent".into()),
             name: "mine".to_owned(),
             command: "/home/ada/bin/agent".to_owned(),
             args: vec!["--acp".to_owned()],
@@ -86,7 +87,6 @@ fn a_complete_file_is_parsed() {
             editor: None,
         }
     );
-    assert_eq!(config.agent_titles.get("mine").map(String::as_str), Some("My agent"));
     let other = config.agents.get("other").unwrap();
     assert_eq!(
         other.command, "/etc/parlor/tools/agent",

@@ -9,6 +9,8 @@ use super::{ProviderRequest, Remote, RemoteFolder, Ssh};
 pub struct AgentSpec {
     /// Short name: the key in the configuration, or derived from the command.
     pub name: String,
+    /// Name for display; without one, `name` is shown.
+    pub title: Option<String>,
     /// Program: a path, or a name to look up in `PATH`.
     pub command: String,
     pub args: Vec<String>,
@@ -30,6 +32,11 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
+    /// The name that is shown everywhere.
+    pub fn shown_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+
     /// Whether the agent is configured to run on another machine.
     pub fn is_elsewhere(&self) -> bool {
         self.remote.is_some() || self.ssh.is_some()

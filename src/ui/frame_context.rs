@@ -112,12 +112,12 @@ impl<'a> FrameContext<'a> {
         }
     }
 
-    /// The agent's short name.
+    /// The agent's name.
     pub fn agent(&self) -> String {
         let conn = self.state.conn_of(self.session.key);
         let name = conn.map(|conn| {
             let title = conn.info.as_ref().and_then(|info| info.title.as_deref().or(info.name.as_deref()));
-            if conn.spec.name.is_empty() { title.unwrap_or("the agent") } else { &conn.spec.name }
+            if conn.spec.name.is_empty() { title.unwrap_or("the agent") } else { conn.spec.shown_name() }
         });
         let kept = self.session.recorder.agent().map(|(name, ..)| name.as_str());
         text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))

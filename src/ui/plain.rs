@@ -515,7 +515,9 @@ fn show_folder(position: &SessionWorkspace) -> String {
 
 /// The agent's display name.
 fn agent_name(state: &State) -> String {
-    state.conn_of(state.active).map_or_else(|| "The agent".to_owned(), |conn| one_line(&conn.spec.name))
+    state
+        .conn_of(state.active)
+        .map_or_else(|| "The agent".to_owned(), |conn| one_line(conn.spec.shown_name()))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn title_of(session: &Session) -> Option<String> {
 
 fn agent_of(state: &State, session: &Session) -> Option<String> {
     let conn = state.conn_of(session.key)?;
-    Some(text::one_line(&conn.spec.name)).filter(|name| !name.is_empty())
+    Some(text::one_line(conn.spec.shown_name())).filter(|name| !name.is_empty())
 }
 
 /// The title of the terminal's window: the number of other tabs with open requests, the session's status and name, and

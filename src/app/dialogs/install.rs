@@ -229,7 +229,7 @@ pub fn begin(state: &mut State, spec: AgentSpec, now: Instant, fx: &mut Vec<Effe
     let Some(session) = state.active_session() else { return };
     let (key, folder) = (session.key, session.workspace.cwd.clone());
     if session.turn_count > 0 {
-        say(state, format!("{} is installed. Open it in a new tab.", spec.name), fx);
+        say(state, format!("{} is installed. Open it in a new tab.", spec.shown_name()), fx);
         return;
     }
     state.modals.retain(|modal| !matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent));

@@ -203,7 +203,7 @@ pub(in crate::app) fn echo_of(blocks: &[ContentBlock]) -> String {
 
 fn agent_name(state: &State, key: SessionKey) -> String {
     let kept = state.sessions.get(&key).and_then(|session| session.recorder.agent());
-    let name = state.conn_of(key).map(|conn| conn.spec.name.clone());
+    let name = state.conn_of(key).map(|conn| conn.spec.shown_name().to_owned());
     name.or_else(|| kept.map(|(name, ..)| name.clone()))
         .filter(|name| !name.is_empty())
         .unwrap_or("another agent".to_owned())

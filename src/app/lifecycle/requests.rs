@@ -132,7 +132,7 @@ pub(in crate::app) fn route(
         },
     };
     if found.is_none() {
-        let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+        let agent = state.conns.get(&conn).map(|conn| conn.spec.shown_name().to_owned()).unwrap_or_default();
         call::flash(state, format!("{agent}: refused a request for a session that is not open."), fx);
     }
     found

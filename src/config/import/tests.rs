@@ -38,7 +38,7 @@ fn all_forms_of_zed_settings_are_imported() {
     let agent = config.agents.get("my-agent").unwrap();
     assert_eq!(agent.command_line(), "/opt/agent/bin/agent --acp 'two words'");
     assert_eq!(agent.env, [("DEBUG".to_owned(), "1".to_owned()), ("LEVEL".to_owned(), "3".to_owned())]);
-    assert_eq!(config.agent_titles.get("my-agent").unwrap(), "My Agent");
+    assert_eq!(config.agents["my-agent"].shown_name(), "My Agent");
     assert_eq!(config.agents.get("nested").unwrap().command_line(), "goose acp");
     let claude = config.agents.get("claude-acp").unwrap();
     assert_eq!(claude.command, "claude-agent-acp");
@@ -90,7 +90,7 @@ fn special_characters_are_escaped() {
     let config = config_of(&import.text);
     let agent = config.agents.get("ünï-x-y.z").unwrap();
     assert_eq!(agent.args, ["\n\u{7}"]);
-    assert_eq!(config.agent_titles.get("ünï-x-y.z").unwrap(), "Ünï \"x\" / y.z");
+    assert_eq!(config.agents["ünï-x-y.z"].shown_name(), "Ünï \"x\" / y.z");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn lists(config: &Config, paths: &Paths) -> Vec<SettingRow> {
     };
     let mut rows: Vec<SettingRow> = Vec::new();
     for (name, spec) in &config.agents {
-        let title = config.agent_titles.get(name).unwrap_or(&spec.name);
+        let title = spec.shown_name();
         let (key, shown) = match &spec.remote {
             Some(remote) => ("url", remote.shown_url()),
             None => ("command", spec.command.clone()),

@@ -68,7 +68,11 @@ pub(super) fn draw(
     let is_setting = picker.kind == PickerKind::Setting;
     let is_choice = matches!(
         picker.kind,
-        PickerKind::Mode | PickerKind::Model | PickerKind::Option | PickerKind::OptionValue(_)
+        PickerKind::Mode
+            | PickerKind::Model
+            | PickerKind::Option
+            | PickerKind::OptionValue(_)
+            | PickerKind::SignIn
     );
     let is_cut = |row: &PickerRow| {
         let texts = text::width(&text::one_line(&row.detail)) + text::width(&text::one_line(&row.right));

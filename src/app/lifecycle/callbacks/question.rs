@@ -32,7 +32,7 @@ pub(super) fn question(
     let is_here = spec.is_some_and(|spec| !spec.is_elsewhere());
     let is_inside = Facts { is_inside: why == AskReason::Command, ..Facts::default() };
     let offers_all_commands = is_here && Grant::AnyCommand.covers(&access, &is_inside);
-    let agent = spec.map(|spec| spec.name.clone()).unwrap_or_default();
+    let agent = spec.map(|spec| spec.shown_name().to_owned()).unwrap_or_default();
     AccessRequest { work, access, why, change, call, grant, offers_all_commands, agent }
 }
 
