@@ -271,7 +271,7 @@ pub fn text_of(paths: &Paths) -> Result<String, Problem> {
     let problem = |line: Option<usize>, text: String, fix: &str| {
         Err(Problem { file: file.clone(), line, text, fix: fix.to_owned() })
     };
-    let bytes = match std::fs::read(file) {
+    let bytes = match crate::private::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             if paths.config_origin == Origin::Default {

@@ -6,7 +6,7 @@
 //! (`services::fs`).
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -31,6 +31,24 @@ pub fn make_own_folder(path: &Path) -> io::Result<()> {
 pub fn temporary_folder() -> io::Result<tempfile::TempDir> {
     let mode = Permissions::from_mode(FOLDER_MODE);
     tempfile::Builder::new().prefix("parlor-").permissions(mode).tempdir()
+}
+
+/// Maximum size of a file that the user writes, such as the configuration.
+const OWN_FILE_BYTES: u64 = 4 << 20;
+
+/// Reads a small file that the user writes. Fails for anything but a regular file, which could block or never end.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let data = fs::metadata(path)?;
+    if !data.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(OWN_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > OWN_FILE_BYTES {
+        let text = format!("it is larger than {} MiB", OWN_FILE_BYTES >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
 }
 
 /// Opens a file for appending, and creates it if it does not exist.
@@ -93,6 +111,27 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn only_small_regular_files_of_the_user_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "text").unwrap();
+        assert_eq!(read(&file).unwrap(), b"text");
+        File::create(&file).unwrap().set_len(OWN_FILE_BYTES + 1).unwrap();
+        assert_eq!(read(&file).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        for path in [folder.path(), Path::new("/dev/zero")] {
+            assert_eq!(read(path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
+        assert_eq!(
+            read(&pipe).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput,
+            "it does not wait for a writer"
+        );
     }
 
     #[test]

@@ -138,6 +138,7 @@ fn runs_something(state: &State) -> bool {
                     | ChoiceOutcome::AnswerProject(_)
                     | ChoiceOutcome::AnswerTemplates { .. }
                     | ChoiceOutcome::RunLogin(..)
+                    | ChoiceOutcome::Install(..)
             )
         }),
         Some(Modal::Attention(_)) | None => {

@@ -303,6 +303,8 @@ pub(in crate::app) fn on_initialize_failed(
     if offer_draft(state, conn, error, now, fx) {
         return;
     }
+    let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
+    note_start(state, &command, false, fx);
     let next = texts::next_for_agent(error);
     let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
     let title = texts::start_fault("The agent could not be initialized.", error);
