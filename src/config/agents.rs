@@ -115,7 +115,7 @@ pub(super) fn read_agents(
         };
         let editor = read_string(reader, &location, "editor", table);
         let title = read_string(reader, &location, "title", table);
-        let spec = AgentSpec { editor, title, ..spec };
+        let spec = AgentSpec { title, editor, ..spec };
         config.agents.insert(name.to_owned(), spec);
     }
 }

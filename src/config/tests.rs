@@ -74,8 +74,8 @@ fn a_complete_file_is_parsed() {
     assert_eq!(
         *mine,
         AgentSpec {
-            title: Some("My agent".into()),
             name: "mine".to_owned(),
+            title: Some("My agent".to_owned()),
             command: "/home/ada/bin/agent".to_owned(),
             args: vec!["--acp".to_owned()],
             env: vec![("TOKEN".to_owned(), "abc".to_owned()), ("LEVEL".to_owned(), "3".to_owned())],
