@@ -130,7 +130,7 @@ pub struct Guard {
     open: Open,
     /// The keys pressed at the question.
     keys: String,
-    /// Whether one of them came before answers counted.
+    /// Whether one of them came before answers counted. Stays set while any is left.
     has_early_key: bool,
     /// Whether the user moved the keys to the question or away from it.
     is_moved: Option<bool>,

@@ -236,8 +236,8 @@ struct History {
     /// Times of inputs, and whether they reached the question.
     inputs: Vec<(u64, bool)>,
     keys: Vec<(char, bool)>,
-    /// Whether an arrow came before answers counted.
-    has_early_arrow: bool,
+    /// Whether an arrow, or a removed key that others preceded, came before answers counted.
+    has_early_other: bool,
     is_moved: Option<bool>,
 }
 
@@ -265,7 +265,7 @@ impl History {
     }
 
     fn counts(&self, answer: Answer, now: u64) -> bool {
-        if self.has_early_arrow || self.keys.iter().any(|(_, is_early)| *is_early) {
+        if self.has_early_other || self.keys.iter().any(|(_, is_early)| *is_early) {
             return false;
         }
         match answer.effect {
@@ -335,7 +335,7 @@ proptest! {
                             } else if !counts {
                                 prop_assert_eq!(verdict, Verdict::Refuse(Refusal::Early));
                                 history.keys.clear();
-                                history.has_early_arrow = false;
+                                history.has_early_other = false;
                             } else if is_unread {
                                 let is_visible = history.frames.last().is_some_and(|(_, has_end)| *has_end);
                                 let why = if is_visible { Refusal::Early } else { Refusal::EndUnseen };
@@ -349,7 +349,7 @@ proptest! {
                             let is_other = history.keys.iter().any(|(other, _)| *other != key);
                             if let Some(answer) = answer.filter(|_| !is_other) {
                                 let had_early =
-                                    history.has_early_arrow || history.keys.iter().any(|(_, is_early)| *is_early);
+                                    history.has_early_other || history.keys.iter().any(|(_, is_early)| *is_early);
                                 let is_early = !history.counts(answer, now);
                                 history.keys.push((key, is_early));
                                 let keeps = is_early || had_early;
@@ -357,7 +357,7 @@ proptest! {
                             } else {
                                 prop_assert_eq!(verdict, Verdict::Type(kept(&history) + &key.to_string()));
                                 history.keys.clear();
-                                history.has_early_arrow = false;
+                                history.has_early_other = false;
                                 history.is_moved = None;
                                 reaches = false;
                             }
@@ -365,12 +365,13 @@ proptest! {
                         Input::Paste if has_keys && !history.keys.is_empty() => {
                             prop_assert_eq!(verdict, Verdict::Type(kept(&history)));
                             history.keys.clear();
-                            history.has_early_arrow = false;
+                            history.has_early_other = false;
                             history.is_moved = None;
                         }
                         Input::Backspace if has_keys => {
+                            history.has_early_other |= history.keys.iter().any(|(_, is_early)| *is_early);
                             history.keys.pop();
-                            history.has_early_arrow &= !history.keys.is_empty();
+                            history.has_early_other &= !history.keys.is_empty();
                             prop_assert_eq!(verdict, Verdict::Unmark);
                         }
                         Input::Click(_) if !has_keys => {
@@ -384,13 +385,13 @@ proptest! {
                         Input::Arrow if has_keys => {
                             let is_open = history.was_quiet(history.frames.first().map(|(at, _)| *at), now);
                             prop_assert_eq!(verdict, if is_open { Verdict::Pass } else { Verdict::Keep });
-                            history.has_early_arrow |= !is_open;
+                            history.has_early_other |= !is_open;
                         }
                         Input::Escape if has_keys => {
                             prop_assert_eq!(verdict, Verdict::Pass);
                             if history.was_quiet(history.first_frame, now) {
                                 history.keys.clear();
-                                history.has_early_arrow = false;
+                                history.has_early_other = false;
                             }
                         }
                         _ => prop_assert_eq!(verdict, Verdict::Pass),
