@@ -30,8 +30,8 @@ pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
-    AUTO_THEME, AgentChoice, ConfigNews, Counters, DiffLayout, DiffRoom, FolderRequest, Installing,
-    MouseOwner, OtherTab, ProjectRequest, Screen, Setup, State, ThemeInfo, UiRequest,
+    AUTO_THEME, AgentChoice, ConfigNews, Counters, DiffLayout, DiffRoom, FolderRequest, MouseOwner, OtherTab,
+    ProjectRequest, Screen, Setup, State, ThemeInfo, UiRequest,
 };
 
 use std::ops::Range;

@@ -1,9 +1,11 @@
-//! TLS settings of a connection.
+//! TLS settings of a connection, and the causes of its errors.
 //!
 //! Certificates are verified by the system's rules, and by the additional authorities of the user. HTTP/2 is
 //! offered unless the connection becomes a WebSocket.
 //! Invariants: verification cannot be disabled; a CA file that cannot be used is reported before anything is sent.
 
+use std::error::Error as StdError;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,6 +70,25 @@ fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         Err(PemError::Io(error)) => wrong(&format!("cannot be read: {error}")),
         Err(error) => wrong(&format!("is damaged: {error}")),
     }
+}
+
+/// An error and its sources, outermost first.
+pub fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| below(*error))
+}
+
+fn below<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    // The source of an IO error is that of the error it wraps, so the wrapped error is checked first.
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(held) => Some(held),
+        None => error.source(),
+    }
+}
+
+/// The message of the innermost source of an error.
+pub fn innermost(error: &(dyn StdError + 'static)) -> String {
+    let text = chain(error).last().map(ToString::to_string).unwrap_or_default();
+    text.trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

@@ -66,7 +66,8 @@ pub struct State {
     pub anomaly_count: u64,
     /// The agents of the registry, once they were read.
     pub registry: Option<RegistryIndex>,
-    pub installing: Option<Installing>,
+    /// The last lines of the progress of an installation that is running.
+    pub installing: Option<Vec<String>>,
     /// The last session of the folder that parlor was started in, as long as it can be offered.
     pub last_kept: Option<Box<ArchiveRow>>,
     /// MCP servers configured in folders.
@@ -385,14 +386,6 @@ pub struct AgentChoice {
     pub registry_id: Option<String>,
     /// The version that was installed from the registry.
     pub version: String,
-}
-
-/// An installation that is running.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installing {
-    pub title: String,
-    /// The last lines of its progress.
-    pub lines: Vec<String>,
 }
 
 /// Which program handles the mouse.

@@ -15,7 +15,7 @@ use crate::config::nearest::nearest;
 use crate::config::{Config, Origin, Paths, Problem, environment};
 use crate::demo::DIR_VARIABLE;
 use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
-use crate::services::registry::Registry;
+use crate::services::registry::{self, Registry};
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 /// The name of the demo agent.
@@ -100,8 +100,10 @@ pub fn to_install(
     };
     let is_here =
         config.agents.contains_key(named.name) || found.iter().any(|(spec, _)| spec.name == named.name);
-    let agents = registry.index().agents;
-    let agent = agents.into_iter().filter(|_| !is_here).find(|agent| {
+    if is_here {
+        return None;
+    }
+    let agent = registry.index().agents.into_iter().find(|agent| {
         agent.source.is_some() && known(&agent.id).is_some_and(|known| known.name == named.name)
     });
     agent.map(|agent| agent.id)
@@ -237,14 +239,15 @@ pub(super) fn by_name(
         return Ok(demo.clone());
     }
     if let Some(known) = known(name) {
-        // Its files do not matter: the built-in list names what can be installed.
-        let listed = Registry::new(Path::new(""), "").index().agents;
-        let is_listed = listed.iter().any(|agent| catalogue::known(&agent.id) == Some(known));
-        let install =
-            if is_listed { format!("run `parlor agents install {}`, ", known.name) } else { String::new() };
+        let is_listed =
+            registry::built_in().agents.iter().any(|agent| catalogue::known(&agent.id) == Some(known));
+        let install = if is_listed {
+            format!("run `parlor agents install {}`, install it yourself", known.name)
+        } else {
+            "install it".to_owned()
+        };
         bail!(
-            "the agent {} is not installed; {install}install it so that `{}` can be run, or add [agents.{}] to the \
-             configuration",
+            "the agent {} is not installed; {install} so that `{}` can be run, or add [agents.{}] to the configuration",
             known.title,
             known.command,
             known.name

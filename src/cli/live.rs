@@ -1,5 +1,6 @@
 //! Changes and reads the configuration while a session runs.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,10 +12,9 @@ use crate::model::{AgentSpec, ConfigJob, SettingChange};
 use crate::runtime::effects::Themes;
 use crate::runtime::live::{Configure, Live, Reloaded};
 use crate::runtime::{attention, pictures};
-use crate::services::registry::Registry;
+use crate::services::registry::{self, Registry};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};
-use std::path::Path;
 
 use super::Options;
 use super::choose;
@@ -25,9 +25,8 @@ pub type Found = Vec<(AgentSpec, String)>;
 
 /// The id in the registry of an agent that parlor knows.
 fn registry_id(name: &str) -> Option<String> {
-    let index = Registry::new(Path::new(""), "").index();
     let is_it = |id: &str| known(id).is_some_and(|known| known.name == name);
-    index.agents.into_iter().map(|agent| agent.id).find(|id| is_it(id))
+    registry::built_in().agents.iter().find(|agent| is_it(&agent.id)).map(|agent| agent.id.clone())
 }
 
 /// What does not change while parlor runs.

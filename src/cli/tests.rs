@@ -97,7 +97,7 @@ fn agents_are_selected_by_name() {
     let error =
         choose::agent_from(&cli, &Config::default(), &[], &AgentSpec::default()).unwrap_err().to_string();
     assert!(
-        error.contains("not installed; run `parlor agents install gemini`, install it so that"),
+        error.contains("not installed; run `parlor agents install gemini`, install it yourself so that"),
         "{error}"
     );
     let cli = fixture.parse(&["--", "claude"]);

@@ -126,10 +126,8 @@ impl RegistryAgent {
             [] => format!("Starts: {name}"),
             args => format!("Starts: {name}, with {}", shell_words::join(args)),
         });
-        if !source.env.is_empty() {
-            let names: Vec<&str> = source.env.iter().map(|(name, _)| name.as_str()).collect();
-            lines.push(format!("Variables: {}", names.join(", ")));
-        }
+        // A value can send what the user enters to another server.
+        lines.extend(source.env.iter().map(|(name, value)| format!("Environment variable: {name}={value}")));
         lines
     }
 

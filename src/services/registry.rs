@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::model::{InstalledAgent, RegistryAgent, RegistryIndex};
 
+pub use fetch::built_in;
+
 /// The registry and the agents that were installed from it.
 #[derive(Debug, Clone)]
 pub struct Registry {
@@ -60,7 +62,7 @@ impl Registry {
 
     /// The index as last fetched, or the one that parlor was built with. Reads no network.
     pub fn index(&self) -> RegistryIndex {
-        fetch::kept(&self.agents, &self.url).unwrap_or_else(fetch::built_in)
+        fetch::kept(&self.agents, &self.url).unwrap_or_else(|| built_in().clone())
     }
 
     /// Fetches the index, unless it has not changed.
@@ -80,7 +82,7 @@ impl Registry {
     /// installed, and the packages whose scripts were not run. `say` gets the progress, line by line.
     ///
     /// # Errors
-    /// What failed, with the next step, in full sentences. Nothing of the new version is left.
+    /// What failed, with the next step, in full sentences. Nothing of the new files is left, and an installed version stays.
     pub fn install(
         &self,
         agent: &RegistryAgent,
@@ -88,12 +90,15 @@ impl Registry {
         stop: &Stop,
         say: &dyn Fn(String),
     ) -> Result<(InstalledAgent, Vec<String>), String> {
-        let mut lock = lock::read(&self.agents)?;
-        let folder = agent.folder(&self.agents);
-        let made = install::install(agent, &folder, scripts, stop, say);
-        let made = made.inspect_err(|_| install::remove_folder(&folder))?;
-        lock.add(agent, &made);
-        lock.write(&self.agents).inspect_err(|_| install::remove_folder(&folder))?;
+        // A damaged record is reported before the download, and read again after it: another parlor may have changed it.
+        lock::read(&self.agents)?;
+        let (made, lock) = install::replacing(&agent.folder(&self.agents), |folder| {
+            let made = install::install(agent, folder, scripts, stop, say)?;
+            let mut lock = lock::read(&self.agents)?;
+            lock.add(agent, &made);
+            lock.write(&self.agents)?;
+            Ok((made, lock))
+        })?;
         let installed = lock.installed(&self.agents).into_iter().find(|installed| installed.id == agent.id);
         Ok((installed.ok_or("The installed program is missing. Install it again.")?, made.skipped_scripts))
     }

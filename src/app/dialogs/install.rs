@@ -5,7 +5,6 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::state::Installing;
 use crate::app::state::modal::{agent_rows, offered_row};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, PickerRow, PickerValue, State,
@@ -135,7 +134,7 @@ pub fn start(state: &mut State, agent: &RegistryAgent, scripts: &[String], fx: &
     if state.installing.is_some() {
         return;
     }
-    state.installing = Some(Installing { title: agent.title.clone(), lines: Vec::new() });
+    state.installing = Some(Vec::new());
     fx.push(Effect::InstallAgent { agent: Box::new(agent.clone()), scripts: scripts.to_vec() });
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: format!("Installing {}", visible(&agent.title)),
@@ -148,11 +147,10 @@ pub fn start(state: &mut State, agent: &RegistryAgent, scripts: &[String], fx: &
 
 /// A line of the progress.
 pub fn on_progress(state: &mut State, line: &str) {
-    let Some(installing) = &mut state.installing else { return };
-    installing.lines.push(visible(line).into_owned());
-    let surplus = installing.lines.len().saturating_sub(LINES);
-    installing.lines.drain(..surplus);
-    let lines = installing.lines.clone();
+    let Some(lines) = &mut state.installing else { return };
+    lines.push(visible(line).into_owned());
+    lines.drain(..lines.len().saturating_sub(LINES));
+    let lines = lines.clone();
     if let Some(Modal::Choice(dialog)) = state.modals.iter_mut().find(|modal| is_progress(modal)) {
         dialog.body = lines;
     }

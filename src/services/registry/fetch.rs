@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
@@ -12,7 +13,8 @@ use tokio::time::timeout;
 
 use super::{CANCELLED, Stop, index};
 use crate::model::{RegistryIndex, hex, shown_url};
-use crate::{private, tls};
+use crate::private;
+use crate::tls::{self, innermost};
 
 /// The index at the time of the build; `scripts/registry.sh` updates it.
 const BUILT_IN: &str = include_str!("snapshot.json");
@@ -66,11 +68,14 @@ pub fn kept(agents: &Path, url: &str) -> Option<RegistryIndex> {
 }
 
 /// The index that parlor was built with.
-pub fn built_in() -> RegistryIndex {
-    let day = serde_json::from_str::<serde_json::Value>(BUILT_IN).ok();
-    let day = day.as_ref().and_then(|index| index.get("day")?.as_str()).unwrap_or("the build");
-    let agents = index::read(BUILT_IN).unwrap_or_default();
-    RegistryIndex { agents, origin: format!("built-in list of {day}") }
+pub fn built_in() -> &'static RegistryIndex {
+    static INDEX: LazyLock<RegistryIndex> = LazyLock::new(|| {
+        let day = serde_json::from_str::<serde_json::Value>(BUILT_IN).ok();
+        let day = day.as_ref().and_then(|index| index.get("day")?.as_str()).unwrap_or("the build");
+        let agents = index::read(BUILT_IN).unwrap_or_default();
+        RegistryIndex { agents, origin: format!("built-in list of {day}") }
+    });
+    &INDEX
 }
 
 /// Fetches the index if it has changed.
@@ -136,11 +141,11 @@ pub fn download(url: &str, into: &Path, stop: &Stop, say: &dyn Fn(String)) -> Re
 
 /// Whether a URL may be fetched: HTTPS, or a server on this machine.
 pub fn is_allowed(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| {
-        let host = url.host_str().unwrap_or_default();
-        let is_here = host == "localhost" || host == "127.0.0.1" || host == "[::1]";
-        url.scheme() == "https" || url.scheme() == "http" && is_here
-    })
+    Url::parse(url).is_ok_and(|url| url.scheme() == "https" || url.scheme() == "http" && is_here(&url))
+}
+
+fn is_here(url: &Url) -> bool {
+    matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 fn parsed(url: &str) -> Result<Url, String> {
@@ -151,8 +156,11 @@ fn parsed(url: &str) -> Result<Url, String> {
 }
 
 fn client() -> Result<Client, String> {
+    // A server elsewhere cannot redirect to one on this machine.
     let same_or_safe = reqwest::redirect::Policy::custom(|attempt| {
-        if attempt.previous().len() < 8 && is_allowed(attempt.url().as_str()) {
+        let was_safe = attempt.previous().iter().any(|url| url.scheme() == "https");
+        let is_safe = attempt.url().scheme() == "https" && !is_here(attempt.url());
+        if attempt.previous().len() < 8 && (is_safe || !was_safe && is_allowed(attempt.url().as_str())) {
             attempt.follow()
         } else {
             attempt.error("a redirect to a URL that is not fetched")
@@ -183,11 +191,6 @@ async fn answer(request: reqwest::RequestBuilder, url: &str) -> Result<Response,
         return Ok(response);
     }
     Err(format!("{shown} responded with {status}. Try again later, or refresh the registry."))
-}
-
-fn innermost(error: &dyn std::error::Error) -> String {
-    let last = std::iter::successors(Some(error), |error| error.source()).last();
-    last.map(ToString::to_string).unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
 async fn read(

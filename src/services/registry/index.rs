@@ -1,6 +1,6 @@
 //! Reads an index of the registry, which may come from a mirror and is not trusted.
 //!
-//! Unknown keys are ignored, and invalid agents are skipped. A package must be a plain name with a version, so that it
+//! Unknown keys are ignored, and invalid agents are skipped. A package must be a plain name, with or without a version, so that it
 //! cannot be a URL, a folder or an option of the installer; an archive must come over HTTPS.
 
 use serde_json::{Map, Value};
@@ -68,7 +68,7 @@ fn rest(
     let env = way.get("env").and_then(Value::as_object).into_iter().flatten();
     let env: Vec<(String, String)> =
         env.map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect::<Option<_>>()?;
-    // The user is shown the names, but could not know what these change.
+    // The user is shown the variables, but could not know what these change.
     check_variables(env.iter().map(|(name, _)| name.as_str())).ok()?;
     let sum = way.get("sha256").and_then(Value::as_str);
     Some(AgentSource {

@@ -42,6 +42,30 @@ pub fn remove_folder(folder: &Path) {
     }
 }
 
+/// Fills a folder anew. If that fails, the folder has its former contents again, or is gone.
+pub fn replacing<T>(folder: &Path, fill: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
+    let cannot = |error: std::io::Error| format!("Cannot replace {}: {error}.", folder.display());
+    // No version begins with a dot.
+    let former = folder.with_file_name(".former");
+    let had_former = folder.exists();
+    if had_former {
+        // What is left of an interrupted installation.
+        let _ = fs::remove_dir_all(&former);
+        fs::rename(folder, &former).map_err(cannot)?;
+    }
+    let filled = fill(folder);
+    if filled.is_ok() {
+        let _ = fs::remove_dir_all(&former);
+    } else if had_former {
+        let _ = fs::remove_dir_all(folder);
+        fs::rename(&former, folder).map_err(cannot)?;
+    } else {
+        remove_folder(folder);
+    }
+    filled
+}
+
+/// Installs into a folder that does not exist yet.
 pub fn install(
     agent: &RegistryAgent,
     folder: &Path,
@@ -52,8 +76,6 @@ pub fn install(
     let Some(source) = &agent.source else {
         return Err(format!("{} is not available for this system.", agent.title));
     };
-    // What is left of an earlier attempt.
-    let _ = fs::remove_dir_all(folder);
     private::make_folder(folder).map_err(|error| format!("Cannot create {}: {error}.", folder.display()))?;
     match source.kind {
         SourceKind::Npm => npm(source, folder, scripts, stop, say),

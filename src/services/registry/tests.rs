@@ -195,6 +195,11 @@ fn hostile_entries_of_an_index_are_not_used() {
     ] {
         assert_eq!(package("npx", "a@1", more.clone()), None, "{more}");
     }
+    let env = json!({"API_REGION": "eu", "API_MODE": "a b"});
+    let agent =
+        read(json!({"id": "a", "version": "1", "distribution": {"npx": {"package": "a@1", "env": env}}}));
+    let plan = agent[0].plan(Path::new("/agents")).join("\n");
+    assert!(plan.contains("API_REGION=eu\n") && plan.ends_with("API_MODE=a b"), "{plan}");
     let archive = |url: &str, cmd: &str| {
         let way = json!({system(): {"archive": url, "cmd": cmd}});
         read(json!({"id": "a", "version": "1", "distribution": {"binary": way}}))[0].source.clone()
@@ -268,10 +273,36 @@ fn a_failed_installation_leaves_nothing() {
     }
     server.put_index(&json!([archive_agent("1.0.0", &url, None)]));
     let index = registry.refresh().unwrap();
+    let own = install(&registry, "own").unwrap().0;
+    server.put("/agent.tar.gz", "nonsense");
+    assert!(install(&registry, "own").unwrap_err().contains("damaged"));
+    assert!(own.command.exists(), "the installed one stays");
+    server.put("/agent.tar.gz", program());
+    install(&registry, "own").unwrap();
+    let left = std::fs::read_dir(registry.agents_dir().join("own")).unwrap();
+    assert_eq!(left.count(), 1);
+    registry.remove("own").unwrap();
     let stop = Stop::default();
     stop.set();
     assert_eq!(registry.install(&index.agents[0], &[], &stop, &|_| {}), Err(CANCELLED.to_owned()));
     assert!(!registry.agents_dir().join("own").exists());
+}
+
+#[test]
+fn an_agent_that_another_parlor_installs_meanwhile_is_kept() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let registry = server.registry(folder.path());
+    let url = format!("{}/agent.tar.gz", server.url);
+    server.put("/agent.tar.gz", program());
+    let mut other = archive_agent("1.0.0", &url, None);
+    other["id"] = "other".into();
+    server.put_index(&json!([archive_agent("1.0.0", &url, None), other]));
+    let index = registry.refresh().unwrap();
+    let meanwhile = |_| drop(install(&registry, "other").unwrap());
+    registry.install(&index.agents[0], &[], &Stop::default(), &meanwhile).unwrap();
+    let ids: Vec<String> = registry.installed().into_iter().map(|agent| agent.id).collect();
+    assert_eq!(ids, ["other", "own"]);
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Client {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| {
-            refused(format!("Could not create the HTTP client: {}.", super::http_error::innermost(&error)))
+            refused(format!("Could not create the HTTP client: {}.", crate::tls::innermost(&error)))
         })?;
         Ok(Arc::new(Self {
             http,

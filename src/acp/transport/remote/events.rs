@@ -19,9 +19,10 @@ use tokio::time::{Instant, sleep, timeout};
 use super::backoff::Backoff;
 use super::envelope;
 use super::http_context::{HttpContext, Inlet, is_events};
-use super::http_error::{HttpError, host_of, innermost};
+use super::http_error::{HttpError, host_of};
 use super::sse::{SseItem, SseReader};
 use crate::acp::frame::InboundFrame;
+use crate::tls::innermost;
 
 /// Minimum timeout of a silent stream, however short the keep-alive interval of the server is.
 const LEAST_IDLE: Duration = Duration::from_secs(10);

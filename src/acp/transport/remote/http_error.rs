@@ -5,13 +5,13 @@
 //! Invariant: messages contain no token, header or query; text from the server is shortened and has no control
 //! characters.
 
-use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
 use reqwest::{Response, StatusCode};
 
 use crate::model::shown_url;
+use crate::tls::{chain, innermost};
 
 /// Maximum number of bytes that are read of a server's explanation.
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
@@ -267,26 +267,8 @@ pub fn host_of(url: &str) -> String {
     rest.split('/').next().unwrap_or_default().to_owned()
 }
 
-fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| below(*error))
-}
-
-fn below<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
-    // The source of an IO error is that of the error it wraps, so the wrapped error is checked first.
-    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(held) => Some(held),
-        None => error.source(),
-    }
-}
-
 fn find_tls(error: &reqwest::Error) -> Option<&rustls::Error> {
     chain(error).find_map(|error| error.downcast_ref::<rustls::Error>())
-}
-
-/// The message of the innermost source of an error.
-pub fn innermost(error: &(dyn StdError + 'static)) -> String {
-    let text = chain(error).last().map(ToString::to_string).unwrap_or_default();
-    text.trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

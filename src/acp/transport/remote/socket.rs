@@ -227,6 +227,6 @@ fn broken(host: &str, error: &Error) -> LinkEnd {
     LinkEnd::Io(match error {
         Error::Capacity(_) => format!("{host} sent a WebSocket message over the limit"),
         Error::WriteBufferFull(_) => format!("{host} stopped reading from the WebSocket"),
-        error => format!("the WebSocket to {host} failed: {}", super::http_error::innermost(error)),
+        error => format!("the WebSocket to {host} failed: {}", crate::tls::innermost(error)),
     })
 }
