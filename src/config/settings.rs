@@ -228,7 +228,7 @@ pub const SETTINGS: &[Setting] = settings! {
         { unset: "chosen at the start", applies: Applies::NextStart };
     "registry", AGENTS, Text, registry,
         "The address of the registry of agents, or of a mirror; it is read only when you ask for it"
-        { is_plain: false, applies: Applies::NextStart };
+        { applies: Applies::NextStart };
     "handover.max_bytes", AGENTS, Number(1024), handover_bytes,
         "Maximum size of a handed-over conversation, in bytes";
     "sessions.warn_mib", SESSIONS, Number(0), sessions_warn_mib,

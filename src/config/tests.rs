@@ -64,6 +64,14 @@ url = "http://localhost:1234/sse"
 "#;
 
 #[test]
+fn a_mirror_of_the_registry_is_read_from_the_file() {
+    let (config, problems) = parse("registry = \"https://example.org/registry.json\"");
+    assert_eq!((config.registry.as_str(), problems), ("https://example.org/registry.json", Vec::new()));
+    let (config, problems) = parse("registry = 1");
+    assert_eq!((config.registry.as_str(), problems.len()), (crate::model::DEFAULT_REGISTRY, 1));
+}
+
+#[test]
 fn a_complete_file_is_parsed() {
     let (config, problems) = parse(WHOLE);
     assert_eq!(problems, Vec::<String>::new());
