@@ -145,6 +145,10 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     if let Some(kept) = reopen {
         reopen_session(&mut state, key, *kept, now, &mut fx);
     }
+    let named = std::mem::take(&mut state.setup.first_settings);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.settings.name(named);
+    }
     show_problems(&mut state, key);
     lifecycle::servers::take_known(&mut state, key);
     let folder = state.setup.folder.clone();

@@ -262,6 +262,8 @@ pub struct Setup {
     pub unsaved: Option<String>,
     /// The first prompt; taken by [`start`](super::start).
     pub first_prompt: Option<String>,
+    /// The settings of the first session; taken by [`start`](super::start).
+    pub first_settings: super::NamedSettings,
     /// The agent last used in this folder; unknown until the store has responded.
     pub last_agent: Option<String>,
     /// Agents that spoke the draft of version 2 when they were last started, by command line.

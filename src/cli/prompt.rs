@@ -1,10 +1,12 @@
-//! The first prompt of a session: from the command line or a file, and from standard input if that is not a terminal.
+//! The first prompt of a session, from the command line, a file, or standard input if that is not a terminal; and its
+//! model and mode.
 
 use std::io::{IsTerminal as _, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 use super::resume::with_wait_notice;
 use crate::runtime::keys;
@@ -13,9 +15,9 @@ use crate::runtime::print::Printer;
 /// Maximum size of a first prompt in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The options for the first prompt.
+/// The options for the first turn of a session.
 #[derive(Debug, Clone, Default, Args)]
-pub struct FirstPrompt {
+pub struct FirstTurn {
     /// First prompt, sent when the session is ready; piped text is appended
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "prompt_file")]
     pub prompt: Option<String>,
@@ -23,11 +25,27 @@ pub struct FirstPrompt {
     /// File with the first prompt
     #[arg(long, value_name = "FILE")]
     pub prompt_file: Option<PathBuf>,
+
+    /// The settings of the session.
+    #[command(flatten)]
+    pub settings: FirstSettings,
 }
 
-impl FirstPrompt {
-    /// Whether one is given.
-    pub fn is_given(&self) -> bool {
+/// The settings for the first turn of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct FirstSettings {
+    /// Model to set before the first prompt: its id, or its name in the list of models
+    #[arg(short, long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    pub model: Option<String>,
+
+    /// Mode to set before the first prompt: its id, or its name in the list of modes
+    #[arg(long, value_name = "MODE", value_parser = NonEmptyStringValueParser::new())]
+    pub mode: Option<String>,
+}
+
+impl FirstTurn {
+    /// Whether a prompt is given.
+    pub fn has_prompt(&self) -> bool {
         self.prompt.is_some() || self.prompt_file.is_some()
     }
 
@@ -96,7 +114,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("task.md");
         std::fs::write(&path, content).unwrap();
-        let first = FirstPrompt { prompt: None, prompt_file: Some(path) };
+        let first = FirstTurn { prompt_file: Some(path), ..FirstTurn::default() };
         first.text().map_err(|error| format!("{error:#}").replace(folder.path().to_str().unwrap(), ""))
     }
 
@@ -111,7 +129,7 @@ mod tests {
         let largest = vec![b'x'; 1 << 20];
         assert_eq!(of_file(&largest).unwrap().unwrap().len(), 1 << 20);
         assert!(of_file(&[&largest[..], b"x"].concat()).unwrap_err().contains("larger than 1 MiB"));
-        let missing = FirstPrompt { prompt: None, prompt_file: Some("/no/such".into()) };
+        let missing = FirstTurn { prompt_file: Some("/no/such".into()), ..FirstTurn::default() };
         assert!(format!("{:#}", missing.text().unwrap_err()).starts_with("cannot read /no/such: "));
     }
 

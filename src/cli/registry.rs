@@ -26,6 +26,7 @@ pub enum RegistryJob {
         id: String,
     },
     /// Install an agent from the registry, after a question
+    #[command(alias = "add")]
     Install {
         /// Id or name
         id: String,
@@ -45,6 +46,7 @@ pub enum RegistryJob {
         yes: bool,
     },
     /// Remove an installed agent with everything that was downloaded for it
+    #[command(aliases = ["rm", "uninstall"])]
     Remove {
         /// Id or name
         id: String,

@@ -13,6 +13,7 @@ use anyhow::{Context as _, bail};
 
 use super::sessions;
 use crate::app::{AgentChoice, OtherTab, unknown_agent};
+use crate::escape;
 use crate::model::{AgentSpec, Callbacks, FolderOffer, Nearness, RecordedSession};
 use crate::runtime::print::Printer;
 use crate::services::folder_relocation::Kin;
@@ -36,8 +37,8 @@ pub enum ResumeRequest {
     Last,
     /// The one that the user chooses.
     Choose,
-    /// The session whose id starts with this text.
-    Id(String),
+    /// The session that this text names, see [`sessions::find`].
+    Named(String),
 }
 
 /// A session to resume.
@@ -61,9 +62,12 @@ pub fn find(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Re
         ResumeRequest::New => Ok(None),
         ResumeRequest::Choose => {
             let uid = choose(store, folder)?;
-            with_wait_notice(|| take(store, &ResumeRequest::Id(uid), folder), tell_wait).map(Some)
+            with_wait_notice(|| take(store, &ResumeRequest::Named(uid), folder), tell_wait).map(Some)
         }
-        ResumeRequest::Last | ResumeRequest::Id(_) => {
+        ResumeRequest::Last | ResumeRequest::Named(_) => {
+            if *request == ResumeRequest::Last && std::io::stdin().is_terminal() {
+                move_sessions_here(store, folder, &mut sessions::ask)?;
+            }
             with_wait_notice(|| take(store, request, folder), tell_wait).map(Some)
         }
     }
@@ -89,9 +93,25 @@ pub(super) fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce(
     })
 }
 
+/// If the folder was renamed, and has no sessions under its new path, offers to move those of the former path.
+fn move_sessions_here(store: &Store, folder: &Path, ask: &mut dyn FnMut(&str) -> bool) -> anyhow::Result<()> {
+    let (rows, skipped) = store.last_of(folder)?;
+    if rows.is_empty()
+        && skipped.is_empty()
+        && let Some(row) = store.moved_here(folder)
+    {
+        let count = sessions::counted(store.movable(&row.folder)? as u64);
+        let from = escape::visible(&row.folder.to_string_lossy()).into_owned();
+        if ask(&format!("This folder was renamed from {from}. Move its {count} here?")) {
+            store.move_folder(&row.folder, folder)?;
+        }
+    }
+    Ok(())
+}
+
 fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result<Found> {
     let (mut rows, skipped) = match request {
-        ResumeRequest::Id(id) => (vec![store.find(id)?], Vec::new()),
+        ResumeRequest::Named(text) => (vec![sessions::find(store, folder, text)?], Vec::new()),
         _ => store.last_of(folder)?,
     };
     if rows.is_empty() {
@@ -213,10 +233,7 @@ fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
         bail!("no saved sessions; start one with `parlor`");
     }
     let is_of_folder = rows.first().is_some_and(|row| row.folder == folder);
-    let mut question = String::new();
-    for (number, line) in sessions::table(&rows, !is_of_folder).lines().enumerate() {
-        let _ = writeln!(question, "{:>3}  {line}", number + 1);
-    }
+    let mut question = sessions::numbered(&rows, !is_of_folder);
     if is_of_folder {
         let hidden = store.count()?.saturating_sub(rows.len() as u64);
         if hidden > 0 {

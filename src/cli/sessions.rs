@@ -1,4 +1,4 @@
-//! `parlor sessions`: lists, shows, searches, exports, imports and deletes saved sessions.
+//! `parlor sessions`: lists, shows, searches, renames, exports, imports and deletes saved sessions.
 //!
 //! Output is text or JSON. `services::store` has the sessions; `page` renders one as a document.
 //! Invariants: all output goes through [`Printer`]; nothing is deleted without confirmation.
@@ -7,6 +7,7 @@ mod args;
 mod export;
 mod html;
 mod import;
+mod named;
 mod page;
 mod rows;
 mod time;
@@ -23,10 +24,13 @@ use anyhow::{Context as _, bail};
 pub use args::{Format, SessionsJob};
 use args::{ListArgs, PruneArgs, SearchArgs};
 pub use export::{export_into, transcript};
+pub use named::find;
+use named::find_lasting;
 
 use crate::config::Paths;
 use crate::runtime::print::Printer;
 use crate::services::store::{ListFilter, Search, SessionRow, Store};
+use crate::ui::text::one_line;
 
 /// Environment of a subcommand.
 pub struct World<'a> {
@@ -42,9 +46,9 @@ pub struct World<'a> {
     pub ask: Option<&'a mut dyn FnMut(&str) -> bool>,
 }
 
-/// A table of sessions.
-pub fn table(rows: &[SessionRow], with_folder: bool) -> String {
-    rows::table(rows, with_folder, time::now_ms())
+/// A table of sessions with their numbers.
+pub fn numbered(rows: &[SessionRow], with_folder: bool) -> String {
+    rows::numbered(rows, with_folder, time::now_ms())
 }
 
 /// Formats the age of a time in Unix milliseconds.
@@ -67,7 +71,7 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::R
     serve(job, &paths.data_dir, world)
 }
 
-fn ask(question: &str) -> bool {
+pub(super) fn ask(question: &str) -> bool {
     // Standard output is for the result of the command.
     let _ = Printer::stderr().print(&format!("{question} [y/N] "));
     let mut line = String::new();
@@ -80,7 +84,7 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
     let text = match job {
         SessionsJob::List(args) => list(&store, args, &world)?,
         SessionsJob::Show { id, json } => {
-            let row = store.find(id)?;
+            let row = find(&store, &world.folder, id)?;
             match json {
                 true => export::json(&store, &row)?,
                 false => export::markdown(&store, &row)?,
@@ -88,7 +92,7 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
         }
         SessionsJob::Search(args) => search(&store, args, &world)?,
         SessionsJob::Export { id, format, output, force, json } => {
-            let row = store.find(id)?;
+            let row = find(&store, &world.folder, id)?;
             match output {
                 Some(file) => {
                     let file = export::File { path: file, replaces: *force, tells_json: *json };
@@ -98,6 +102,7 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
             }
         }
         SessionsJob::Import { files, json } => import::import(&store, files, *json)?,
+        SessionsJob::Rename { id, title } => rename(&store, id, title, &world)?,
         SessionsJob::Delete { ids, yes, json } => delete(&store, ids, (*yes, *json), &mut world)?,
         SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
     };
@@ -120,7 +125,14 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
     if args.json {
         return Ok(rows::json(&found));
     }
-    let mut text = rows::table(&found, filter.folder.is_none(), world.now_ms);
+    // Only the numbers of the plain list can be passed to other commands.
+    let has_numbers =
+        filter.folder.as_ref() == Some(&world.folder) && filter.agent.is_none() && !args.subagents;
+    let mut text = if has_numbers {
+        rows::numbered(&found, false, world.now_ms)
+    } else {
+        rows::table(&found, filter.folder.is_none(), world.now_ms)
+    };
     if found.is_empty() {
         let whose = filter.agent.as_ref().map(|agent| format!(" with {agent}")).unwrap_or_default();
         let _ = match &filter.folder {
@@ -162,6 +174,16 @@ fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result
     Ok(rows::hits_text(&hits, world.now_ms))
 }
 
+fn rename(store: &Store, id: &str, title: &str, world: &World<'_>) -> anyhow::Result<String> {
+    let title = one_line(title.trim());
+    if title.is_empty() {
+        bail!("the title is empty; pass a title");
+    }
+    let row = find_lasting(store, &world.folder, id)?;
+    store.rename(&row.uid, &title)?;
+    Ok(format!("Renamed {} to {title:?}.\n", row.uid))
+}
+
 fn delete(
     store: &Store,
     ids: &[String],
@@ -170,7 +192,7 @@ fn delete(
 ) -> anyhow::Result<String> {
     let mut found: Vec<SessionRow> = Vec::new();
     for id in ids {
-        let row = store.find(id)?;
+        let row = find_lasting(store, &world.folder, id)?;
         // Two prefixes may match the same session.
         if found.iter().all(|known| known.uid != row.uid) {
             found.push(row);
@@ -287,7 +309,7 @@ fn remove(
     Ok(format!("Deleted {}; freed {} KiB.\n", counted(rows.len() as u64), freed >> 10))
 }
 
-fn counted(count: u64) -> String {
+pub(super) fn counted(count: u64) -> String {
     match count {
         1 => "1 session".to_owned(),
         _ => format!("{count} sessions"),

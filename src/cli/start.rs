@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
-use crate::app::{AUTO_THEME, Setup};
+use crate::app::{AUTO_THEME, NamedSettings, Setup};
 use crate::config::{self, Config};
 use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
@@ -74,6 +74,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         is_agent_named,
         offers_last,
         prompt,
+        first_settings,
         install,
         found: known_agents,
         project,
@@ -141,6 +142,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         offers_last,
         unsaved,
         first_prompt,
+        first_settings: NamedSettings { model: first_settings.model, mode: first_settings.mode },
         export_folder: export_folder().unwrap_or_else(|| folder.clone()),
         folder,
         ..configured

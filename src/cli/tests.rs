@@ -402,7 +402,7 @@ fn remote_agents_get_no_local_access() {
 
 #[test]
 fn transport_names_match_the_carriers() {
-    assert_eq!(CARRIERS, Carrier::ALL.map(Carrier::word));
+    assert_eq!(args::CARRIERS, Carrier::ALL.map(Carrier::word));
 }
 
 #[test]
@@ -463,6 +463,17 @@ fn a_first_prompt_is_accepted_before_and_after_demo() {
     assert!(fixture.error(&["--prompt", " "]).contains("--prompt is empty"));
     assert!(fixture.error(&["--prompt-file", "/no/such"]).starts_with("cannot read /no/such"));
     assert!(fixture.error(&["--prompt", "x", "config"]).contains("starts no session"));
+}
+
+#[test]
+fn the_first_model_and_mode_are_accepted_before_and_after_demo() {
+    let fixture = Fixture::new(AGENT);
+    for args in [["-m", "opus", "--mode", "plan", "demo"], ["demo", "--model", "opus", "--mode", "plan"]] {
+        let settings = fixture.session(&args).first_settings;
+        assert_eq!((settings.model.as_deref(), settings.mode.as_deref()), (Some("opus"), Some("plan")));
+    }
+    let error = fixture.error(&["--mode", "plan", "sessions", "list"]);
+    assert_eq!(error, "unexpected --model or --mode: this command starts no session");
 }
 
 #[test]

@@ -158,6 +158,8 @@ pub struct FolderOffer {
     pub folder: PathBuf,
     /// Why it is offered.
     pub why: FolderReason,
+    /// Number of other sessions of the missing folder that can be moved to this one.
+    pub others: usize,
 }
 
 /// Why a folder is offered.
@@ -238,6 +240,11 @@ pub enum StoreJob {
         key: SessionKey,
         uid: String,
         at: i64,
+    },
+    /// Moves the sessions of a folder that was renamed, except those that are open.
+    MoveFolder {
+        from: PathBuf,
+        to: PathBuf,
     },
     /// Saves a title that the user chose.
     Rename {

@@ -253,7 +253,9 @@ impl Drop for Tty {
 }
 
 fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Result<()> {
-    enable_raw_mode().context("standard input and output must be a terminal; pass --plain for plain text")?;
+    enable_raw_mode().map_err(|_| {
+        anyhow::anyhow!("parlor needs a terminal for its screen; pass --plain for plain text")
+    })?;
     let was_entered = IS_ENTERED.swap(true, Ordering::SeqCst);
     let mut out = io::stdout().lock();
     queue!(

@@ -110,7 +110,7 @@ pub fn offers(gone: &Path, mark: Option<&FolderMark>, current: &Path, known: &[P
     let mut add = |folder: PathBuf, why: FolderReason| {
         let is_new = folder != gone && found.iter().all(|offer| offer.folder != folder);
         if is_new && folder.is_dir() && (found.len() < MOST_OFFERS || why == FolderReason::Current) {
-            found.push(FolderOffer { folder, why });
+            found.push(FolderOffer { folder, why, others: 0 });
         }
     };
     let near = neighbours(gone, current, known);

@@ -178,7 +178,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
         x = put(buf, x, tab.mark.0, if tab.is_front { style } else { ctx.style(tab.mark.1) });
         let name_cols = if tab.position == front { front_cols } else { name_cols };
         if name_cols > 0 && !tab.name.is_empty() {
-            x = put(buf, x, &format!(" {}", text::truncate_middle(tab.text(name_cols), name_cols)), style);
+            x = put(buf, x, &format!(" {}", text::truncate(tab.text(name_cols), name_cols)), style);
         }
         if tab.is_front {
             put(buf, x, " ", style);

@@ -408,15 +408,6 @@ pub fn truncate_start(text: &str, cols: usize) -> String {
     mark + text.get(start..).unwrap_or_default()
 }
 
-/// Truncates to `cols` columns, with `…` in the middle.
-pub fn truncate_middle(text: &str, cols: usize) -> String {
-    if width(text) <= cols {
-        return text.to_owned();
-    }
-    let tail = truncate_start(text, cols / 2 + 1);
-    truncate(text, cols - cols / 2) + tail.trim_start_matches(ellipsis())
-}
-
 /// Truncates a path to `cols` columns: first removes folders at the start, then shortens the file name.
 pub fn truncate_path(path: &str, cols: usize) -> String {
     if width(path) <= cols {

@@ -123,6 +123,10 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
                 operations::delete_session(state, id.clone(), fx);
             }
         }
+        ChoiceOutcome::MoveAllTo(key, folder) => {
+            operations::move_sessions(state, *key, folder.clone(), fx);
+            operations::go_on_in(state, *key, folder.clone(), now, fx);
+        }
         ChoiceOutcome::GoOnIn(key, folder) => operations::go_on_in(state, *key, folder.clone(), now, fx),
         ChoiceOutcome::Export(uid, form) => {
             let folder = state.setup.export_folder.clone();

@@ -62,6 +62,8 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
         return;
     }
     let mut picker = picker::new(PickerKind::HandOver, "Hand over conversation to", agent_rows(state));
+    // The conversation is for another agent.
+    picker.selected = picker.rows.iter().position(|row| !row.is_current).unwrap_or(0);
     picker.note = Some("Starts a new session, and sends the conversation with the first prompt.".to_owned());
     picker::push(state, picker);
 }

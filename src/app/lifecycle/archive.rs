@@ -113,6 +113,14 @@ pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instan
     }
 }
 
+/// Moves the stored sessions of a read-only session's missing folder to another.
+pub fn move_sessions(state: &State, key: SessionKey, to: PathBuf, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get(&key).filter(|session| session.read_only.is_some()) {
+        let from = session.workspace.cwd.clone();
+        fx.push(Effect::Store(StoreJob::MoveFolder { from, to }));
+    }
+}
+
 /// The open session that shows this event of a stored session.
 fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
     [lookup::open_as(state, uid), lookup::read_as(state, uid)].into_iter().flatten().find(|key| {
@@ -492,13 +500,17 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
         };
         format!("Resume in {} ({why})", visible(&offer.folder.to_string_lossy()))
     };
-    let mut choices: Vec<Choice> = offers
-        .iter()
-        .map(|offer| Choice {
-            label: label(offer),
-            outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()),
-        })
-        .collect();
+    let mut choices = Vec::new();
+    for offer in offers {
+        choices
+            .push(Choice { label: label(offer), outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()) });
+        if offer.others > 0 {
+            choices.push(Choice {
+                label: format!("Resume there, and move the folder's other sessions, too ({})", offer.others),
+                outcome: ChoiceOutcome::MoveAllTo(key, offer.folder.clone()),
+            });
+        }
+    }
     choices.push(Choice { label: "Open read-only".to_owned(), outcome: ChoiceOutcome::Close });
     let selected = choices.len() - 1;
     let named = visible(&missing.to_string_lossy()).into_owned();

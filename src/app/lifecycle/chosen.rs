@@ -1,4 +1,4 @@
-//! Restores the chosen settings of a session when it is reopened.
+//! Sets the settings that the command line names, and restores those that were chosen when a session is reopened.
 //!
 //! Modes, models and options that were set are saved (`recorder`), and set again unless the restarted agent reports
 //! them as current. `choices` sets them, `open` opens the session.
@@ -9,13 +9,18 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::model::{
-    Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Setting, Severity,
+    Call, CallError, ConfigKind, ConfigOption, ConfigValue, Purpose, SessionKey, SessionReply, Setting,
+    Severity,
 };
 
 use super::{call, choices, open, turn};
 use crate::app::session::settings;
+use crate::app::state::lookup::{mode_option, model_option};
 use crate::app::state::texts;
 use crate::app::{Effect, PromptState, Session, State, Wanted};
+
+/// Maximum number of models or modes in a message.
+const MAX_LISTED: usize = 12;
 
 /// Which settings are in the response that opened a session.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +50,7 @@ pub(in crate::app) fn restore_settings(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
+    let unknown = choose_named(session);
     let (mut missing, mut unavailable) = (VecDeque::new(), Vec::new());
     for choice in session.settings.chosen() {
         match standing(session, choice, reported) {
@@ -54,14 +60,95 @@ pub(in crate::app) fn restore_settings(
         }
     }
     session.settings.begin_restoring(missing);
-    if !unavailable.is_empty() {
-        let why = format!("The agent no longer offers: {}.", unavailable.join(", "));
-        hold_prompts(state, key, &why);
+    let gone =
+        (!unavailable.is_empty()).then(|| format!("The agent no longer offers: {}.", unavailable.join(", ")));
+    let problems: Vec<String> = unknown.into_iter().chain(gone).collect();
+    if !problems.is_empty() {
+        hold_prompts(state, key, &problems.join("\n"));
     }
     set_next(state, key, fx);
 }
 
-/// A setting could not be restored: waiting prompts are not sent automatically, and the user is informed.
+/// Chooses the settings that the command line names. Returns what is wrong with those that the agent does not offer, each in
+/// one sentence.
+fn choose_named(session: &mut Session) -> Vec<String> {
+    let named = session.settings.take_named();
+    let models = named.model.map(|text| {
+        let listed = session.models.iter().flat_map(|models| &models.available);
+        let listed = listed.map(|model| Offer::new(&model.name, Setting::Model(model.id.clone()))).collect();
+        find_offer("model", &text, &option_offers(model_option(session)).unwrap_or(listed))
+    });
+    let modes = named.mode.map(|text| {
+        let listed = session.modes.iter().flat_map(|modes| &modes.available);
+        let listed = listed.map(|mode| Offer::new(&mode.name, Setting::Mode(mode.id.clone()))).collect();
+        find_offer("mode", &text, &option_offers(mode_option(session)).unwrap_or(listed))
+    });
+    let mut problems = Vec::new();
+    for found in models.into_iter().chain(modes) {
+        match found {
+            Ok(setting) => settings::note(session, setting),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems
+}
+
+/// A model or mode that the agent offers.
+struct Offer {
+    name: String,
+    setting: Setting,
+}
+
+impl Offer {
+    fn new(name: &str, setting: Setting) -> Self {
+        Self { name: name.to_owned(), setting }
+    }
+
+    fn id(&self) -> &str {
+        match &self.setting {
+            Setting::Mode(mode) => mode.as_str(),
+            Setting::Model(model) => model.as_str(),
+            Setting::Option(_, ConfigValue::Text(value)) => value,
+            Setting::Option(..) => "",
+        }
+    }
+}
+
+fn option_offers(option: Option<&ConfigOption>) -> Option<Vec<Offer>> {
+    let ConfigOption { id, kind: ConfigKind::Select { choices, .. }, .. } = option? else { return None };
+    let setting = |value: &String| Setting::Option(id.clone(), ConfigValue::Text(value.clone()));
+    Some(choices.iter().map(|choice| Offer::new(&choice.name, setting(&choice.value))).collect())
+}
+
+/// The offer with this id, or else the only one with this name, or with this text in its id or name. Case does not count.
+fn find_offer(kind: &str, text: &str, offers: &[Offer]) -> Result<Setting, String> {
+    if offers.is_empty() {
+        return Err(format!("This agent has no list of {kind}s. Configure the {kind} in the agent itself."));
+    }
+    let wanted = text.trim().to_lowercase();
+    let tests: [fn(&Offer, &str) -> bool; 3] = [
+        |offer, wanted| offer.id().to_lowercase() == wanted,
+        |offer, wanted| offer.name.to_lowercase() == wanted,
+        |offer, wanted| [offer.id(), &offer.name].iter().any(|name| name.to_lowercase().contains(wanted)),
+    ];
+    let mut found =
+        tests.iter().map(|is_it| offers.iter().filter(|offer| is_it(offer, &wanted)).collect::<Vec<_>>());
+    match found.find(|found| !found.is_empty()).as_deref() {
+        Some([offer]) => Ok(offer.setting.clone()),
+        Some(several) => Err(format!("Several {kind}s match “{text}”: {}.", ids(several.iter().copied()))),
+        None => Err(format!("The agent has no {kind} “{text}”. It offers: {}.", ids(offers.iter()))),
+    }
+}
+
+/// The ids of the first offers.
+fn ids<'a>(offers: impl ExactSizeIterator<Item = &'a Offer>) -> String {
+    let more = offers.len().saturating_sub(MAX_LISTED);
+    let mut ids: Vec<String> = offers.take(MAX_LISTED).map(|offer| offer.id().to_owned()).collect();
+    ids.extend((more > 0).then(|| format!("and {more} more")));
+    ids.join(", ")
+}
+
+/// A setting could not be set: waiting prompts are not sent automatically, and the user is informed.
 fn hold_prompts(state: &mut State, key: SessionKey, why: &str) {
     if let Some(session) = state.sessions.get_mut(&key) {
         match session.outbox.unsent().map(|prompt| prompt.id) {
@@ -70,7 +157,7 @@ fn hold_prompts(state: &mut State, key: SessionKey, why: &str) {
         }
     }
     let detail = format!("{why}\nCheck mode, model and options. The pending prompt was not sent.");
-    let title = "Some settings could not be restored.";
+    let title = "Some settings could not be set.";
     call::notice(state, key, Severity::Warning, title, Some(detail));
 }
 

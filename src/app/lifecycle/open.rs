@@ -105,6 +105,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         terminals: source.terminals.clone(),
         history: source.history.clone(),
         commands: source.commands.clone(),
+        title: source.title.clone(),
         git: source.git.clone(),
         folds: source.folds,
         ..crate::app::Session::new(key, workspace.clone())

@@ -36,7 +36,7 @@ pub use loose::Loose;
 pub use outbox::{Handling, Outbox, Prompt, PromptState, Release};
 pub use permissions::{Approval, Permissions};
 pub use resume::{ResumeConfidence, ResumeState};
-pub use settings::{SettingsState, Wanted};
+pub use settings::{NamedSettings, SettingsState, Wanted};
 pub use shell::{KnownOutput, UserShell};
 pub use start::StartState;
 pub use title::TitleState;

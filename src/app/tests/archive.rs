@@ -337,7 +337,7 @@ fn a_search_continues_in_loaded_earlier_pages() {
 #[test]
 fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     let mut app = TestApp::ready();
-    let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved }];
+    let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved, others: 0 }];
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
     tell(&mut app, StoreNews::Opened(Box::new(gone)));
     let key = app.state.active;
@@ -351,9 +351,25 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
 }
 
 #[test]
+fn the_other_sessions_of_a_renamed_folder_are_moved_on_request() {
+    let mut app = TestApp::ready();
+    let to = PathBuf::from("/code/new till");
+    let offers = vec![FolderOffer { folder: to.clone(), why: FolderReason::Moved, others: 3 }];
+    let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
+    tell(&mut app, StoreNews::Opened(Box::new(gone)));
+    let (key, from) = (app.state.active, shown(&app).workspace.cwd.clone());
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("a question") };
+    assert_eq!(dialog.choices[1].label, "Resume there, and move the folder's other sessions, too (3)");
+    app.wait(2).play(Event::Input).answer(2);
+    let moved = StoreJob::MoveFolder { from, to: to.clone() };
+    assert_eq!(jobs(&mut app), [moved, StoreJob::Take { key, uid: "k1".into() }]);
+    assert_eq!(shown(&app).workspace.cwd, to);
+}
+
+#[test]
 fn a_prompt_asks_for_the_folder_that_a_file_names() {
     let mut app = TestApp::ready();
-    let offers = vec![FolderOffer { folder: "/".into(), why: FolderReason::Imported }];
+    let offers = vec![FolderOffer { folder: "/".into(), why: FolderReason::Imported, others: 0 }];
     let imported = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
     tell(&mut app, StoreNews::Opened(Box::new(imported)));
     let key = app.state.active;

@@ -160,7 +160,7 @@ fn the_first_prompt_waits_for_the_choice_of_an_agent() {
 
 #[test]
 fn the_first_prompt_is_a_draft_while_the_folder_is_undecided() {
-    let offer = FolderOffer { folder: "/code/store".into(), why: FolderReason::Moved };
+    let offer = FolderOffer { folder: "/code/store".into(), why: FolderReason::Moved, others: 0 };
     let kept = recorded(&[("first prompt", vec![says("Reply")], End::Good)]);
     let app =
         started(Setup { folder_offers: vec![offer], reopen: Some(Box::new(kept)), ..setup(Some(fake())) });

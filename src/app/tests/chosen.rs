@@ -72,7 +72,7 @@ fn a_setting_that_cannot_be_restored_is_reported_and_holds_prompts() {
     app.fx.clear();
     app.fail(-32602, "no such mode").expect_sent("");
     let told = digest(app.session());
-    assert!(told.contains("Some settings could not be restored."), "{told}");
+    assert!(told.contains("Some settings could not be set."), "{told}");
     assert_eq!(app.queue(), ["and more"]);
     app.submit("all the same").expect_sent("call prompt \"all the same\"");
 }
@@ -268,4 +268,73 @@ fn settings_restored_after_a_crash_hold_prompts_without_a_limit() {
     app.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
     assert_eq!(app.session().pending_setting(), Some("mode"));
     app.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
+}
+
+/// A session that opens with these settings of the command line, and a prompt that waits for them.
+fn named(model: Option<&str>, mode: Option<&str>) -> TestApp {
+    let mut app = TestApp::started();
+    let named = NamedSettings { model: model.map(str::to_owned), mode: mode.map(str::to_owned) };
+    app.state.sessions.get_mut(&KEY).unwrap().settings.name(named);
+    app.handshake(all_capabilities()).submit("go");
+    app.fx.clear();
+    app
+}
+
+#[test]
+fn a_named_mode_is_set_before_the_first_prompt() {
+    for name in ["read-only", "READ-ONLY", "read"] {
+        let mut app = named(None, Some(name));
+        app.reply(Ok(told("full"))).expect_sent("call mode read-only");
+        app.reply(Ok(Reply::Done)).expect_sent("call prompt \"go\"");
+        assert_eq!(current(&app), "read-only");
+    }
+    let mut app = named(None, Some("full"));
+    app.reply(Ok(told("full"))).expect_sent("call prompt \"go\"");
+}
+
+#[test]
+fn a_named_setting_that_is_not_offered_holds_the_prompt() {
+    let cases = [
+        (None, Some("yolo"), "The agent has no mode “yolo”. It offers: full, read-only, plan."),
+        (None, Some("l"), "Several modes match “l”: full, read-only, plan."),
+        (Some("opus"), None, "This agent has no list of models. Configure the model in the agent itself."),
+    ];
+    for (model, mode, problem) in cases {
+        let mut app = named(model, mode);
+        app.reply(Ok(told("full"))).expect_sent("");
+        let detail = app.session().transcript.items().iter().find_map(|item| match &item.body {
+            ItemBody::Notice { title, detail, .. } if title == "Some settings could not be set." => {
+                detail.clone()
+            }
+            _ => None,
+        });
+        assert!(detail.as_ref().is_some_and(|detail| detail.starts_with(problem)), "{detail:?}");
+        app.submit("all the same").expect_sent("call prompt \"all the same\"");
+    }
+}
+
+#[test]
+fn a_named_model_is_looked_up_in_the_option_that_takes_precedence() {
+    let option = ConfigOption {
+        id: "m".into(),
+        name: "Model".into(),
+        description: None,
+        category: Some("model".into()),
+        kind: ConfigKind::Select {
+            current: "a-1".into(),
+            choices: [("a-1", "Fast"), ("b-2", "Best")]
+                .map(|(value, name)| ConfigChoice {
+                    value: value.to_owned(),
+                    name: name.to_owned(),
+                    description: None,
+                    group: None,
+                })
+                .into(),
+        },
+    };
+    let mut app = named(Some("best"), None);
+    let id = Some(SessionId::from(ID));
+    let reply = SessionReply { id, options: vec![option], ..SessionReply::default() };
+    app.reply(Ok(Reply::Session(reply)));
+    app.expect_sent("call option m Text(\"b-2\")");
 }

@@ -35,10 +35,38 @@ fn a_renamed_folder_is_reported_and_offered() {
     let error = find(&store, &ResumeRequest::Last, &after).unwrap_err().to_string();
     assert!(error.contains("the folder was renamed"), "{error}");
     assert!(error.contains("parlor --resume k1"), "{error}");
-    let found = find(&store, &ResumeRequest::Id("k1".to_owned()), &root).unwrap().unwrap();
+    let found = find(&store, &ResumeRequest::Named("k1".to_owned()), &root).unwrap().unwrap();
     let offered: Vec<_> = found.offers.iter().map(|offer| (offer.folder.clone(), offer.why)).collect();
     assert_eq!(offered, [(after, FolderReason::Moved), (root, FolderReason::Current)]);
     assert_eq!(store.find("k1").unwrap().owner, None, "it is read-only until the user chooses a folder");
+}
+
+#[test]
+fn the_sessions_of_a_renamed_folder_are_moved_after_a_question() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let (before, after) = (root.join("before"), root.join("after"));
+    std::fs::create_dir(&before).unwrap();
+    let store = store_with_session(&root, &before);
+    let row = SessionRow { uid: "k2".to_owned(), folder: before.clone(), ..SessionRow::default() };
+    store.import(&row, &[]).unwrap();
+    std::fs::rename(&before, &after).unwrap();
+    let offers = find(&store, &ResumeRequest::Named("k1".to_owned()), &root).unwrap().unwrap().offers;
+    assert_eq!(offers.iter().map(|offer| offer.others).collect::<Vec<_>>(), [1, 0]);
+    let mut asked = Vec::new();
+    for answer in [false, true] {
+        let mut ask = |question: &str| {
+            asked.push(question.to_owned());
+            answer
+        };
+        move_sessions_here(&store, &after, &mut ask).unwrap();
+        let is_moved = find(&store, &ResumeRequest::Last, &after).is_ok();
+        assert_eq!(is_moved, answer);
+    }
+    let question = format!("This folder was renamed from {}. Move its 2 sessions here?", before.display());
+    assert_eq!(asked, [question.as_str(), question.as_str()]);
+    assert_eq!(store.find("k2").unwrap().folder, after);
+    move_sessions_here(&store, &after, &mut |_| unreachable!("there is nothing to move")).unwrap();
 }
 
 #[test]
@@ -66,11 +94,11 @@ fn an_imported_session_names_no_program_and_no_folder() {
     };
     store.import(&row, &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     // Outside of the folder that the file names, the user chooses first.
-    let found = find(&store, &ResumeRequest::Id("k1".to_owned()), &root).unwrap().unwrap();
+    let found = find(&store, &ResumeRequest::Named("k1".to_owned()), &root).unwrap().unwrap();
     let offered: Vec<_> = found.offers.iter().map(|offer| (offer.folder.clone(), offer.why)).collect();
     assert_eq!(offered, [(folder.clone(), FolderReason::Imported), (root.clone(), FolderReason::Current)]);
     assert_eq!((found.folder, store.find("k1").unwrap().owner), (root, None));
-    for wish in [ResumeRequest::Last, ResumeRequest::Id("k1".to_owned())] {
+    for wish in [ResumeRequest::Last, ResumeRequest::Named("k1".to_owned())] {
         let found = find(&store, &wish, &folder).unwrap().unwrap();
         let default = AgentSpec { name: "other".to_owned(), ..AgentSpec::default() };
         let (agent, message) = agent_for(&found.kept, &[], Some(default), Callbacks::default());

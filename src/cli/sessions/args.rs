@@ -9,10 +9,12 @@ use serde::Serialize;
 #[derive(Debug, Clone, Subcommand)]
 pub enum SessionsJob {
     /// List the sessions of the current folder
+    #[command(alias = "ls")]
     List(ListArgs),
     /// Print a session
     Show {
-        /// Session id, or its first characters
+        /// Id or its first characters, number in the list of this folder, or part of the title
+        #[arg(value_name = "SESSION")]
         id: String,
         /// Print JSON with all events
         #[arg(long)]
@@ -22,7 +24,8 @@ pub enum SessionsJob {
     Search(SearchArgs),
     /// Export a session
     Export {
-        /// Session id, or its first characters
+        /// Id or its first characters, number in the list of this folder, or part of the title
+        #[arg(value_name = "SESSION")]
         id: String,
         /// Format of the export
         #[arg(long, value_enum, default_value = "markdown")]
@@ -37,6 +40,14 @@ pub enum SessionsJob {
         #[arg(long, requires = "output")]
         json: bool,
     },
+    /// Change the title of a session
+    Rename {
+        /// Id or its first characters, or part of the title
+        #[arg(value_name = "SESSION")]
+        id: String,
+        /// The new title
+        title: String,
+    },
     /// Import sessions from JSON exports
     Import {
         /// Files to import
@@ -47,9 +58,10 @@ pub enum SessionsJob {
         json: bool,
     },
     /// Delete sessions permanently
+    #[command(aliases = ["rm", "remove"])]
     Delete {
-        /// Session ids, or their first characters
-        #[arg(required = true, value_name = "ID")]
+        /// Ids or their first characters, or parts of titles
+        #[arg(required = true, value_name = "SESSION")]
         ids: Vec<String>,
         /// Do not ask for confirmation
         #[arg(long)]
@@ -67,6 +79,7 @@ pub enum SessionsJob {
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Markdown, for reading
+    #[value(alias = "md")]
     Markdown,
     /// JSON with all events, for import
     Json,

@@ -47,6 +47,15 @@ pub fn table(rows: &[SessionRow], with_folder: bool, now_ms: i64) -> String {
     table
 }
 
+/// A table of sessions, with their numbers from 1.
+pub fn numbered(rows: &[SessionRow], with_folder: bool, now_ms: i64) -> String {
+    let table = table(rows, with_folder, now_ms);
+    table.lines().enumerate().fold(String::new(), |mut text, (at, line)| {
+        let _ = writeln!(text, "{:>3}  {line}", at + 1);
+        text
+    })
+}
+
 /// The matches, with a line for the session before its first match.
 pub fn hits_text(hits: &[Hit], now_ms: i64) -> String {
     let mut text = String::new();

@@ -1,6 +1,6 @@
 mod attachments;
-
 mod export;
+mod named;
 
 use super::*;
 use crate::model::*;
@@ -94,7 +94,7 @@ fn list_shows_the_current_folder_and_counts_other_sessions() {
     assert_eq!(
         fixture.run(&["list"]),
         format!(
-            "{here}  just now  fake  fix this\n\n1 session in other folders: `parlor sessions list --all`\n"
+            "  1  {here}  just now  fake  fix this\n\n1 session in other folders: `parlor sessions list --all`\n"
         )
     );
     let all = fixture.run(&["list", "--all"]);

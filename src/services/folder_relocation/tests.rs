@@ -60,11 +60,15 @@ fn moved_folders_are_recognized_by_inode_and_others_by_common_properties() {
     let gone =
         FolderMark { device: 0, inode: 0, made_us: None, common_dir: None, remote: mark_of_tree.remote };
     let found = offers(&root.join("deleted"), Some(&gone), &current, &[]);
-    assert!(found.contains(&FolderOffer { folder: copy, why: FolderReason::SameRemote }), "{found:?}");
+    assert!(
+        found.contains(&FolderOffer { folder: copy, why: FolderReason::SameRemote, others: 0 }),
+        "{found:?}"
+    );
     fs::create_dir_all(root.join("new place/deleted")).unwrap();
     let found = offers(&root.join("deleted"), None, &current, &[]);
-    let named = FolderOffer { folder: root.join("new place/deleted"), why: FolderReason::SameName };
-    assert_eq!(found, [named, FolderOffer { folder: current, why: FolderReason::Current }]);
+    let named =
+        FolderOffer { folder: root.join("new place/deleted"), why: FolderReason::SameName, others: 0 };
+    assert_eq!(found, [named, FolderOffer { folder: current, why: FolderReason::Current, others: 0 }]);
 }
 
 #[test]

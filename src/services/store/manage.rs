@@ -3,13 +3,14 @@
 //! Invariant: a session that is open in a running parlor is not deleted.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::rows::{self, SessionRow, SessionState};
 use super::session_writer::{Track, new_uid};
 use super::write::{self, Batch};
-use super::{Fault, Store, StoreError, db, owner};
+use super::{Fault, ListFilter, Store, StoreError, db, owner};
 use crate::model::{Note, RecordedEvent, SessionId};
 
 /// The result of an import.
@@ -51,6 +52,30 @@ impl Store {
             change.commit()?;
             let SessionRow { agent, agent_session, .. } = row;
             Ok(agent_session.map(|id| (agent, id.as_str().into())))
+        })
+    }
+
+    /// The number of sessions that [`Self::move_folder`] would move.
+    pub fn movable(&self, folder: &Path) -> Result<usize, StoreError> {
+        let of_folder = ListFilter { folder: Some(folder.to_owned()), ..ListFilter::default() };
+        Ok(self.list(&of_folder)?.iter().filter(|row| self.open_in(row).is_none()).count())
+    }
+
+    /// Moves the sessions of a folder that was renamed, with those of subagents. Those that are open in another parlor stay.
+    pub fn move_folder(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        self.with_faults(|conn| {
+            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let rows: Vec<SessionRow> = change
+                .prepare_cached("SELECT * FROM sessions WHERE folder = ?1")?
+                .query_map([from.to_string_lossy()], SessionRow::of)?
+                .collect::<Result<_, _>>()?;
+            for row in rows.iter().filter(|row| self.open_in(row).is_none()) {
+                change.execute(
+                    "UPDATE sessions SET folder = ?2 WHERE uid = ?1",
+                    params![row.uid, to.to_string_lossy()],
+                )?;
+            }
+            Ok(change.commit()?)
         })
     }
 

@@ -108,10 +108,17 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    /// The name in lists: the title, or the first prompt.
+    /// The name in lists: the title, or the first prompt, also if it was not sent.
     pub fn name(&self) -> &str {
         let given = self.title.as_deref().filter(|title| !title.trim().is_empty());
-        given.or(self.first_prompt.as_deref()).unwrap_or("(no prompt yet)")
+        given.or(self.first_words()).unwrap_or("(no prompt yet)")
+    }
+
+    /// The first prompt, or else the one that waits in the queue or the composer.
+    pub(super) fn first_words(&self) -> Option<&str> {
+        let unsent = self.queue.first().map_or(self.draft.as_str(), String::as_str);
+        let first_line = || unsent.lines().find(|line| !line.trim().is_empty());
+        self.first_prompt.as_deref().or_else(first_line)
     }
 
     /// Converts the row for the app; the caller adds the events.

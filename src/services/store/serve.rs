@@ -83,6 +83,9 @@ impl Store {
                 let result = self.note_title_known(&uid, &title).map_err(message);
                 report(StoreNews::TitleKnown { uid, result });
             }
+            StoreJob::MoveFolder { from, to } => {
+                self.value_or_report(self.move_folder(&from, &to));
+            }
             StoreJob::Delete { uid } => {
                 let result = self.delete(&uid).map_err(message);
                 report(StoreNews::Deleted { uid, result });
@@ -207,6 +210,7 @@ impl Store {
     fn kept_row(&self, row: SessionRow, kin: &mut Kin, now_ms: i64) -> ArchiveRow {
         let (nearness, is_folder_gone) = kin.of(&row.folder, row.folder_mark.as_ref());
         let open_in = self.open_in(&row);
+        let first_prompt = row.first_words().unwrap_or_default().to_owned();
         let command = std::iter::once(row.command).chain(row.args).collect::<Vec<_>>().join(" ");
         ArchiveRow {
             uid: row.uid,
@@ -216,7 +220,7 @@ impl Store {
             folder: row.folder,
             branch: row.branch,
             title: row.title.unwrap_or_default(),
-            first_prompt: row.first_prompt.unwrap_or_default(),
+            first_prompt,
             owes_title: row.owes_title,
             updated_ms: row.updated_ms,
             when: when::ago(row.updated_ms, now_ms),
@@ -248,9 +252,14 @@ impl Store {
         }
         if row.folder.is_dir() {
             let all = [(row.folder.as_path(), FolderReason::Imported), (current, FolderReason::Current)];
-            return all.map(|(folder, why)| FolderOffer { folder: folder.to_owned(), why }).into();
+            return all.map(|(folder, why)| FolderOffer { folder: folder.to_owned(), why, others: 0 }).into();
         }
-        folder_relocation::offers(&row.folder, row.folder_mark.as_ref(), current, &self.known_folders())
+        let known = self.known_folders();
+        let mut offers = folder_relocation::offers(&row.folder, row.folder_mark.as_ref(), current, &known);
+        for offer in offers.iter_mut().filter(|offer| offer.why == FolderReason::Moved) {
+            offer.others = self.movable(&row.folder).unwrap_or_default().saturating_sub(1);
+        }
+        offers
     }
 
     /// Folders of the latest sessions.

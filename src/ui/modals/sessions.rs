@@ -91,7 +91,7 @@ pub(super) fn draw(
         sheet.body.push(Row { line: line.unwrap_or_default(), hit, is_selected, ..Row::default() });
     }
     if count == 0 {
-        sheet.body.extend(wrapped(ctx, Role::TextDim, &nothing(dialog), cols));
+        sheet.body.extend(wrapped(ctx, Role::TextDim, &nothing(ctx, dialog), cols));
     }
     sheet.body_rows = if preview_rows > 0 { room } else { sheet.body.len().clamp(3, room.max(3)) };
     sheet.most_body = room;
@@ -152,7 +152,7 @@ fn note(ctx: &FrameContext, dialog: &SessionsDialog) -> String {
     note
 }
 
-fn nothing(dialog: &SessionsDialog) -> String {
+fn nothing(ctx: &FrameContext, dialog: &SessionsDialog) -> String {
     match &dialog.text {
         Some(TextSearch { is_running: true, .. }) => "Searching…".to_owned(),
         Some(_) if dialog.filter.text.trim().is_empty() => {
@@ -160,6 +160,12 @@ fn nothing(dialog: &SessionsDialog) -> String {
         }
         Some(_) => "No results.".to_owned(),
         None if dialog.is_loading => "Loading sessions…".to_owned(),
+        None if !dialog.filter.text.trim().is_empty() && dialog.hidden_matches > 0 => {
+            let hidden = counted(dialog.hidden_matches, "hidden session matches", "hidden sessions match");
+            let key = ctx.key(Context::Sessions, Action::NextScope);
+            let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
+            format!("No matches here. {hidden}{key}.")
+        }
         None if !dialog.filter.text.trim().is_empty() => "No matches.".to_owned(),
         None if dialog.hidden_count > 0 => "No saved sessions in this folder.".to_owned(),
         None => "No saved sessions yet.".to_owned(),
@@ -178,6 +184,8 @@ fn hints(ctx: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)> {
             hint(Action::Accept, "show"),
             hint(Action::Remove, "close session"),
             hint(Action::RenameSession, "rename"),
+            hint(Action::ForkSession, "fork"),
+            hint(Action::HandOver, "hand over"),
             hint(Action::SearchSessions, "search text"),
             hint(Action::NextScope, "scope"),
             hint(Action::Escape, "close"),

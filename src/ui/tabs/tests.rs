@@ -92,7 +92,7 @@ fn tabs_name_their_agents_if_these_differ() {
     other.spec.name = "codex".to_owned();
     stage.state.conns.insert(conn, other);
     stage.state.sessions.get_mut(&key).unwrap().conn = Some(conn);
-    assert_eq!(bar(&stage, (120, 40)), " ▸1● claude · fix the fa… test in src/auth.rs  2  codex · lib");
+    assert_eq!(bar(&stage, (120, 40)), " ▸1● claude · fix the failing test in src/au…  2  codex · lib");
 }
 
 #[test]

@@ -128,6 +128,33 @@ fn an_open_stored_and_listed_session_is_listed_once() {
 }
 
 #[test]
+fn sessions_of_earlier_days_without_a_reply_come_last() {
+    let mut rig = Rig::new();
+    let row = |uid: &str, at: i64, reply: &str| ArchiveRow {
+        updated_ms: at,
+        last_reply: reply.to_owned(),
+        ..kept(uid, uid, Nearness::Here)
+    };
+    rig.act(Action::OpenSessions);
+    let serial = dialog(&rig).serial;
+    let rows = vec![row("unsent today", 900, ""), row("failed", 400, ""), row("old", 300, "Done.")];
+    tell(&mut rig, StoreNews::Listed { serial, rows: Ok(rows), is_last: true, today_ms: 800 });
+    assert_eq!(shown(&rig)[1..], ["unsent today", "old", "failed"]);
+    let groups: Vec<&str> = dialog(&rig).rows.iter().map(|row| row.group(800)).collect();
+    assert_eq!((groups[1], groups[3]), ("Today", "No reply"));
+}
+
+#[test]
+fn a_filter_without_matches_counts_those_in_other_folders() {
+    let mut rig = Rig::new();
+    open(&mut rig, vec![kept("k1", "parser", Nearness::Here), kept("k2", "till", Nearness::Elsewhere)]);
+    rig.type_line("till");
+    assert_eq!((shown(&rig).len(), dialog(&rig).hidden_matches), (0, 1));
+    rig.act(Action::NextScope);
+    assert_eq!((shown(&rig), dialog(&rig).hidden_matches), (vec!["till"], 0));
+}
+
+#[test]
 fn a_key_widens_the_scope_and_hidden_sessions_are_counted() {
     let mut rig = Rig::new();
     let rows = [Nearness::Here, Nearness::SameRepository, Nearness::Elsewhere, Nearness::Elsewhere];

@@ -88,6 +88,8 @@ pub enum ChoiceOutcome {
     },
     /// Continues a session in this folder.
     GoOnIn(SessionKey, std::path::PathBuf),
+    /// Continue a read-only session in a folder that was renamed, and move its other sessions.
+    MoveAllTo(SessionKey, std::path::PathBuf),
     /// Exports a stored session to a file.
     Export(String, ExportForm),
     /// Copies a session at the end of this turn, or completely.

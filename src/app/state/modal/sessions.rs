@@ -28,6 +28,9 @@ pub enum Scope {
     All,
 }
 
+/// The group of sessions of earlier days without a reply of an agent.
+const NO_REPLY: &str = "No reply";
+
 /// The sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
@@ -128,6 +131,8 @@ pub struct SessionsDialog {
     pub matches: Vec<usize>,
     /// Number of rows hidden by the scope.
     pub hidden_count: usize,
+    /// Number of hidden rows that the filter would match.
+    pub hidden_matches: usize,
     /// The selected row, an index into `matches`.
     pub selected: usize,
     pub active: SessionKey,
@@ -176,7 +181,13 @@ impl SessionEntry {
         kept.or_else(listed).unwrap_or_default()
     }
 
-    /// The group of the row: `Open`, or the day of its last change.
+    /// Whether it is from an earlier day, and no agent ever replied.
+    fn is_unanswered(&self, today_ms: i64) -> bool {
+        let is_older = self.updated_ms < today_ms && self.open.is_none() && self.listed.is_none();
+        is_older && self.last_reply().trim().is_empty()
+    }
+
+    /// The group of the row: `Open`, the day of its last change, or `No reply`.
     pub fn group(&self, today_ms: i64) -> &str {
         const DAY_MS: i64 = 86_400_000;
         let date = || {
@@ -186,6 +197,7 @@ impl SessionEntry {
         };
         match self.updated_ms {
             _ if self.open.is_some() => "Open",
+            _ if self.is_unanswered(today_ms) => NO_REPLY,
             at if today_ms > 0 && at >= today_ms => "Today",
             at if today_ms > 0 && at >= today_ms - DAY_MS => "Yesterday",
             _ => date(),
@@ -251,7 +263,7 @@ impl SessionsDialog {
     pub fn join(&mut self, state: &State) {
         let marked = self.marked().map(identity);
         self.active = state.active;
-        self.rows = joined(&self.kept, state, self.sort);
+        self.rows = joined(&self.kept, state, self.sort, self.today_ms);
         self.refilter();
         if let Some(marked) = marked.filter(|_| self.is_chosen) {
             let is_it =
@@ -277,8 +289,8 @@ impl SessionsDialog {
     }
 
     fn filter_rows(&mut self) {
-        self.hidden_count = 0;
         let mut shown = Vec::with_capacity(self.rows.len());
+        let mut hidden = Vec::new();
         for (position, row) in self.rows.iter().enumerate() {
             let is_near = match self.scope {
                 Scope::Folder => row.nearness == Nearness::Here,
@@ -290,9 +302,11 @@ impl SessionsDialog {
             if is_wanted || row.open.is_some() {
                 shown.push(position);
             } else {
-                self.hidden_count += 1;
+                hidden.push(position);
             }
         }
+        self.hidden_count = hidden.len();
+        self.hidden_matches = 0;
         self.selected = 0;
         if self.filter.text.trim().is_empty() || self.text.is_some() {
             self.matches = shown;
@@ -303,13 +317,21 @@ impl SessionsDialog {
             self.selected = self.matches.iter().position(is_other).unwrap_or(0);
             return;
         }
-        let texts: Vec<(&str, String)> = shown
+        self.matches = self.ranked(&shown);
+        if self.matches.is_empty() {
+            self.hidden_matches = self.ranked(&hidden).len();
+        }
+    }
+
+    /// The rows that match the filter, best first.
+    fn ranked(&self, rows: &[usize]) -> Vec<usize> {
+        let texts: Vec<(&str, String)> = rows
             .iter()
             .filter_map(|position| self.rows.get(*position))
             .map(|row| (row.name(), row.detail()))
             .collect();
         let ranked = rank(&self.filter.text, texts.iter().map(|(name, detail)| (*name, detail.as_str())));
-        self.matches = ranked.into_iter().filter_map(|position| shown.get(position).copied()).collect();
+        ranked.into_iter().filter_map(|position| rows.get(position).copied()).collect()
     }
 }
 
@@ -328,7 +350,7 @@ fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<S
 }
 
 /// The sources joined in one sorted list: open sessions first, each followed by its subagents.
-fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
+fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort, today_ms: i64) -> Vec<SessionEntry> {
     let conn = state.active_session().and_then(|session| session.conn);
     let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
     let lister: Arc<str> = agent.unwrap_or_default().into();
@@ -381,7 +403,10 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
     }
     if let Some(others) = rows.get_mut(open_count..) {
         match sort {
-            Sort::Time => others.sort_by_key(|row| Reverse(row.updated_ms)),
+            // They would fill the list before those that are worth resuming.
+            Sort::Time => {
+                others.sort_by_key(|row| (row.is_unanswered(today_ms), Reverse(row.updated_ms)));
+            }
             Sort::Name => others.sort_by_cached_key(|row| row.name().to_lowercase()),
             Sort::Agent => {
                 others.sort_by(|a, b| a.agent().cmp(b.agent()).then(b.updated_ms.cmp(&a.updated_ms)));

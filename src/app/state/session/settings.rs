@@ -12,6 +12,13 @@ pub enum Wanted {
     Title(String),
 }
 
+/// The settings that the command line names for the first session, as typed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NamedSettings {
+    pub model: Option<String>,
+    pub mode: Option<String>,
+}
+
 /// Requested and chosen settings of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SettingsState {
@@ -21,6 +28,8 @@ pub struct SettingsState {
     overdue: u64,
     /// Settings that were chosen, and are restored when the session is reopened.
     chosen: Vec<Setting>,
+    /// The settings of the command line, until the session opens and lists what they name.
+    named: NamedSettings,
     /// The call that restores a setting; prompts wait for it.
     restoring: Option<u64>,
     /// The settings to restore next.
@@ -80,6 +89,15 @@ impl SettingsState {
         };
         self.chosen.retain(is_of_other_kind);
         self.chosen.push(choice);
+    }
+
+    /// Names settings to set when the session opens.
+    pub(in crate::app) fn name(&mut self, named: NamedSettings) {
+        self.named = named;
+    }
+
+    pub(in crate::app) fn take_named(&mut self) -> NamedSettings {
+        std::mem::take(&mut self.named)
     }
 
     /// Sets the settings to restore, in order.
