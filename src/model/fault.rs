@@ -25,6 +25,8 @@ pub enum FaultKind {
     Network,
     /// The agent's service does not accept the key or the account.
     Key,
+    /// The prompt waits until the user has signed in.
+    SignIn,
     /// The quota or the credit of the account is used up.
     Quota,
     /// The agent lost the session; it is reopened, or a new one is started, and the prompt is resent.
@@ -35,13 +37,14 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Line,
         Self::Protocol,
         Self::Agent,
         Self::Busy,
         Self::Network,
         Self::Key,
+        Self::SignIn,
         Self::Quota,
         Self::Gone,
         Self::Unsent,
@@ -55,6 +58,7 @@ impl FaultKind {
             Self::Agent | Self::Busy => "The agent reported an error",
             Self::Network => "The agent cannot reach its service",
             Self::Key => "The agent's key or account was refused",
+            Self::SignIn => "The prompt waits for the sign-in",
             Self::Quota => "The quota of the agent's account is used up",
             Self::Gone => "The agent no longer has this session",
             Self::Unsent => "The prompt was not sent",
@@ -66,10 +70,11 @@ impl FaultKind {
         match self {
             Self::Line => MAY_RUN_TWICE,
             Self::Protocol => "If the error persists, restart the agent.",
-            Self::Agent => "Resend the prompt, or change it. The protocol log has the details.",
+            Self::Agent => "Resend the prompt, or change it.",
             Self::Busy => "The error may be temporary. Resend the prompt.",
             Self::Network => "Check the network and the proxy, then resend the prompt.",
             Self::Key => "Sign in again or correct the key, then resend the prompt.",
+            Self::SignIn => "It is sent after the sign-in.",
             Self::Quota => "Select another model or account, or wait, then resend the prompt.",
             Self::Gone => "The session is reopened. The prompt is resent if its history can be restored.",
             Self::Unsent => "Edit and resend the prompt. It is also in the prompt history.",

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -20,13 +21,24 @@ const LOG_BYTES: usize = 32 << 20;
 const READ_BYTES: usize = 16 << 10;
 /// Number of last lines that are reported when the agent ends.
 const TAIL_LINES: usize = 20;
+/// Lines that were printed longer before the end do not explain it.
+const TAIL_AGE: Duration = Duration::from_secs(10);
+/// The precision of the age.
+const START_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum length of a reported line.
 const TAIL_LINE_CHARS: usize = 2000;
 
 /// The newest part of an agent's stderr; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
-    ring: Arc<Mutex<VecDeque<u8>>>,
+    ring: Arc<Mutex<Ring>>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    bytes: VecDeque<u8>,
+    /// When output began after a pause or a second, with the number of bytes that are newer.
+    starts: VecDeque<(Instant, usize)>,
 }
 
 impl StderrTail {
@@ -37,7 +49,7 @@ impl StderrTail {
         let mut line = Vec::new();
         while let Ok(count @ 1..) = input.read(&mut buffer).await {
             let bytes = buffer.get(..count).unwrap_or_default();
-            self.push(bytes);
+            self.push(bytes, Instant::now());
             for part in bytes.split_inclusive(|byte| *byte == b'\n') {
                 line.extend_from_slice(part);
                 if line.ends_with(b"\n") || line.len() >= LINE_BYTES {
@@ -51,10 +63,14 @@ impl StderrTail {
         }
     }
 
-    /// The last lines, oldest first.
-    pub fn last_lines(&self) -> Vec<String> {
+    /// The last lines of the last seconds, oldest first.
+    pub fn last_lines(&self, now: Instant) -> Vec<String> {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(ring.make_contiguous());
+        let is_recent = |start: &Instant| now.saturating_duration_since(*start) <= TAIL_AGE;
+        let recent = ring.starts.iter().find(|(start, _)| is_recent(start)).map_or(0, |(_, bytes)| *bytes);
+        let bytes = ring.bytes.make_contiguous();
+        let recent = bytes.get(bytes.len().saturating_sub(recent)..).unwrap_or_default();
+        let text = String::from_utf8_lossy(recent);
         let mut lines: Vec<String> = text
             .lines()
             .rev()
@@ -67,11 +83,17 @@ impl StderrTail {
         lines
     }
 
-    fn push(&self, bytes: &[u8]) {
+    fn push(&self, bytes: &[u8], now: Instant) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        ring.extend(bytes);
-        let surplus = ring.len().saturating_sub(RING_BYTES);
-        ring.drain(..surplus);
+        let is_near = |(start, _): &(Instant, usize)| now.saturating_duration_since(*start) < START_INTERVAL;
+        if !ring.starts.back().is_some_and(is_near) {
+            ring.starts.push_back((now, 0));
+        }
+        ring.starts.iter_mut().for_each(|(_, newer)| *newer += bytes.len());
+        ring.starts.retain(|(start, _)| now.saturating_duration_since(*start) <= TAIL_AGE);
+        ring.bytes.extend(bytes);
+        let surplus = ring.bytes.len().saturating_sub(RING_BYTES);
+        ring.bytes.drain(..surplus);
     }
 }
 
@@ -121,5 +143,26 @@ impl Log {
             return false;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_of_the_last_seconds_explain_an_exit() {
+        let tail = StderrTail::default();
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        tail.push(b"starting\n", start);
+        assert_eq!(tail.last_lines(start), ["starting"]);
+        tail.push(b"still starting\n", at(9));
+        assert_eq!(tail.last_lines(at(9)), ["starting", "still starting"]);
+        assert_eq!(tail.last_lines(at(15)), ["still starting"]);
+        assert!(tail.last_lines(at(60)).is_empty());
+        tail.push(b"fatal: ", at(61));
+        tail.push(b"no memory\n", at(61));
+        assert_eq!(tail.last_lines(at(62)), ["fatal: no memory"]);
     }
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio as Pipe};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
@@ -270,7 +270,7 @@ impl Reader {
         let end = match (status, end) {
             (Some(status), _) => {
                 let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
-                let stderr_tail = self.tail.last_lines();
+                let stderr_tail = self.tail.last_lines(Instant::now());
                 let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
                 judged.unwrap_or(LinkEnd::Exited { status, stderr_tail })
             }

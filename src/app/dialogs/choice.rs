@@ -104,7 +104,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
             templates::answer(state, *session, answers, *answer, fx);
         }
         ChoiceOutcome::SignInToHost(conn) => operations::sign_in_to_host(state, *conn, fx),
-        ChoiceOutcome::RunLogin(conn, spec, env) => operations::run_login(state, *conn, spec, env, now, fx),
+        ChoiceOutcome::RunLogin(conn, spec, env) => operations::run_login(state, *conn, spec, env, fx),
         ChoiceOutcome::OpenListed { info, with_folders } => {
             operations::open_listed(state, info, *with_folders, now, fx);
         }

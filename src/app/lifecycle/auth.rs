@@ -227,8 +227,11 @@ fn confirm(
     let first = lookup::sessions_of(state, conn, false).first().copied();
     // The local policy does not apply to commands on an SSH host; there the user is always asked.
     if let Some(key) = first.filter(|_| runs.ssh.is_none())
-        && let Verdict::Refuse(by) =
-            decide(&policy::of(state, conn, key), &access_of(&runs), &Facts::default())
+        && let Verdict::Refuse(by) = decide(
+            &policy::of(state, conn, key),
+            &Access::SignIn { line: runs.command_line() },
+            &Facts::default(),
+        )
     {
         call::flash(state, by.description(), fx);
         return;
@@ -266,25 +269,16 @@ fn confirm(
     }
 }
 
-fn access_of(runs: &AgentSpec) -> Access {
-    Access::SignIn { line: runs.command_line() }
-}
-
 /// Runs a sign-in command that the user has seen and allowed, if its agent still exists.
 pub fn run_login(
     state: &mut State,
     conn: ConnId,
     spec: &AgentSpec,
     env: &[(String, String)],
-    now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-        let first = lookup::sessions_of(state, conn, false).first().copied();
-        if let Some(session) = first.and_then(|key| state.sessions.get_mut(&key)) {
-            let outcome = AccessOutcome::Allowed(AllowedBy::You);
-            access::add(session, AccessRecord::new(access_of(spec), outcome), now);
-        }
+    if let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.phase == ConnPhase::Ready) {
+        open.login_line = Some(spec.command_line());
         fx.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
     } else {
         call::flash(state, crate::app::state::texts::NOT_READY, fx);
@@ -389,6 +383,15 @@ pub(in crate::app) fn on_login_done(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    let line = state.conns.get_mut(&conn).and_then(|open| open.login_line.take());
+    let first = lookup::sessions_of(state, conn, false).first().copied();
+    if let (Some(line), Some(session)) = (line, first.and_then(|key| state.sessions.get_mut(&key))) {
+        let outcome = AccessOutcome::Allowed(AllowedBy::You);
+        let mut record = AccessRecord::new(Access::SignIn { line }, outcome);
+        // The notice below has the rest.
+        record.error = result.as_ref().err().and_then(|text| text.lines().next()).map(str::to_owned);
+        access::add(session, record, now);
+    }
     match result {
         Ok(()) => {
             if let Some(spec) = state.conns.get(&conn).map(|conn| conn.spec.clone()) {

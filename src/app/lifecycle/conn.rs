@@ -513,11 +513,14 @@ fn give_up(
     } else {
         let explanation =
             format!("The agent exited {} times in one minute. Automatic restart is disabled.", crashes.len());
-        let next = "The transcript stays available. Last output of the agent:";
-        ("Agent keeps exiting", explanation, next)
+        ("Agent keeps exiting", explanation, "The transcript stays available.")
     };
     let mut body = vec![texts::close_cause(reason, &command), explanation, next.to_owned()];
-    body.extend_from_slice(texts::stderr_tail(reason));
+    let last_lines = texts::stderr_tail(reason);
+    if !last_lines.is_empty() {
+        body.push("Last output of the agent:".to_owned());
+        body.extend_from_slice(last_lines);
+    }
     let dialog = ChoiceDialog {
         title: title.to_owned(),
         body,
@@ -526,7 +529,7 @@ fn give_up(
                 label: if is_away { "Retry" } else { "Restart" }.to_owned(),
                 outcome: ChoiceOutcome::Restart(first),
             },
-            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Leave it stopped".to_owned(), outcome: ChoiceOutcome::Close },
             Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::Quit },
         ],
         selected: 0,

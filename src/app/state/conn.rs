@@ -23,6 +23,8 @@ pub struct Conn {
     pub auth: Option<AuthStatus>,
     /// A sign-in whose effect is not known yet.
     pub sign_in: Option<SignInTry>,
+    /// The command line of a sign-in that runs in the terminal.
+    pub login_line: Option<String>,
     /// The providers of its models, if reported.
     pub providers: Vec<Provider>,
     pub pid: Option<u32>,
@@ -61,6 +63,7 @@ impl Conn {
             info: None,
             auth: None,
             sign_in: None,
+            login_line: None,
             providers: Vec::new(),
             pid: None,
             interrupted: None,

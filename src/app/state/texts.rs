@@ -93,7 +93,7 @@ pub fn next_for_session(error: &CallError) -> &'static str {
         FaultKind::Network => "Check the network and the proxy, then restart the agent.",
         FaultKind::Key => "Sign in again or correct the key, then restart the agent.",
         FaultKind::Quota => "Select another account, or wait, then restart the agent.",
-        FaultKind::Agent | FaultKind::Protocol | FaultKind::Gone | FaultKind::Unsent => {
+        FaultKind::Agent | FaultKind::Protocol | FaultKind::SignIn | FaultKind::Gone | FaultKind::Unsent => {
             "Restart the agent, or start a new session."
         }
     }

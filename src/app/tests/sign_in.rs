@@ -209,7 +209,13 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     let failure = "exit code 1\nCannot connect to host";
     app.service(ServiceEvent::LoginDone(CONN, Err(failure.into()))).expect_sent("login fake login");
     assert_eq!(app.state.flash.as_deref(), Some("Sign-in failed: exit code 1"));
-    let shown = format!("{:?}", app.session().transcript.items().last().map(|item| &item.body));
+    let items = app.session().transcript.items();
+    let run = items.iter().find_map(|item| match &item.body {
+        ItemBody::Tool(call) => Some((call.status, call.output_text.clone())),
+        _ => None,
+    });
+    assert_eq!(run, Some((ToolStatus::Failed, Some("exit code 1".to_owned()))));
+    let shown = format!("{:?}", items.last().map(|item| &item.body));
     assert!(shown.contains("exit code 1\\nCannot connect to host\\n"), "{shown}");
     pick(&mut app, "login");
     answer(&mut app, Action::Choose(2));

@@ -14,7 +14,7 @@ const MAX_NUMBER_DIGITS: usize = 3;
 /// Maximum number of sessions shown when several match.
 const MAX_SHOWN: usize = 8;
 
-/// The session that a text names: its number in the list of the folder (see [`number`]), the start of its id, or a part of
+/// The session that a text names: its number in the list of the folder (see `number`), the start of its id, or a part of
 /// its title or first prompt. Titles in the folder take precedence over those in others.
 pub fn find(store: &Store, folder: &Path, text: &str) -> anyhow::Result<SessionRow> {
     match number(text) {

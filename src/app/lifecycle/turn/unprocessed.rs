@@ -48,6 +48,6 @@ pub(super) fn on_auth_needed(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    end(state, key, Ending::Unprocessed(FaultKind::Agent, message.to_owned()), now, fx);
+    end(state, key, Ending::Unprocessed(FaultKind::SignIn, message.to_owned()), now, fx);
     auth::need_sign_in(state, conn, key, message, now, fx);
 }
