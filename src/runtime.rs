@@ -202,7 +202,8 @@ impl Loop {
         let questions = format!("{width_question}{clipboard_question}{}", pictures.questions());
         tty::need_keypad(launch.terminal.needs_keypad());
         let signals = Signals::new()?; // First, so that a signal restores the terminal.
-        let tty = Tty::enter(state.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
+        let mut tty = Tty::enter(state.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
+        tty.use_italics(launch.terminal.shows_italics());
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
@@ -301,6 +302,7 @@ impl Loop {
             self.notice_loss(now);
         }
         let lost = self.doer.shut_down();
+        self.input = None;
         self.tty.send(&self.pictures.leave());
         self.tty.leave();
         resume_hint::print(&mut self.state, &mut self.services);
@@ -553,11 +555,7 @@ impl Loop {
                     }
                 }
                 Effect::EditDraft { .. } | Effect::OpenAttachment { .. } => self.edit_text(effect, now),
-                Effect::Suspend => {
-                    self.step_aside();
-                    signals::suspend();
-                    self.come_back();
-                }
+                Effect::Suspend => self.suspend(),
                 other => self.doer.carry_out(other, &mut self.agents, now),
             }
         }

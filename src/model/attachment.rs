@@ -23,6 +23,8 @@ const SIZE_MAX_BYTES: usize = 40;
 const NAME_MAX_CHARS: usize = 40;
 const NAMED_MAX_BYTES: usize = 240;
 
+/// The text area counts up to 65,535 rows, and lines may wrap.
+const SHOWN_MAX_LINES: usize = 10_000;
 /// A pasted text above this size becomes an attachment, whatever its number of lines.
 const INLINE_MAX_CHARS: usize = 2_000;
 
@@ -171,10 +173,17 @@ impl Attachment {
         Self::new(AttachmentContent::Session { name, text: transcript.into(), size_bytes })
     }
 
-    /// An attachment of a pasted text that has more lines than this or is very long. 0 disables that.
+    /// An attachment of a pasted text that has more lines than this or is very long. 0 disables that, except for texts that
+    /// the composer cannot show.
     pub fn of_long_text(text: &str, max_lines: usize) -> Option<Self> {
-        let is_long = text.chars().nth(INLINE_MAX_CHARS).is_some() || text.lines().count() > max_lines;
-        (max_lines > 0 && is_long).then(|| Self::of_text(text))
+        let lines = text.lines().count();
+        let is_long = text.chars().nth(INLINE_MAX_CHARS).is_some() || lines > max_lines;
+        ((max_lines > 0 && is_long) || lines > SHOWN_MAX_LINES).then(|| Self::of_text(text))
+    }
+
+    /// Whether the composer can show the content in place of its label.
+    pub fn fits_composer(&self) -> bool {
+        self.bytes().iter().filter(|byte| **byte == b'\n').count() < SHOWN_MAX_LINES
     }
 
     /// The content as saved.
@@ -359,7 +368,7 @@ mod tests {
         assert!(!is_attached(&lines(10), 10) && is_attached(&lines(11), 10));
         assert!(is_attached(&"é".repeat(INLINE_MAX_CHARS + 1), 10));
         assert!(!is_attached(&"é".repeat(INLINE_MAX_CHARS), 10), "characters, not bytes");
-        assert!(!is_attached(&lines(5000), 0));
+        assert!(!is_attached(&lines(10_000), 0) && is_attached(&lines(10_001), 0));
         let one_line = Attachment::of_long_text(&"é".repeat(2500), 10).unwrap();
         assert!(one_line.label().ends_with(": 2500 characters]"), "{}", one_line.label());
     }

@@ -72,6 +72,7 @@ pub struct Terminal {
     has_progress: bool,
     is_in_tmux: bool,
     is_st: bool,
+    is_screen: bool,
 }
 
 impl Terminal {
@@ -80,12 +81,17 @@ impl Terminal {
         self.is_st
     }
 
+    /// Whether italic text is readable: GNU screen shows it in reverse video.
+    pub fn shows_italics(&self) -> bool {
+        !self.is_screen
+    }
+
     /// Detects the terminal from environment variables.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let is_in_tmux = set("TMUX").is_some();
         if set("STY").is_some() {
-            return Self::default();
+            return Self { is_screen: true, ..Self::default() };
         }
         // A terminal may inherit variables of the one that started it, so those that each terminal sets come first. tmux
         // replaces them, and inherits the others from the terminal that it was started in.

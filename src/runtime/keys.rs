@@ -14,6 +14,7 @@ mod source;
 mod source;
 
 use std::io;
+use std::time::Duration;
 
 use crossterm::event::Event;
 use tokio::sync::mpsc::{Receiver, channel};
@@ -62,6 +63,15 @@ pub fn read_from_terminal() -> io::Result<()> {
     #[cfg(unix)]
     rustix::stdio::dup2_stdin(source::open_terminal()?)?;
     Ok(())
+}
+
+/// Reads and discards answers of the terminal, up to that to the query for primary device attributes, for `limit` at most. The
+/// terminal is left in raw mode with reads that do not block.
+pub fn discard_answers(limit: Duration) {
+    #[cfg(unix)]
+    source::discard_answers(limit);
+    #[cfg(not(unix))]
+    let _ = limit;
 }
 
 impl Keys {

@@ -67,6 +67,11 @@ impl Painter {
         self.writer.synchronizes = does;
     }
 
+    /// Sets whether italic text is written as such.
+    pub fn use_italics(&mut self, does: bool) {
+        self.writer.lacks_italics = !does;
+    }
+
     /// The canvas of the next frame.
     pub fn canvas(&mut self) -> &mut Canvas {
         &mut self.canvas

@@ -77,6 +77,14 @@ impl Signals {
         let _ = ends;
     }
 
+    /// Whether a signal that ends parlor waits to be received.
+    pub fn has_ending(&self) -> bool {
+        #[cfg(unix)]
+        return !self.endings.is_empty();
+        #[cfg(not(unix))]
+        false
+    }
+
     /// Discards CONT and WINCH signals that arrived meanwhile.
     pub fn forget(&mut self) {
         #[cfg(unix)]

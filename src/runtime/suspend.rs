@@ -1,10 +1,10 @@
-//! Releases the terminal to an editor or a sign-in command and takes it back; shows the status outside of the screen, for a
+//! Releases the terminal to the shell, an editor or a sign-in command and takes it back; shows the status outside of the screen, for a
 //! user who is in another window.
 
 use std::time::Instant;
 
-use super::Loop;
 use super::keys::Keys;
+use super::{Loop, signals};
 use crate::app::state::tab;
 use crate::app::{Effect, Event};
 use crate::model::{Location, SessionKey};
@@ -75,6 +75,16 @@ impl Loop {
             }
         }
         self.doer.carry_out(effect, &mut self.agents, now);
+    }
+
+    /// Stops the process until the shell continues it.
+    pub(super) fn suspend(&mut self) {
+        self.step_aside();
+        signals::suspend();
+        // A stopped process that is ended is not in the foreground: taking the terminal would stop it again.
+        if !self.signals.has_ending() {
+            self.come_back();
+        }
     }
 
     /// Takes the screen back.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use crossterm::cursor::SetCursorStyle;
@@ -19,6 +19,7 @@ use crossterm::terminal::{
 use crossterm::{cursor, queue};
 use ratatui::layout::Position;
 
+use super::keys;
 use super::paint::Painter;
 use crate::ui::{Canvas, CursorShape};
 
@@ -27,6 +28,18 @@ static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The sequence that removes the terminal's progress display; empty: none is shown.
 static PROGRESS_END: Mutex<String> = Mutex::new(String::new());
+
+/// When the terminal was last sent a query.
+static ASKED_AT: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Time after which answers are no longer expected.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Maximum time to wait for the answers when parlor leaves.
+const LATE_WITHIN: Duration = Duration::from_millis(300);
+
+/// Query for primary device attributes, which every terminal answers after all earlier ones (DA1).
+const LAST_QUESTION: &str = "\x1b[c";
 
 /// Whether the terminal needs the application keypad.
 static NEEDS_KEYPAD: AtomicBool = AtomicBool::new(false);
@@ -148,6 +161,11 @@ impl Tty {
         self.painter.synchronize(does);
     }
 
+    /// Sets whether the terminal shows italic text.
+    pub fn use_italics(&mut self, does: bool) {
+        self.painter.use_italics(does);
+    }
+
     /// Makes the next frame paint every cell.
     pub fn clear(&mut self) {
         self.painter.clear();
@@ -164,6 +182,7 @@ impl Tty {
 
     /// Asks for the background color again.
     pub fn ask_background(&mut self) {
+        note_question();
         self.send(BACKGROUND_QUESTION);
     }
 
@@ -288,9 +307,24 @@ fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Re
     if follows_colors {
         queue!(out, Print(SCHEME_REPORTS))?;
     }
+    if !questions.is_empty() {
+        note_question();
+    }
     out.write_all(questions.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+fn note_question() {
+    if let Ok(mut asked_at) = ASKED_AT.try_lock() {
+        *asked_at = Some(Instant::now());
+    }
+}
+
+/// Whether the terminal may not have answered yet.
+fn is_answer_due() -> bool {
+    let asked_at = ASKED_AT.try_lock().ok().and_then(|mut asked_at| asked_at.take());
+    asked_at.is_some_and(|asked_at| asked_at.elapsed() < ANSWERED_WITHIN)
 }
 
 /// Sets whether the terminal needs the application keypad to report Delete like others.
@@ -332,6 +366,13 @@ pub fn restore() -> io::Result<()> {
         Print(FORMER_TITLE),
     )
     .and_then(|()| out.flush());
+    // The shell would take them for commands.
+    if written.is_ok()
+        && is_answer_due()
+        && out.write_all(LAST_QUESTION.as_bytes()).and_then(|()| out.flush()).is_ok()
+    {
+        keys::discard_answers(LATE_WITHIN);
+    }
     disable_raw_mode().and(written)
 }
 

@@ -406,6 +406,13 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
             Some(Vec::new())
         }
         Some(action) if !is_copied => Some(vec![Event::Act(action)]),
+        // xterm and others report Ctrl+Shift+C as Ctrl+C.
+        _ if keymap.lookup(Context::Main, key) == Some(Action::ClearOrQuit) => {
+            if is_copied {
+                shown.clear_selection();
+            }
+            Some(if is_copied { Vec::new() } else { vec![Event::Act(Action::CopySelection)] })
+        }
         _ => {
             let is_bound = Chord::of(key)
                 .is_some_and(|chord| keymap.resolve(Context::Main, &[chord]) != Lookup::Unbound);
@@ -485,7 +492,7 @@ fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
         return if view.composer.insert(&text) { vec![draft(view)] } else { Vec::new() };
     };
     let label = attachment.label();
-    if let Some(at) = view.composer.text().find(&label) {
+    if let Some(at) = view.composer.text().find(&label).filter(|_| attachment.fits_composer()) {
         view.composer.replace_range(at..at + label.len(), &text);
         return vec![draft(view)];
     }

@@ -6,14 +6,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::termios::{OptionalActions, SpecialCodeIndex};
 use tokio::sync::mpsc::Sender;
 
 use super::TtyEvent;
 use super::decode::Decoder;
+
+/// Time without input after which no earlier answer is expected.
+const QUIET: Duration = Duration::from_millis(30);
 
 /// Stops the thread when dropped.
 pub struct Waker {
@@ -60,6 +64,50 @@ pub fn open_terminal() -> io::Result<File> {
         .or_else(|_| File::open("/dev/tty"))
 }
 
+/// Reads and discards input up to the answer to the query for primary device attributes.
+pub fn discard_answers(limit: Duration) {
+    let stdin = io::stdin();
+    if !rustix::termios::isatty(&stdin) {
+        return;
+    }
+    // The thread that reads keys may still run, so that another read could block after `poll`.
+    let is_set = rustix::termios::tcgetattr(&stdin).and_then(|mut modes| {
+        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        rustix::termios::tcsetattr(&stdin, OptionalActions::Now, &modes)
+    });
+    if is_set.is_err() {
+        return;
+    }
+    let end = Instant::now() + limit;
+    let (mut buffer, mut read, mut is_last) = ([0_u8; 1024], Vec::new(), false);
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        // An earlier query of this kind may have been answered first.
+        let left = if is_last { left.min(QUIET) } else { left };
+        let Ok(timeout) = Timespec::try_from(left) else { return };
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
+            Err(Errno::INTR) => {}
+            Ok(1..) => match rustix::io::read(&stdin, &mut buffer) {
+                Ok(count @ 1..) => read.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                _ => return,
+            },
+            _ => return,
+        }
+        is_last = has_device_attributes(&read);
+    }
+}
+
+/// Whether the answer to a query for primary device attributes is in these bytes: `ESC [ ? digits c`.
+fn has_device_attributes(bytes: &[u8]) -> bool {
+    bytes.split(|byte| *byte == 0x1b).any(|part| {
+        let rest = part.strip_prefix(b"[?").unwrap_or_default();
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit() && *byte != b';');
+        end.is_some_and(|end| rest.get(end) == Some(&b'c'))
+    })
+}
+
 /// Reads until the receiver or the waker is dropped, which is not an error, or the terminal is closed.
 fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyEvent>>) -> io::Result<()> {
     let mut decoder = Decoder::default();
@@ -94,6 +142,20 @@ fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyE
             if sender.blocking_send(Ok(told)).is_err() {
                 return Ok(());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_device_attributes;
+
+    #[test]
+    fn the_last_answer_is_recognised_among_others() {
+        assert!(has_device_attributes(b"\x1b[?62;4c"));
+        assert!(has_device_attributes(b"\x1b]11;rgb:00/00/00\x1b\\\x1b[?2026;2$y\x1b[?1;2c"));
+        for other in [&b"\x1b[?2026;2$y"[..], b"\x1b[?62;4", b"\x1b[>1;10;0c", b"c", b""] {
+            assert!(!has_device_attributes(other), "{other:?}");
         }
     }
 }

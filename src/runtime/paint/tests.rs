@@ -107,6 +107,24 @@ fn a_frame_without_a_change_has_no_bytes() {
 }
 
 #[test]
+fn italics_are_left_out_where_they_are_not_readable() {
+    let mut painter = Painter::new(20, 1);
+    let mut paint = |has_italics: bool| {
+        painter.use_italics(has_italics);
+        painter.clear();
+        painter.canvas().set_string(
+            0,
+            0,
+            "aside",
+            Style::new().add_modifier(Modifier::ITALIC | Modifier::BOLD),
+        );
+        String::from_utf8_lossy(painter.finish(None)).into_owned()
+    };
+    assert!(paint(true).contains("\x1b[1;3maside"));
+    assert!(paint(false).contains("\x1b[1maside"));
+}
+
+#[test]
 fn scrolled_text_costs_only_its_new_lines() {
     let mut screen = Screen::new(80, 40);
     for style in [Style::new(), Style::new().fg(Color::Rgb(9, 9, 9)).bg(Color::Rgb(4, 5, 6))] {

@@ -161,16 +161,19 @@ impl Store {
                     ORDER BY updated DESC, opened DESC, id DESC",
             )?;
             let mut open_elsewhere = Vec::new();
-            let mut last = None;
+            let (mut last, mut blank) = (None, None);
             for row in query.query_map([folder.to_string_lossy()], SessionRow::of)? {
                 let row = row?;
-                if !is_elsewhere(&row) {
+                if is_elsewhere(&row) {
+                    open_elsewhere.push(row);
+                } else if row.is_blank() {
+                    blank.get_or_insert(row);
+                } else {
                     last = Some(row);
                     break;
                 }
-                open_elsewhere.push(row);
             }
-            let Some(last) = last else { return Ok((Vec::new(), open_elsewhere)) };
+            let Some(last) = last.or(blank) else { return Ok((Vec::new(), open_elsewhere)) };
             let mut query = conn.prepare_cached(
                 "SELECT * FROM sessions WHERE run = ?1 AND tab IS NOT NULL AND NOT is_child ORDER BY tab, id",
             )?;

@@ -114,6 +114,11 @@ impl SessionRow {
         given.or(self.first_words()).unwrap_or("(no prompt yet)")
     }
 
+    /// Whether it has nothing to resume: no turn, and nothing that the user wrote.
+    pub(super) fn is_blank(&self) -> bool {
+        self.turn_count == 0 && !self.has_own_title && self.first_words().is_none()
+    }
+
     /// The first prompt, or else the one that waits in the queue or the composer.
     pub(super) fn first_words(&self) -> Option<&str> {
         let unsent = self.queue.first().map_or(self.draft.as_str(), String::as_str);

@@ -131,7 +131,7 @@ impl Store {
             return;
         }
         let Some(rows) = self.value_or_report(self.list(&of_folder)) else { return };
-        let last = rows.into_iter().find(|row| self.open_in(row).is_none());
+        let last = rows.into_iter().find(|row| self.open_in(row).is_none() && !row.is_blank());
         if let Some(row) = last.or_else(|| self.moved_here(folder)) {
             let mut row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
             // The offer stays on the screen, where an age would become wrong.

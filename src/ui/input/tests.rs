@@ -506,6 +506,9 @@ fn letters_copy_only_if_copy_on_select_is_off() {
     rig.drag("off by", "clock");
     assert_eq!(rig.key(KeyCode::Char('y')), [Event::Draft(format!("{draft}y"))]);
     assert_eq!(rig.selected(), None);
+    rig.drag("off by", "clock");
+    assert_eq!(rig.key_with(KeyCode::Char('c'), KeyModifiers::CONTROL), [], "it was copied");
+    assert_eq!(rig.key_with(KeyCode::Char('c'), KeyModifiers::CONTROL), act(Action::ClearOrQuit));
     rig.view.copies_on_select = false;
     assert_eq!(rig.drag("off by", "clock"), []);
     assert_eq!(rig.key(KeyCode::Char('y')), act(Action::CopySelection));
