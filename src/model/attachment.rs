@@ -183,7 +183,7 @@ impl Attachment {
 
     /// Whether the composer can show the content in place of its label.
     pub fn fits_composer(&self) -> bool {
-        self.bytes().iter().filter(|byte| **byte == b'\n').count() < SHOWN_MAX_LINES
+        self.bytes().split(|byte| *byte == b'\n').nth(SHOWN_MAX_LINES).is_none()
     }
 
     /// The content as saved.

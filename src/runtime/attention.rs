@@ -65,25 +65,33 @@ enum Protocol {
     Osc99,
 }
 
+/// Terminals that need special treatment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Other,
+    Tmux,
+    Screen,
+    St,
+}
+
 /// The known properties of the terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terminal {
     protocol: Option<Protocol>,
     has_progress: bool,
-    is_in_tmux: bool,
-    is_st: bool,
-    is_screen: bool,
+    kind: Kind,
 }
 
 impl Terminal {
     /// Whether it reports Delete like other terminals only with the application keypad.
     pub fn needs_keypad(&self) -> bool {
-        self.is_st
+        self.kind == Kind::St
     }
 
     /// Whether italic text is readable: GNU screen shows it in reverse video.
     pub fn shows_italics(&self) -> bool {
-        !self.is_screen
+        self.kind != Kind::Screen
     }
 
     /// Detects the terminal from environment variables.
@@ -91,7 +99,7 @@ impl Terminal {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let is_in_tmux = set("TMUX").is_some();
         if set("STY").is_some() {
-            return Self { is_screen: true, ..Self::default() };
+            return Self { kind: Kind::Screen, ..Self::default() };
         }
         // A terminal may inherit variables of the one that started it, so those that each terminal sets come first. tmux
         // replaces them, and inherits the others from the terminal that it was started in.
@@ -120,7 +128,12 @@ impl Terminal {
         };
         let (name, version) = own.or_else(inherited).unwrap_or_default();
         let is_st = set("TERM").is_some_and(|term| term == "st" || term.starts_with("st-"));
-        Self { is_in_tmux, is_st, ..Self::of(&name, &version.unwrap_or_default()) }
+        let kind = match (is_in_tmux, is_st) {
+            (true, _) => Kind::Tmux,
+            (false, true) => Kind::St,
+            (false, false) => Kind::Other,
+        };
+        Self { kind, ..Self::of(&name, &version.unwrap_or_default()) }
     }
 
     /// What the terminal with this name and version supports.
@@ -218,7 +231,7 @@ impl Attention {
     /// The sequence that shows the status of all tabs as progress; empty if it is shown already.
     pub fn progress(&mut self, status: TabMark, now: Instant) -> String {
         // A tab of tmux may be hidden, and would change the progress of the whole window.
-        let is_known = self.terminal.has_progress && !self.terminal.is_in_tmux;
+        let is_known = self.terminal.has_progress && self.terminal.kind != Kind::Tmux;
         if !self.settings.progress.unwrap_or(is_known) {
             return String::new();
         }
@@ -255,7 +268,7 @@ impl Attention {
     }
 
     fn wrap(&self, sequence: String) -> String {
-        if self.terminal.is_in_tmux { through_tmux(&sequence) } else { sequence }
+        if self.terminal.kind == Kind::Tmux { through_tmux(&sequence) } else { sequence }
     }
 }
 
