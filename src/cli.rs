@@ -296,8 +296,11 @@ fn find_agents(data_dir: &Path) -> Vec<(AgentSpec, String)> {
 /// The known agents that a thread has found; empty if the thread failed.
 fn found(looking: JoinHandle<Vec<(AgentSpec, String)>>, config: &Config) -> Vec<(AgentSpec, String)> {
     let mut found = looking.join().unwrap_or_default();
-    for (spec, _) in &mut found {
-        spec.callbacks = config.callbacks;
+    for (spec, title) in &mut found {
+        *spec = config.with_settings(spec);
+        if let Some(own) = &spec.title {
+            title.clone_from(own);
+        }
     }
     found
 }

@@ -79,6 +79,8 @@ const DEFAULT_MEMORY_MIB: u64 = 16;
 pub struct Config {
     /// Configured agents by name, with their callbacks.
     pub agents: BTreeMap<String, AgentSpec>,
+    /// Settings of known agents that have no command in the configuration, by name.
+    pub known_agents: BTreeMap<String, AgentSpec>,
     /// The agent to start with, by name: configured, known to the catalogue, or `demo`.
     pub default_agent: Option<String>,
     /// The address of the registry of agents.
@@ -152,6 +154,7 @@ impl Default for Config {
         Self {
             project: None,
             agents: BTreeMap::new(),
+            known_agents: BTreeMap::new(),
             default_agent: None,
             registry: DEFAULT_REGISTRY.to_owned(),
             mcp_servers: Vec::new(),
@@ -188,6 +191,21 @@ impl Default for Config {
 }
 
 impl Config {
+    /// A found agent with the settings that the user has made for it.
+    pub fn with_settings(&self, found: &AgentSpec) -> AgentSpec {
+        let Some(own) = self.known_agents.get(&found.name) else {
+            return AgentSpec { callbacks: self.callbacks, ..found.clone() };
+        };
+        let others = found.env.iter().filter(|(name, _)| own.env.iter().all(|(other, _)| other != name));
+        AgentSpec {
+            command: found.command.clone(),
+            args: found.args.clone(),
+            env: others.chain(&own.env).cloned().collect(),
+            title: own.title.clone().or_else(|| found.title.clone()),
+            ..own.clone()
+        }
+    }
+
     /// The origin of a value by its dotted name (`agents.claude.command`).
     pub fn origin(&self, name: &str) -> Origin {
         self.origins.get(name).copied().unwrap_or_default()

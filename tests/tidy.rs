@@ -275,6 +275,7 @@ fn files_of_the_opened_folder_are_read_in_one_way() {
         "services/trust",
         "ui/theme/load",
         // Certificates, tokens and the id of one agent's session, whose folder it opens without links.
+        "acp/transport/printed",
         "acp/transport/remote",
         "acp/dialects/openoxide/workspace",
         // The terminal.

@@ -11,6 +11,7 @@ mod io;
 pub mod memory;
 #[cfg(unix)]
 mod pipe;
+mod printed;
 mod process;
 mod queue;
 pub mod remote;

@@ -308,14 +308,19 @@ impl Options {
         if self.no_terminal {
             forced.push("callbacks.terminal");
         }
-        for callbacks in
-            config.agents.values_mut().map(|spec| &mut spec.callbacks).chain([&mut config.callbacks])
+        for callbacks in config
+            .agents
+            .values_mut()
+            .chain(config.known_agents.values_mut())
+            .map(|spec| &mut spec.callbacks)
+            .chain([&mut config.callbacks])
         {
             callbacks.fs_read &= !self.no_fs;
             callbacks.fs_write &= !self.no_fs;
             callbacks.terminal &= !self.no_terminal;
         }
-        for spec in config.agents.values_mut().filter(|_| self.strict) {
+        for spec in config.agents.values_mut().chain(config.known_agents.values_mut()).filter(|_| self.strict)
+        {
             spec.wire.is_strict = true;
             config.origins.insert(format!("agents.{}.strict", spec.name), Origin::CommandLine);
         }

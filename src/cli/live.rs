@@ -108,12 +108,11 @@ fn agent_choices(facts: &Facts, found: &Found, config: &Config) -> Vec<AgentChoi
         registry_id: id_of(&spec.name),
         version: String::new(),
     });
-    let with_callbacks = |spec: &AgentSpec| AgentSpec { callbacks: config.callbacks, ..spec.clone() };
     let found =
         found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)).map(|(spec, title)| {
             let own = installed.iter().find(|agent| Path::new(&spec.command) == agent.command);
             AgentChoice {
-                spec: with_callbacks(spec),
+                spec: config.with_settings(spec),
                 title: title.clone(),
                 source: if own.is_some() { "installed" } else { "found" }.to_owned(),
                 registry_id: id_of(&spec.name),
@@ -121,7 +120,7 @@ fn agent_choices(facts: &Facts, found: &Found, config: &Config) -> Vec<AgentChoi
             }
         });
     let demo = AgentChoice {
-        spec: with_callbacks(&facts.demo),
+        spec: config.with_settings(&facts.demo),
         title: "Demo agent".to_owned(),
         source: "built in".to_owned(),
         registry_id: None,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+use super::catalogue::known;
 use super::read::{Reader, Value};
 use super::{Config, Surroundings};
 use crate::model::{AgentSpec, Callbacks, McpServer};
@@ -19,6 +20,7 @@ pub(super) const AGENT_KEYS: &[&str] = &[
     "command",
     "args",
     "env",
+    "env_command",
     "cwd",
     "title",
     "fs",
@@ -98,26 +100,56 @@ pub(super) fn read_agents(
             remote::tell_strays(reader, &location, table);
             remote::tell_stray_servers(reader, &location, table);
             ssh::tell_strays(reader, &location, table);
-            let Some((command, args)) = read_command(reader, &location, table, &key.span(), folder, around)
-            else {
-                continue;
+            let known = known(name).filter(|_| !table.contains_key("command"));
+            let command = match known {
+                // parlor finds the command of an agent that it knows, or installs the agent.
+                Some(_) => Some((String::new(), Vec::new())),
+                None => read_command(reader, &location, table, &key.span(), folder, around),
             };
+            let Some((command, args)) = command else { continue };
             AgentSpec {
-                name: name.to_owned(),
+                name: known.map_or(name, |known| known.name).to_owned(),
                 command,
                 args,
                 env: read_pairs(reader, &location, "env", table),
+                env_commands: read_env_commands(reader, &location, table, around),
                 cwd: read_cwd(reader, &location, table, around),
                 callbacks: read_callbacks(reader, &location, table, config.callbacks),
                 wire: super::wire::read_wire(reader, &location, table),
                 ..AgentSpec::default()
             }
         };
+        if let Some((found, _)) = table.get_key_value("env_command").filter(|_| spec.is_elsewhere()) {
+            let text = format!("`env_command` of `{location}` applies only to an agent on this machine");
+            reader.problem(&found.span(), text, "remove it, or set the variable on the other machine");
+        }
         let editor = read_string(reader, &location, "editor", table);
         let title = read_string(reader, &location, "title", table);
         let spec = AgentSpec { title, editor, ..spec };
-        config.agents.insert(name.to_owned(), spec);
+        let is_known = spec.command.is_empty() && !spec.is_elsewhere();
+        let agents = if is_known { &mut config.known_agents } else { &mut config.agents };
+        agents.insert(spec.name.clone(), spec);
     }
+}
+
+/// Reads `env_command`: the commands that print the values of variables, as strings or lists.
+fn read_env_commands(
+    reader: &mut Reader<'_>,
+    location: &str,
+    table: &DeTable<'_>,
+    around: &Surroundings,
+) -> Vec<(String, Vec<String>)> {
+    let name = format!("{location}.env_command");
+    let Some(table) = table.get("env_command").and_then(|value| reader.table(&name, value)) else {
+        return Vec::new();
+    };
+    let mut commands: Vec<(usize, (String, Vec<String>))> = Vec::new();
+    for (key, value) in table {
+        let parts = remote::read_command_parts(reader, &format!("{name}.{}", key.get_ref()), value, around);
+        commands.extend(parts.map(|parts| (key.span().start, (key.get_ref().to_string(), parts))));
+    }
+    commands.sort_by_key(|(start, _)| *start);
+    commands.into_iter().map(|(_, command)| command).collect()
 }
 
 /// Reads `additional_directories`. Relative paths are reported and ignored.

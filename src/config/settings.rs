@@ -176,7 +176,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "ui.which_key_delay_ms", INPUT, Number(0), which_key_delay_ms,
         "Delay in milliseconds after which the keys that continue a sequence are listed";
     "ui.paste_lines", INPUT, Number(0), paste_lines,
-        "Pasted texts of more lines, or of more than 2,000 characters, become a label; 0: never";
+        "Pasted texts of more lines, or of more than 2,000 characters, become a label; 0: only those of more than 10,000 lines";
     "ui.mouse", INPUT, Flag, mouse, "Capture the mouse; `false` leaves it to the terminal";
     "ui.copy_on_select", INPUT, Flag, copy_on_select,
         "Copy text selected with the mouse when the button is released; otherwise a key copies it";

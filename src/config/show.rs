@@ -61,7 +61,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
             out.origin(config.origin("templates"))
         ));
     }
-    for (name, spec) in &config.agents {
+    for (name, spec) in config.agents.iter().chain(&config.known_agents) {
         out.agent(name, spec);
     }
     for (index, server) in config.mcp_servers.iter().enumerate() {
@@ -112,12 +112,17 @@ impl Out<'_> {
             self.optional(&location, "ssh_program", ssh.program.as_deref());
             self.field(&location, "mcp", ssh.gets_servers);
         }
-        self.field(&location, "command", spec.command.as_str());
-        self.field(&location, "args", shown_arguments(&spec.args));
+        if !spec.command.is_empty() {
+            self.field(&location, "command", spec.command.as_str());
+            self.field(&location, "args", shown_arguments(&spec.args));
+        }
         self.optional(&location, "cwd", spec.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()));
         self.callbacks(&location, spec.callbacks, spec.ssh.is_some());
         self.wire(&location, &spec.wire);
         self.pairs(&location, "env", &spec.env);
+        for (variable, parts) in &spec.env_commands {
+            self.field(&location, &format!("env_command.{variable}"), shown_arguments(parts));
+        }
         self.providers(name, &spec.wire);
     }
 

@@ -86,6 +86,7 @@ fn a_complete_file_is_parsed() {
             title: Some("My agent".to_owned()),
             command: "/home/ada/bin/agent".to_owned(),
             args: vec!["--acp".to_owned()],
+            env_commands: Vec::new(),
             env: vec![("TOKEN".to_owned(), "abc".to_owned()), ("LEVEL".to_owned(), "3".to_owned())],
             cwd: Some("/home/ada".into()),
             callbacks: Callbacks { fs_read: true, fs_write: false, terminal: true },
@@ -112,6 +113,33 @@ fn a_complete_file_is_parsed() {
     assert!(command.is_absolute() && command.ends_with("sh") && args.len() == 2);
     assert_eq!(headers.as_slice(), [("Authorization".to_owned(), "Bearer xyz".to_owned())]);
     assert_eq!(name, "old");
+}
+
+#[test]
+fn a_known_agent_takes_settings_without_a_command() {
+    let text = "[agents.claude-code]\ntitle = 'Work'\nenv = { A = '2', B = '3' }\n\
+        env_command = { KEY = \"pass show 'a b'\", OTHER = ['~/bin/key', '-x'] }\n\
+        [agents.x]\nurl = 'https://h'\nenv_command = { KEY = 'k' }\n";
+    let (config, problems) = parse(text);
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(told.len() == 1 && told[0].contains("`env_command` of `agents.x` applies only to"), "{told:?}");
+    assert!(!config.agents.contains_key("claude"), "parlor finds its command");
+    let found = AgentSpec {
+        name: "claude".to_owned(),
+        command: "/found/claude".to_owned(),
+        env: vec![("A".to_owned(), "1".to_owned()), ("C".to_owned(), "4".to_owned())],
+        ..AgentSpec::default()
+    };
+    let spec = config.with_settings(&found);
+    assert_eq!((spec.shown_name(), spec.command.as_str()), ("Work", "/found/claude"));
+    let env: Vec<String> = spec.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(env, ["C=4", "A=2", "B=3"]);
+    let commands: Vec<(&str, String)> =
+        spec.env_commands.iter().map(|(name, parts)| (name.as_str(), parts.join("|"))).collect();
+    assert_eq!(commands, [("KEY", "pass|show|a b".to_owned()), ("OTHER", "/home/ada/bin/key|-x".to_owned())]);
+    assert_eq!(config.with_settings(&spec), spec, "settings are applied once");
+    let other = AgentSpec { name: "gemini".to_owned(), ..AgentSpec::default() };
+    assert_eq!(config.with_settings(&other).callbacks, config.callbacks);
 }
 
 #[test]
@@ -193,6 +221,10 @@ fn invalid_values_are_reported_with_their_line_and_others_apply() {
         ("[callbacks]\nfs-read = true", "did you mean `fs_read`"),
         ("agents = 1", "`agents` must be a table"),
         ("[agents.x]\n", ":1: `agents.x` has no command; add command"),
+        (
+            "[agents.x]\ncommand = 'a'\nenv_command = { A = [] }",
+            "invalid command in `agents.x.env_command.A`",
+        ),
         ("[agents.x]\ncommand = 1", ":2: `agents.x.command` must be a string"),
         (
             "[agents.x]\ncomand = 'a'\ncommand = 'a'",

@@ -16,6 +16,8 @@ pub struct AgentSpec {
     pub args: Vec<String>,
     /// Environment variables to add.
     pub env: Vec<(String, String)>,
+    /// Environment variables whose values are printed by commands, each a program with its arguments.
+    pub env_commands: Vec<(String, Vec<String>)>,
     /// Working directory of the process; `None` for the session's folder.
     pub cwd: Option<PathBuf>,
     pub callbacks: Callbacks,

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use ratatui::buffer::Cell;
 use ratatui::layout::Position;
+use ratatui::style::Modifier;
 
 use crate::ui::picture::strip;
 use crate::ui::{Canvas, RowNotes, Scroll, scroll};
@@ -69,7 +70,7 @@ impl Painter {
 
     /// Sets whether italic text is written as such.
     pub fn use_italics(&mut self, does: bool) {
-        self.writer.lacks_italics = !does;
+        self.writer.omitted.set(Modifier::ITALIC, !does);
     }
 
     /// The canvas of the next frame.

@@ -17,11 +17,13 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::printed;
 use super::process::{Group, exit_info};
 use super::queue::queue;
 use super::ssh::Line;
@@ -63,6 +65,18 @@ impl Stdio {
         }
         let cwd = spec.cwd.clone().unwrap_or(cwd);
         Self { spec, cwd, line: None, first_lines: Vec::new() }
+    }
+
+    /// Adds the variables whose values commands print.
+    fn read_variables(&mut self) -> Result<(), CloseReason> {
+        if self.spec.env_commands.is_empty() {
+            return Ok(());
+        }
+        let variables = Handle::current().block_on(printed::variables(&self.spec.env_commands));
+        let variables = variables.map_err(|error| CloseReason::NotStarted { error, is_missing: false })?;
+        self.spec.env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
+        self.spec.env.extend(variables);
+        Ok(())
     }
 
     /// The command to start, or an error.
@@ -108,7 +122,8 @@ impl Stdio {
 }
 
 impl Transport for Stdio {
-    fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
+    fn start(mut self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
+        self.read_variables()?;
         let mut command = self.command().map_err(|reason| self.without_ssh(reason))?;
         let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();

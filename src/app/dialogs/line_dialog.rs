@@ -83,7 +83,7 @@ pub fn open_auth_vars(
     };
     let help = format!(
         "{what}.{optional} The agent is restarted with this value, which parlor does not save. To keep it, set {} \
-         before you start parlor.",
+         before you start parlor, or configure `env_command` for this agent.",
         var.name
     );
     state.modals.push(Modal::Line(LineDialog {

@@ -166,19 +166,23 @@ fn read_token(
             "token_file" => reader
                 .string(&format!("{location}.{key}"), value)
                 .map(|path| TokenSource::File(expand_home(&path, around))),
-            _ => read_token_command(reader, &format!("{location}.{key}"), value, around),
+            _ => {
+                let name = format!("{location}.{key}");
+                read_command_parts(reader, &name, value, around).map(TokenSource::Command)
+            }
         };
     }
     source
 }
 
 /// Parses a list of words, or a command line with shell quoting.
-fn read_token_command(
+/// Reads a command, as a string or a list.
+pub(super) fn read_command_parts(
     reader: &mut Reader<'_>,
     name: &str,
     value: &Value<'_>,
     around: &Surroundings,
-) -> Option<TokenSource> {
+) -> Option<Vec<String>> {
     let mut parts = if value.get_ref().as_array().is_some() {
         reader.strings(name, value)?
     } else {
@@ -195,7 +199,7 @@ fn read_token_command(
         return None;
     };
     *program = expand_home(program, around).to_string_lossy().into_owned();
-    Some(TokenSource::Command(parts))
+    Some(parts)
 }
 
 #[cfg(test)]

@@ -44,8 +44,8 @@ pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
     /// Whether the terminal has confirmed that it supports synchronized updates.
     pub synchronizes: bool,
-    /// Whether italic text is written as plain text.
-    pub lacks_italics: bool,
+    /// Attributes that are left out.
+    pub omitted: Modifier,
     is_open: bool,
     /// The cursor position of the terminal, if known.
     at: Option<(u16, u16)>,
@@ -194,7 +194,7 @@ impl AnsiWriter {
         let is_bare = cell.symbol() == " " && !cell.modifier.intersects(SEEN_ON_BLANK);
         // Only the background of a blank is visible.
         let wanted = if is_bare { self.modifier.difference(SEEN_ON_BLANK) } else { cell.modifier };
-        let wanted = if self.lacks_italics { wanted.difference(Modifier::ITALIC) } else { wanted };
+        let wanted = wanted.difference(self.omitted);
         let fg = if is_bare { self.fg } else { cell.fg };
         if (wanted, fg, cell.bg) == (self.modifier, self.fg, self.bg) {
             return;

@@ -66,7 +66,8 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
         (None, None) => {}
     }
     // Values of variables may be secrets.
-    let names: Vec<&str> = conn.spec.env.iter().map(|(name, _)| name.as_str()).collect();
+    let printed = conn.spec.env_commands.iter().map(|(name, _)| name.as_str());
+    let names: Vec<&str> = conn.spec.env.iter().map(|(name, _)| name.as_str()).chain(printed).collect();
     if !names.is_empty() {
         facts.push(("environment", names.join(", ")));
     }

@@ -5,20 +5,12 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::time::timeout;
-
+use crate::acp::transport::printed::first_line;
 use crate::model::{Secret, TokenSource};
-use crate::program::{self, Start, StartedBy};
 
 /// Maximum token size in bytes.
 const MAX_BYTES: u64 = 64 << 10;
-
-/// Timeout of the command, which may wait for the touch of a security key.
-const PROGRAM_TIME: Duration = Duration::from_secs(60);
 
 /// Validates a token. The error does not contain it.
 fn valid(text: &str, source: &TokenSource) -> Result<Secret, String> {
@@ -44,7 +36,7 @@ pub async fn fetch(source: &TokenSource) -> Result<Secret, String> {
         TokenSource::File(path) => from_file(path)
             .await
             .map_err(|error| format!("No token: cannot read the file {}: {error}.", path.display()))?,
-        TokenSource::Command(parts) => from_program(parts).await?,
+        TokenSource::Command(parts) => first_line(parts).await.map_err(|why| format!("No token: {why}."))?,
     };
     valid(&text, source)
 }
@@ -57,48 +49,6 @@ async fn from_file(path: &Path) -> std::io::Result<String> {
         Ok(text)
     };
     tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)?
-}
-
-async fn from_program(parts: &[String]) -> Result<String, String> {
-    let Some((program, args)) = parts.split_first() else {
-        return Err("No token: `token_command` is empty.".to_owned());
-    };
-    let failed = |why: &str| format!("No token: the command {program} {why}.");
-    // The command may ask for a passphrase in the terminal.
-    let start = Start::find(StartedBy::User, program, None, &[]).map(Start::in_terminal);
-    let start = start.map_err(|refusal| failed(&format!("could not be started ({refusal})")))?;
-    let mut command = start.args(args).task();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let spawned = program::spawn_task(&mut command);
-    let mut child = spawned.map_err(|error| failed(&format!("could not be started ({error})")))?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let work = async {
-        let (text, complaints) = tokio::join!(read_some(stdout), read_some(stderr));
-        (text, complaints, child.wait().await)
-    };
-    let Ok((text, complaints, status)) = timeout(PROGRAM_TIME, work).await else {
-        return Err(failed(&format!("did not finish within {} s", PROGRAM_TIME.as_secs())));
-    };
-    match status {
-        Ok(status) if status.success() => Ok(text.lines().next().unwrap_or_default().to_owned()),
-        Ok(status) => {
-            let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let last: String = last.chars().filter(|envelope| !envelope.is_control()).take(200).collect();
-            let last = if last.is_empty() { last } else { format!(": {last}") };
-            Err(failed(&format!("exited with {status}{last}")))
-        }
-        Err(error) => Err(failed(&format!("failed: {error}"))),
-    }
-}
-
-/// Reads the beginning of a stream. The rest is discarded, so that the writer does not block.
-async fn read_some(input: Option<impl AsyncRead + Unpin>) -> String {
-    let Some(mut input) = input else { return String::new() };
-    let mut text = Vec::new();
-    if (&mut input).take(MAX_BYTES).read_to_end(&mut text).await.is_ok() {
-        let _ = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;
-    }
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]
