@@ -31,6 +31,16 @@ args = [\"--acp\"]
 title = \"My own agent\"
 command = \"my-agent\"
 ";
+/// An agent that requires a key.
+const LOCKED: &str = r#"
+while read -r line; do
+    rest=${line#*'"id":'}; rest=${rest%%,*}; id=${rest%%'}'*}
+    case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{},"agentInfo":{"name":"Shop agent","version":"1.0"},"authMethods":[{"id":"key","name":"API key","description":"A key of the shop","type":"env_var","vars":[{"name":"SHOP_API_KEY"}]}]}}\n' "$id" ;;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}\n' "$id" ;;
+    esac
+done
+"#;
 const PALETTE: &str = "\u{10}";
 const ALL_CHANGES: &str = "\u{1b}d";
 const PLAN: &str = "\u{1b}p";
@@ -50,9 +60,11 @@ impl Stage {
         // The repository is clean on machines with and without git.
         fs::create_dir_all(git.join("info")).unwrap();
         fs::write(git.join("info/exclude"), "*\n").unwrap();
-        // Only a shell is on the search path, so that no agents of this machine are found.
+        // Only these programs are on the search path, so that no agents of this machine are found.
         fs::create_dir(home.path().join("bin")).unwrap();
-        std::os::unix::fs::symlink("/bin/sh", home.path().join("bin/sh")).unwrap();
+        for name in ["sh", "npm", "uv"] {
+            std::os::unix::fs::symlink("/bin/sh", home.path().join("bin").join(name)).unwrap();
+        }
         fs::write(home.path().join("config.toml"), CONFIG).unwrap();
         Self { home }
     }
@@ -174,6 +186,21 @@ fn picker() {
     let mut screen = stage.start(&["--config", "../../config.toml"], (24, 100));
     screen.wait_for("Demo agent");
     check("picker", "parlor: the choice of an agent", &mut screen);
+}
+
+#[test]
+fn sign_in() {
+    let stage = Stage::new();
+    fs::write(stage.home.path().join("locked.sh"), LOCKED).unwrap();
+    let program = stage.home.path().join("locked.sh").to_string_lossy().into_owned();
+    let args = ["--config", "../../config.toml", "--agent-command", &format!("sh {program}")];
+    let mut screen = stage.start(&args, (24, 80));
+    screen.wait_for("API key");
+    screen.wait_quiet();
+    screen.send("\r");
+    screen.wait_for("SHOP_API_KEY");
+    screen.send("a secret");
+    check("sign-in", "parlor: the key of an agent", &mut screen);
 }
 
 #[test]

@@ -124,9 +124,7 @@ fn search(index: &RegistryIndex, text: &str, installed: &[InstalledAgent]) -> St
             Some(installed) if installed.version == agent.version => "installed".to_owned(),
             Some(installed) => format!("installed: {}", installed.version),
             None if agent.quarantine.is_some() => "withdrawn".to_owned(),
-            None => {
-                agent.source.as_ref().map_or("not for this system", |source| source.kind.needs()).to_owned()
-            }
+            None => index.needs(agent).unwrap_or("not for this system").to_owned(),
         };
         let _ = writeln!(
             listed,

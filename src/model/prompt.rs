@@ -267,6 +267,8 @@ pub struct PreparedPrompt {
     pub problems: Vec<String>,
     /// The paths of [`PromptJob::listed`] that were not found.
     pub missing: Vec<String>,
+    /// Other paths that were not found, and are sent as text.
+    pub unread: Vec<String>,
     /// The template that the user has to review before the prompt can be sent.
     pub unreviewed: Option<UnreviewedTemplate>,
 }

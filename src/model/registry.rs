@@ -53,11 +53,13 @@ impl SourceKind {
     }
 
     /// What it needs, in a few words.
-    pub fn needs(self) -> &'static str {
-        match self {
-            Self::Npm => "needs Node.js",
-            Self::Pypi => "needs uv",
-            Self::Archive => "download",
+    fn needs(self, is_missing: bool) -> &'static str {
+        match (self, is_missing) {
+            (Self::Npm, false) => "needs Node.js",
+            (Self::Npm, true) => "Node.js is missing",
+            (Self::Pypi, false) => "needs uv",
+            (Self::Pypi, true) => "uv is missing",
+            (Self::Archive, _) => "download",
         }
     }
 }
@@ -75,11 +77,21 @@ pub struct InstalledAgent {
 }
 
 /// The agents of the registry as last fetched.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RegistryIndex {
     pub agents: Vec<RegistryAgent>,
     /// Where and when it was read, in a few words: `registry of 2026-11-20`.
     pub origin: String,
+    /// Programs that install agents, but are not on the `PATH`.
+    pub missing_installers: Vec<&'static str>,
+}
+
+impl RegistryIndex {
+    /// What an agent needs to be installed, in a few words; `None`: it is not for this system.
+    pub fn needs(&self, agent: &RegistryAgent) -> Option<&'static str> {
+        let kind = agent.source.as_ref()?.kind;
+        Some(kind.needs(kind.installer().is_some_and(|name| self.missing_installers.contains(&name))))
+    }
 }
 
 impl RegistryAgent {

@@ -58,8 +58,11 @@ pub fn prepare(job: &PromptJob, home: Option<&Path>, attachments: &Attachments) 
         if known.len() == MENTIONS_MAX {
             break;
         }
-        if !read(job, &mention, home, &mut prepared) && job.listed.contains(&mention.path) {
+        let is_read = read(job, &mention, home, &mut prepared);
+        if !is_read && job.listed.contains(&mention.path) {
             prepared.missing.push(mention.path.clone());
+        } else if !is_read && job.folder.is_some() && mention.path.contains(['/', '.']) {
+            prepared.unread.push(mention.path.clone());
         }
         known.push(mention);
     }

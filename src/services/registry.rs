@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::model::{InstalledAgent, RegistryAgent, RegistryIndex};
+use crate::model::{InstalledAgent, RegistryAgent, RegistryIndex, SourceKind};
+use crate::program::{Start, StartedBy};
 
 pub use fetch::built_in;
 
@@ -49,6 +50,12 @@ impl Stop {
     }
 }
 
+/// The programs that install agents, but are not on the `PATH`.
+fn missing_installers() -> Vec<&'static str> {
+    let names = [SourceKind::Npm, SourceKind::Pypi].into_iter().filter_map(SourceKind::installer);
+    names.filter(|name| Start::find(StartedBy::User, name, None, &[]).is_err()).collect()
+}
+
 impl Registry {
     /// The registry at a URL; its files are in the data folder.
     pub fn new(data_dir: &Path, url: &str) -> Self {
@@ -62,7 +69,8 @@ impl Registry {
 
     /// The index as last fetched, or the one that parlor was built with. Reads no network.
     pub fn index(&self) -> RegistryIndex {
-        fetch::kept(&self.agents, &self.url).unwrap_or_else(|| built_in().clone())
+        let index = fetch::kept(&self.agents, &self.url).unwrap_or_else(|| built_in().clone());
+        RegistryIndex { missing_installers: missing_installers(), ..index }
     }
 
     /// Fetches the index, unless it has not changed.
@@ -70,7 +78,8 @@ impl Registry {
     /// # Errors
     /// Why it cannot be read, with the next step, in full sentences. The kept index stays.
     pub fn refresh(&self) -> Result<RegistryIndex, String> {
-        fetch::refresh(&self.agents, &self.url)
+        let index = fetch::refresh(&self.agents, &self.url)?;
+        Ok(RegistryIndex { missing_installers: missing_installers(), ..index })
     }
 
     /// The installed agents.

@@ -478,7 +478,7 @@ fn draw_foot(
         hint(Action::NextHunk, "next hunk"),
         hint(Action::NextField, "next file"),
         hint(Action::Filter, "filter"),
-        hint(Action::ToggleContext, if dialog.shows_context { "hunks only" } else { "all lines" }),
+        hint(Action::ToggleContext, if dialog.shows_context { "hunks only" } else { "unchanged lines" }),
         hint(Action::ToggleDiffLayout, layout_hint),
         hint(Action::Accept, "open editor"),
     ];

@@ -39,7 +39,7 @@ pub fn rows(state: &State) -> Vec<PickerRow> {
             Some(why) => format!("withdrawn: {why}"),
             None => agent.description.clone(),
         },
-        right: agent.source.as_ref().map(|source| source.kind.needs().to_owned()).unwrap_or_default(),
+        right: index.needs(agent).unwrap_or_default().to_owned(),
         group: Some(group.clone()),
         ..PickerRow::new(PickerValue::Install(agent.id.clone()), agent.title.as_str())
     };

@@ -293,6 +293,10 @@ pub(in crate::app) fn on_prepared(
     if prompt::is_obstructed(state, key, &prepared, fx) {
         prompt::give_back(state, key, id, fx);
     } else if state.sessions.get(&key).is_some_and(Session::can_prompt) {
+        if !prepared.unread.is_empty() {
+            let text = format!("Sent as text, because there is no such file: {}", prepared.unread.join(", "));
+            call::flash(state, text, fx);
+        }
         send(state, key, id, prepared, now, fx);
     }
 }

@@ -184,6 +184,20 @@ fn a_listed_file_that_was_removed_is_reported_once() {
     assert_eq!(again.listed, ["b.rs"], "the user knows it");
 }
 
+#[test]
+fn a_typed_path_that_does_not_exist_is_sent_as_text_and_named() {
+    let mut app = TestApp::ready();
+    app.submit("see @src/mian.rs");
+    let text = "see @src/mian.rs".to_owned();
+    app.prepared(PreparedPrompt {
+        text,
+        unread: vec!["src/mian.rs".to_owned()],
+        ..PreparedPrompt::default()
+    });
+    assert_eq!(app.state.flash.as_deref(), Some("Sent as text, because there is no such file: src/mian.rs"));
+    assert!(app.session().turn.is_running());
+}
+
 fn symbol(name: &str, path: &str, lines: Option<(u32, u32)>) -> FoundSymbol {
     let lines = lines.map(|(first, last)| first..=last);
     FoundSymbol { name: name.into(), kind: "function".into(), path: path.into(), lines }

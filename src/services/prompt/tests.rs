@@ -146,9 +146,10 @@ fn a_listed_file_that_is_missing_is_reported_and_other_words_are_text() {
     let rig = Rig::new();
     rig.write("a", "x");
     let listed = ["a", "gone.rs", "my gone.rs"].map(str::to_owned).to_vec();
-    let job = PromptJob { listed, ..rig.job("@a @gone.rs @\"my gone.rs\" @alice", ALL) };
+    let job = PromptJob { listed, ..rig.job("@a @gone.rs @\"my gone.rs\" @alice @src/mian.rs", ALL) };
     let prepared = prepare(&job, None, &rig.attachments);
     assert_eq!(prepared.missing, ["gone.rs", "my gone.rs"]);
+    assert_eq!(prepared.unread, ["src/mian.rs"]);
     assert_eq!((prepared.blocks.len(), prepared.problems.len()), (1, 0));
 }
 

@@ -58,7 +58,11 @@ impl Kept {
 
     fn index(&self) -> Option<RegistryIndex> {
         let agents = index::read(&self.index)?;
-        Some(RegistryIndex { agents, origin: format!("registry of {}", self.day) })
+        Some(RegistryIndex {
+            agents,
+            origin: format!("registry of {}", self.day),
+            ..RegistryIndex::default()
+        })
     }
 }
 
@@ -73,7 +77,7 @@ pub fn built_in() -> &'static RegistryIndex {
         let day = serde_json::from_str::<serde_json::Value>(BUILT_IN).ok();
         let day = day.as_ref().and_then(|index| index.get("day")?.as_str()).unwrap_or("the build");
         let agents = index::read(BUILT_IN).unwrap_or_default();
-        RegistryIndex { agents, origin: format!("built-in list of {day}") }
+        RegistryIndex { agents, origin: format!("built-in list of {day}"), ..RegistryIndex::default() }
     });
     &INDEX
 }

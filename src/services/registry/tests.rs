@@ -254,6 +254,21 @@ fn an_archive_is_installed_updated_and_removed() {
 }
 
 #[test]
+fn an_archive_with_bzip2_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut builder = tar::Builder::new(bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast()));
+    builder.append(&header("./bin/agent", tar::EntryType::Regular, 9), &b"#!/bin/sh"[..]).unwrap();
+    let archive = folder.path().join("archive");
+    std::fs::write(&archive, builder.into_inner().unwrap().finish().unwrap()).unwrap();
+    let to = folder.path().join("to");
+    std::fs::create_dir(&to).unwrap();
+    unpack::unpack(&archive, "https://h/agent.tar.bz2?x=1", &to, "agent").unwrap();
+    assert_eq!(std::fs::read(to.join("bin/agent")).unwrap(), b"#!/bin/sh");
+    std::fs::write(&archive, "nonsense").unwrap();
+    assert!(unpack::unpack(&archive, "https://h/agent.tbz2", &to, "agent").is_err());
+}
+
+#[test]
 fn a_failed_installation_leaves_nothing() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();

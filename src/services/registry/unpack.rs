@@ -1,4 +1,4 @@
-//! Unpacks an archive: zip, tar with gzip, or a single program.
+//! Unpacks an archive: zip, tar with gzip or bzip2, or a single program.
 //!
 //! Invariants: every entry stays below the folder; there are no links, devices or set-user-id bits; size and number of
 //! entries are bounded, whatever the archive says.
@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use bzip2::read::MultiBzDecoder;
 use flate2::read::GzDecoder;
 
 /// Maximum size of all files, in bytes.
@@ -29,7 +30,9 @@ pub fn unpack(archive: &Path, url: &str, folder: &Path, program: &str) -> Result
         unzip(file, &mut room)
     } else if is_of(&[".tar.gz", ".tgz"]) {
         untar(GzDecoder::new(file), &mut room)
-    } else if is_of(&[".tar.bz2", ".tbz2", ".tar.xz", ".tar.zst", ".7z"]) {
+    } else if is_of(&[".tar.bz2", ".tbz2"]) {
+        untar(MultiBzDecoder::new(file), &mut room)
+    } else if is_of(&[".tar.xz", ".tar.zst", ".7z"]) {
         Err("this kind of archive is not supported".to_owned())
     } else {
         room.write(Path::new(program), file, true)

@@ -1,7 +1,7 @@
 //! The help dialog with all keys of the keymap.
 
 use super::dialog_frame::{DialogFrame, Row, input, wrapped};
-use crate::app::LineInput;
+use crate::app::{LineInput, Modal};
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, line_width};
@@ -59,11 +59,30 @@ pub(super) fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16
     sheet
 }
 
-/// The keys that match the filter. Without one, those of lists and dialogs, which show their own, are omitted, and each action has
-/// only the keys that fit on its line.
+/// The view or dialog from which the help was opened.
+fn opener(ctx: &FrameContext) -> Option<Context> {
+    match ctx.state.modals.iter().rev().nth(1) {
+        Some(Modal::Picker(_) | Modal::Attention(_)) => Some(Context::List),
+        Some(Modal::Choice(_) | Modal::Capture(_)) => Some(Context::Choice),
+        Some(Modal::Queue { .. }) => Some(Context::Queue),
+        Some(Modal::Help { .. } | Modal::Log { .. } | Modal::Connection(_) | Modal::Inspect(_)) => {
+            Some(Context::Text)
+        }
+        Some(Modal::Changes(_)) => Some(Context::Changes),
+        Some(Modal::Line(_)) => Some(Context::Line),
+        Some(Modal::Sessions(_)) => Some(Context::Sessions),
+        None => ctx.state.user.is_browsing.then_some(Context::Browse),
+    }
+}
+
+/// The keys that match the filter, those of the view or dialog below the help first. Without a filter, those of other lists and
+/// dialogs, which show their own, are omitted, and each action has only the keys that fit on its line.
 fn groups(ctx: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
-    let is_shown =
-        |title: &str| !filter.trim().is_empty() || IN_DIALOGS.iter().all(|other| other.title() != title);
+    let opener = opener(ctx).map(Context::title);
+    let is_shown = |title: &str| {
+        let is_of_other = IN_DIALOGS.iter().any(|other| other.title() == title) && opener != Some(title);
+        !filter.trim().is_empty() || !is_of_other
+    };
     let room = keys_room(if cols >= TWO_COLS { (cols - GAP) / 2 } else { cols });
     let wanted = filter.trim().to_lowercase();
     let fits = |keys: &str, does: &str| {
@@ -84,6 +103,7 @@ fn groups(ctx: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
             None => groups.push(Group { title, rows: vec![row] }),
         }
     }
+    groups.sort_by_key(|group| opener != Some(group.title));
     groups
 }
 

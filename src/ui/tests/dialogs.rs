@@ -48,6 +48,21 @@ fn dialogs() -> Vec<Stage> {
 }
 
 #[test]
+fn help_begins_with_the_keys_of_the_view_below() {
+    let first = |below: Option<Modal>| {
+        let mut stage = streaming();
+        stage.state.modals.extend(below);
+        stage.state.modals.push(Modal::Help { filter: LineInput::default() });
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 30)));
+        let mut rest = shown.lines().skip_while(|line| !line.contains("type to filter")).skip(2);
+        rest.next().map(|line| line.trim_matches(['│', ' ', '▐']).to_owned())
+    };
+    assert_eq!(first(Some(Modal::Changes(ChangesDialog::default()))).as_deref(), Some("Session changes"));
+    assert_eq!(first(Some(Modal::Queue { selected: 0 })).as_deref(), Some("Queued prompts"));
+    assert_ne!(first(None).as_deref(), Some("Session changes"));
+}
+
+#[test]
 fn dialogs_have_two_widths() {
     let mut widths = Vec::new();
     for stage in dialogs() {

@@ -27,7 +27,12 @@ test of each column and the workarounds that parlor applied, either detected or 
 `cargo test --test it` runs all of them, and also tests parlor against the official SDK over stdio, HTTP and WebSocket.
 Behavior that is specific to one system is tested in `tests/it/single_agents.rs`, behavior across restarts of parlor in
 `tests/it/restarts.rs`.
+
+The last section, about real agents, is written by hand in `tests/it/dialects/real_agents.md`.
 ";
+
+/// Runs with real agents, which the tests cannot repeat.
+const REAL_AGENTS: &str = include_str!("real_agents.md");
 
 impl Ability {
     const ALL: [Self; 21] = [
@@ -196,6 +201,7 @@ fn compatibility() {
     for system in System::ALL {
         text += &section(system);
     }
+    text += REAL_AGENTS;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/compatibility.md");
     if std::env::var_os("PARLOR_COMPATIBILITY").is_some_and(|value| value == "write") {
         fs::create_dir_all(file.parent().unwrap()).unwrap();

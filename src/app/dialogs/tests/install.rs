@@ -30,7 +30,11 @@ fn listing(ids: &[&str]) -> Rig {
     let fx = rig.act(Action::OpenAgents);
     assert!(fx.contains(&Effect::Configure(ConfigJob::Reread)), "{fx:?}");
     assert!(fx.contains(&Effect::ReadRegistry { refresh: false }), "nothing is fetched unasked: {fx:?}");
-    let index = RegistryIndex { agents: ids.iter().map(|id| entry(id)).collect(), origin: "test".to_owned() };
+    let index = RegistryIndex {
+        agents: ids.iter().map(|id| entry(id)).collect(),
+        origin: "test".to_owned(),
+        ..RegistryIndex::default()
+    };
     let (now, mut fx) = (rig.now, Vec::new());
     install::on_registry(&mut rig.state, Ok(index), false, now, &mut fx);
     assert_eq!(fx, []);
