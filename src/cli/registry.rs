@@ -193,6 +193,12 @@ fn install(
     super::print(out, &text)
 }
 
+/// Whether a version precedes another. Versions of another form than semantic ones are not compared.
+fn is_older(version: &str, other: &str) -> bool {
+    let parsed = [version, other].map(|text| semver::Version::parse(text.trim_start_matches('v')));
+    matches!(parsed, [Ok(version), Ok(other)] if version < other)
+}
+
 fn update(
     id: Option<&str>,
     is_agreed: bool,
@@ -208,8 +214,16 @@ fn update(
     }
     let mut count = 0;
     for agent in chosen {
-        let newer = index.agents.iter().find(|entry| entry.id == agent.id && entry.version != agent.version);
-        if let Some(newer) = newer {
+        let Some(entry) = index.agents.iter().find(|entry| entry.id == agent.id) else { continue };
+        if is_older(&entry.version, &agent.version) {
+            let (title, here) = (visible(&agent.title), visible(&agent.version));
+            let there = visible(&entry.version);
+            super::print(
+                out,
+                &format!("{title}: {here} is installed; the registry has the older {there}.\n"),
+            )?;
+        } else if entry.version != agent.version {
+            let newer = entry;
             super::print(
                 out,
                 &format!("{}: {} is installed.\n", visible(&agent.title), visible(&agent.version)),
@@ -219,4 +233,19 @@ fn update(
         }
     }
     if count == 0 { super::print(out, "All installed agents are current.\n") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_older;
+
+    #[test]
+    fn only_semantic_versions_are_compared() {
+        assert!(is_older("1.9.0", "1.10.0") && is_older("v1.0.0-rc.1", "1.0.0"));
+        for (version, other) in
+            [("1.10.0", "1.9.0"), ("1.0.0", "1.0.0"), ("2026.1", "2026.2"), ("1.0rc1", "1.0")]
+        {
+            assert!(!is_older(version, other), "{version} {other}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Installs one version of an agent into its folder.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -46,11 +47,15 @@ pub fn remove_folder(folder: &Path) {
 pub fn replacing<T>(folder: &Path, fill: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
     let cannot = |error: std::io::Error| format!("Cannot replace {}: {error}.", folder.display());
     // No version begins with a dot.
-    let former = folder.with_file_name(".former");
-    let had_former = folder.exists();
-    if had_former {
-        // What is left of an interrupted installation.
-        let _ = fs::remove_dir_all(&former);
+    let mut name = OsString::from(".former-");
+    name.push(folder.file_name().unwrap_or_default());
+    let former = folder.with_file_name(name);
+    if former.exists() {
+        // An installation was interrupted, so the folder is incomplete.
+        remove_folder(folder);
+    }
+    let had_former = former.exists() || folder.exists();
+    if folder.exists() {
         fs::rename(folder, &former).map_err(cannot)?;
     }
     let filled = fill(folder);

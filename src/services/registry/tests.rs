@@ -254,6 +254,32 @@ fn an_archive_is_installed_updated_and_removed() {
 }
 
 #[test]
+fn the_former_version_survives_an_interrupted_installation() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("1.0");
+    let write = |folder: &Path, text: &str| {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("agent"), text).unwrap();
+    };
+    // What a parlor leaves that is killed meanwhile.
+    write(&dir.path().join(".former-1.0"), "good");
+    write(&folder, "half");
+    let failed: Result<(), String> = install::replacing(&folder, |folder| {
+        assert!(!folder.exists());
+        Err("no network".to_owned())
+    });
+    assert!(failed.is_err());
+    assert_eq!(std::fs::read_to_string(folder.join("agent")).unwrap(), "good");
+    install::replacing(&folder, |folder| {
+        write(folder, "new");
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(std::fs::read_to_string(folder.join("agent")).unwrap(), "new");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn an_archive_with_bzip2_is_unpacked() {
     let folder = tempfile::tempdir().unwrap();
     let mut builder = tar::Builder::new(bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast()));
