@@ -1,5 +1,6 @@
 //! `parlor agents search|show|install|update|remove`: agents of the protocol's registry.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
@@ -172,12 +173,18 @@ fn install(
     if !is_agreed && !agrees(&format!("Install {}?", visible(&agent.title)), out)? {
         return super::print(out, "Nothing was installed.\n");
     }
+    let said = RefCell::new(Vec::new());
     let say = |line: String| {
         // Progress is lost with a closed terminal; the installation is not.
         let _ = Printer::stderr().print(&format!("  {}\n", visible(&line)));
+        said.borrow_mut().push(line);
     };
-    let done = registry.install(agent, scripts, &Stop::default(), &say).map_err(anyhow::Error::msg);
-    let (installed, skipped) = done?;
+    let done = registry.install(agent, scripts, &Stop::default(), &say);
+    let (installed, skipped) = done.map_err(|error| {
+        let said = said.borrow();
+        let unsaid = error.lines().filter(|line| said.iter().all(|other| other != line));
+        anyhow::Error::msg(unsaid.collect::<Vec<_>>().join("\n"))
+    })?;
     let name = known(&installed.id).map_or(installed.id.as_str(), |known| known.name);
     let mut text = format!(
         "Installed {} {}. Start it with `parlor --agent {name}`.\n",

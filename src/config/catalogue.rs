@@ -48,7 +48,7 @@ known! {
     "opencode", "OpenCode", "opencode" ["acp"], aka [];
     "goose", "goose", "goose" ["acp"], aka [];
     "qwen", "Qwen Code", "qwen" ["--acp"], aka ["qwen-code"];
-    "kimi", "Kimi CLI", "kimi" ["acp"], aka ["kimi-cli"];
+    "kimi", "Kimi Code", "kimi" ["acp"], aka ["kimi-code", "kimi-cli"];
     "vibe", "Mistral Vibe", "vibe-acp" [], aka ["mistral-vibe"];
     "activecontext", "ActiveContext", "activecontext" [], aka [];
     "alex", "elephant.ai", "alex" ["acp"], aka ["elephant", "elephant.ai"];

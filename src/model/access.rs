@@ -105,6 +105,10 @@ impl AccessRecord {
         };
         match (self.outcome, &self.error) {
             (AccessOutcome::Refused(by), _) => format!("{undone}{size}, {}", by.description()),
+            // The call that shows it has the error.
+            (AccessOutcome::Allowed(by), Some(_)) if matches!(self.access, Access::SignIn { .. }) => {
+                by.description().to_owned()
+            }
             (AccessOutcome::Allowed(by), Some(error)) => format!("{undone}: {error} ({})", by.description()),
             (AccessOutcome::Allowed(by), None) if self.is_typed() => by.description().to_owned(),
             (AccessOutcome::Allowed(by), None) => format!("{done} by parlor{size}, {}", by.description()),

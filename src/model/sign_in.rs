@@ -59,17 +59,30 @@ impl SignInCommand {
         }
         check_environment(&self.env)?;
         let args = match &self.program {
-            None => spec.args.iter().chain(&self.args).cloned().collect(),
+            None => spec.args.iter().chain(self.own_args(spec)).cloned().collect(),
             Some(program) if is_own(program, &self.args, spec) => self.args.clone(),
             Some(_) => return Err(SignInRefusal::OtherProgram),
         };
         Ok(AgentSpec { args, ..spec.clone() })
     }
 
+    /// The arguments of the method. Some agents repeat the path of their program before them.
+    fn own_args(&self, spec: &AgentSpec) -> &[String] {
+        let is_program = |arg: &String| {
+            let (arg, program) = (Path::new(arg), Path::new(&spec.command));
+            arg.is_absolute() && arg.file_name() == program.file_name()
+        };
+        match self.args.split_first() {
+            Some((first, rest)) if is_program(first) => rest,
+            _ => &self.args,
+        }
+    }
+
     /// The agent's sign-in command for the user to run manually: quoted, with hidden characters escaped.
     pub fn as_text(&self, spec: &AgentSpec) -> String {
         let own = std::iter::once(&spec.command).chain(&spec.args).filter(|_| self.program.is_none());
-        let parts = own.chain(&self.program).chain(&self.args);
+        let args = if self.program.is_none() { self.own_args(spec) } else { &self.args };
+        let parts = own.chain(&self.program).chain(args);
         let env = self.env.iter().map(|(name, value)| format!("{name}={}", shell_words::quote(value)));
         let all: Vec<String> = env.chain(parts.map(|word| shell_words::quote(word).into_owned())).collect();
         escape::visible(&all.join(" ")).into_owned()
@@ -223,6 +236,20 @@ mod tests {
     fn sign_in_adds_arguments_to_the_agents_own_command() {
         let runs = command(None, &["--login"]).spec_for(&spec(&["node", "cli.js", "--acp"])).unwrap();
         assert_eq!(runs.command_line(), "node cli.js --acp --login");
+    }
+
+    #[test]
+    fn a_repeated_program_path_is_left_out() {
+        let spec = AgentSpec { command: "/opt/a/bin/vibe-acp".to_owned(), ..AgentSpec::default() };
+        let args = |args: &[&str]| {
+            let args = args.iter().map(ToString::to_string).collect();
+            let method = SignInCommand { program: None, args, env: Vec::new() };
+            (method.spec_for(&spec).unwrap().args.join(" "), method.as_text(&spec))
+        };
+        let shown = "/opt/a/bin/vibe-acp --setup".to_owned();
+        assert_eq!(args(&["/opt/a/bin/vibe-acp", "--setup"]), ("--setup".to_owned(), shown.clone()));
+        assert_eq!(args(&["--setup"]), ("--setup".to_owned(), shown));
+        assert_eq!(args(&["/etc/passwd"]).0, "/etc/passwd");
     }
 
     #[test]

@@ -206,19 +206,69 @@ pub(super) fn with_scripts(folder: &Path) -> Vec<String> {
 fn uv(source: &AgentSource, folder: &Path, stop: &Stop, say: &dyn Fn(String)) -> Result<Made, String> {
     let bin = folder.join("bin");
     let path = |path: &Path| path.to_string_lossy().into_owned();
+    let own = |name: &str, value: String| (name.to_owned(), value);
     let env = [
-        ("UV_TOOL_DIR".to_owned(), path(&folder.join("tools"))),
-        ("UV_TOOL_BIN_DIR".to_owned(), path(&bin)),
-        ("UV_PYTHON_INSTALL_DIR".to_owned(), path(&folder.join("python"))),
-        ("UV_NO_CONFIG".to_owned(), "1".to_owned()),
+        own("UV_TOOL_DIR", path(&folder.join("tools"))),
+        own("UV_TOOL_BIN_DIR", path(&bin)),
+        own("UV_NO_CONFIG", "1".to_owned()),
     ];
-    run("uv", &install_args(source, folder), &env, folder, stop, say)?;
+    // A Python of this machine is preferred. One that has to be downloaded is removed together with the agent.
+    let here = [&env[..], &[own("UV_PYTHON_DOWNLOADS", "never".to_owned())]].concat();
+    let loaded = [&env[..], &[own("UV_PYTHON_INSTALL_DIR", path(&folder.join("python")))]].concat();
+    let mut args = install_args(source, folder);
+    match run("uv", &args, &here, folder, stop, say) {
+        Err(error) if is_about_python(&error) => {
+            say("Looking for another Python".to_owned());
+            let wanted = wanted_python(&error).map(|version| ["--python".to_owned(), version.to_owned()]);
+            // Before the package, which is last.
+            let at = args.len().saturating_sub(2);
+            args.splice(at..at, wanted.into_iter().flatten());
+            run("uv", &args, &loaded, folder, stop, say)?;
+        }
+        done => done?,
+    }
     let name = package_name(&source.from);
     let command = bin.join(source.command.as_deref().unwrap_or(name));
     if !command.exists() {
         return Err(format!("The package {name} has no command {}.", command.display()));
     }
     Ok(Made { command, sha256: None, skipped_scripts: Vec::new() })
+}
+
+/// Whether uv reports that it has no suitable Python.
+fn is_about_python(error: &str) -> bool {
+    ["does not satisfy Python", "No interpreter found", "python-build-standalone"]
+        .iter()
+        .any(|phrase| error.contains(phrase))
+}
+
+/// The versions of Python that a package needs, from the error of uv.
+fn wanted_python(error: &str) -> Option<&str> {
+    let (_, rest) = error.split_once("does not satisfy Python")?;
+    let end =
+        rest.find(|sign: char| !sign.is_ascii_digit() && !".,<>=!~*".contains(sign)).unwrap_or(rest.len());
+    rest.get(..end).filter(|version| !version.is_empty())
+}
+
+/// What helps after an installer has failed, by what it has printed.
+fn advice(output: &str) -> Option<&'static str> {
+    if output.contains("python-build-standalone") {
+        Some(
+            "uv found no suitable Python, and could not download one. Check the network, or install a newer Python.",
+        )
+    } else if is_about_python(output) {
+        Some(
+            "uv found no suitable Python. Install a newer one, or set UV_PYTHON to its version or path, such as \
+             UV_PYTHON=3.13.",
+        )
+    } else if output.contains("no usable wheels") || output.contains("building from source is disabled") {
+        Some(
+            "A package that it needs exists only as source, and parlor runs no setup scripts. Install the agent \
+             yourself; parlor finds it on the PATH.",
+        )
+    } else {
+        None
+    }
 }
 
 /// The name of a package without its version.
@@ -301,6 +351,30 @@ fn run(
     if status.success() {
         return Ok(());
     }
-    let lines: Vec<String> = std::iter::once(format!("{name} ended with {status}.")).chain(last).collect();
-    Err(lines.join("\n"))
+    let output = last.join("\n");
+    let advice = advice(&output).map(|advice| format!("{advice}\n")).unwrap_or_default();
+    Err(format!("{advice}{name} ended with {status}.\n{output}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{advice, is_about_python, wanted_python};
+
+    #[test]
+    fn failures_of_uv_are_explained() {
+        let old =
+            "cause: Because the current Python version (3.11.7) does not satisfy Python>=3.12,<3.16 and …";
+        assert_eq!(wanted_python(old), Some(">=3.12,<3.16"));
+        assert!(is_about_python(old) && advice(old).is_some_and(|advice| advice.contains("UV_PYTHON=3.13")));
+        let no_network = "cause: Failed to download https://host/python-build-standalone/x: dns error";
+        assert!(
+            is_about_python(no_network)
+                && advice(no_network).is_some_and(|advice| advice.contains("network"))
+        );
+        let source = "ripgrepy==2.2.0 has no usable wheels and building from source is disabled";
+        assert!(
+            !is_about_python(source) && advice(source).is_some_and(|advice| advice.contains("setup scripts"))
+        );
+        assert_eq!((advice("error: package not found"), wanted_python(source)), (None, None));
+    }
 }
