@@ -253,7 +253,7 @@ fn the_filter_of_agents_matches_names_before_descriptions() {
     rig.act(Action::OpenAgents);
     assert_eq!(rig.shown().len(), 11);
     rig.type_line("cod");
-    assert_eq!(rig.shown(), ["Codex", "OpenCode"]);
+    assert_eq!(rig.shown(), ["Codex", "OpenCode", "Kimi Code"]);
     rig.edit_line(LineEdit::Clear);
     rig.type_line("exec");
     assert_eq!(rig.shown(), ["Factory Droid"], "a part of its command line");
