@@ -76,7 +76,7 @@ fn a_selected_mode_is_restored_before_the_first_prompt() {
         let (mut rig, _folder) = go_on(&loaded, &[SET_AGAIN, &turn("Still careful.")].concat());
         rig.ask("go on");
         rig.wait_text("agent: Still careful.");
-        assert!(!rig.text().contains("could not be restored"), "{}", rig.text());
+        assert!(!rig.text().contains("could not be set"), "{}", rig.text());
     }
     // If the agent has the mode, no request is sent.
     let kept =
@@ -90,11 +90,11 @@ fn a_selected_mode_is_restored_before_the_first_prompt() {
 fn a_mode_that_is_no_longer_available_is_reported() {
     let other = r#"{"modes":{"currentModeId":"full","availableModes":[{"id":"full","name":"Full"}]}}"#;
     let (mut rig, _folder) = go_on(other, "");
-    rig.wait_text("Some settings could not be restored.");
+    rig.wait_text("Some settings could not be set.");
     assert!(rig.text().contains("The agent no longer offers: mode read-only."), "{}", rig.text());
     let refused = "? \"session/set_mode\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32602,\"message\":\"no such mode\"}}\n";
     let (mut rig, _folder) = go_on("{}", refused);
-    rig.wait_text("Some settings could not be restored.");
+    rig.wait_text("Some settings could not be set.");
     assert!(rig.text().contains("no such mode"), "{}", rig.text());
 }
 
