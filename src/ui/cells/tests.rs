@@ -106,6 +106,18 @@ fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
 }
 
 #[test]
+fn a_call_without_a_reported_end_has_no_check_mark() {
+    let mut tool = ToolCall::new("t".into(), Instant::now());
+    (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::Completed);
+    tool.input.command = Some("sleep 60".into());
+    let theme = Theme::plain();
+    let glyphs = look(&theme).glyphs;
+    assert!(rows(tool.clone(), None)[0].starts_with(glyphs.check));
+    tool.is_status_assumed = true;
+    assert!(rows(tool, None)[0].starts_with(glyphs.dot));
+}
+
+#[test]
 fn a_failed_command_shows_the_reason_before_its_last_lines() {
     let mut tool = ToolCall::new("t".into(), Instant::now());
     (tool.kind, tool.status, tool.exit_code) = (ToolKind::Execute, ToolStatus::Failed, Some(101));

@@ -142,6 +142,8 @@ pub(super) fn head(
     let (mark, role) = match status {
         ToolStatus::Pending => (glyphs.pending, Role::TextDim),
         ToolStatus::InProgress => (look.spinner(), Role::Running),
+        // The agent ended its turn without reporting the end of the call, which may still run.
+        ToolStatus::Completed if tool.is_status_assumed => (glyphs.dot, Role::TextDim),
         ToolStatus::Completed => (glyphs.check, Role::Success),
         ToolStatus::Failed => (glyphs.cross, Role::Error),
         ToolStatus::Cancelled => (glyphs.cross, Role::TextDim),
