@@ -6,8 +6,6 @@
 
 mod preview;
 
-use crate::ui::text::{Line, Span};
-
 use crate::app::state::duplicate_diffs::KnownChanges;
 use crate::app::state::fold::{fold_of, has_output_alone};
 use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
@@ -20,8 +18,7 @@ use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::link;
-use crate::ui::text::{truncate, truncate_path, width};
+use crate::ui::text::{Line, Span, link, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::file_status::{counts_line, diff_head, needs_head, status_line};
