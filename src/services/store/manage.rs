@@ -107,7 +107,9 @@ impl Store {
                 ..row.clone()
             };
             let is_id = !row.uid.is_empty() && row.uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-            if !is_id {
+            // On the command line, a short number is a place in the list.
+            let is_number = row.uid.len() <= 3 && row.uid.bytes().all(|digit| digit.is_ascii_digit());
+            if !is_id || is_number {
                 row.uid = new_uid();
             }
             if let Some((id, known)) = rows::by_uid(conn, &row.uid)? {

@@ -38,3 +38,14 @@ fn rename_sets_the_title_and_refuses_numbers() {
     }
     assert!(fixture.try_run(&["rename", &uid, "  "], None).is_err());
 }
+
+#[test]
+fn an_imported_session_is_never_named_like_a_number() {
+    let fixture = Fixture::new();
+    let latest = fixture.record("/here", "Fix the parser", "done");
+    let row = SessionRow { uid: "1".to_owned(), folder: "/here".into(), ..SessionRow::default() };
+    let imported = fixture.store.import(&row, &[]).unwrap().uid;
+    assert_ne!(imported, "1");
+    assert_eq!(find(&fixture.store, Path::new("/here"), "1").unwrap().uid, latest);
+    assert_eq!(find(&fixture.store, Path::new("/here"), &imported).unwrap().uid, imported);
+}
