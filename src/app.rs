@@ -22,9 +22,8 @@ pub use state::conn::*;
 pub use state::effect::*;
 pub use state::files::FileJobs;
 pub use state::modal::*;
-pub use state::pages::{Former, Pages};
-pub use state::recorded::{Earlier, Handover, Later, Reading, RecorderState};
-pub use state::replay::{Replay, SeparateReplay, Unread};
+pub use state::recorded::{Handover, Loading, Reading, RecorderState};
+pub use state::replay::{Replay, Spool};
 pub use state::session::*;
 pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
@@ -97,8 +96,6 @@ pub enum Event {
     Open(Target),
     /// The first and the last item on the screen, sent before an action that depends on them.
     Reading(ItemId, ItemId),
-    /// The first item on the screen of the active session, or `None` if the reader is at the end.
-    Reader(Option<ItemId>),
     /// A printable key at a question that the user did not open, with the action that is bound to it there.
     Letter(char, Option<Action>),
     /// Backspace at such a question.
@@ -201,7 +198,7 @@ fn reopen_session(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let uid = kept.head.kept_as.clone().unwrap_or_default();
     let reading = Reading::of(&uid, &kept);
-    restore(session, kept, now);
+    lifecycle::archive::restore_all(session, kept, (None, ""), now, fx);
     if state.setup.folder_offers.is_empty() {
         session.workspace.cwd = folder;
     } else {
@@ -262,7 +259,6 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     dialogs::show_left_keys(state, &mut fx);
     dialogs::settle_search(state, &mut fx);
     dialogs::settle_sessions(state, &mut fx);
-    recording::trim::settle(state);
     recording::recorder::flush(state, &mut fx);
     fx
 }
@@ -293,7 +289,6 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),
         Event::Reading(first, last) => dialogs::on_reading(state, first, last),
-        Event::Reader(reader) => dialogs::on_reader(state, reader),
         Event::Letter(key, action) => dialogs::on_letter(state, key, action, now, fx),
         Event::Backspace => dialogs::on_backspace(state, now, fx),
         Event::Click(action) => dialogs::on_click(state, action, now, fx),
@@ -325,7 +320,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
         Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(state, key, now, fx),
-        Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
+        Event::Timer(TimerId::History(key)) => lifecycle::spool::on_timer(state, key, now, fx),
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, now, fx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),

@@ -70,9 +70,6 @@ const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 /// Default of `sessions.warn_mib`.
 const DEFAULT_WARN_MIB: u64 = 1024;
 
-/// Default of `sessions.memory_mib`.
-const DEFAULT_MEMORY_MIB: u64 = 16;
-
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a separate setting")]
@@ -140,9 +137,6 @@ pub struct Config {
     pub handover_bytes: usize,
     /// Size of the saved sessions in MiB that causes a warning; 0 disables it.
     pub sessions_warn_mib: u64,
-    /// Approximate size of a transcript in memory in MiB; older parts are read from disk. 0 disables the
-    /// limit.
-    pub sessions_memory_mib: u64,
     /// Origins of values by dotted name; values without an entry are defaults.
     pub origins: BTreeMap<String, Origin>,
     /// Names of settings whose values in the file are invalid.
@@ -183,7 +177,6 @@ impl Default for Config {
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,
-            sessions_memory_mib: DEFAULT_MEMORY_MIB,
             origins: BTreeMap::new(),
             invalid: Vec::new(),
         }

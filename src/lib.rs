@@ -49,11 +49,9 @@
 //! 13. No input uses unlimited memory or more than linear time: queues are `model::Bounded` or bounded
 //!     channels, long texts are laid out only where they are visible, and nesting is limited. Signals end
 //!     parlor even if the event loop is busy.
-//! 14. Above the memory limit, `State` holds only the end of a transcript (`app::session::paging`). The rest
-//!     is on disk, and changes of an item are saved with its page, so that each page can be read
-//!     independently.
-//! 15. Saved records of a session are never removed or moved because of an agent's replay
-//!     (`app::session::reconcile`).
+//! 14. The record of a session is a log of what parlor saw, in that order. Rows are only added (`services::store`).
+//! 15. A replay of an agent never changes a record: what certainly comes after it is added, and nothing twice
+//!     (`app::lifecycle::spool`).
 //! 16. Only `program` starts programs, with the party that requested it. Roots of a session are `UserRoot`s,
 //!     constructed only where the user's own input is read. No message of an agent changes a root, or the
 //!     program of a sign-in.

@@ -51,7 +51,6 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
-use crate::model::{Action, ItemId};
 
 use frame_context::{FrameContext, Marks};
 use render_context::{Glyphs, RenderContext};
@@ -351,30 +350,12 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     is_animating(state).then_some(step).into_iter().chain(times).min()
 }
 
-/// The event that follows from the last frame: a change of the room on the screen, a changed reader position, or a request for the next page when the
-/// reader is near the start or the end of the items in memory.
+/// The event that follows from the last frame: a change of the room on the screen.
 pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
     if view.screen != state.screen {
         return view.screen.map(Event::Screen);
     }
-    let session = state.active_session()?;
-    let shown = view.transcript()?;
-    let pages = &session.pages;
-    let reader = shown.visible().map(|(first, _)| first).filter(|_| !shown.is_following());
-    let page = |item: Option<ItemId>| item.map(|item| pages.page_of(&session.transcript, item));
-    if pages.limit_bytes > 0 && page(reader) != page(pages.reader()) {
-        return Some(Event::Reader(reader));
-    }
-    // At the end of the transcript, pages that were just unloaded are not loaded again.
-    let may_read = reader.is_some() || !pages.is_full();
-    if may_read
-        && session.pages.earlier().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
-        && shown.is_near_top()
-    {
-        return Some(Event::Act(Action::LoadEarlier));
-    }
-    let later = session.read_only.as_ref()?.later.as_ref()?;
-    (!later.is_loading && shown.is_near_end()).then_some(Event::Act(Action::LoadLater))
+    None
 }
 
 /// The text selected on the screen, without soft wraps; `None` if nothing is selected.

@@ -75,7 +75,7 @@ pub use question::{
 };
 pub use requests::on_request_shown;
 pub use rows::used_synonyms;
-pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
+pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
 pub use settle::{on_frame, on_input, settle};
 pub use slash::argument_hint;
 pub use url::{UrlFacts, inspect_url};
@@ -185,13 +185,6 @@ pub fn on_line(state: &mut State, edit: LineEdit, fx: &mut Vec<Effect>) {
 pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.reading = Some((first, last));
-    }
-}
-
-/// Sets the reader's position if it is not at the end; `None`: at the end.
-pub fn on_reader(state: &mut State, reader: Option<ItemId>) {
-    if let Some(session) = state.sessions.get_mut(&state.active) {
-        session.pages.set_reader(reader);
     }
 }
 

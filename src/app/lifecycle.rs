@@ -33,6 +33,7 @@ pub(in crate::app) mod replies;
 pub(in crate::app) mod requests;
 pub(in crate::app) mod servers;
 pub mod shell;
+pub(in crate::app) mod spool;
 pub(in crate::app) mod ssh_sign_in;
 pub mod steer;
 pub mod tabs;

@@ -1,10 +1,8 @@
-//! The exchange between the sessions and the store: records are written, pages and whole sessions are read.
+//! The exchange between the sessions and the store: records are written, and read again.
 //!
-//! `recorder` emits the records of an event, `restore` restores a session, `trim` unloads pages that are on disk,
-//! `loading` reads them again.
-//! Invariants: calls only `session` and `state`; only what is on disk is removed from memory.
+//! `recorder` emits the records of an event, `restore` restores the end of a session, `loading` reads the rest of it.
+//! Invariant: calls only `session` and `state`.
 
 pub(in crate::app) mod loading;
 pub(in crate::app) mod recorder;
 pub(in crate::app) mod restore;
-pub(in crate::app) mod trim;

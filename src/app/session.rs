@@ -1,9 +1,9 @@
-//! Operations on a single session: its messages, tool calls, plan, settings, pages, and the replay of its record.
+//! Operations on a single session: its messages, tool calls, plan, settings, and the replay of its record.
 //!
 //! Applies updates of the agent (`apply`) and recorded events (`play`), and notes events for the store (`record`).
-//! `reconcile` compares a replayed history with the record, `insert` adds what only the agent has. `messages`, `turns`,
-//! `tools`, `access` and `terminals` call each other: a message may start a turn, a turn closes messages and tool
-//! calls, and tool calls show accesses and terminals.
+//! `messages`, `turns`, `tools`, `access` and `terminals`
+//! call each other: a message may start a turn, a turn closes messages and tool calls, and tool calls show accesses and
+//! terminals.
 //! Invariants: accesses a single session only; calls only `state`.
 
 pub(in crate::app) mod access;
@@ -12,11 +12,8 @@ pub(in crate::app) mod clear;
 pub(in crate::app) mod diffs;
 pub(in crate::app) mod insert;
 pub(in crate::app) mod messages;
-pub mod paging;
 pub(in crate::app) mod play;
-pub(in crate::app) mod reconcile;
 pub(in crate::app) mod record;
-pub mod replay_reconcile;
 pub(in crate::app) mod reveal;
 pub(in crate::app) mod settings;
 pub(in crate::app) mod terminals;

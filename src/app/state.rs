@@ -17,7 +17,7 @@ pub mod locations;
 pub(in crate::app) mod lookup;
 pub mod modal;
 pub mod outline;
-pub(in crate::app) mod pages;
+pub(in crate::app) mod place;
 pub(in crate::app) mod recorded;
 pub(in crate::app) mod replay;
 pub mod search;
@@ -26,6 +26,7 @@ pub(in crate::app) mod sessions;
 pub mod tab;
 pub mod texts;
 pub mod transcript;
+pub(in crate::app) mod weight;
 
 use crate::guard::Guard;
 use crate::model::Action;
@@ -39,7 +40,7 @@ use crate::model::{
     SettingChange, SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, UserRoot,
 };
 
-use super::{Modal, Pages, RequestView, Session, Sessions, UserView};
+use super::{Modal, RequestView, Session, Sessions, UserView};
 use conn::Conn;
 
 /// The complete state of the app. Plain data: it can be cloned, compared and printed.
@@ -159,8 +160,7 @@ impl State {
         self.next.session += 1;
         let key = SessionKey(self.next.session);
         let folds = self.setup.folds;
-        let pages = Pages::new(self.setup.memory_bytes);
-        self.sessions.insert(key, Session { pages, folds, ..Session::new(key, position) });
+        self.sessions.insert(key, Session { folds, ..Session::new(key, position) });
         key
     }
 
@@ -193,7 +193,7 @@ impl State {
     }
 }
 
-/// A request of the layers below the dialogs: to open a dialog, or to run an action that waited for pages.
+/// A request of the layers below the dialogs: to open a dialog, or to run an action that waited for the whole session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UiRequest {
     AgentPicker,
@@ -252,8 +252,6 @@ pub struct Setup {
     pub home: Option<PathBuf>,
     /// parlor's configuration and data folders, with all links resolved.
     pub own_folders: Vec<PathBuf>,
-    /// Memory limit of a session's transcript in bytes; the rest is on disk. 0: no limit.
-    pub memory_bytes: usize,
     /// Maximum size of a handover in bytes.
     pub handover_bytes: usize,
     /// Whether the last session of the folder is offered.

@@ -81,7 +81,6 @@ pub fn setup_of(facts: &Facts, found: &Found, config: &Config, themes: &ThemeSet
         config_file: facts.paths.config_file.clone(),
         callbacks: config.callbacks,
         policy: config.policy,
-        memory_bytes: usize::try_from(config.sessions_memory_mib << 20).unwrap_or(usize::MAX),
         handover_bytes: config.handover_bytes,
         ..Setup::default()
     }

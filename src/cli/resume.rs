@@ -133,7 +133,7 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
     let row = rows.remove(front);
     let offers = store.folder_offers(&row, folder);
     // A session without a folder is read-only until the user chooses one.
-    let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
+    let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid)?.1 };
     let mut found = Found { kept, folder: folder.to_owned(), offers, tabs: Vec::new(), problems: Vec::new() };
     found.problems.extend(skipped.iter().map(|other| {
         format!("A session was skipped because it is open in another parlor: {}.", other.name())

@@ -29,7 +29,7 @@ use named::find_lasting;
 
 use crate::config::Paths;
 use crate::runtime::print::Printer;
-use crate::services::store::{ListFilter, Search, SessionRow, Store};
+use crate::services::store::{ListFilter, Search, SessionRow, Store, StoreError};
 use crate::ui::text::one_line;
 
 /// Environment of a subcommand.
@@ -79,8 +79,21 @@ pub(super) fn ask(question: &str) -> bool {
     is_read && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
+/// Converts the sessions of an older version, and says how far it is if that takes longer than a second.
+pub(super) fn converted(store: Store) -> Result<Store, StoreError> {
+    let mut is_told = false;
+    store.migrate(&mut |done, total| {
+        is_told = true;
+        let _ = Printer::stderr().print(&format!("\rConverting saved sessions: {done} of {total}"));
+    })?;
+    if is_told {
+        let _ = Printer::stderr().print("\n");
+    }
+    Ok(store)
+}
+
 fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Result<()> {
-    let store = Store::open(data_dir)?;
+    let store = Store::open(data_dir).and_then(converted)?;
     let text = match job {
         SessionsJob::List(args) => list(&store, args, &world)?,
         SessionsJob::Show { id, json } => {

@@ -27,7 +27,7 @@ use super::{Session, prompt, servers, sessions};
 pub fn run(session: Session) -> anyhow::Result<()> {
     let mut problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
     let mut unsaved = None;
-    let store = match Store::open(&session.paths.data_dir) {
+    let store = match Store::open(&session.paths.data_dir).and_then(sessions::converted) {
         Ok(store) => Some(store),
         Err(error) => {
             problems.push(format!("Sessions will not be saved: {error}"));

@@ -11,6 +11,10 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::nearest::advice;
 
+/// Settings of earlier versions, and why they have no effect any more.
+const FORMER: [(&str, &str); 1] =
+    [("[sessions].memory_mib", "remove it; parlor keeps long outputs on disk by itself")];
+
 /// A value with its position.
 pub type Value<'i> = Spanned<DeValue<'i>>;
 
@@ -60,6 +64,11 @@ impl<'a> Reader<'a> {
     pub fn unknown_keys(&mut self, table: &DeTable<'_>, location: &str, known: &[&str]) {
         for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref();
+            if let Some((_, why)) = FORMER.iter().find(|(former, _)| format!("{location}.{name}") == *former)
+            {
+                self.problem(&key.span(), format!("`{name}` has no effect"), *why);
+                continue;
+            }
             let otherwise = format!("remove it; known keys are {}", known.join(", "));
             let fix = advice(name, known.iter().copied(), &otherwise);
             self.problem(&key.span(), format!("unknown key `{name}` in {location}"), fix);

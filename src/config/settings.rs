@@ -234,9 +234,6 @@ pub const SETTINGS: &[Setting] = settings! {
     "sessions.warn_mib", SESSIONS, Number(0), sessions_warn_mib,
         "Size of all saved sessions in MiB from which parlor suggests pruning at startup; 0: never"
         { applies: Applies::NextStart };
-    "sessions.memory_mib", SESSIONS, Number(0), sessions_memory_mib,
-        "Approximate size of a transcript in MiB that stays in memory, the rest is read from disk; 0: all of it"
-        { applies: Applies::Later };
 };
 
 /// The setting with this name.

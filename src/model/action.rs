@@ -192,9 +192,12 @@ pub enum Action {
     ExportSession,
     /// Hands this conversation over to another agent, or back to its own after it lost the session.
     HandOver,
-    LoadEarlier,
-    /// Loads later events of a session that is open read-only.
-    LoadLater,
+    /// Shows the history that the agent replayed for this session.
+    OpenAgentHistory,
+    /// Keeps the agent's history that is shown as a session of its own.
+    KeepAgentHistory,
+    /// Removes the turns that were taken from the agent's history.
+    PutBackTurns,
     /// Closes this session and shows another one.
     CloseSession,
     /// Restarts the agent and resumes its sessions.

@@ -1,8 +1,8 @@
-//! Messages between the reducer and the store of saved sessions: lists, previews, pages of events, search and
-//! folders.
+//! Messages between the reducer and the store of saved sessions: lists, previews, events, search and folders.
 //!
-//! Jobs run off the UI thread. Each has exactly one response; lists are sent in pages.
+//! Jobs run off the UI thread. Each has exactly one response; lists and events are sent in parts.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::{ConnId, MentionedSession, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey};
@@ -198,7 +198,7 @@ pub enum StoreJob {
     Preview {
         uid: String,
     },
-    /// Loads a session.
+    /// Loads the end of a session; `Load` has the rest.
     Open {
         uid: String,
         /// Whether the session will be continued, so that no other parlor may have it open.
@@ -219,27 +219,31 @@ pub enum StoreJob {
         key: SessionKey,
         uid: String,
     },
-    /// Loads the events of a page.
-    Earlier {
+    /// Loads all events of a session before a number, oldest first.
+    Load {
         key: SessionKey,
         uid: String,
-        /// The first event.
-        from: i64,
-        /// The event after the last one.
         before: i64,
+        /// The event to show.
+        at: Option<i64>,
     },
-    /// Loads the page that starts with this event.
-    Later {
-        key: SessionKey,
-        uid: String,
-        /// The first event.
-        from: i64,
-    },
-    /// Loads the page of an event that is already shown.
+    /// Loads the events of the turn of an event that is already shown.
     Around {
         key: SessionKey,
         uid: String,
         at: i64,
+    },
+    /// Loads the events of a spool from this turn on.
+    ReadSpool {
+        key: SessionKey,
+        uid: String,
+        from: u32,
+    },
+    /// Removes a turn from a record, with everything that was derived from it.
+    ForgetTurns {
+        key: SessionKey,
+        uid: String,
+        turns: Range<u32>,
     },
     /// Moves the sessions of a folder that was renamed, except those that are open.
     MoveFolder {
@@ -314,13 +318,8 @@ pub enum StoreNews {
         key: SessionKey,
         kept: Result<Box<RecordedSession>, String>,
     },
-    /// The result of `Earlier`.
-    Earlier {
-        key: SessionKey,
-        page: Result<EventPage, String>,
-    },
-    /// The result of `Later`.
-    Later {
+    /// A part of the result of `Load`, in order. After an error, nothing follows.
+    Loaded {
         key: SessionKey,
         page: Result<EventPage, String>,
     },
@@ -328,6 +327,18 @@ pub enum StoreNews {
     Around {
         key: SessionKey,
         page: Result<EventPage, String>,
+    },
+    /// The result of `ReadSpool`.
+    SpoolRead {
+        key: SessionKey,
+        from: u32,
+        events: Result<Vec<RecordedEvent>, String>,
+    },
+    /// The result of `ForgetTurns`.
+    Forgotten {
+        key: SessionKey,
+        turns: Range<u32>,
+        result: Result<(), String>,
     },
     /// The result of `Rename`.
     Renamed {
@@ -364,13 +375,10 @@ pub enum StoreNews {
         folder: PathBuf,
         sessions: Vec<MentionedSession>,
     },
-    /// Events of a session were written to disk.
+    /// Everything up to this [`super::Note::Sync`] is on disk.
     Written {
         key: SessionKey,
-        /// Everything up to this mark, or up to the late record with this number.
         upto: u64,
-        /// The positions of marks in the file.
-        marks: Vec<MarkPosition>,
     },
     /// A session is saved under this id from now on.
     KeptAs {
@@ -378,16 +386,6 @@ pub enum StoreNews {
         /// The store's id.
         uid: String,
     },
-}
-
-/// The position of a mark in a saved session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MarkPosition {
-    pub mark: u64,
-    /// The sequence number of the event after the mark.
-    pub seq: i64,
-    /// Whether all events between the previous mark and this one were saved.
-    pub is_whole: bool,
 }
 
 /// A session that was loaded to be shown.
@@ -404,16 +402,12 @@ pub struct ArchiveOpening {
     pub offers: Option<Vec<FolderOffer>>,
 }
 
-/// The events of a page, oldest first.
+/// Some events of a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventPage {
     pub events: Vec<RecordedEvent>,
-    /// The sequence number of the first one.
-    pub first_seq: i64,
-    /// The sequence number after the last one.
-    pub next_seq: i64,
-    /// Number of saved events after them; 0 where it was not requested.
-    pub later_count: u64,
     /// The index of the requested event in `events`.
     pub mark: Option<usize>,
+    /// Whether these are the last ones that were requested.
+    pub is_last: bool,
 }

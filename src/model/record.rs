@@ -176,33 +176,15 @@ pub enum Note {
     Head(Box<SessionHead>),
     /// An event. Turns are counted from 1; 0 is before the first.
     Event { turn: u32, record: Box<Record> },
-    /// The next event starts a new page of the transcript, which can be shown without the events before it.
-    /// [`super::StoreNews::Written`] returns its position.
-    Mark {
-        mark: u64,
-        /// The subjects of the page before it.
-        subjects: Subjects,
-    },
-    /// A change of an earlier item, saved with that item's page, so that each page can be read independently.
-    Late {
-        /// Numbered together with the marks; confirmed by [`super::StoreNews::Written`].
-        serial: u64,
-        /// Where to insert the record.
-        before: EventPosition,
-        turn: u32,
-        record: Box<Record>,
-    },
-    /// The following records are a history that is discarded unless it is complete.
-    Hold,
-    /// The end of that history.
-    Release {
-        /// Whether it is complete.
-        is_whole: bool,
-    },
     /// The text in the prompt.
     Draft(String),
     /// The queued prompts.
     Queue(Vec<String>),
+    /// The drafts that were put aside, the last one at the end.
+    Stash(Vec<String>),
+    /// The difference between the record and the agent's history that the user was told last; see
+    /// [`RecordedSession::told`].
+    Told(u64),
     /// The session continues another one: a fork of it, or a handover of its conversation.
     CameFrom {
         /// The key of that session.
@@ -212,17 +194,18 @@ pub enum Note {
         /// Its records up to this turn are also the start of this session; `None` for none of them.
         copied_turns: Option<u32>,
     },
+    /// The first note of a spool: the history that an agent replays for this session is saved beside its record. A spool
+    /// is not listed or searched, and is deleted when it is closed.
+    Spool { of: SessionKey },
+    /// The record consists of this spool from now on; the events that it had are deleted. Nothing is written to the
+    /// spool after this.
+    TakeSpool { spool: SessionKey },
+    /// The spool is an ordinary session from now on, with this title and without the agent's id.
+    KeepSpool { title: String },
+    /// Answered by [`super::StoreNews::Written`] once everything before it is on disk.
+    Sync(u64),
     /// The session was closed and can be opened by others.
     Closed,
-}
-
-/// A position between two events of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventPosition {
-    /// The position of this mark, before the store has returned its number.
-    Mark(u64),
-    /// Before the event with this number.
-    Seq(i64),
 }
 
 /// The metadata of a session.
@@ -270,37 +253,22 @@ pub struct RecordedSession {
     pub draft: String,
     /// The queued prompts.
     pub queue: Vec<String>,
-    /// The last events, oldest first.
+    /// The drafts that were put aside.
+    pub stash: Vec<String>,
+    /// The last events, oldest first; they begin with a turn.
     pub events: Vec<RecordedEvent>,
-    /// The pages before `events`, oldest first.
-    pub earlier: Vec<RecordedPage>,
+    /// Whether there are events before those.
+    pub has_earlier: bool,
     /// Number of events that could not be read.
     pub unreadable_count: u64,
-    /// The sequence number of the first of `events`.
-    pub first_seq: i64,
     /// The sequence number after the last saved event.
     pub end_seq: i64,
-    /// The index of the requested event in `events`.
-    pub mark: Option<usize>,
-    /// If `events` does not include the last ones: the sequence number of the next event, and how many
-    /// follow.
-    pub later: Option<(i64, u64)>,
+    /// Identifies the difference between the record and the agent's history that the user was told last.
+    pub told: Option<u64>,
     /// The session that it continues: the store's id and the name.
     pub came_from: Option<(String, String)>,
     /// Process id of another parlor that has the session open; 0 if unknown.
     pub open_in: Option<u32>,
-}
-
-/// The hashes of the tool calls, messages and other things that later events of a session may refer to, with their
-/// turns, ordered.
-pub type Subjects = Box<[(u64, u32)]>;
-
-/// A part of a saved session that can be shown without the events before it. It ends where the next one begins.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RecordedPage {
-    /// The sequence number of its first event.
-    pub seq: i64,
-    pub subjects: Subjects,
 }
 
 /// An event with its time and turn.

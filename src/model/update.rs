@@ -192,8 +192,10 @@ pub enum NoticeKind {
     /// Any notice that no code looks for. Everything an agent sends is of this kind.
     #[default]
     Other,
-    /// The turns above are not in the history that the agent replayed: how many.
+    /// The turns above are not in the history that the agent replayed: how many. Former versions recorded this.
     NotReplayed(usize),
+    /// The turns below are from the history that the agent replayed: how many.
+    Taken(usize),
     /// The agent could not restore the conversation above.
     NotRestored,
     /// parlor ended while this turn was running.

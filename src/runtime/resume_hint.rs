@@ -70,7 +70,7 @@ mod tests {
             session.title = Some(format!("Fix \u{1b}[31m{} {}", uid.unwrap_or_default(), "tests ".repeat(9)));
             let kept_as = uid.map(str::to_owned);
             let head = SessionHead { kept_as, agent: "claude".into(), ..SessionHead::default() };
-            session.recorder = RecorderState::of_kept(head, "", Vec::new());
+            session.recorder = RecorderState::of_kept(head, "", Vec::new(), &[]);
         }
         state.active = SessionKey(1);
         state

@@ -1,14 +1,15 @@
-//! The session store: sessions with their transcripts, and prompts and agents by folder.
+//! The session store: a log of each session, and prompts and agents by folder.
 //!
-//! One SQLite file that several parlors use at once. [`Store`] reads and manages it and blocks on the disk;
+//! One SQLite file (`schema`) that several parlors use at once. [`Store`] reads and manages it and blocks on the disk;
 //! [`Recorder`] writes events of sessions on its own thread, in batches.
 //! Invariants: the UI never waits for the disk; a failed write is reported immediately and retried; a damaged file
-//! is renamed and reported, never overwritten; a session that is open in a running parlor is not opened by another.
+//! is renamed and reported, never overwritten; a session that is open in a running parlor is not opened by another;
+//! an odd row hides only itself.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,12 +19,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rusqlite::Connection;
 
 mod db;
+mod docs;
 mod folders;
+mod forget;
 mod format;
 mod manage;
+mod migrate;
 mod orphan;
 mod owner;
-mod pages;
 mod prompts;
 mod read;
 mod recorder;
@@ -36,6 +39,7 @@ mod write;
 
 pub use format::{FORMAT, FORMAT_VERSION};
 pub use manage::Imported;
+pub use migrate::Migrated;
 pub use read::ListFilter;
 pub use recorder::Recorder;
 pub use rows::{SessionRow, SessionState};
@@ -48,6 +52,7 @@ mod tests;
 use super::unix;
 use crate::model::{PromptQuery, ServiceEvent, StoreJob, StoreNews};
 use crate::private;
+use db::Db;
 use owner::Owner;
 
 /// How long to wait for another parlor that renames or creates files.
@@ -75,6 +80,10 @@ pub enum Fault {
     Corrupt(String),
     /// The file was written by a newer version.
     Newer,
+    /// The file is a database of another program.
+    Foreign,
+    /// A parlor of an older version has the file open: its process id, if known.
+    Former(Option<u32>),
     /// No session has this id.
     NoSession(String),
     /// Several sessions match.
@@ -96,6 +105,11 @@ impl StoreError {
     }
 }
 
+/// `" (process 7)"`, if the process is known.
+fn process(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path.display();
@@ -112,25 +126,50 @@ impl std::fmt::Display for StoreError {
                 write!(f, "Not saved: {path} is locked by another process. Close that process if it hangs.")
             }
             Fault::Corrupt(why) => write!(f, "{path} is damaged ({why})."),
-            Fault::Newer => {
-                write!(
-                    f,
-                    "{path} was written by a newer version of parlor. Update parlor, or pass another \
-                     --data-dir."
-                )
-            }
+            Fault::Newer => write!(
+                f,
+                "{path} was written by a newer version of parlor. Update parlor, or pass another --data-dir."
+            ),
+            Fault::Foreign => write!(
+                f,
+                "{path} is a database of another program and was not changed. Pass another --data-dir."
+            ),
+            Fault::Former(pid) => write!(
+                f,
+                "{path} has to be converted once, but an older parlor{} has it open. Close that one first.",
+                process(*pid)
+            ),
             Fault::NoSession(id) => {
                 write!(f, "Session {id} not found. List all with `parlor sessions list --all`.")
             }
             Fault::Ambiguous(id) => write!(f, "Several session ids start with {id}. Pass more of the id."),
-            Fault::InUse(Some(pid)) => {
-                write!(f, "The session is open in another parlor (process {pid}). Close it there first.")
+            Fault::InUse(pid) => {
+                let process = process(*pid);
+                write!(f, "The session is open in another parlor{process}. Close it there first.")
             }
-            Fault::InUse(None) => write!(f, "The session is open in another parlor. Close it there first."),
             Fault::Other(why) => {
                 write!(f, "Cannot use {path}: {why}. Check its permissions and the free disk space.")
             }
         }
+    }
+}
+
+impl Fault {
+    /// Why nothing can be saved, in a few words; `None` for faults of one request.
+    fn why(&self) -> Option<String> {
+        Some(match self {
+            Self::Full => "the disk is full".to_owned(),
+            Self::Refused(why) => format!("{why}; check the free disk space and your quota"),
+            Self::ReadOnly => "the data folder is read-only".to_owned(),
+            Self::Busy => "the file is locked by another process".to_owned(),
+            Self::Newer => "the file was written by a newer version of parlor; update parlor".to_owned(),
+            Self::Foreign => "the file is a database of another program".to_owned(),
+            Self::Former(pid) => {
+                format!("an older parlor{} has the sessions open; close that one first", process(*pid))
+            }
+            Self::Corrupt(why) | Self::Other(why) => why.clone(),
+            Self::NoSession(_) | Self::Ambiguous(_) | Self::InUse(_) => return None,
+        })
     }
 }
 
@@ -145,7 +184,7 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     root: PathBuf,
-    conn: Mutex<Option<Connection>>,
+    conn: Mutex<Option<Db>>,
     problems: Mutex<Vec<Problem>>,
     owner: Mutex<Option<Arc<Owner>>>,
     /// The latest search; earlier ones are obsolete.
@@ -154,6 +193,17 @@ struct Inner {
     reopened: Mutex<Vec<SessionRow>>,
     /// The prompts that are being searched.
     prompts: Mutex<Option<prompts::PromptIndex>>,
+    /// Deletions in sessions that the recorder may have in memory, by id; an empty id: in any session.
+    forgotten: Mutex<Vec<(String, Forgotten)>>,
+    /// Number of unreadable rows that were reported.
+    odd_count: AtomicU64,
+}
+
+/// What was deleted from a session.
+#[derive(Debug, Clone)]
+enum Forgotten {
+    Turns { turns: Range<u32>, first_prompt: Option<String> },
+    Text(String),
 }
 
 /// A problem to report.
@@ -178,56 +228,10 @@ impl Store {
             newest_search: AtomicU64::new(0),
             reopened: Mutex::default(),
             prompts: Mutex::default(),
+            forgotten: Mutex::default(),
+            odd_count: AtomicU64::new(0),
         };
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// The prompts of a folder, oldest first, at most 1000. Errors are reported by [`Self::take_problems`].
-    pub fn history(&self, folder: &Path) -> Vec<String> {
-        self.value_or_report(self.with(|conn| folders::prompts(conn, folder))).unwrap_or_default()
-    }
-
-    /// The drafts of all sessions, and their queued prompts as JSON.
-    pub fn unsent_prompts(&self) -> Result<Vec<String>, StoreError> {
-        self.with(|conn| {
-            let mut query =
-                conn.prepare("SELECT draft FROM sessions UNION ALL SELECT queue FROM sessions")?;
-            query.query_map([], |row| row.get(0))?.collect()
-        })
-    }
-
-    /// Adds a prompt to a folder's history. A repeated prompt is saved once; empty prompts and those over 256 KiB are
-    /// not saved.
-    pub fn append_prompt(&self, folder: &Path, text: &str) -> Result<(), StoreError> {
-        if text.trim().is_empty() || text.len() > folders::MAX_PROMPT_BYTES {
-            return Ok(());
-        }
-        self.with(|conn| folders::add_prompt(conn, folder, text, unix_ms()))
-    }
-
-    /// The agent that was last used in a folder.
-    pub fn agent_for(&self, folder: &Path) -> Option<String> {
-        self.value_or_report(self.with(|conn| folders::agent(conn, folder))).flatten()
-    }
-
-    /// Folders that were used before, latest first, at most 100.
-    pub fn folders(&self) -> Vec<PathBuf> {
-        self.value_or_report(self.with(|conn| folders::all(conn))).unwrap_or_default()
-    }
-
-    /// Saves the agent of a folder, for the latest 1000 folders.
-    pub fn save_agent(&self, folder: &Path, agent: &str) -> Result<(), StoreError> {
-        self.with(|conn| folders::save_agent(conn, &folder.to_string_lossy(), agent, unix_ms()))
-    }
-
-    /// The agents that spoke the draft of version 2 when they were last started, by command line.
-    pub fn draft_agents(&self) -> BTreeSet<String> {
-        self.value_or_report(self.with(|conn| folders::draft_agents(conn))).unwrap_or_default()
-    }
-
-    /// Saves whether an agent speaks the draft of version 2.
-    pub fn save_draft_agent(&self, agent: &str, is_draft: bool) -> Result<(), StoreError> {
-        self.with(|conn| folders::save_draft_agent(conn, agent, is_draft))
     }
 
     /// Removes and returns the problems since the last call, as messages for the user.
@@ -259,6 +263,15 @@ impl Store {
         locked(&self.inner.problems).push(Problem { text, is_grave });
     }
 
+    /// The readable rows; reports new ones that are not.
+    fn noting_odd<T>(&self, (found, odd_count): (T, u64)) -> T {
+        if odd_count > self.inner.odd_count.fetch_max(odd_count, Ordering::Relaxed) {
+            let text = format!("Saved sessions that could not be read and are left out: {odd_count}.");
+            self.report(text, false);
+        }
+        found
+    }
+
     /// Runs a function with the connection, which is opened if necessary. A damaged file is renamed, and the function
     /// runs with a new one.
     fn with<T>(&self, mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
@@ -274,11 +287,12 @@ impl Store {
         let path = self.root().join(db::FILE);
         let mut is_new = false;
         loop {
-            let conn = match &mut *slot {
-                Some(conn) => conn,
+            slot.take_if(|db| !db.is_current());
+            let db = match &mut *slot {
+                Some(db) => db,
                 none => none.insert(self.connect()?),
             };
-            match work(conn) {
+            match work(&mut db.conn) {
                 Err(Fault::Corrupt(why)) if !is_new => {
                     *slot = None;
                     self.move_aside(&why)?;
@@ -296,12 +310,13 @@ impl Store {
         }
     }
 
-    /// Opens a connection; a damaged file is replaced first.
-    fn connect(&self) -> Result<Connection, StoreError> {
-        match db::open(self.root()) {
+    /// Opens a connection; a damaged file is replaced first. The sessions of an older version are converted.
+    fn connect(&self) -> Result<Db, StoreError> {
+        let opened = || self.migrate(&mut |_, _| ()).and_then(|_| db::open(self.root()));
+        match opened() {
             Err(StoreError { fault: Fault::Corrupt(why), .. }) => {
                 self.move_aside(&why)?;
-                db::open(self.root())
+                opened()
             }
             other => other,
         }
@@ -309,19 +324,19 @@ impl Store {
 
     /// Renames a damaged file and reports it, unless another parlor has already done so.
     fn move_aside(&self, why: &str) -> Result<(), StoreError> {
-        let _lock = self.lock()?;
+        let _lock = self.lock(MAX_LOCK_WAIT)?;
         let is_damaged = match db::open(self.root()) {
-            Err(StoreError { fault: Fault::Corrupt(_), .. }) => true,
-            Err(_) => false,
-            Ok(conn) => {
-                conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)).as_deref()
-                    != Ok("ok")
+            Err(StoreError { fault, .. }) => matches!(fault, Fault::Corrupt(_)),
+            Ok(Db { conn, .. }) => {
+                let check = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+                check.as_deref() != Ok("ok")
             }
         };
-        if !is_damaged {
-            return Ok(());
-        }
-        let files = db::files(self.root());
+        if is_damaged { self.rename_damaged(&self.root().join(db::FILE), why) } else { Ok(()) }
+    }
+
+    fn rename_damaged(&self, path: &Path, why: &str) -> Result<(), StoreError> {
+        let files = db::files(path);
         let suffix = (0..u32::MAX)
             .map(|n| format!(".broken-{}-{n}", unix_ms() / 1000))
             .find(|suffix| files.iter().all(|path| !with_suffix(path, suffix).exists()))
@@ -330,7 +345,6 @@ impl Store {
             fs::rename(path, with_suffix(path, &suffix))
                 .map_err(|error| StoreError::new(path, db::io_fault(&error)))?;
         }
-        let [path, ..] = &files;
         let aside = with_suffix(path, &suffix);
         self.report(
             format!(
@@ -343,12 +357,13 @@ impl Store {
         Ok(())
     }
 
-    /// Locks the folder while files are renamed.
-    fn lock(&self) -> Result<File, StoreError> {
+    /// Locks the folder while files are renamed or converted.
+    fn lock(&self, max_wait: Duration) -> Result<File, StoreError> {
         let path = self.root().join("lock");
         let failed = |error: io::Error| StoreError::new(&path, db::io_fault(&error));
+        private::make_folder(self.root()).map_err(failed)?;
         let file = private::open_lock(&path).map_err(failed)?;
-        let deadline = Instant::now() + MAX_LOCK_WAIT;
+        let deadline = Instant::now() + max_wait;
         while !unix::try_lock(&file).map_err(failed)? {
             if Instant::now() >= deadline {
                 return Err(StoreError::new(&path, Fault::Busy));
@@ -372,13 +387,13 @@ impl Store {
 
     /// The mark of this process for open sessions.
     fn owner(&self) -> Result<Arc<Owner>, StoreError> {
+        let failed = |error: io::Error| StoreError::new(self.root(), db::io_fault(&error));
         let mut slot = locked(&self.inner.owner);
         if let Some(owner) = &*slot {
+            owner.restore().map_err(failed)?;
             return Ok(Arc::clone(owner));
         }
-        let owner =
-            Owner::new(self.root()).map_err(|error| StoreError::new(self.root(), db::io_fault(&error)))?;
-        Ok(Arc::clone(slot.insert(Arc::new(owner))))
+        Ok(Arc::clone(slot.insert(Arc::new(Owner::new(self.root()).map_err(failed)?))))
     }
 }
 

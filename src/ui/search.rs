@@ -10,7 +10,7 @@ use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
 
-use super::frame_context::{FrameContext, line_width, short_count};
+use super::frame_context::{FrameContext, line_width};
 use super::modals::takes_keys;
 use super::text;
 use super::theme::Role;
@@ -72,18 +72,11 @@ fn count(ctx: &FrameContext, search: &Search) -> Line<'static> {
     if search.pattern().is_none() {
         return Line::default();
     }
-    let earlier = ctx.session.pages.earlier().filter(|_| search.is_without_hits());
-    if let Some(earlier) = earlier {
-        if dialogs::looks_no_further(search) {
-            let left = short_count(earlier.count);
-            return ctx.span(Role::Warning, format!("no match yet, {left} earlier events")).into();
-        }
-        return ctx.span(Role::TextDim, format!("searching{}", ctx.look.glyphs.ellipsis)).into();
-    }
-    let more = if search.is_complete() { "" } else { ctx.look.glyphs.ellipsis };
+    let is_reading = ctx.session.loading.as_ref().is_some_and(|loading| !loading.has_failed);
+    let more = if search.is_complete() && !is_reading { "" } else { ctx.look.glyphs.ellipsis };
     match (search.ordinal(), search.total()) {
         (Some(ordinal), total) => ctx.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
-        (None, _) if search.is_complete() => ctx.span(Role::Warning, "no match").into(),
+        (None, _) if search.is_complete() && !is_reading => ctx.span(Role::Warning, "no match").into(),
         (None, _) => ctx.span(Role::TextDim, format!("searching{more}")).into(),
     }
 }
@@ -93,10 +86,8 @@ fn hints(ctx: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
     let does = if search.is_typing && ctx.state.user.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
-    let can_look_back = dialogs::looks_no_further(search) && ctx.session.pages.earlier().is_some();
     let hints = [
         ctx.hint(context, next, does).filter(|_| has_hits),
-        ctx.hint(context, next, "search earlier events").filter(|_| can_look_back),
         ctx.hint(context, Action::PreviousHit, "previous").filter(|_| has_hits),
         ctx.hint(context, Action::Escape, "close"),
         ctx.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),

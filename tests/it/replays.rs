@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use parlor::app::Session;
 use parlor::app::restore;
-use parlor::app::{Replay, Session};
 use parlor::model::{SessionKey, SessionWorkspace};
 use parlor::services::store::{ListFilter, Store};
 
@@ -29,7 +29,7 @@ enum Offers {
 fn initialize(offers: Offers) -> String {
     let capabilities = match offers {
         Offers::Load => r#"{"loadSession":true}"#,
-        Offers::Resume => r#"{"loadSession":true,"sessionCapabilities":{"resume":{}}}"#,
+        Offers::Resume => r#"{"sessionCapabilities":{"resume":{}}}"#,
     };
     format!(
         "> \"initialize\"\n< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"protocolVersion\":1,\
@@ -161,7 +161,7 @@ impl Case {
     }
 
     fn kept(&self, uid: &str) -> String {
-        let (_, kept) = self.store.peek(uid, None).unwrap();
+        let (_, kept) = self.store.peek(uid).unwrap();
         let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
         restore(&mut session, kept, Instant::now());
         digest(&session)
@@ -171,7 +171,7 @@ impl Case {
 fn is_over(rig: &mut Rig) {
     rig.wait("the end of the replay", |state| {
         let session = &state.sessions[&state.active];
-        session.replay == Replay::None
+        !session.holds_prompts()
     });
 }
 

@@ -138,7 +138,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::OpenHelp => stack::toggle_page(state, choice::help(), fx),
         Action::OpenChanges
             if !matches!(state.modals.last(), Some(Modal::Changes(_)))
-                && operations::ask_for_all(state, action, fx) => {}
+                && operations::waits_for_whole(state, action) => {}
         Action::OpenChanges => stack::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
         Action::OpenLog => stack::toggle_page(state, choice::log(), fx),
         Action::OpenConnection => {
@@ -159,8 +159,9 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             operations::send_undecided(state, key, now, fx);
         }
         Action::HandOver => pickers::open_hand_over(state, fx),
-        Action::LoadEarlier => operations::load_earlier(state, key, fx),
-        Action::LoadLater => operations::load_later(state, key, fx),
+        Action::OpenAgentHistory => operations::show_history(state, fx),
+        Action::KeepAgentHistory => operations::keep_history(state, fx),
+        Action::PutBackTurns => operations::put_back(state, fx),
         Action::CloseSession => sessions::close(state, key, now, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),

@@ -58,7 +58,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         let first = session.transcript.items().get(1);
         turn.is_some() && turn != first.map(|item| item.turn)
     };
-    if session.selected.is_none() && !is_whole(session) && operations::ask_for_all(state, action, fx) {
+    if session.selected.is_none() && !is_whole(session) && operations::waits_for_whole(state, action) {
         return true;
     }
     match obstacle::obstacle(state, action) {

@@ -47,7 +47,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
             return true;
         }
         Action::OpenFilter => {
-            if !operations::ask_for_all(state, action, fx) {
+            if !operations::waits_for_whole(state, action) {
                 open_filter(state);
             }
             return true;
@@ -80,7 +80,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         go_to(state, id, fx);
         return;
     }
-    if !is_forward && operations::ask_for_all(state, action, fx) {
+    if !is_forward && operations::waits_for_whole(state, action) {
         return;
     }
     let what = match stop {
@@ -117,7 +117,7 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
 }
 
 fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
-    if !operations::ask_for_all(state, Action::OpenOutline, fx) {
+    if !operations::waits_for_whole(state, Action::OpenOutline) {
         open_list(state, "Outline", PickerKind::Outline, |_| true, fx);
     }
 }

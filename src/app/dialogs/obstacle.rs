@@ -38,11 +38,6 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::HandOver | Action::ExportSession => {
             unless(session.turn_count > 0, "No messages in this session yet.")
         }
-        Action::LoadEarlier => unless(session.pages.book.earlier.is_some(), "Start of session."),
-        Action::LoadLater => unless(
-            session.read_only.as_ref().is_some_and(|reading| reading.later.is_some()),
-            "End of session.",
-        ),
         Action::OpenModes | Action::NextMode => {
             unless(mode_option(session).is_some() || has_modes(session), "The agent offers no modes.")
         }

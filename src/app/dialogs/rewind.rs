@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::session::reconcile::text;
 use crate::app::state::changes;
+use crate::app::state::place;
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, MessagePart, Modal, PickerKind, RewindWay,
     Session, State,
@@ -23,7 +23,7 @@ const MOST_CHARS: usize = 200;
 
 /// Lists the prompts of the session.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    if !operations::ask_for_all(state, Action::Rewind, fx) {
+    if !operations::waits_for_whole(state, Action::Rewind) {
         jump::open_prompts(state, PickerKind::Rewind, fx);
     }
 }
@@ -108,13 +108,13 @@ fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
         MessagePart::Block(_) => None,
     });
     let all = texts.collect::<Vec<_>>().join("\n");
-    Some(text::without_context(&all).to_owned())
+    Some(place::without_context(&all).to_owned())
 }
 
 fn has_prompt_before(session: &Session, id: ItemId) -> bool {
     let position = session.transcript.index_of(id).unwrap_or(0);
     let before = session.transcript.items().get(..position).unwrap_or_default();
-    session.pages.book.earlier.is_some() || before.iter().any(jump::is_prompt)
+    session.loading.is_some() || before.iter().any(jump::is_prompt)
 }
 
 fn shortened(prompt: &str) -> String {

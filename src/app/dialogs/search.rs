@@ -7,8 +7,7 @@
 
 use std::time::Duration;
 
-use crate::app::lifecycle::operations;
-use crate::app::state::search::{Hit, MOST_BYTES, Search, hits, texts};
+use crate::app::state::search::{Hit, Search, hits, texts};
 use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
@@ -35,7 +34,6 @@ pub fn open(state: &mut State) {
 pub fn close(state: &mut State) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
     session.transcript.watch(false);
-    session.pages.look_again();
     session.search.take().is_some()
 }
 
@@ -98,31 +96,11 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else { return };
     search.on_changed(session.transcript.take_touched());
-    // The query may be in items that are stored but not loaded.
-    if search.is_without_hits()
-        && search.bytes_left > 0
-        && session
-            .pages
-            .book
-            .earlier
-            .as_ref()
-            .is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
-    {
-        search.bytes_left = search.bytes_left.saturating_sub(session.pages.page_bytes());
-        let key = session.key;
-        operations::load_earlier(state, key, fx);
-        return;
-    }
     if search.is_pending() && !search.is_timed {
         search.is_timed = true;
         let after = if search.is_complete() { CHANGED_AFTER } else { Duration::ZERO };
         fx.push(Effect::Timer(TimerId::Search(session.key), after));
     }
-}
-
-/// Whether nothing was found in the loaded items, so that the user can choose to search the older ones.
-pub fn looks_no_further(search: &Search) -> bool {
-    search.is_without_hits() && search.bytes_left == 0
 }
 
 fn stop_typing(state: &mut State) {
@@ -162,18 +140,7 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
         say(state, "Search first.", fx);
         return;
     };
-    if looks_no_further(search) && session.pages.book.earlier.is_some() {
-        // `settle` continues the search.
-        search.bytes_left = MOST_BYTES;
-        return;
-    }
-    let was_at_first = search.is_at_first();
     step(search);
-    // There may be earlier matches in items that are not loaded.
-    if was_at_first && search.is_at_last() && session.pages.book.earlier.is_some() {
-        let key = session.key;
-        operations::load_earlier(state, key, fx);
-    }
     reveal(state, fx);
 }
 

@@ -314,7 +314,6 @@ pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<E
         setup.mcp_servers = new.mcp_servers;
         setup.callbacks = new.callbacks;
         setup.policy = new.policy;
-        setup.memory_bytes = new.memory_bytes;
         setup.handover_bytes = new.handover_bytes;
         setup.palette = new.palette;
         setup.settings = new.settings;

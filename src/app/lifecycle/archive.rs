@@ -6,7 +6,6 @@
 //! Invariants: a session is open at most once; failures are reported; open sessions are not deleted.
 
 mod offer;
-mod pages;
 
 use crate::app::Reading;
 use crate::app::UiRequest;
@@ -16,13 +15,12 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Nearness, RecordedSession, SessionKey, Severity,
-    StoreJob, StoreNews,
+    AgentSpec, ArchiveOpening, EventPage, FolderOffer, FolderReason, Nearness, RecordedSession, SessionKey,
+    Severity, StoreJob, StoreNews,
 };
 
-use super::{call, close, conn, from_list, history, tabs, titles, turn};
+use super::{call, close, conn, from_list, history, spool, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
-use crate::app::session::record;
 use crate::app::state::{lookup, tab};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, OtherTab, Preview, RecorderState, Scope,
@@ -44,8 +42,7 @@ pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
     serial
 }
 
-/// Opens a stored session to continue or read it, optionally at an event. An open session is activated; an event too
-/// far from what it shows is opened read-only beside it.
+/// Opens a stored session to continue or read it, optionally at an event. An open session is activated.
 pub fn open_kept(
     state: &mut State,
     uid: &str,
@@ -54,7 +51,7 @@ pub fn open_kept(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let open = if let Some(at) = at { showing(state, uid, at) } else { lookup::open_as(state, uid) };
+    let open = lookup::open_as(state, uid).or_else(|| lookup::read_as(state, uid).filter(|_| at.is_some()));
     if let Some(key) = open {
         tabs::activate(state, key, now, fx);
         if let Some(at) = at {
@@ -86,6 +83,10 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         for prompt in queue {
             turn::submit(state, open, prompt.text, now, fx);
         }
+        return true;
+    }
+    if spool::is_spool(state, &uid) {
+        call::flash(state, "Keep the agent's history as a session first, with the command palette.", fx);
         return true;
     }
     let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.read_only.as_mut()) else {
@@ -121,17 +122,6 @@ pub fn move_sessions(state: &State, key: SessionKey, to: PathBuf, fx: &mut Vec<E
     }
 }
 
-/// The open session that shows this event of a stored session.
-fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
-    [lookup::open_as(state, uid), lookup::read_as(state, uid)].into_iter().flatten().find(|key| {
-        state.sessions.get(key).is_some_and(|session| {
-            let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
-            session.pages.book.earlier.as_ref().is_none_or(|earlier| earlier.before <= at)
-                && later.is_none_or(|later| at < later.from)
-        })
-    })
-}
-
 /// Handles a result of the store.
 pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
     match news {
@@ -147,9 +137,16 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
         StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
         StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
-        StoreNews::Earlier { key, page } => pages::on_earlier(state, key, page, now, fx),
-        StoreNews::Later { key, page } => pages::on_later(state, key, page, now, fx),
-        StoreNews::Around { key, page } => pages::on_around(state, key, page, now, fx),
+        StoreNews::Loaded { key, page } => {
+            loading::on_loaded(state, key, page, fx);
+            if let Some(session) = state.sessions.get_mut(&key) {
+                spool::on_whole(session);
+            }
+            turn::send_next(state, key, now, fx);
+        }
+        StoreNews::Around { key, page } => on_around(state, key, page, now, fx),
+        StoreNews::SpoolRead { key, from, events } => spool::on_read(state, key, from, events, now, fx),
+        StoreNews::Forgotten { key, turns, result } => spool::on_forgotten(state, key, turns, result, fx),
         StoreNews::Renamed { uid, title, result } => match result {
             Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
             Err(why) => call::flash(state, format!("Rename failed: {why}"), fx),
@@ -171,20 +168,18 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
             push_note(state, Severity::Info, title);
         }
         StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), fx),
-        StoreNews::Written { key, upto, marks } => loading::on_written(state, key, upto, &marks, fx),
-        StoreNews::KeptAs { key, uid } => {
-            if let Some(session) = state.sessions.get_mut(&key) {
-                session.recorder.set_kept_as(Some(uid));
-            }
-        }
+        StoreNews::Written { key, upto } => spool::on_written(state, key, upto, fx),
+        StoreNews::KeptAs { key, uid } => match state.sessions.get_mut(&key) {
+            Some(session) => session.recorder.set_kept_as(Some(uid)),
+            None => spool::on_kept_as(state, key, uid),
+        },
     }
 }
 
 /// Adds a line to the active transcript that is not recorded.
 fn push_note(state: &mut State, severity: Severity, title: String) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
-        let body = ItemBody::notice(severity, title, None);
-        record::push_line(session, body);
+        session.transcript.push(session.turn_count, ItemBody::notice(severity, title, None));
     }
 }
 
@@ -272,7 +267,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
     state.flash = None;
     // Another part of the same read-only session replaces it.
     let read = lookup::read_as(state, &uid);
-    let (key, mark) = add(state, &uid, kept, takes, now, fx);
+    let key = add(state, &uid, kept, (takes, at), now, fx);
     if let Some(read) = read {
         close::close_session(state, read, now, fx);
     }
@@ -280,34 +275,28 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         go_on(state, key, now, fx);
     }
     drop_unused(state, former, now, fx);
-    let searched = state.user.searched.take();
-    if let Some(mark) = mark
-        && let Some(session) = state.sessions.get_mut(&state.active)
-    {
-        reveal::show_found(session, mark, searched.as_deref().unwrap_or_default(), fx);
-    }
     if let Some(offers) = offers {
         offer_folders(state, key, offers, now);
     }
 }
 
-/// Restores and activates a session. Returns the item of the requested event.
+/// Restores and activates a session, and reads the rest of it. `at`: the event to show.
 fn add(
     state: &mut State,
     uid: &str,
     kept: RecordedSession,
-    takes: bool,
+    (takes, at): (bool, Option<i64>),
     now: Instant,
     fx: &mut Vec<Effect>,
-) -> (SessionKey, Option<crate::model::ItemId>) {
+) -> SessionKey {
     // Its draft is in the tab where it is open.
     let is_second = lookup::open_as(state, uid).is_some_and(|open| lookup::reading_of(state, open).is_none());
     let key = state.add_session();
     let reading = Reading::of(uid, &kept);
     let open_in = kept.open_in;
-    let mut mark = None;
+    let searched = state.user.searched.take().unwrap_or_default();
     if let Some(session) = state.sessions.get_mut(&key) {
-        mark = restore::restore(session, kept, now);
+        restore_all(session, kept, (at, &searched), now, fx);
         if !takes {
             set_reading(session, reading, open_in);
         }
@@ -319,7 +308,42 @@ fn add(
     }
     tabs::activate(state, key, now, fx);
     history::init_history(state, key, fx);
-    (key, mark)
+    key
+}
+
+/// Restores the end of a session, and has the rest read if there is more, or an event is to be shown.
+pub(in crate::app) fn restore_all(
+    session: &mut Session,
+    kept: RecordedSession,
+    (at, searched): (Option<i64>, &str),
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let (uid, end, has_more) =
+        (kept.head.kept_as.clone().unwrap_or_default(), kept.end_seq, kept.has_earlier || at.is_some());
+    restore::restore(session, kept, now);
+    if has_more {
+        loading::begin(session, &uid, end, (at, searched), now, fx);
+    }
+}
+
+/// Finds an event in the transcript with the events around it.
+fn on_around(
+    state: &mut State,
+    key: SessionKey,
+    page: Result<EventPage, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let found = match page {
+        Ok(page) => state.sessions.get(&key).and_then(|session| restore::position_of(session, page, now)),
+        Err(why) => return call::flash(state, why, fx),
+    };
+    let searched = state.user.searched.take().unwrap_or_default();
+    let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", fx) };
+    if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
+        reveal::show_found(session, item, &searched, fx);
+    }
 }
 
 /// Makes the session read-only.
@@ -348,7 +372,7 @@ pub(in crate::app) fn reopen_tabs(
     for OtherTab { kept, is_before } in tabs {
         let key = state.add_session_in(kept.head.workspace.cwd.clone());
         if let Some(session) = state.sessions.get_mut(&key) {
-            restore::restore(session, *kept, now);
+            restore_all(session, *kept, (None, ""), now, fx);
             fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
         }
         history::init_history(state, key, fx);
@@ -442,23 +466,25 @@ fn on_taken(
             return;
         }
     };
-    let is_whole_end = reading.later.is_none() && kept.end_seq == reading.end_seq;
+    let is_current = kept.end_seq == reading.end_seq;
     session.read_only = None;
     let (title, folder) = (session.title.clone(), session.workspace.cwd.clone());
     let draft = std::mem::take(&mut session.draft);
     // Those on hold are those of the record.
     let typed = session.outbox.take_free();
-    if is_whole_end {
+    if is_current {
         session.draft.clone_from(&kept.draft);
         restore::restore_queue(session, &kept.queue);
         session.title_state.owe(kept.head.owes_title);
-        session.recorder = RecorderState::of_kept(kept.head, &session.draft, kept.queue);
+        session.stash.clone_from(&kept.stash);
+        session.recorder = RecorderState::of_kept(kept.head, &session.draft, kept.queue, &session.stash);
+        session.recorder.set_told(kept.told);
     } else {
-        // Another parlor has continued it meanwhile, or another part of it is shown.
+        // Another parlor has continued it meanwhile.
         drop(session.transcript.take());
         session.forget_positions();
         session.turn_count = 0;
-        restore::restore(session, kept, now);
+        restore_all(session, kept, (None, ""), now, fx);
     }
     session.title = title.or(session.title.take());
     session.workspace.cwd = folder;

@@ -10,7 +10,7 @@
 
 use crate::app::Handover;
 use crate::app::recording::recorder;
-use crate::app::session::reconcile::text;
+use crate::app::state::place;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -81,11 +81,9 @@ pub fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
 
 /// Whether only a part of the session is loaded, which cannot be handed over; says so.
 fn is_part(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) -> bool {
-    let is_part = |session: &Session| session.read_only.as_ref().is_some_and(|it| it.later.is_some());
-    let is_part = state.sessions.get(&from).is_some_and(is_part);
+    let is_part = state.sessions.get(&from).is_some_and(|session| session.loading.is_some());
     if is_part {
-        let message = "Only part of this session is loaded. Open it from the session list to hand it over.";
-        call::flash(state, message, fx);
+        call::flash(state, "The session is still being read. Try again in a moment.", fx);
     }
     is_part
 }
@@ -249,15 +247,15 @@ fn write_document(session: &Session, items: &[Item], agent: &str, max_bytes: usi
     if pieces.is_empty() || !items.iter().any(|item| matches!(item.body, ItemBody::Message(_))) {
         return None;
     }
-    let is_cut = left_out > 0 || session.pages.book.earlier.is_some();
+    let is_cut = left_out > 0 || session.loading.is_some();
     let mut text = head;
     if is_cut {
         let first = items.iter().find_map(|item| match &item.body {
             ItemBody::Message(message) if message.role == Role::User => Some(message_text(message)),
             _ => None,
         });
-        // If earlier events are not in memory, the first prompt here is not that of the session.
-        let is_first = left_out > 0 && session.pages.book.earlier.is_none();
+        // If earlier events are not read yet, the first prompt here is not that of the session.
+        let is_first = left_out > 0 && session.loading.is_none();
         let first = first.filter(|_| is_first).map(|first| cut(first.trim(), 160.min(room / 8)));
         if let Some(first) = first {
             let _ = write!(text, "The first prompt was: {first}\n\n");
@@ -273,7 +271,7 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
     match &item.body {
         ItemBody::Message(message) => {
             let text = message_text(message);
-            let text = if message.role == Role::User { text::without_context(&text) } else { text.trim() };
+            let text = if message.role == Role::User { place::without_context(&text) } else { text.trim() };
             let who = match message.role {
                 Role::User => "User",
                 Role::Agent | Role::Letter => "Assistant",

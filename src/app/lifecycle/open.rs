@@ -15,15 +15,15 @@ use crate::model::{
 
 use super::chosen::ReportedSettings;
 use super::{
-    auth, call, chosen, close, conn, handover, history, prompt, requests, servers, tabs, titles, turn,
+    auth, call, chosen, close, conn, handover, history, prompt, requests, servers, spool, tabs, titles, turn,
     unstable, unsupported, updates,
 };
 use crate::app::recording::recorder;
-use crate::app::session::{clear, paging, record, replay_reconcile, settings};
+use crate::app::session::{clear, record, settings};
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{
-    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State,
-    UnseenKind, session_title,
+    ConnPhase, Effect, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State, UnseenKind,
+    session_title,
 };
 
 /// Opens a new session with the same agent and activates it.
@@ -62,17 +62,18 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     let (workspace, rank, folds) = (former.workspace.clone(), former.rank, former.folds);
     let (history, git) = (former.history.clone(), former.git.clone());
     let (draft, queue) = (std::mem::take(&mut former.draft), former.outbox.take_queue());
+    let stash = std::mem::take(&mut former.stash);
     let chosen = former.settings.chosen().to_vec();
     if let Some(session) = state.sessions.get_mut(&fresh) {
         (session.workspace, session.rank, session.folds) = (workspace, rank, folds);
         (session.history, session.git) = (history, git);
-        session.draft = draft;
+        (session.draft, session.stash) = (draft, stash);
         session.outbox.adopt(queue);
         session.settings.set_chosen(chosen);
         session.phase = SessionPhase::Starting { since: now };
         conn::take_conn(session, conn);
         let notice = format!("New session with an empty context. Previous session: {title}");
-        record::push_line(session, ItemBody::notice(Severity::Info, notice, None));
+        session.transcript.push(0, ItemBody::notice(Severity::Info, notice, None));
     }
     if tab::front(state) == key {
         tabs::activate(state, fresh, now, fx);
@@ -93,6 +94,10 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
         return;
     };
+    if source.loading.is_some() {
+        call::flash(state, "The session is still being read. Try again in a moment.", fx);
+        return;
+    }
     let (Some(id), true) = (source.id.clone(), caps.can_fork) else {
         call::flash(state, "This agent cannot fork sessions.", fx);
         return;
@@ -112,8 +117,6 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     };
     copy.resume = ResumeState::copy_of(key);
     copy.start.add_conn(conn);
-    copy.pages.limit_bytes = source.pages.limit_bytes;
-    paging::on_copied(&mut copy, source);
     let source_title = session_title(source);
     let forked = add_beside(state, conn, workspace.cwd.clone(), now, fx);
     state.sessions.insert(
@@ -185,8 +188,9 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     }
     let Some(session) = state.sessions.get(&key) else { return };
     let keeps_view = session.resume.keeps_view();
-    // Only a load shows what the agent has under this id.
-    let may_differ = clear::was_cleared(session);
+    // Only a load shows what the agent has under this id: another client may have continued the session.
+    let may_differ =
+        clear::was_cleared(session) || !session.resume.was_open() || session.resume.former_id().is_some();
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
             unarchive(state, key, now, fx);
@@ -224,8 +228,8 @@ fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 
 fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     // Some agents replay the history on a resume too.
-    if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.turn_count > 0) {
-        session.replay = replay_reconcile::begin(session, false);
+    if state.sessions.get(&key).is_some_and(|session| session.turn_count > 0) {
+        spool::begin(state, key, false);
     }
     call_open(state, key, false, now, fx, |session| {
         let id = session.id.clone()?;
@@ -234,9 +238,11 @@ fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 }
 
 fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    if let Some(session) = state.sessions.get_mut(&key) {
-        let is_shown = session.turn_count > 0 && session.resume.keeps_view();
-        session.replay = if is_shown { replay_reconcile::begin(session, true) } else { Replay::Armed };
+    let is_shown = |session: &crate::app::Session| session.turn_count > 0 && session.resume.keeps_view();
+    if state.sessions.get(&key).is_some_and(is_shown) {
+        spool::begin(state, key, true);
+    } else {
+        spool::begin_whole(state, key);
     }
     call_open(state, key, true, now, fx, |session| {
         let id = session.id.clone()?;
@@ -333,15 +339,20 @@ pub(in crate::app) fn clear_agent_state(state: &mut State, key: SessionKey) {
 
 /// Aborts a replay that will not end, and restores the previous items.
 pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
-    if let Some(session) = state.sessions.get_mut(&key)
-        && let Replay::Running(former) = std::mem::take(&mut session.replay)
-    {
-        let Former { transcript, book } = *former;
-        session.turn_count = transcript.items().last().map_or(0, |item| item.turn);
-        session.transcript.restore(transcript);
-        session.forget_positions();
-        session.pages.book = book;
-        record::release(session, false);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.recorder.end_diversion(false);
+        match std::mem::take(&mut session.replay) {
+            Replay::Running(former) => {
+                session.turn_count = former.items().last().map_or(0, |item| item.turn);
+                session.transcript.restore(*former);
+                session.forget_positions();
+            }
+            beside @ Replay::Beside(_) => {
+                session.replay = beside;
+                spool::end(session);
+            }
+            Replay::None | Replay::Armed(_) => {}
+        }
     }
 }
 
@@ -420,13 +431,7 @@ fn finish(
     if session.commands.is_empty() {
         session.commands = commands;
     }
-    session.replay = match std::mem::take(&mut session.replay) {
-        Replay::Armed => Replay::Late,
-        separate @ Replay::Separate(_) => separate,
-        _ => Replay::None,
-    };
-    replay_reconcile::on_answered(session, now, fx);
-    record::release(session, true);
+    spool::on_answered(session, fx);
     if session.resume.opened(is_fresh, reply.is_provisional) {
         record::say(session, "The agent restored this conversation.".to_owned(), None);
     }
@@ -470,6 +475,7 @@ fn on_open_failed(
     let is_reopening = resume.is_some_and(ResumeState::is_reopening);
     let is_hinted = resume.is_some_and(|resume| resume.doubt() == Some(ResumeConfidence::Hinted));
     let text = texts::error_text(&error);
+    let is_gone = texts::is_session_gone(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
         _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, now, fx),
@@ -480,7 +486,7 @@ fn on_open_failed(
             clear_agent_state(state, key);
             create(state, key, now, fx);
         }
-        Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
+        Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening && is_gone => {
             let why = format!("Resume failed: {text}");
             open_replacement(state, key, &why, now, fx);
         }

@@ -24,6 +24,7 @@ pub use super::shell::{
     obstacle as shell_obstacle, password_obstacle, run as run_command, stop as stop_command, toggle_typing,
     type_in,
 };
+pub use super::spool::{keep_history, put_back, show_history};
 pub use super::ssh_sign_in::sign_in_to_host;
 pub use super::steer::steer;
 pub use super::tabs::activate;
@@ -32,6 +33,6 @@ pub use super::templates::load_templates;
 pub use super::titles::{set_title, takes_titles};
 pub use super::turn::{cancel_turn, send_again, send_next, send_now, send_reason, send_undecided, submit};
 pub use super::unstable::{archive_session, has_stoppable, stop_part};
-pub use crate::app::recording::loading::{ask_for_all, load_earlier, load_later};
+pub use crate::app::recording::loading::waits_for_whole;
 pub use crate::app::state::lookup::last_session;
 pub use crate::app::state::session::ElicitationOutcome;

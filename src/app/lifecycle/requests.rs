@@ -16,7 +16,7 @@ use crate::model::{
 
 pub(in crate::app) use early::{dispatch_early, refuse_early};
 
-use super::{call, callbacks, late, policy, tabs};
+use super::{call, callbacks, late, policy, spool, tabs};
 use crate::app::session::{diffs, record, tools};
 use crate::app::state::session::ElicitationOutcome;
 use crate::app::state::{FlashEnd, lookup, tab};
@@ -181,6 +181,7 @@ fn place_call(
 ) -> Option<ItemId> {
     let root = lookup::root_of(state, key);
     let session = state.sessions.get_mut(&key)?;
+    spool::show_call(session, &request.tool.id, now);
     let position = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
     diffs::locate(session, position, fx);
     record::note(session, Record::Asked(Box::new(request.tool.clone())));
@@ -398,7 +399,7 @@ fn note_decision(
         tools::decide(session, *tool, decision, now);
         // A copy is not recorded.
         if child.is_none() {
-            record::note_of(session, Some(*tool), decided(&request.tool.id, decision));
+            record::note(session, decided(&request.tool.id, decision));
         }
     }
     if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))

@@ -15,12 +15,14 @@ use crate::model::{
     Severity, StopReason, ToolStatus, TurnUsage,
 };
 
-use super::{archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, tabs};
-use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
+use super::{
+    archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, spool, tabs,
+};
+use crate::app::session::{clear, messages, play, record, tools, turns};
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
-    Effect, Prompt, PromptState, Release, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
-    TurnSummary, UiRequest, UnseenKind, ViewCommand,
+    Effect, Prompt, PromptState, Release, Session, SessionPhase, State, TimerId, Turn, TurnEnd, TurnSummary,
+    UiRequest, UnseenKind, ViewCommand,
 };
 
 /// How a turn has ended.
@@ -64,11 +66,17 @@ fn accept(
     }
     if text.trim().is_empty() {
         session.outbox.release();
+        let waits = session.outbox.queue_len() > 0;
+        let waits_no_more = waits && spool::stop_waiting(state, key);
+        let session = state.sessions.get_mut(&key)?;
         if session.can_prompt() && session.outbox.queue_len() > 0 {
             // Continuing the queue discards the failed prompt.
             session.outbox.drop_failed();
         }
         send_next(state, key, now, fx);
+        if waits_no_more {
+            call::flash(state, spool::SENT_EARLY, fx);
+        }
         return None;
     }
     session.history_index = None;
@@ -95,6 +103,9 @@ fn accept(
     let id = session.outbox.enqueue(text);
     if !session.turn.is_running() {
         open_for_prompt(state, key, now, fx);
+    }
+    if spool::holds_prompts(state, key) {
+        call::flash(state, "Waiting for the agent's history. Press Enter again to send now.", fx);
     }
     Some(id)
 }
@@ -251,11 +262,9 @@ fn send(
         session.outbox.stop_preparing();
         return;
     };
-    replay_reconcile::settle(session, now);
+    spool::prompt_sent(session);
     session.cost_before = summary::cost_so_far(session);
     turns::next_turn(session, now);
-    let next = session.transcript.next_id();
-    paging::on_pushed(session, next);
     let Some(Prompt { text, is_resent, .. }) = session.outbox.get(prompt).cloned() else { return };
     session.outbox.sent(prompt, number);
     let PreparedPrompt { text: sent, blocks, pasted, .. } = prepared;
@@ -269,7 +278,6 @@ fn send(
     session.has_background_news = false;
     session.echo.expect(echo);
     session.resume.prompt_sent();
-    session.replay = Replay::None;
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
     // Another parlor may have changed grants.
     fx.push(Effect::LoadGrants);

@@ -7,14 +7,14 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentEvent, Bounded, Capacity, ConnId, ItemId, Record, Role, SessionId, SessionKey, SessionUpdate,
+    AgentEvent, Bounded, Capacity, ConnId, ItemId, Note, Record, Role, SessionId, SessionKey, SessionUpdate,
     Severity, SubagentPatch,
 };
 
-use super::{call, late, requests, turn};
-use crate::app::session::{apply, clear, messages, paging, record, replay_reconcile};
-use crate::app::state::lookup;
-use crate::app::{Early, Effect, Event, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
+use super::{call, late, requests, spool, turn};
+use crate::app::session::{apply, clear, messages, record};
+use crate::app::state::{lookup, weight};
+use crate::app::{Early, Effect, Event, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
 /// Limit of updates per connection that wait for their session; the oldest are dropped.
 const MOST_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
@@ -61,7 +61,7 @@ fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
     {
         return;
     }
-    let bytes = EARLY_BYTES + id.as_str().len() + paging::weight_of(&update);
+    let bytes = EARLY_BYTES + id.as_str().len() + weight::of_update(&update);
     let mut waiting = Err((id, update));
     while let Err(update) = waiting {
         waiting = early.updates.push(update, bytes);
@@ -119,16 +119,14 @@ pub(in crate::app) fn apply(
     let update = if session.turn.is_running() {
         update
     } else {
-        match replay_reconcile::take(session, update, now, fx) {
+        match spool::take(session, update, fx) {
             Some(update) => update,
             None => return,
         }
     };
     if makes_items && matches!(session.turn, Turn::Idle) {
-        note_outside_turn(session, &update);
+        note_outside_turn(session);
     }
-    let Some(update) = paging::take_late(session, update) else { return };
-    // The echo depends on the prompt, which may be on an earlier page.
     let Some(update) = messages::without_echo(session, update) else { return };
     if matches!(&update, SessionUpdate::Usage(usage) if clear::is_by_plan(session, usage)) {
         clear::mark(session);
@@ -146,11 +144,10 @@ pub(in crate::app) fn apply(
     count_calls(state, key, next);
     // After the update, because a message of a replayed history starts the turn it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
-        if session.transcript.next_id() > next {
-            paging::on_pushed(session, next);
-        }
         let lists_commands = matches!(record, Record::Update(SessionUpdate::Commands(_)));
-        record::note(session, record);
+        if !spool::is_repeated(session, &record) {
+            record::note(session, record);
+        }
         if lists_commands {
             turn::on_commands(state, key, now, fx);
         }
@@ -172,48 +169,27 @@ fn makes_items(update: &SessionUpdate) -> bool {
 }
 
 /// Handles updates outside a turn: a replay of the history, or background activity.
-fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
+fn note_outside_turn(session: &mut Session) {
     match &session.replay {
-        Replay::Armed => begin_replay(session, true),
-        // One agent replays after its response. Its notices after a load are not history, so only a user message starts
-        // such a replay.
-        Replay::Late if update.is_from_user() => begin_replay(session, false),
-        Replay::Running(_) | Replay::Separate(_) => {}
-        Replay::None | Replay::Late => {
+        Replay::Armed(spool) => begin_replay(session, *spool),
+        Replay::Running(_) => {}
+        Replay::None | Replay::Beside(_) => {
             let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
             session.has_background_news |= is_open && session.turn_count > 0;
         }
     }
 }
 
-/// Checks whether a replay is complete; then sends waiting prompts.
-pub(in crate::app) fn on_history_timer(
-    state: &mut State,
-    key: SessionKey,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    if state.sessions.get_mut(&key).is_some_and(|session| replay_reconcile::on_timer(session, now, fx)) {
-        turn::send_next(state, key, now, fx);
-    }
-}
-
 /// The history replaces the items, which are saved until the replay was successful.
-fn begin_replay(session: &mut Session, may_fail: bool) {
+fn begin_replay(session: &mut Session, spool: SessionKey) {
     let transcript = session.transcript.take();
-    let former = Former { transcript, book: session.pages.forget() };
     session.forget_positions();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
-    // The record is replaced, which the store must know before the new history.
     session.resume.begin_replay();
-    if may_fail {
-        record::hold(session);
-        session.replay = Replay::Running(Box::new(former));
-    } else {
-        record::note(session, Record::Replaced);
-        session.replay = Replay::None;
-    }
+    session.replay = Replay::Running(Box::new(transcript));
+    session.recorder.note_in_spool(spool, Note::Spool { of: session.key });
+    session.recorder.divert(spool);
 }
 
 /// A child session: an item in its parent's transcript, and a separate session for its updates. Returns whether it is
@@ -263,7 +239,6 @@ fn count_calls(state: &mut State, child: SessionKey, next: ItemId) {
     let Some(item) = session.index.subagent(&id) else { return };
     session.transcript.edit(item, |item| {
         if let ItemBody::Subagent { calls, .. } = &mut item.body {
-            // A part of a long transcript may be unloaded.
             *calls = count.max(*calls);
         }
     });

@@ -8,7 +8,7 @@
 use crate::model::{Note, SessionHead, SessionId, SessionKey};
 
 use crate::app::state::tab;
-use crate::app::{Conn, Effect, Session, State};
+use crate::app::{Conn, Effect, Replay, Session, State};
 
 /// Emits the notes of the touched sessions.
 pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
@@ -24,6 +24,13 @@ pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
 pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         let conn = session.conn.and_then(|conn| state.conns.get(&conn));
+        session.recorder.end_diversion(false);
+        if let Replay::Beside(spool) = &session.replay
+            && spool.has_begun()
+        {
+            let spool = spool.key;
+            session.recorder.note_in_spool(spool, Note::Closed);
+        }
         flush_session(session, conn, false, fx);
         fx.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
     }
@@ -98,13 +105,30 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, is_front: bool, fx:
     }
     let recorder = &mut session.recorder;
     notes.append(&mut recorder.take_notes());
-    if recorder.draft != session.draft {
-        recorder.draft.clone_from(&session.draft);
-        notes.push(Note::Draft(session.draft.clone()));
+    // What is in the prompt while a queued prompt is edited takes the place of that one.
+    let draft = session.outbox.draft_before_edit().unwrap_or(&session.draft);
+    if recorder.draft != *draft {
+        recorder.draft.clone_from(draft);
+        notes.push(Note::Draft(draft.clone()));
     }
-    if !session.outbox.texts().eq(&recorder.queue) {
-        recorder.queue = session.outbox.texts().cloned().collect();
+    if !session.outbox.texts(&session.draft).eq(&recorder.queue) {
+        recorder.queue = session.outbox.texts(&session.draft).cloned().collect();
         notes.push(Note::Queue(recorder.queue.clone()));
+    }
+    if session.stash != recorder.stash {
+        recorder.stash.clone_from(&session.stash);
+        notes.push(Note::Stash(session.stash.clone()));
+    }
+    // The events of a spool are on disk before the session takes it.
+    for (spool, note) in recorder.take_spool_notes() {
+        let is_first = matches!(note, Note::Spool { .. });
+        let head = conn.filter(|_| is_first).map(|conn| head_of(session, conn, false));
+        let head = head.map(|head| Note::Head(Box::new(SessionHead { kept_as: None, ..head })));
+        let new = [note].into_iter().chain(head);
+        match fx.last_mut() {
+            Some(Effect::Keep { session, notes }) if *session == spool => notes.extend(new),
+            _ => fx.push(Effect::Keep { session: spool, notes: new.collect() }),
+        }
     }
     if !notes.is_empty() {
         fx.push(Effect::Keep { session: session.key, notes });

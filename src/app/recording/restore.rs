@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use crate::model::{EventPage, ItemId, RecordedSession, Severity};
 
-use crate::app::session::{paging, play, record};
+use crate::app::session::play;
 use crate::app::{ItemBody, Message, MessagePart, Outbox, RecorderState, Session, TitleState};
 
-/// Restores a session without starting its agent. Returns the item of the requested event.
-pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Option<ItemId> {
-    let RecordedSession { head, usage, draft, queue, events, earlier, unreadable_count, .. } = kept;
+/// Restores a session, or its end, without starting its agent.
+pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) {
+    let RecordedSession { head, usage, draft, queue, stash, events, unreadable_count, .. } = kept;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
     if head.workspace.cwd.is_absolute() {
@@ -21,13 +21,10 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     session.workspace.additional_directories.clone_from(&head.workspace.additional_directories);
     session.usage = usage;
     session.draft = draft;
+    session.stash = stash;
     restore_queue(session, &queue);
     session.settings.set_chosen(head.chosen.clone());
     session.title_state = TitleState::saved(head.has_own_title, head.owes_title);
-    paging::on_disk(session, head.kept_as.clone().unwrap_or_default(), earlier, kept.first_seq);
-    if let Some(earlier) = session.pages.earlier() {
-        session.transcript.set_head(record::earlier_label(earlier.count));
-    }
     if let Some((uid, name)) = kept.came_from {
         let title = format!("Continued from {uid}: {name}");
         session.transcript.push(session.turn_count, ItemBody::notice(Severity::Info, title, None));
@@ -36,12 +33,9 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         let title = format!("{unreadable_count} events of this session could not be read.");
         session.transcript.push(session.turn_count, ItemBody::notice(Severity::Warning, title, None));
     }
-    let first = session.transcript.next_id();
-    let mark = play::play_to(session, events, kept.mark, now);
-    paging::open_page(session, first, kept.first_seq);
-    record::push_later(session, kept.later.map_or(0, |(_, count)| count));
-    session.recorder = RecorderState::of_kept(head, &session.draft, queue);
-    mark
+    play::play(session, events, now);
+    session.recorder = RecorderState::of_kept(head, &session.draft, queue, &session.stash);
+    session.recorder.set_told(kept.told);
 }
 
 /// The queue is the recorded one, on hold.
@@ -50,19 +44,6 @@ pub(in crate::app) fn restore_queue(session: &mut Session, queue: &[String]) {
     for prompt in queue {
         session.outbox.enqueue_on_hold(prompt.clone());
     }
-}
-
-/// Adds a page of later events at the end, replacing the line with their number.
-pub(in crate::app) fn append(session: &mut Session, page: EventPage, now: Instant) {
-    if let Some(line) = session.pages.later_line.take() {
-        session.transcript.remove(line);
-    }
-    let first = session.transcript.next_id();
-    play::play_to(session, page.events, None, now);
-    let book = &mut session.pages.book;
-    book.closed.push_back(std::mem::take(&mut book.open));
-    paging::open_page(session, first, page.first_seq);
-    record::push_later(session, page.later_count);
 }
 
 /// The item that shows the requested event, found by its content: items of a live session have no event numbers.

@@ -14,7 +14,7 @@ use crate::model::{
     ToolCallId, ToolContent, ToolKind, ToolStatus,
 };
 
-use super::{messages, paging, record};
+use super::{messages, record};
 use crate::app::state::changes::{explains, plain};
 use crate::app::{ItemBody, Session, ToolCall};
 
@@ -27,13 +27,9 @@ pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: 
     if !session.loose.has_room(size) {
         record.change.iter_mut().for_each(|change| (change.diff, change.line) = (None, None));
     }
-    let next = session.transcript.next_id();
     let kept = Record::Access(Box::new(record.clone()));
-    let item = place(session, record, now);
-    if session.transcript.next_id() > next {
-        paging::on_pushed(session, next);
-    }
-    record::note_of(session, Some(item), kept);
+    place(session, record, now);
+    record::note(session, kept);
 }
 
 fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
@@ -208,7 +204,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
         let Some(record) = session.tool_call(own).and_then(|call| call.accesses.first()) else { continue };
         let does_fit = !record.is_refused()
             && session.tool_call(id).is_some_and(|call| fits(session, call, record, true));
-        if own == id || !does_fit || paging::is_behind(session, own) {
+        if own == id || !does_fit {
             continue;
         }
         let record = record.clone();
@@ -256,7 +252,7 @@ pub(in crate::app) fn on_approved(session: &mut Session, asked: ItemId) {
 
 /// Joins an approved call with the agent's call, if that does the same.
 fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
-    if asked == id || paging::is_behind(session, asked) || !is_same_work(session, asked, id) {
+    if asked == id || !is_same_work(session, asked, id) {
         return;
     }
     let Some(approved) = session.tool_call(asked) else { return };

@@ -128,7 +128,7 @@ pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec
             })
         });
         let positions = kept.collect();
-        record::note_of(session, Some(item), Record::Located { tool, positions });
+        record::note(session, Record::Located { tool, positions });
     }
 }
 

@@ -196,10 +196,15 @@ fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: O
 pub(in crate::app) fn close(session: &mut Session, now: Instant) {
     let Some(id) = session.open_message.take() else { return };
     // In a replay all chunks arrive at once, so their duration is meaningless.
-    let is_live = session.turn.is_running() || matches!(session.replay, Replay::None);
+    let is_live =
+        session.turn.is_running() || !matches!(session.replay, Replay::Armed(_) | Replay::Running(_));
     session.transcript.edit(id, |item| {
         if let ItemBody::Message(open) = &mut item.body {
             open.is_open = false;
+            // A long text has grown by doubling.
+            if let Some(MessagePart::Text(text)) = open.parts.last_mut() {
+                text.shrink_to_fit();
+            }
             open.took = is_live.then(|| now.saturating_duration_since(open.began));
         }
     });

@@ -11,6 +11,7 @@ use crate::model::{
 };
 
 use super::{access, apply, diffs, insert, messages, tools, turns};
+use crate::app::state::recorded::Playing;
 use crate::app::{
     Decision, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView, Turn,
     TurnEnd, TurnSummary,
@@ -21,25 +22,41 @@ pub fn play(session: &mut Session, events: Vec<RecordedEvent>, now: Instant) {
     play_to(session, events, None, now);
 }
 
-/// Replays the events of a page, and returns the item created or changed by the event at `mark`.
+/// Replays events, and returns the item created or changed by the event at `mark`.
 pub(in crate::app) fn play_to(
     session: &mut Session,
     events: Vec<RecordedEvent>,
     mark: Option<usize>,
     now: Instant,
 ) -> Option<ItemId> {
+    let mut playing = Playing::new(now);
+    let marked = feed(session, &mut playing, events, mark);
+    finish(session, &playing);
+    marked
+}
+
+/// Replays a part of the events; [`finish`] follows the last part.
+pub(in crate::app) fn feed(
+    session: &mut Session,
+    playing: &mut Playing,
+    events: Vec<RecordedEvent>,
+    mark: Option<usize>,
+) -> Option<ItemId> {
     let mut marked = None;
-    let began_ms = events.first().map_or(0, |event| event.at_ms);
-    let mut last = now;
-    if let Some(first) = events.first().filter(|_| session.turn_count == 0) {
-        session.turn_count = first.turn;
+    if let Some(first) = events.first().filter(|_| playing.began.is_none()) {
+        playing.began = Some(first.at_ms);
+        if session.turn_count == 0 {
+            session.turn_count = first.turn;
+        }
+        if begins_within_turn(&events) {
+            session.turn = Turn::Running { since: playing.now, last_news: playing.now };
+        }
     }
-    if begins_within_turn(&events) {
-        session.turn = Turn::Running { since: now, last_news: now };
-    }
+    let began_ms = playing.began.unwrap_or_default();
     for (place, RecordedEvent { at_ms, turn, record }) in events.into_iter().enumerate() {
         let since = Duration::from_millis(u64::try_from(at_ms - began_ms).unwrap_or(0));
-        last = now.checked_add(since).unwrap_or(last);
+        let last = playing.now.checked_add(since).unwrap_or(playing.last);
+        playing.last = last;
         let is_marked = mark == Some(place);
         if is_marked {
             session.transcript.watch(true);
@@ -55,10 +72,14 @@ pub(in crate::app) fn play_to(
             session.transcript.watch(false);
         }
     }
-    close(session, last);
+    marked
+}
+
+/// Ends a replay of events.
+pub(in crate::app) fn finish(session: &mut Session, playing: &Playing) {
+    close(session, playing.last);
     // Replayed events are already in the store.
     session.recorder.clear_notes();
-    marked
 }
 
 /// Ends everything that is open: it was not continued when the session was saved.

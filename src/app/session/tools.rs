@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::model::{ItemId, ToolCallPatch, ToolContent, ToolStatus};
 
-use super::{access, messages, paging, terminals};
+use super::{access, messages, terminals};
 use crate::app::{Decision, ItemBody, OpenRequestKind, Session, ToolCall};
 
 /// The source of a patch.
@@ -131,7 +131,6 @@ pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now:
                 assume_end(call, status, now);
             }
         });
-        paging::keep_end(session, id);
     }
 }
 

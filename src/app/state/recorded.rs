@@ -1,6 +1,11 @@
-//! What the store has of a session, and what is still to be recorded.
+//! What the store has of a session, and what is still to be recorded or read.
 
-use crate::model::{AgentSpec, FolderOffer, Note, RecordedSession, SessionHead};
+use std::time::Instant;
+
+use crate::app::Session;
+use crate::model::{
+    Action, AgentSpec, FolderOffer, ItemId, Note, Record, RecordedSession, SessionHead, SessionKey,
+};
 
 /// What was recorded, and what will be.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,20 +16,25 @@ pub struct RecorderState {
     agent: Option<(String, String, Vec<String>)>,
     /// Records since the last flush.
     notes: Vec<Note>,
-    /// Whether a history is being received that counts once it is complete.
-    holds: bool,
+    /// The records of spools since then.
+    spool_notes: Vec<(SessionKey, Note)>,
+    /// The spool to which events are recorded that may be discarded.
+    diverted: Option<SessionKey>,
+    /// The difference to the agent's history that the user was told last.
+    told: Option<u64>,
     /// The head at the last flush.
     pub(in crate::app) head: Option<Box<SessionHead>>,
     pub(in crate::app) draft: String,
     pub(in crate::app) queue: Vec<String>,
+    pub(in crate::app) stash: Vec<String>,
 }
 
 impl RecorderState {
     /// The state of a session restored from the store.
-    pub fn of_kept(head: SessionHead, draft: &str, queue: Vec<String>) -> Self {
+    pub fn of_kept(head: SessionHead, draft: &str, queue: Vec<String>, stash: &[String]) -> Self {
         let SessionHead { kept_as, agent, command, args, .. } = head;
         let agent = Some((agent, command, args));
-        Self { kept_as, agent, draft: draft.to_owned(), queue, ..Self::default() }
+        Self { kept_as, agent, draft: draft.to_owned(), queue, stash: stash.to_owned(), ..Self::default() }
     }
 
     /// Id in the store.
@@ -45,8 +55,25 @@ impl RecorderState {
         self.notes.push(note);
     }
 
+    /// Notes an event of the session.
+    pub(in crate::app) fn event(&mut self, turn: u32, record: Record) {
+        let note = Note::Event { turn, record: Box::new(record) };
+        match self.diverted {
+            Some(spool) => self.spool_notes.push((spool, note)),
+            None => self.notes.push(note),
+        }
+    }
+
+    pub(in crate::app) fn note_in_spool(&mut self, spool: SessionKey, note: Note) {
+        self.spool_notes.push((spool, note));
+    }
+
     pub(in crate::app) fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
+    }
+
+    pub(in crate::app) fn take_spool_notes(&mut self) -> Vec<(SessionKey, Note)> {
+        std::mem::take(&mut self.spool_notes)
     }
 
     /// Drops the records of replayed events, which are in the store already.
@@ -54,17 +81,35 @@ impl RecorderState {
         self.notes.clear();
     }
 
-    /// The following records count once the history is complete.
-    pub(in crate::app) fn hold(&mut self) {
-        self.holds = true;
-        self.note(Note::Hold);
+    /// The following events are a history that replaces the record once it is complete.
+    pub(in crate::app) fn divert(&mut self, spool: SessionKey) {
+        self.diverted = Some(spool);
     }
 
-    /// The history has ended.
-    pub(in crate::app) fn release(&mut self, is_whole: bool) {
-        if std::mem::take(&mut self.holds) {
-            self.note(Note::Release { is_whole });
+    /// That history has ended.
+    pub(in crate::app) fn end_diversion(&mut self, is_whole: bool) {
+        if let Some(spool) = self.diverted.take() {
+            if is_whole {
+                self.notes.push(Note::TakeSpool { spool });
+            } else {
+                self.spool_notes.push((spool, Note::Closed));
+            }
         }
+    }
+
+    /// The difference to the agent's history that the user was told last.
+    pub(in crate::app) fn told(&self) -> Option<u64> {
+        self.told
+    }
+
+    pub(in crate::app) fn set_told(&mut self, told: Option<u64>) {
+        self.told = told;
+    }
+
+    /// The user is told a difference to the agent's history.
+    pub(in crate::app) fn tell(&mut self, told: u64) {
+        self.told = Some(told);
+        self.notes.push(Note::Told(told));
     }
 
     /// Whether the stored session belongs to this agent. Its command may have changed since, which rarely affects its
@@ -86,39 +131,47 @@ pub struct Reading {
     pub end_seq: i64,
     /// Whether it is about to be continued.
     pub is_taking: bool,
-    /// Recorded events after those that are shown.
-    pub later: Option<Later>,
     /// The folders of which the user selects one before it is continued; empty: it continues in its own.
     pub offers: Vec<FolderOffer>,
-}
-
-/// Events of a read-only session after those that are shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Later {
-    /// The number of the first of them.
-    pub from: i64,
-    pub count: u64,
-    pub is_loading: bool,
-}
-
-/// Recorded events before those that are shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
-    /// Id in the store.
-    pub uid: String,
-    /// The number of the first event that is shown.
-    pub before: i64,
-    pub count: u64,
-    pub is_loading: bool,
-    /// Whether the last page could not be read: then only the user can retry.
-    pub has_failed: bool,
 }
 
 impl Reading {
     /// The state of a session loaded from the store.
     pub(in crate::app) fn of(uid: &str, kept: &RecordedSession) -> Self {
-        let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
-        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later, offers: Vec::new() }
+        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, offers: Vec::new() }
+    }
+}
+
+/// A record of which only the end is shown, while the whole is read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loading {
+    /// The session to which all events are applied.
+    pub(in crate::app) whole: Box<Session>,
+    pub(in crate::app) playing: Playing,
+    /// The item after those of the end that is shown.
+    pub(in crate::app) end: ItemId,
+    /// The item of the event to show, in `whole`, with the text that was searched.
+    pub(in crate::app) found: Option<ItemId>,
+    pub(in crate::app) searched: String,
+    /// The user's action that waits for the whole.
+    pub(in crate::app) redo: Option<Action>,
+    /// Whether it could not be read.
+    pub has_failed: bool,
+}
+
+/// How far the events of a record have been applied.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::app) struct Playing {
+    /// The time of the first event in Unix milliseconds, and the instant that stands for it.
+    pub(in crate::app) began: Option<i64>,
+    pub(in crate::app) now: Instant,
+    /// The instant of the last event.
+    pub(in crate::app) last: Instant,
+}
+
+impl Playing {
+    pub(in crate::app) fn new(now: Instant) -> Self {
+        Self { began: None, now, last: now }
     }
 }
 

@@ -1,61 +1,210 @@
-//! The state of a replay of an agent's history.
+//! The history that an agent replays when a session is opened.
 
-use std::time::Instant;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use crate::model::ItemId;
+use crate::model::{ContentBlock, Role, SessionKey, SessionUpdate, ToolCallId, ToolStatus};
 
-use crate::app::{Former, Session};
+use super::place::{Record, ReplayedTurn, Reply};
+use super::weight;
+use crate::app::{Session, Transcript};
 
-/// A replay of the history. It replaces the transcript with its first update, so that a failed replay loses nothing.
+/// How a replayed history is received.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Replay {
     #[default]
     None,
-    /// No update was received yet.
-    Armed,
+    /// The record is empty, and takes the history as a whole; nothing was received yet. The key is that of its spool.
+    Armed(SessionKey),
     /// It has begun; holds the previous items, to be restored if it fails.
-    Running(Box<Former>),
-    /// It is applied to a separate session, and merged at its end.
-    Separate(Box<SeparateReplay>),
-    /// The response came before any item: one agent replays only then, starting with a user message.
-    Late,
+    Running(Box<Transcript>),
+    /// The history goes to a spool beside the record.
+    Beside(Box<Spool>),
 }
 
-/// A replay into a separate session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeparateReplay {
-    /// The session with the replayed items.
-    pub(in crate::app) shadow: Session,
-    /// Whether it was requested. Otherwise only a user message starts it.
+/// Maximum size of the updates of open tool calls that are kept for requests about them.
+const MOST_CALL_BYTES: usize = 1 << 20;
+
+/// The history of an agent that has a record. The store has its updates, in units that begin with each chunk of a user
+/// message.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Spool {
+    /// The key of its notes.
+    pub(in crate::app) key: SessionKey,
+    /// Its id in the store, once it is saved.
+    pub(in crate::app) uid: Option<String>,
+    /// Whether the agent was asked to replay. Otherwise it may still do so.
     pub(in crate::app) is_expected: bool,
-    /// Whether prompts wait for it.
-    pub(in crate::app) holds_prompts: bool,
-    /// The revision of the transcript at the last check.
+    /// The turns that were replayed.
+    pub(in crate::app) turns: Vec<ReplayedTurn>,
+    /// The unit in which each of them begins.
+    pub(in crate::app) units: Vec<u32>,
+    /// The number of the last unit.
+    pub(in crate::app) unit: u32,
+    /// The record that it is compared with, once all of it is read.
+    pub(in crate::app) record: Option<Arc<Record>>,
+    /// Number of updates so far, and at the last check.
     pub(in crate::app) seen: u64,
-    /// Number of checks without changes since then.
-    pub(in crate::app) quiet_looks: u8,
-    /// The last item that the replay should contain: later notices of the agent are not history.
-    pub(in crate::app) upto: Option<ItemId>,
-    /// When the agent had responded.
-    pub(in crate::app) answered_at: Option<Instant>,
+    pub(in crate::app) checked: u64,
+    /// Whether the call that opens the session was answered.
+    pub(in crate::app) is_answered: bool,
+    /// Whether nothing was received for a while after that.
+    pub(in crate::app) is_quiet: bool,
+    /// Whether a prompt was sent: from then on, everything is live.
+    pub(in crate::app) is_over: bool,
+    /// Whether it is a session of its own.
+    pub(in crate::app) is_kept: bool,
+    /// The number of the last request to confirm what is on disk, and of the last confirmation.
+    pub(in crate::app) sync: u64,
+    pub(in crate::app) written: u64,
+    /// The part that is being read, to be appended to the record.
+    pub(in crate::app) taking: Option<Taking>,
+    last: Last,
+    /// The calls, with their updates while they are open.
+    calls: HashMap<ToolCallId, Vec<SessionUpdate>>,
+    call_bytes: usize,
 }
 
-/// The start of a replay, which belongs to parts of the record that are only on disk.
+/// The part of a spool that continues the record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unread {
-    /// The session with the replayed items.
-    pub(in crate::app) shadow: Session,
-    /// The turn before which they belong.
-    pub(in crate::app) before: u32,
+pub(in crate::app) struct Taking {
+    /// The first unit to read, and the first of a new turn.
+    pub from: u32,
+    pub new: u32,
+    pub rest: Option<super::place::Rest>,
+    pub turns: usize,
+    /// Whether the store was asked for it.
+    pub is_asked: bool,
 }
 
-impl SeparateReplay {
-    pub(in crate::app) fn has_begun(&self) -> bool {
-        !self.shadow.transcript.items().is_empty()
+/// What was received last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Last {
+    #[default]
+    Other,
+    User,
+    /// Text of a reply, with the id of its message.
+    Reply(Option<String>),
+}
+
+impl Spool {
+    pub(in crate::app) fn new(key: SessionKey, is_expected: bool) -> Self {
+        Self { key, is_expected, ..Self::default() }
+    }
+
+    /// Whether anything was replayed.
+    pub fn has_begun(&self) -> bool {
+        self.seen > 0
+    }
+
+    /// Whether the calls of the spool include this one.
+    pub(in crate::app) fn knows(&self, call: &ToolCallId) -> bool {
+        self.calls.contains_key(call)
+    }
+
+    /// Takes the updates of an open call, which becomes a part of the record.
+    pub(in crate::app) fn take_call(&mut self, call: &ToolCallId) -> Vec<SessionUpdate> {
+        self.calls.get_mut(call).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Adds an update. Returns the number of its unit.
+    pub(in crate::app) fn add(&mut self, update: &SessionUpdate) -> u32 {
+        self.seen += 1;
+        match update {
+            SessionUpdate::Chunk { role, message, text } => {
+                let id = message.as_ref().map(crate::model::MessageId::as_str);
+                self.add_text(*role, id, text);
+            }
+            SessionUpdate::Block { role, message, block } => {
+                self.add_block(*role, message.as_ref().map(crate::model::MessageId::as_str), block);
+            }
+            SessionUpdate::Message { role, message, content, more_content } => {
+                for block in content.as_set().into_iter().flatten().chain(more_content) {
+                    self.add_block(*role, Some(message.as_str()), block);
+                }
+            }
+            SessionUpdate::Tool(patch) => {
+                self.last = Last::Other;
+                let is_over = patch.status.as_set().is_some_and(|status| {
+                    matches!(status, ToolStatus::Completed | ToolStatus::Failed | ToolStatus::Cancelled)
+                });
+                let updates = self.calls.entry(patch.id.clone()).or_default();
+                let bytes = weight::of_update(update);
+                if is_over {
+                    updates.clear();
+                } else if self.call_bytes + bytes <= MOST_CALL_BYTES {
+                    self.call_bytes += bytes;
+                    updates.push(update.clone());
+                }
+            }
+            _ => self.last = Last::Other,
+        }
+        self.unit
+    }
+
+    fn add_block(&mut self, role: Role, message: Option<&str>, block: &ContentBlock) {
+        // A reply is compared by its text.
+        if role == Role::User || matches!(block, ContentBlock::Text(_)) {
+            self.add_text(role, message, &text_of(block));
+        }
+    }
+
+    fn add_text(&mut self, role: Role, message: Option<&str>, text: &str) {
+        match role {
+            Role::User => {
+                self.unit += 1;
+                if self.last != Last::User || self.turns.is_empty() {
+                    self.turns.push(ReplayedTurn::default());
+                    self.units.push(self.unit);
+                }
+                self.last = Last::User;
+                let Some(turn) = self.turns.last_mut() else { return };
+                turn.chunks.push(text.to_owned());
+                turn.ids.extend(message.map(str::to_owned));
+            }
+            Role::Agent => {
+                let last = Last::Reply(message.map(str::to_owned));
+                let is_same = self.last == last;
+                let Some(turn) = self.turns.last_mut() else { return };
+                if self.last == Last::User {
+                    let needs_texts =
+                        self.record.as_ref().is_none_or(|record| record.needs_texts(&turn.chunks));
+                    turn.reply = if needs_texts { Reply::with_texts() } else { Reply::default() };
+                }
+                if !is_same {
+                    turn.reply.push("\n");
+                    turn.ids.extend(message.map(str::to_owned));
+                }
+                turn.reply.push(text);
+                self.last = last;
+            }
+            // Thoughts do not belong to a reply.
+            Role::Thought | Role::Letter => self.last = Last::Other,
+        }
+    }
+}
+
+/// The text of a block for a comparison; content that is not text is named by its URI, or is empty.
+pub(in crate::app) fn text_of(block: &ContentBlock) -> String {
+    use crate::model::ResourceBody;
+    match block {
+        ContentBlock::Text(text) | ContentBlock::Resource { body: ResourceBody::Text(text), .. } => {
+            text.clone()
+        }
+        ContentBlock::Resource { uri, .. } => uri.clone(),
+        ContentBlock::ResourceLink(link) => link.uri.clone(),
+        ContentBlock::Image { .. } | ContentBlock::Audio { .. } | ContentBlock::Unknown(_) => String::new(),
     }
 }
 
 /// Whether prompts wait, because they would be mixed with a replay.
 pub(in crate::app) fn holds_prompts(session: &Session) -> bool {
-    matches!(&session.replay, Replay::Separate(separate) if separate.holds_prompts)
+    match &session.replay {
+        Replay::Beside(spool) => {
+            let is_coming = spool.is_answered && !spool.is_quiet && (spool.has_begun() || spool.is_expected);
+            !spool.is_over && (is_coming || spool.taking.is_some())
+        }
+        _ => false,
+    }
 }

@@ -23,9 +23,6 @@ pub use texts::{Text, texts, title};
 /// Bytes of text that a step searches.
 pub const STEP_BYTES: usize = 1 << 20;
 
-/// Approximate size of the pages read from disk for a search before the user is asked: they stay in memory.
-pub const MOST_BYTES: usize = 4 << 20;
-
 /// Cost of an item in addition to its text, in bytes of text.
 const ITEM_COST: usize = 64;
 
@@ -43,8 +40,6 @@ pub struct Search {
     pub opened: Option<(ItemId, Option<bool>)>,
     /// Whether a timer is set for the next step.
     pub is_timed: bool,
-    /// Approximate size of the pages that may still be read from disk.
-    pub bytes_left: usize,
     pattern: Option<Pattern>,
     /// Hits by item, without zeros.
     counts: BTreeMap<Rank, usize>,
@@ -94,12 +89,7 @@ struct SearchCursor {
 impl Search {
     /// A search for the hit that is nearest to the items that the reader sees.
     pub fn new(reading: Option<(ItemId, ItemId)>) -> Self {
-        Self {
-            is_typing: true,
-            origin: reading.unwrap_or((ItemId::HEAD, ItemId::HEAD)),
-            bytes_left: MOST_BYTES,
-            ..Self::default()
-        }
+        Self { is_typing: true, origin: reading.unwrap_or((ItemId::HEAD, ItemId::HEAD)), ..Self::default() }
     }
 
     /// A search for any of these texts, without regard to case, that begins in this item.
@@ -200,30 +190,6 @@ impl Search {
         if let Some((rank, _)) = hit {
             self.origin = (rank.item, rank.item);
         }
-    }
-
-    /// Items were added before this one; they are searched last.
-    pub fn look_before(&mut self, first: ItemId) {
-        if self.pattern.is_some() && self.phase == Phase::Done {
-            self.phase = Phase::Backward(first);
-        }
-    }
-
-    /// Whether everything was searched without a hit.
-    pub fn is_without_hits(&self) -> bool {
-        self.pattern.is_some() && self.phase == Phase::Done && self.at.is_none() && self.total == 0
-    }
-
-    /// Whether the current hit is the first of all.
-    pub fn is_at_first(&self) -> bool {
-        let first = self.counts.keys().next();
-        self.current.is_some_and(|(item, nth)| nth == 0 && Some(&item) == first)
-    }
-
-    /// Whether the current hit is the last of all.
-    pub fn is_at_last(&self) -> bool {
-        let last = self.counts.iter().next_back();
-        self.current.zip(last).is_some_and(|((rank, nth), (item, count))| nth + 1 == *count && rank == *item)
     }
 
     /// Marks items as changed.

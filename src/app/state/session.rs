@@ -24,13 +24,14 @@ use crate::model::{
 };
 
 use super::outline::Only;
-use super::replay::{self, Unread};
+use super::recorded::Loading;
+use super::replay;
 use super::search::Search;
 use crate::app::{
-    ItemBody, Pages, Reading, RecorderState, Replay, TabUi, TerminalView, ToolCall, Transcript, Unseen,
+    ItemBody, Reading, RecorderState, Replay, TabUi, TerminalView, ToolCall, Transcript, Unseen,
 };
 pub use echo::Echo;
-use index::{ItemIndex, Key};
+use index::ItemIndex;
 pub use listed::ListedFiles;
 pub use loose::Loose;
 pub use outbox::{Handling, Outbox, Prompt, PromptState, Release};
@@ -64,8 +65,8 @@ pub struct Session {
     /// Number of turns so far; also the number of the running or last one.
     pub turn_count: u32,
     pub transcript: Transcript,
-    /// The pages of the transcript in memory.
-    pub pages: Pages,
+    /// The part of the record that is still being read.
+    pub loading: Option<Loading>,
     /// Terminals by the id used in tool calls.
     pub terminals: BTreeMap<TerminalId, TerminalView>,
     /// The user's own commands.
@@ -145,8 +146,6 @@ pub struct Session {
     pub read_only: Option<Reading>,
     /// The progress of a replay of the history.
     pub replay: Replay,
-    /// The part of a replay to compare with earlier parts of the record.
-    pub unread_replay: Option<Box<Unread>>,
     /// The message that chunks are appended to.
     pub open_message: Option<ItemId>,
     /// The next item when the agent began a turn of its own accord.
@@ -174,7 +173,7 @@ impl Session {
             wait: UserWait::default(),
             turn_count: 0,
             transcript: Transcript::default(),
-            pages: Pages::default(),
+            loading: None,
             terminals: BTreeMap::new(),
             shell: UserShell::default(),
             terminal_waits: Vec::new(),
@@ -218,7 +217,6 @@ impl Session {
             recorder: RecorderState::default(),
             read_only: None,
             replay: Replay::None,
-            unread_replay: None,
             open_message: None,
             own_turn: None,
             index: ItemIndex::default(),
@@ -240,7 +238,6 @@ impl Session {
         self.open_message = None;
         self.loose.clear();
         self.can_cancel.clear();
-        drop(self.pages.forget());
     }
 
     /// The tool call shown by this item.
@@ -259,25 +256,6 @@ impl Session {
     /// The item of the last tool call with this id.
     pub fn tool_by_id(&self, id: &ToolCallId) -> Option<ItemId> {
         self.index.tool(id)
-    }
-
-    /// The item with this subject.
-    pub(in crate::app) fn item_of(&self, key: &Key<'_>) -> Option<ItemId> {
-        match key {
-            Key::Tool(id) => self.index.tool(id),
-            Key::Compaction(id) => self.index.compaction(id),
-            Key::Subagent(id) => self.index.subagent(id),
-            Key::Terminal(id) | Key::OpenTerminal(id) => self.index.terminal(id),
-            Key::Message(role, message) => self.find_message(*role, message),
-        }
-    }
-
-    /// Whether the subject is in memory. A terminal may be in memory without an item.
-    pub(in crate::app) fn has(&self, key: &Key<'_>) -> bool {
-        match key {
-            Key::Terminal(id) | Key::OpenTerminal(id) => self.terminals.contains_key(*id),
-            key => self.item_of(key).is_some(),
-        }
     }
 
     /// The item of the message with this id, among the last ones.
@@ -334,7 +312,10 @@ impl Session {
     /// Whether the session is open but prompts wait: for a replay or for settings to be confirmed, because agents
     /// handle several calls concurrently, or for the agent's commands.
     pub fn holds_prompts(&self) -> bool {
-        self.pending_setting().is_some() || replay::holds_prompts(self) || self.outbox.waits_for_commands()
+        self.pending_setting().is_some()
+            || self.loading.as_ref().is_some_and(|loading| !loading.has_failed)
+            || replay::holds_prompts(self)
+            || self.outbox.waits_for_commands()
     }
 
     /// Removes a prompt from the queue.

@@ -1,4 +1,4 @@
-//! Tests of stored sessions: opening, reading, continuing, loading earlier pages, missing folders.
+//! Tests of stored sessions: opening, reading, continuing, missing folders.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -23,7 +23,7 @@ fn said(text: &str, turn: u32) -> RecordedEvent {
     RecordedEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
 }
 
-/// A session of the agent `fake` with its last turn, and six earlier events that are not loaded.
+/// A session of the agent `fake` with its last turn; two earlier ones are not read yet.
 fn kept(uid: &str) -> RecordedSession {
     RecordedSession {
         head: SessionHead {
@@ -36,8 +36,7 @@ fn kept(uid: &str) -> RecordedSession {
             ..SessionHead::default()
         },
         events: vec![prompt("third", 3), said("3", 3)],
-        earlier: pages_at([0, 3]),
-        first_seq: 6,
+        has_earlier: true,
         end_seq: 8,
         ..RecordedSession::default()
     }
@@ -53,6 +52,13 @@ fn tell(app: &mut TestApp, news: StoreNews) {
 
 fn shown(app: &TestApp) -> &Session {
     app.state.active_session().unwrap()
+}
+
+/// The jobs except those that read the whole record.
+fn other_jobs(app: &mut TestApp) -> Vec<StoreJob> {
+    let mut jobs = jobs(app);
+    jobs.retain(|job| !matches!(job, StoreJob::Load { .. }));
+    jobs
 }
 
 fn jobs(app: &mut TestApp) -> Vec<StoreJob> {
@@ -79,15 +85,15 @@ fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
     tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(
         items(shown(&app)),
-        ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
+        ["notice Info: Reading the earlier part of the session…", "user* \"third\"", "agent \"3\""]
     );
-    app.expect_sent("call resume old\ndraft \"\"");
+    app.expect_sent("call load old\ndraft \"\"");
     assert_eq!(app.state.sessions.len(), 2, "the previous session stays open");
     // A second request activates it instead of opening it again.
     let key = app.state.active;
     app.state.active = KEY;
     app.flow(|state, now, fx| operations::open_kept(state, "k1", true, None, now, fx));
-    assert_eq!((app.state.active, jobs(&mut app).len()), (key, 0));
+    assert_eq!((app.state.active, other_jobs(&mut app).len()), (key, 0));
 }
 
 #[test]
@@ -95,7 +101,7 @@ fn a_session_without_prompts_is_replaced() {
     let mut app = TestApp::ready();
     tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(app.state.sessions.len(), 1);
-    app.expect_sent("call resume old\ncall close s\ndraft \"\"");
+    app.expect_sent("call load old\ncall close s\ndraft \"\"");
 }
 
 #[test]
@@ -120,12 +126,12 @@ fn a_read_only_session_has_no_agent_until_a_key_starts_it() {
     app.play(Event::Draft("and then".into()));
     assert!(app.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing is recorded");
     app.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
-    assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
+    assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
     tell(&mut app, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
     assert!(shown(&app).read_only.is_some(), "it is still read-only");
     app.play(Event::Act(Action::RestartAgent));
     tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
-    app.expect_sent("call resume old");
+    app.expect_sent("call load old");
     assert_eq!(shown(&app).draft, "and then");
     assert_eq!(shown(&app).recorder.kept_as(), Some("k1"));
     assert_eq!(items(shown(&app)).len(), 3, "it is not shown twice");
@@ -161,67 +167,83 @@ fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
     assert_eq!(queue.collect::<Vec<_>>(), [("typed", false), ("saved", true)]);
 }
 
+/// All events of [`kept`], in two parts.
+fn whole(mark: Option<usize>) -> [EventPage; 2] {
+    let first = vec![prompt("first", 1), said("1", 1), prompt("second", 2)];
+    let rest = vec![said("2", 2), prompt("third", 3), said("3", 3)];
+    [EventPage { events: first, mark, is_last: false }, EventPage { events: rest, mark: None, is_last: true }]
+}
+
 #[test]
-fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
+fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_valid() {
     let mut app = TestApp::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
     tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     let key = app.state.active;
+    assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: None }]);
     app.reply(Ok(Reply::Session(SessionReply::default())));
-    let conn = shown(&app).conn.unwrap();
     app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
-    let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
-    app.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
-    app.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
-    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), from: before - 3, before };
-    assert_eq!(jobs(&mut app), [earlier(6)]);
-    let selected = shown(&app).transcript.items()[1].id;
+    assert!(!shown(&app).turn.is_running(), "prompts wait until the record is read");
+    let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
+    let conn = shown(&app).conn.unwrap();
+    app.play(Event::Agent(conn, AgentEvent::Update("old".into(), notice)));
+    let selected = shown(&app).transcript.items()[2].id;
     app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
-    let marked = Some(selected);
-    let page =
-        EventPage { events: vec![prompt("second", 2), said("2", 2)], first_seq: 3, ..EventPage::default() };
-    tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
-    app.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
+    app.play(Event::Act(Action::OpenOutline));
+    assert!(app.state.modals.is_empty(), "the outline waits for the whole session");
+    for page in whole(None) {
+        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+    }
     assert_eq!(
-        items(shown(&app)),
+        items(shown(&app))[..6],
         [
-            "notice Info: 3 earlier events. Scroll up to load them.",
+            "user* \"first\"",
+            "agent \"1\"",
             "user* \"second\"",
             "agent \"2\"",
             "user* \"third\"",
-            "agent \"3\"",
-            "user* \"more\"",
-            "tool a Completed \"do a\"",
-            "agent \"so far\" …",
+            "agent \"3\""
         ]
     );
+    let item = shown(&app).transcript.get(selected).unwrap();
+    assert!(matches!(&item.body, ItemBody::Message(message) if message.role == Role::Agent), "{item:?}");
+    assert_eq!((shown(&app).selected, shown(&app).transcript.index_of(selected)), (Some(selected), Some(5)));
+    assert_eq!(app.state.modals.len(), 1);
     let turns: Vec<u32> = shown(&app).transcript.items().iter().map(|item| item.turn).collect();
-    assert_eq!(turns, [0, 2, 2, 3, 3, 4, 4, 4]);
-    assert_eq!(shown(&app).selected, marked, "ids are stable");
-    assert_eq!(marked.and_then(|id| shown(&app).transcript.index_of(id)), Some(3));
-    app.play(Event::Act(Action::LoadEarlier));
-    assert_eq!(jobs(&mut app), [earlier(3)]);
-    let page = EventPage { events: vec![prompt("first", 1), said("1", 1)], ..EventPage::default() };
-    tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
-    assert_eq!(items(shown(&app))[0], "notice Info: Start of session");
-    app.play(Event::Act(Action::LoadEarlier));
-    assert!(jobs(&mut app).is_empty(), "there are no more pages");
+    assert_eq!(turns[..6], [1, 1, 2, 2, 3, 3]);
 }
 
-/// The events around the second of three turns.
-fn part() -> RecordedSession {
-    RecordedSession {
-        events: vec![prompt("second", 2), said("2", 2)],
-        earlier: pages_at([0]),
-        first_seq: 3,
-        mark: Some(1),
-        later: Some((5, 3)),
-        ..kept("k1")
-    }
+#[test]
+fn an_update_of_an_earlier_call_at_the_end_changes_that_call() {
+    let event = |turn, update| RecordedEvent { at_ms: 0, turn, record: Record::Update(update) };
+    let late = patch("a", |patch| patch.title = Patch::Set("late".into()));
+    let mut app = TestApp::ready();
+    let end = vec![prompt("second", 2), event(2, late.clone()), said("2", 2)];
+    let kept = RecordedSession { events: end.clone(), end_seq: 6, ..kept("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(kept), ..opening(false) })));
+    let key = app.state.active;
+    let first = vec![prompt("first", 1), event(1, call("a", ToolStatus::Completed))];
+    let page = EventPage { events: [first, end].concat(), mark: None, is_last: true };
+    tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+    assert_eq!(
+        items(shown(&app)),
+        ["user* \"first\"", "tool a Completed \"late\"", "user* \"second\"", "agent \"2\""]
+    );
 }
 
-fn opened_at(at: i64) -> StoreNews {
-    StoreNews::Opened(Box::new(ArchiveOpening { at: Some(at), kept: Ok(part()), ..opening(false) }))
+#[test]
+fn a_record_that_cannot_be_read_shows_its_end() {
+    let mut app = TestApp::ready();
+    app.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    let key = app.state.active;
+    tell(&mut app, StoreNews::Loaded { key, page: Err("The disk is away.".into()) });
+    let told = items(shown(&app));
+    assert!(told[0].contains("could not be read: The disk is away."), "{told:?}");
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    app.play(Event::Timer(TimerId::History(key))).play(Event::Timer(TimerId::History(key)));
+    app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    assert!(shown(&app).turn.is_running(), "the session can be used");
 }
 
 /// The position of the current hit of the search.
@@ -233,105 +255,57 @@ fn current_hit(app: &mut TestApp) -> Option<usize> {
 }
 
 #[test]
-fn a_search_hit_is_shown_with_its_context_and_later_pages_load_on_demand() {
+fn a_search_hit_is_shown_when_the_whole_record_is_read() {
     let mut app = TestApp::ready();
     app.state.user.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
-    tell(&mut app, opened_at(4));
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { at: Some(2), ..opening(false) })));
     let key = app.state.active;
+    assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: Some(2) }]);
+    for page in whole(Some(2)) {
+        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+    }
     let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(2));
     assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
-    assert_eq!(
-        items(shown(&app)),
-        [
-            "notice Info: 3 earlier events. Scroll up to load them.",
-            "user* \"second\"",
-            "agent \"2\"",
-            "notice Info: 3 later events. Scroll down to load them.",
-        ]
-    );
-    app.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
-    assert_eq!(jobs(&mut app), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "requested once");
-    tell(&mut app, StoreNews::Later { key, page: Err("The disk is away.".into()) });
-    app.play(Event::Act(Action::LoadLater));
-    assert_eq!(jobs(&mut app).len(), 1, "a failed request can be repeated");
-    let window = EventPage {
-        events: vec![prompt("third", 3), said("3", 3)],
-        first_seq: 5,
-        next_seq: 8,
-        ..EventPage::default()
-    };
-    tell(&mut app, StoreNews::Later { key, page: Ok(window) });
-    assert_eq!(items(shown(&app))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
-    assert_eq!(shown(&app).transcript.items().last().map(|item| item.turn), Some(3));
-    app.play(Event::Act(Action::LoadLater));
-    assert!(jobs(&mut app).is_empty(), "there are no more pages");
 }
 
 #[test]
-fn a_read_only_part_is_replaced_by_the_end_when_its_session_is_continued() {
-    let mut app = TestApp::ready();
-    tell(&mut app, opened_at(4));
-    let key = app.state.active;
-    app.play(Event::Act(Action::RestartAgent));
-    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
-    assert_eq!(
-        items(shown(&app)),
-        ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
-    );
-}
-
-#[test]
-fn a_hit_in_an_open_session_is_found_by_content_or_opened_read_only() {
+fn a_hit_in_an_open_session_is_found_by_content() {
     let mut app = TestApp::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
     tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     let open = app.state.active;
     app.reply(Ok(Reply::Session(SessionReply::default())));
+    for page in whole(None) {
+        tell(&mut app, StoreNews::Loaded { key: open, page: Ok(page) });
+    }
     jobs(&mut app);
-    // The item is in memory: it is found by the surrounding events.
     app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
     assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
-    let window =
-        EventPage { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..EventPage::default() };
+    let events = vec![prompt("third", 3), said("3", 3)];
+    let page = EventPage { events, mark: Some(1), is_last: true };
     app.state.user.searched = Some("the \u{2}3\u{3}".into());
-    tell(&mut app, StoreNews::Around { key: open, page: Ok(window) });
+    tell(&mut app, StoreNews::Around { key: open, page: Ok(page) });
     let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
-    assert_eq!(marked, Some(2));
-    assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
-    // It is not: the part is read in a tab of its own, and what goes on is the one that is open.
-    app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(4), now, fx));
-    assert!(matches!(&jobs(&mut app)[..], [StoreJob::Open { takes: false, at: Some(4), .. }]));
-    tell(&mut app, opened_at(4));
-    let part = app.state.active;
-    assert_ne!(part, open);
-    assert_eq!(app.state.sessions.len(), 3);
-    // Another part of the session replaces the first.
-    app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(1), now, fx));
-    tell(&mut app, opened_at(1));
-    assert_eq!(app.state.sessions.len(), 3);
-    let part = app.state.active;
-    app.fx.clear();
-    app.flow(|state, now, fx| operations::submit(state, part, "go on".into(), now, fx));
-    assert_eq!((app.state.active, app.state.sessions.len()), (open, 2));
-    app.expect_sent("call prompt \"go on\"");
+    assert_eq!(marked, Some(5));
+    assert_eq!(current_hit(&mut app), Some(5), "what was searched for is marked there");
 }
 
 #[test]
-fn a_search_continues_in_loaded_earlier_pages() {
+fn a_search_finds_what_is_read_later() {
     let mut app = TestApp::ready();
     tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
     let key = app.state.active;
     app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
     app.play(Event::Timer(TimerId::Search(key)));
-    assert_eq!(jobs(&mut app).len(), 1, "without a hit, the previous page is requested");
-    let events = vec![prompt("the second", 2), said("2 second", 2)];
-    let page = EventPage { events, first_seq: 3, ..EventPage::default() };
-    tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
+    assert_eq!(shown(&app).search.as_ref().unwrap().total(), 0);
+    for page in whole(None) {
+        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+    }
     app.play(Event::Timer(TimerId::Search(key)));
     let search = shown(&app).search.as_ref().unwrap();
     let at = search.current().and_then(|hit| shown(&app).transcript.index_of(hit.item));
-    assert_eq!((search.total(), at), (2, Some(1)));
+    assert_eq!((search.total(), at), (1, Some(2)));
 }
 
 #[test]
@@ -345,7 +319,7 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
     assert_eq!(dialog.choices[0].label, "Resume in /code/new till (same folder, moved or renamed)");
     app.wait(2).play(Event::Input).answer(1);
-    assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
+    assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
     tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
     assert_eq!(shown(&app).workspace.cwd, std::path::Path::new("/code/new till"));
 }
@@ -362,7 +336,7 @@ fn the_other_sessions_of_a_renamed_folder_are_moved_on_request() {
     assert_eq!(dialog.choices[1].label, "Resume there, and move the folder's other sessions, too (3)");
     app.wait(2).play(Event::Input).answer(2);
     let moved = StoreJob::MoveFolder { from, to: to.clone() };
-    assert_eq!(jobs(&mut app), [moved, StoreJob::Take { key, uid: "k1".into() }]);
+    assert_eq!(other_jobs(&mut app), [moved, StoreJob::Take { key, uid: "k1".into() }]);
     assert_eq!(shown(&app).workspace.cwd, to);
 }
 
@@ -378,9 +352,9 @@ fn a_prompt_asks_for_the_folder_that_a_file_names() {
 
     app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     assert!(matches!(app.state.modals.last(), Some(Modal::Choice(_))), "asked again");
-    assert_eq!(jobs(&mut app), []);
+    assert_eq!(other_jobs(&mut app), []);
     app.wait(2).play(Event::Input).answer(1);
-    assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
+    assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
 }
 
 #[test]
@@ -437,8 +411,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
         tell(&mut app, news);
         let kept_as = is_kept.then_some("k1");
         assert_eq!(shown(&app).recorder.kept_as(), kept_as);
-        let call = if is_kept { "call resume old" } else { "call load old" };
-        assert!(app.sent().contains(call), "kept: {is_kept}");
+        assert!(app.sent().contains("call load old"), "kept: {is_kept}");
     }
 }
 
@@ -467,72 +440,13 @@ fn a_copy_up_to_a_turn_has_the_items_until_then() {
 }
 
 #[test]
-fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
-    let mut app = TestApp::ready();
-    let mut long = kept("k1");
-    (long.first_seq, long.end_seq) = (10_006, 10_008);
-    long.earlier = pages_at((6..10_006).step_by(100));
-    let opening = ArchiveOpening { kept: Ok(long), ..opening(false) };
-    tell(&mut app, StoreNews::Opened(Box::new(opening)));
-    let key = app.state.active;
-    jobs(&mut app);
-    let mut before = 10_006;
-    // Serves jobs until none are left, and returns the number of pages.
-    let mut serve = |app: &mut TestApp| {
-        let mut count = 0;
-        loop {
-            app.play(Event::Timer(TimerId::Search(key)));
-            let wanted = jobs(app);
-            if wanted.is_empty() {
-                return count;
-            }
-            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), from: before - 100, before }]);
-            before -= 100;
-            count += 1;
-            let page = EventPage {
-                events: vec![prompt("page", 2), said("of it", 2)],
-                first_seq: before,
-                ..EventPage::default()
-            };
-            tell(app, StoreNews::Earlier { key, page: Ok(page) });
-        }
-    };
-    app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
-    assert_eq!(serve(&mut app), 4);
-    assert!(dialogs::looks_no_further(dialogs::search_of(&app.state).unwrap()));
-    // More letters do not load more pages, an explicit request does.
-    app.play(Event::Line(LineEdit::Insert("at all".into())));
-    assert_eq!(serve(&mut app), 0);
-    app.play(Event::Act(Action::Accept));
-    assert_eq!(serve(&mut app), 4);
-}
-
-#[test]
 fn a_session_without_prompts_has_lost_nothing() {
     let mut app = TestApp::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
-    let bare =
-        RecordedSession { events: Vec::new(), earlier: Vec::new(), draft: "half".into(), ..kept("k1") };
+    let bare = RecordedSession { events: Vec::new(), has_earlier: false, draft: "half".into(), ..kept("k1") };
     tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
     app.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(digest(shown(&app)), "ready · idle");
-}
-
-#[test]
-fn the_line_about_later_events_stays_last_in_a_read_only_part() {
-    let mut app = TestApp::ready();
-    tell(&mut app, opened_at(4));
-    let key = app.state.active;
-    tell(&mut app, StoreNews::Exported(Ok("/w/out.md".into())));
-    tell(&mut app, StoreNews::Told("The disk is nearly full.".into()));
-    let later = "notice Info: 3 later events. Scroll down to load them.";
-    let written = "notice Info: Session exported to /w/out.md.";
-    let told = "notice Warning: The disk is nearly full.";
-    assert_eq!(items(shown(&app))[2..], ["agent \"2\"", written, told, later]);
-    let events = vec![prompt("third", 3), said("3", 3)];
-    let window = EventPage { events, first_seq: 5, next_seq: 8, ..EventPage::default() };
-    tell(&mut app, StoreNews::Later { key, page: Ok(window) });
-    assert_eq!(items(shown(&app))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
 }
 
 #[test]
@@ -555,7 +469,7 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
 #[test]
 fn a_session_of_a_remote_agent_is_not_loaded_by_another_remote_agent() {
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
-    let keeping = RecorderState::of_kept(head, "", Vec::new());
+    let keeping = RecorderState::of_kept(head, "", Vec::new(), &[]);
     let remote = |name: &str| {
         let remote = Remote { url: format!("https://{name}/acp"), ..Remote::default() };
         AgentSpec { name: name.into(), remote: Some(remote), ..AgentSpec::default() }

@@ -129,7 +129,7 @@ fn fake() -> AgentSpec {
 fn started(setup: Setup) -> TestApp {
     let now = std::time::Instant::now();
     let (state, fx) = start(setup, now);
-    TestApp { state, now, fx, kept: Vec::new() }
+    TestApp::of(state, now, fx)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::support::*;
 use crate::app::lifecycle::handover;
 use crate::app::lifecycle::operations;
-use crate::app::session::reconcile::text;
+use crate::app::state::place;
 use crate::app::*;
 use crate::model::*;
 
@@ -117,7 +117,7 @@ fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let shown = digest(&app.state.sessions[&key]);
     assert!(shown.ends_with("user* \"go on\""), "{shown}");
     // When it is replayed, it is the same prompt.
-    assert_eq!(text::without_context(&format!("{told}{asked}")), "go on");
+    assert_eq!(place::without_context(&format!("{told}{asked}")), "go on");
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
         text
     };
     assert!(told(&mut app).contains("The first prompt was: mend the rounding"));
-    app.state.sessions.get_mut(&KEY).unwrap().pages.book.earlier =
-        Some(Earlier { uid: "k".into(), before: 9, count: 9, is_loading: false, has_failed: false });
+    let session = app.state.sessions.get_mut(&KEY).unwrap();
+    crate::app::recording::loading::begin(session, "k", 9, (None, ""), app.now, &mut Vec::new());
     let text = told(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }
@@ -309,7 +309,8 @@ fn forgotten() -> TestApp {
     let mut app = talked();
     app.crash();
     app.wait(1).handshake(all_capabilities());
-    app.fail(-32603, "no sessions of this project").fail(-32603, "no sessions of this project");
+    let gone = RpcError::RESOURCE_NOT_FOUND;
+    app.fail(gone, "no sessions of this project").fail(gone, "no sessions of this project");
     app.open("fresh");
     app
 }
@@ -331,8 +332,8 @@ fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
     app.fx.clear();
     // Still not restored: this is reported, but not in the transcript again.
     app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
-    app.fail(-32603, "no").fail(-32603, "no").open("fresher");
-    assert!(app.sent().contains("call resume s\ncall load s\ncall new"));
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "no").open("fresher");
+    assert!(app.sent().contains("call load s\ncall new"));
     assert_eq!(app.state.flash.as_deref(), Some("The agent still could not restore this conversation."));
     assert_eq!(digest(app.session()).matches("could not restore this conversation").count(), 1);
     // Now it is restored.

@@ -266,7 +266,7 @@ proptest! {
         };
         let now = std::time::Instant::now();
         let (state, fx) = start(setup, now);
-        let mut app = TestApp { state, now, fx, kept: Vec::new() };
+        let mut app = TestApp::of(state, now, fx);
         app.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {
             play(&mut app, step, nth);

@@ -33,7 +33,7 @@ fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestApp {
         ..Setup::default()
     };
     let (state, fx) = start(setup, now);
-    TestApp { state, now, fx, kept: Vec::new() }
+    TestApp::of(state, now, fx)
 }
 
 /// The agents that were started.

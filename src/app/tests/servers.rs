@@ -34,7 +34,7 @@ fn app(found: FolderServers, spec: AgentSpec) -> TestApp {
         ..Setup::default()
     };
     let (state, fx) = start(setup, now);
-    TestApp { state, now, fx, kept: Vec::new() }
+    TestApp::of(state, now, fx)
 }
 
 fn spec() -> AgentSpec {
@@ -172,7 +172,7 @@ fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
             ..Setup::default()
         };
         let (state, fx) = start(setup, now);
-        let mut app = TestApp { state, now, fx, kept: Vec::new() };
+        let mut app = TestApp::of(state, now, fx);
         app.handshake(caps);
         app.session().transcript.items().len()
     };

@@ -1,6 +1,7 @@
 //! A test bench: a state, a manual clock, and readable text for both sides.
 
 use crate::app::lifecycle::operations;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ pub struct TestApp {
     pub fx: Vec<Effect>,
     /// The notes recorded for the first session.
     pub kept: Vec<Note>,
+    /// The spools, as a store has them.
+    pub spools: BTreeMap<SessionKey, Vec<RecordedEvent>>,
 }
 
 impl State {
@@ -54,7 +57,12 @@ impl TestApp {
         let (mut state, fx) = start(setup, now);
         // No folder has templates, unless a test provides them.
         state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
-        Self { state, now, fx, kept: Vec::new() }
+        Self::of(state, now, fx)
+    }
+
+    /// A state that was just started.
+    pub fn of(state: State, now: Instant, fx: Vec<Effect>) -> Self {
+        Self { state, now, fx, kept: Vec::new(), spools: BTreeMap::new() }
     }
 
     /// An agent with all capabilities whose session is open, without unread effects.
@@ -107,7 +115,13 @@ impl TestApp {
         for effect in fx {
             match effect {
                 Effect::Keep { session: KEY, notes } => self.kept.extend(notes),
-                Effect::Keep { .. } => {}
+                Effect::Keep { session, notes } => self.keep(session, notes),
+                Effect::Store(StoreJob::ReadSpool { key, uid, from }) => {
+                    let of = self.spools.iter().find(|(spool, _)| uid == spool_uid(**spool));
+                    let events = of.into_iter().flat_map(|(_, events)| events);
+                    let events = Ok(events.filter(|event| event.turn >= from).cloned().collect());
+                    self.tell(StoreNews::SpoolRead { key, from, events });
+                }
                 Effect::FindServers { folder } => {
                     let found = Event::Service(ServiceEvent::ServersFound(folder, Ok(None)));
                     let more = update(&mut self.state, found, self.now);
@@ -116,6 +130,31 @@ impl TestApp {
                 other => self.fx.push(other),
             }
         }
+    }
+
+    /// Takes notes of a spool, like a store.
+    fn keep(&mut self, spool: SessionKey, notes: Vec<Note>) {
+        for note in notes {
+            match note {
+                Note::Spool { .. } => {
+                    self.spools.insert(spool, Vec::new());
+                    self.tell(StoreNews::KeptAs { key: spool, uid: spool_uid(spool) });
+                }
+                Note::Event { turn, record } => {
+                    if let Some(events) = self.spools.get_mut(&spool) {
+                        events.push(RecordedEvent { at_ms: 0, turn, record: *record });
+                    }
+                }
+                Note::Sync(upto) => self.tell(StoreNews::Written { key: spool, upto }),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, news: StoreNews) {
+        let told = Event::Service(ServiceEvent::Store(Box::new(news)));
+        let more = update(&mut self.state, told, self.now);
+        self.take(more);
     }
 
     pub fn agent(&mut self, event: AgentEvent) -> &mut Self {
@@ -530,7 +569,6 @@ fn blocks_text(blocks: &[ContentBlock]) -> String {
     }
 }
 
-/// The pages of a record that start with these events.
-pub fn pages_at(seqs: impl IntoIterator<Item = i64>) -> Vec<RecordedPage> {
-    seqs.into_iter().map(|seq| RecordedPage { seq, ..RecordedPage::default() }).collect()
+fn spool_uid(spool: SessionKey) -> String {
+    format!("spool {}", spool.0)
 }

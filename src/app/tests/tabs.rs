@@ -53,7 +53,7 @@ fn a_tab_without_an_agent_is_closed_when_another_opens() {
     let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
     let now = std::time::Instant::now();
     let (state, fx) = start(setup, now);
-    let mut app = TestApp { state, now, fx, kept: Vec::new() };
+    let mut app = TestApp::of(state, now, fx);
     let key = app.open_tab("/code/lib", fake());
     assert_eq!((tabs(&app.state).count(), app.state.active), (1, key));
     assert_eq!(app.state.modals, [], "its agent picker is closed too");
@@ -398,7 +398,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     };
     let now = std::time::Instant::now();
     let (state, fx) = start(setup, now);
-    let mut app = TestApp { state, now, fx, kept: Vec::new() };
+    let mut app = TestApp::of(state, now, fx);
     let order: Vec<_> = tabs(&app.state).filter_map(|tab| tab.recorder.kept_as()).collect();
     assert_eq!(order, ["k1", "k2", "k3", "k4"]);
     assert_eq!(app.state.active, KEY, "the active tab is that of the last run");
@@ -407,7 +407,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     app.expect_sent("connect 1 after 0 ms\nconnect 2 after 0 ms");
     let last = tabs(&app.state).next_back().unwrap();
     assert_eq!(last.phase, SessionPhase::NoAgent);
-    app.handshake(all_capabilities()).expect_sent("call resume k2\ncall resume k1");
+    app.handshake(all_capabilities()).expect_sent("call load k2\ncall load k1");
     // The places are recorded for the next time.
     let heads: Vec<_> = kept_heads(&mut app);
     assert_eq!(heads.last(), Some(&(2, true)));

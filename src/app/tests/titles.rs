@@ -74,7 +74,7 @@ fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
 #[test]
 fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
     let mut app = reopened(all_capabilities(), true);
-    app.expect_sent("call resume old\ndraft \"\"\ncall title \"Mine\"");
+    app.expect_sent("call load old\ndraft \"\"\ncall title \"Mine\"");
     assert!(shown(&app).title_state.is_owed(), "the agent has not responded yet");
     let mut notes = Vec::new();
     let conn = app.conn();
@@ -92,10 +92,10 @@ fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
 
 #[test]
 fn titles_the_agent_has_or_does_not_support_are_not_sent() {
-    reopened(all_capabilities(), false).expect_sent("call resume old\ndraft \"\"");
+    reopened(all_capabilities(), false).expect_sent("call load old\ndraft \"\"");
     let takes_none = AgentCapabilities { can_set_title: false, ..all_capabilities() };
     let mut app = reopened(takes_none, true);
-    app.expect_sent("call resume old\ndraft \"\"");
+    app.expect_sent("call load old\ndraft \"\"");
     assert!(shown(&app).title_state.is_owed(), "another agent, or a newer one, may support titles");
 }
 

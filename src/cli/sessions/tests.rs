@@ -289,7 +289,6 @@ fn all_sorts() -> Vec<Record> {
             cost: None,
         }),
         Record::Archived { is_away: true },
-        Record::Replaced,
         Record::Prompt {
             text: "again".to_owned(),
             is_again: false,

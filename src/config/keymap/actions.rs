@@ -193,8 +193,9 @@ actions! {
     RenameSession, "rename-session", SESSION, "Rename session", "title name";
     ExportSession, "export-session", SESSION, "Export session", "save markdown share download dump";
     HandOver, "hand-over", SESSION, "Hand over to another agent", "transfer switch move handoff";
-    LoadEarlier, "load-earlier", SESSION, "Load earlier part of session", "more older";
-    LoadLater, "load-later", SESSION, "Load later part of session", "more newer";
+    OpenAgentHistory, "open-agent-history", SESSION, "Show the agent's version", "replay history difference compare";
+    KeepAgentHistory, "keep-agent-history", SESSION, "Keep the agent's version as a session", "save replay history";
+    PutBackTurns, "put-back-turns", SESSION, "Put back turns of the agent", "remove undo replay taken history";
     ArchiveSession, "archive-session", SESSION, "Archive or unarchive session", "hide restore";
     OpenProviders, "open-providers", AGENT, "Configure providers", "api key endpoint base url";
     CloseSession, "close-session", SESSION, "Close session and tab", "end";

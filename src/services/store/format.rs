@@ -14,16 +14,12 @@ pub const FORMAT_VERSION: u64 = 1;
 /// Maximum size of a saved event: the limit of an agent's message.
 const MAX_EVENT_BYTES: usize = 64 << 20;
 
-/// Encodes a record, and returns whether it is complete. A record that is too large or cannot be encoded is replaced
-/// by a notice.
-pub(super) fn encode(record: &Record) -> (String, bool) {
+/// Encodes a record. One that is too large or cannot be encoded is replaced by a notice.
+pub(super) fn encode(record: &Record) -> String {
     match serde_json::to_string(record) {
-        Ok(text) if text.len() <= MAX_EVENT_BYTES => (text, true),
-        Ok(text) => {
-            let title = format!("An event of {} MiB was too large to save.", text.len() >> 20);
-            (notice(title, None), false)
-        }
-        Err(error) => (notice("An event could not be saved.".to_owned(), Some(error.to_string())), false),
+        Ok(text) if text.len() <= MAX_EVENT_BYTES => text,
+        Ok(text) => notice(format!("An event of {} MiB was too large to save.", text.len() >> 20), None),
+        Err(error) => notice("An event could not be saved.".to_owned(), Some(error.to_string())),
     }
 }
 

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::forget::REBUILD;
 use super::rows::{self, SessionRow, SessionState};
 use super::session_writer::{Track, new_uid};
 use super::write::{self, Batch};
-use super::{Fault, ListFilter, Store, StoreError, db, owner};
-use crate::model::{Note, RecordedEvent, SessionId};
+use super::{Fault, ListFilter, Store, StoreError, db, owner, unix_ms};
+use crate::model::{Note, Record, RecordedEvent, SessionId};
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +29,11 @@ impl Store {
         self.with_faults(|conn| {
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let (id, row) = rows::existing(&change, uid)?;
-            if let Some(token) = row.owner.as_deref().filter(|token| owner::is_alive(self.root(), token)) {
-                return Err(Fault::InUse(owner::pid(token)));
+            if let Some(pid) = self.opened_by(&row) {
+                return Err(Fault::InUse(Some(pid).filter(|pid| *pid != 0)));
             }
             leave_to_copy(&change, id, uid)?;
-            delete_rows(&change, id)?;
+            rows::delete(&change, id)?;
             Ok(change.commit()?)
         })
     }
@@ -42,10 +43,7 @@ impl Store {
     pub fn rename(&self, uid: &str, title: &str) -> Result<Option<(String, SessionId)>, StoreError> {
         self.with_faults(|conn| {
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let (id, row) = rows::existing(&change, uid)?;
-            if let Some(pid) = self.open_in(&row) {
-                return Err(Fault::InUse(Some(pid).filter(|pid| *pid != 0)));
-            }
+            let (id, row) = self.free_row(&change, uid)?;
             change
                 .prepare_cached("UPDATE sessions SET title = ?2, own_title = 1, owes_title = 1 WHERE id = ?1")
                 .and_then(|mut query| query.execute(params![id, title]))?;
@@ -61,14 +59,13 @@ impl Store {
         Ok(self.list(&of_folder)?.iter().filter(|row| self.open_in(row).is_none()).count())
     }
 
-    /// Moves the sessions of a folder that was renamed, with those of subagents. Those that are open in another parlor stay.
+    /// Moves the sessions of a folder that was renamed, with those of subagents, except those that are open in another
+    /// parlor.
     pub fn move_folder(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
         self.with_faults(|conn| {
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let rows: Vec<SessionRow> = change
-                .prepare_cached("SELECT * FROM sessions WHERE folder = ?1")?
-                .query_map([from.to_string_lossy()], SessionRow::of)?
-                .collect::<Result<_, _>>()?;
+            let sql = "SELECT * FROM sessions WHERE folder = ?1";
+            let (rows, _) = rows::readable(&change, sql, [from.to_string_lossy()], SessionRow::of)?;
             for row in rows.iter().filter(|row| self.open_in(row).is_none()) {
                 change.execute(
                     "UPDATE sessions SET folder = ?2 WHERE uid = ?1",
@@ -88,9 +85,14 @@ impl Store {
         })
     }
 
-    /// Returns the space of deleted data to the disk; slow for a large file.
+    /// Removes the rest of deleted data from the file, and returns its space to the disk; slow for a large file.
     pub fn compact(&self) -> Result<(), StoreError> {
-        self.with(|conn| conn.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"))
+        self.with_faults(|conn| {
+            conn.execute_batch(REBUILD)?;
+            // SQLite's log contains earlier contents.
+            let is_busy: bool = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+            if is_busy { Err(Fault::Busy) } else { Ok(()) }
+        })
     }
 
     /// Adds an imported session, with its id if that is free. Its program, arguments and roots are ignored.
@@ -103,6 +105,7 @@ impl Store {
                 agent_born: None,
                 run: None,
                 tab: None,
+                spool_of: None,
                 is_imported: true,
                 ..row.clone()
             };
@@ -112,9 +115,12 @@ impl Store {
             if !is_id || is_number {
                 row.uid = new_uid();
             }
+            // Before a history that replaced the rest.
+            let replaced = events.iter().rposition(|event| event.record == Record::Replaced);
+            let (_, events) = events.split_at(replaced.map_or(0, |replaced| replaced + 1));
             if let Some((id, known)) = rows::by_uid(conn, &row.uid)? {
                 let count: i64 =
-                    conn.query_row("SELECT count(*) FROM events WHERE session = ?1", [id], |row| row.get(0))?;
+                    conn.query_row("SELECT count(*) FROM log WHERE session = ?1", [id], |row| row.get(0))?;
                 let is_same = known.created_ms == row.created_ms;
                 if is_same && usize::try_from(count).unwrap_or(0) >= events.len() {
                     return Ok(Imported { uid: known.uid, was_known: true });
@@ -122,6 +128,8 @@ impl Store {
                 row.uid = new_uid();
             }
             let (created_ms, updated_ms) = (row.created_ms, row.updated_ms);
+            // It is listed among the others by its time, which may be wrong.
+            row.used = make_room(conn, updated_ms.min(unix_ms()))?;
             let mut batch = Batch::default();
             let mut track = Track::new(Some(row), created_ms);
             for event in events {
@@ -145,12 +153,14 @@ impl Store {
             // Search texts are stored a second time, with their index; each row has an overhead.
             let mut query = conn.prepare_cached(
                 "SELECT s.uid, (SELECT coalesce(sum(length(CAST(body AS BLOB)) + 40), 0)
-                            FROM events WHERE session = s.id)
+                            FROM log WHERE session = s.id)
                         + 2 * (SELECT coalesce(sum(length(CAST(text AS BLOB)) + 40), 0)
                             FROM docs WHERE session = s.id)
                     FROM sessions s",
             )?;
-            query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())))?.collect()
+            let sizes =
+                query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())))?;
+            sizes.filter(|size| !size.as_ref().is_err_and(db::is_odd)).collect()
         })
     }
 
@@ -171,32 +181,32 @@ impl Store {
 
     /// Size of the file on the disk.
     pub fn size_bytes(&self) -> u64 {
-        db::files(self.root()).iter().filter_map(|path| path.metadata().ok()).map(|meta| meta.len()).sum()
+        db::files(&self.root().join(db::FILE))
+            .iter()
+            .filter_map(|path| path.metadata().ok())
+            .map(|meta| meta.len())
+            .sum()
     }
+}
+
+/// Makes room in the order of use after the sessions that were used until a time, and returns the place.
+fn make_room(conn: &Connection, at_ms: i64) -> rusqlite::Result<i64> {
+    let sql = "SELECT coalesce(max(used), 0) + 1 FROM sessions
+        WHERE updated <= ?1 AND typeof(used) = 'integer'";
+    let place: i64 = conn.query_row(sql, [at_ms], |row| row.get(0))?;
+    conn.execute("UPDATE sessions SET used = used + 1 WHERE used >= ?1", [place])?;
+    Ok(place)
 }
 
 /// Moves the search texts of a session to the copy that continues it.
 fn leave_to_copy(conn: &Connection, id: i64, uid: &str) -> rusqlite::Result<()> {
-    let copies: Vec<i64> = conn
-        .prepare_cached("SELECT id FROM sessions WHERE came_from = ?1 ORDER BY updated DESC")?
-        .query_map([uid], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    for copy in copies {
+    let sql = "SELECT id FROM sessions WHERE came_from = ?1 ORDER BY used DESC";
+    for copy in rows::readable::<i64>(conn, sql, [uid], |row| row.get(0))?.0 {
         conn.prepare_cached(
             "UPDATE OR IGNORE docs SET session = ?2 WHERE session = ?1 AND EXISTS (
-                SELECT 1 FROM events e WHERE e.session = ?2 AND e.seq = docs.seq AND e.at = docs.at)",
+                SELECT 1 FROM log l WHERE l.session = ?2 AND l.seq = docs.seq AND l.at = docs.at)",
         )?
-        .execute(params![id, copy])?;
+        .execute([id, copy])?;
     }
-    Ok(())
-}
-
-fn delete_rows(conn: &Connection, id: i64) -> rusqlite::Result<()> {
-    conn.execute("DELETE FROM docs WHERE session = ?1", params![id])?;
-    conn.execute("DELETE FROM events WHERE session = ?1", params![id])?;
-    conn.execute("DELETE FROM late WHERE session = ?1", params![id])?;
-    conn.execute("DELETE FROM staged WHERE session = ?1", params![id])?;
-    conn.execute("DELETE FROM pages WHERE session = ?1", params![id])?;
-    conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
     Ok(())
 }

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use crate::private;
 use crate::program::run_mark;
@@ -20,23 +21,32 @@ pub(super) struct Owner {
     /// `PID-RANDOM-RANDOM`, as stored with open sessions: the run's mark and a random number.
     pub token: String,
     path: PathBuf,
-    _lock: File,
+    lock: Mutex<File>,
 }
 
 impl Owner {
     /// Creates the mark.
     pub fn new(root: &Path) -> io::Result<Self> {
-        let folder = root.join(FOLDER);
-        private::make_own_folder(&folder)?;
         let token = format!("{}-{:08x}", run_mark(), super::random() & 0xffff_ffff);
-        let path = folder.join(format!("{token}.lock"));
-        let file = private::open_lock(&path)?;
-        if unix::try_lock(&file)? {
-            Ok(Self { token, path, _lock: file })
-        } else {
-            Err(io::Error::other("a lock with a unique name is held"))
-        }
+        let path = root.join(FOLDER).join(format!("{token}.lock"));
+        let lock = Mutex::new(held(&path)?);
+        Ok(Self { token, path, lock })
     }
+
+    /// Creates the mark again, if its file was removed.
+    pub fn restore(&self) -> io::Result<()> {
+        if !self.path.exists() {
+            *super::locked(&self.lock) = held(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates and locks a file with a unique name.
+fn held(path: &Path) -> io::Result<File> {
+    private::make_own_folder(path.parent().unwrap_or(path))?;
+    let file = private::open_lock(path)?;
+    if unix::try_lock(&file)? { Ok(file) } else { Err(io::Error::other("a lock with a unique name is held")) }
 }
 
 impl Drop for Owner {
@@ -69,6 +79,14 @@ pub(super) fn is_alive(root: &Path, token: &str) -> bool {
 pub(super) fn run(token: &str) -> Option<&str> {
     let (run, _) = token.rsplit_once('-')?;
     run.contains('-').then_some(run)
+}
+
+/// The marks of running processes.
+pub(super) fn living(root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(root.join(FOLDER)).into_iter().flatten().flatten();
+    let tokens =
+        entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
+    tokens.filter(|token| is_alive(root, token)).collect()
 }
 
 /// The process id in a mark.

@@ -3,16 +3,16 @@
 //! All prompts are read once, and searched in memory until the list is closed.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use nucleo_matcher::chars::{normalize, to_lower_case};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
-use super::search::MAX_TEXT_BYTES;
-use super::{Store, StoreError, format, locked, unix_ms};
+use super::{Store, StoreError, format, locked, rows, unix_ms};
 use crate::model::{Attachment, AttachmentKind, FoundPrompt, PromptQuery, PromptSource, Record, with_labels};
 use crate::services::when;
 
@@ -23,8 +23,7 @@ const MAX_FOUND_BYTES: usize = 8 << 20;
 const MAX_BYTES: usize = 32 << 20;
 /// Maximum number of characters of a prompt that are searched.
 const MAX_CHARS: usize = 2_000;
-/// Maximum number of texts, the latest, and of characters of each, in which letters are searched: that is much slower than
-/// to search words.
+/// Maximum number of texts, the latest, and of characters of each, in which letters are searched, which is slow.
 const MAX_SIMILAR: usize = 20_000;
 const MAX_SIMILAR_CHARS: usize = 200;
 
@@ -102,43 +101,44 @@ impl PromptIndex {
         let labelled = prompts_with(conn, &label)?;
         let mut bytes = 0;
         let mut query = conn.prepare_cached(
-            "SELECT text, at, session, seq, (SELECT body FROM events WHERE events.session = docs.session
-                    AND events.seq = docs.seq AND instr(body, '\"typed\":') > 0) FROM docs
-                WHERE kind = 'prompt' AND NOT EXISTS (SELECT 1 FROM events
-                    WHERE events.session = docs.session AND events.seq = docs.seq AND events.kind = 'answered')
-                ORDER BY at DESC",
+            "SELECT d.text, d.at, d.session, d.seq, l.body FROM docs d LEFT JOIN log l USING (session, seq)
+                WHERE d.kind = 'prompt' ORDER BY d.at DESC",
         )?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()?
             && bytes < MAX_BYTES
         {
-            let (session, seq): (i64, i64) = (row.get(2)?, row.get(3)?);
+            let (Ok(session), Ok(seq), Ok(at_ms), Ok(text)) =
+                (row.get(2), row.get(3), row.get(1), row.get(0))
+            else {
+                continue;
+            };
             let Some(folder) = all.sessions.get(&session).map(|it| Arc::clone(&it.folder)) else { continue };
-            let body: Option<String> = row.get(4)?;
-            let body = body.as_deref().and_then(format::decode);
-            let text = match body {
+            let text = match row.get_ref(4)?.as_str().ok().and_then(format::decode) {
+                Some(Record::Answered { .. }) => continue,
                 // The contents of labels are kept with the prompts of folders.
                 Some(Record::Prompt { typed: Some(typed), .. })
                     if !typed.contains(&label) || labelled.contains(&typed) =>
                 {
                     typed
                 }
-                _ => {
-                    let text = whole_text(conn, row.get(0)?, session, seq)?;
-                    if labelled.is_empty() { text } else { as_typed(conn, text, session, seq, &labelled)? }
-                }
+                // The search texts hold only the start of a long prompt.
+                Some(Record::Prompt { text, pasted, .. }) => as_typed(text, &pasted, &labelled),
+                _ => text,
             };
             bytes += text.len();
-            all.add(&mut known, text.into(), folder, row.get(1)?, Some((session, seq)));
+            all.add(&mut known, text.into(), folder, at_ms, Some((session, seq)));
         }
         let mut query = conn.prepare_cached("SELECT text, at, folder FROM prompts ORDER BY id DESC")?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()?
             && bytes < 2 * MAX_BYTES
         {
-            let text: String = row.get(0)?;
+            let (Ok(text), Ok(at_ms), Ok(folder)) = (row.get::<_, String>(0), row.get(1), row.get(2)) else {
+                continue;
+            };
             bytes += text.len();
-            all.add(&mut known, text.into(), shared(row.get(2)?), row.get(1)?, None);
+            all.add(&mut known, text.into(), shared(folder), at_ms, None);
         }
         all.prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.at_ms));
         Ok(all)
@@ -229,62 +229,29 @@ fn sessions(
     conn: &Connection,
     shared: &mut impl FnMut(String) -> Arc<str>,
 ) -> rusqlite::Result<HashMap<i64, SessionName>> {
-    let mut query = conn.prepare_cached(
-        "SELECT id, uid, agent, folder, coalesce(nullif(trim(title), ''), first_prompt, '') AS name
-            FROM sessions WHERE NOT is_child",
-    )?;
-    let mut rows = query.query([])?;
-    let mut sessions = HashMap::new();
-    while let Some(row) = rows.next()? {
-        let session = SessionName {
-            uid: row.get(1)?,
-            agent: row.get(2)?,
-            folder: shared(row.get(3)?),
-            name: row.get(4)?,
-        };
-        sessions.insert(row.get(0)?, session);
-    }
-    Ok(sessions)
-}
-
-/// The text of a prompt; the search texts hold only the start of a long one.
-fn whole_text(conn: &Connection, text: String, session: i64, seq: i64) -> rusqlite::Result<String> {
-    if text.len() + 4 < MAX_TEXT_BYTES {
-        return Ok(text);
-    }
-    Ok(match record(conn, session, seq)? {
-        Some(Record::Prompt { text, .. }) => text,
-        _ => text,
-    })
-}
-
-fn record(conn: &Connection, session: i64, seq: i64) -> rusqlite::Result<Option<Record>> {
-    let mut query = conn.prepare_cached("SELECT body FROM events WHERE session = ?1 AND seq = ?2")?;
-    let body: Option<String> = query.query_row(params![session, seq], |row| row.get(0)).ok();
-    Ok(body.as_deref().and_then(format::decode))
+    let sql = "SELECT id, uid, agent, folder, coalesce(nullif(trim(title), ''), first_prompt, '') AS name
+        FROM listed WHERE NOT is_child";
+    let (found, _) = rows::readable(conn, sql, [], |row| {
+        let (uid, agent, folder, name) = (row.get(1)?, row.get(2)?, shared(row.get(3)?), row.get(4)?);
+        Ok((row.get(0)?, SessionName { uid, agent, name, folder }))
+    })?;
+    Ok(found.into_iter().collect())
 }
 
 /// The prompts of folders that contain this text.
 fn prompts_with(conn: &Connection, label: &str) -> rusqlite::Result<HashSet<String>> {
-    let mut query = conn.prepare_cached("SELECT text FROM prompts WHERE instr(text, ?1) > 0")?;
-    query.query_map([label], |row| row.get(0))?.collect()
+    let sql = "SELECT text FROM prompts WHERE instr(text, ?1) > 0";
+    Ok(rows::readable(conn, sql, [label], |row| row.get(0))?.0.into_iter().collect())
 }
 
-/// The text of a prompt as it was typed, with labels of pasted texts, if it was typed so in a folder. Otherwise it would
+/// The text of a prompt as it was typed, with labels of pasted texts, if it was typed so in a folder: else it would
 /// be listed twice. For prompts that were recorded without the typed text.
-fn as_typed(
-    conn: &Connection,
-    text: String,
-    session: i64,
-    seq: i64,
-    labelled: &HashSet<String>,
-) -> rusqlite::Result<String> {
-    if !text.contains('\n') && text.len() < LEAST_PASTED_BYTES {
-        return Ok(text);
+fn as_typed(text: String, pasted: &[Range<usize>], labelled: &HashSet<String>) -> String {
+    if labelled.is_empty() || (!text.contains('\n') && text.len() < LEAST_PASTED_BYTES) {
+        return text;
     }
-    let Some(Record::Prompt { pasted, .. }) = record(conn, session, seq)? else { return Ok(text) };
-    let typed = with_labels(&text, &pasted, |text| Attachment::of_text(text).label());
-    Ok(if labelled.contains(&typed) { typed } else { text })
+    let typed = with_labels(&text, pasted, |text| Attachment::of_text(text).label());
+    if labelled.contains(&typed) { typed } else { text }
 }
 
 /// The latest texts that start with the letters of each word in order, best first.

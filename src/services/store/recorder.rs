@@ -6,16 +6,17 @@
 //! are retried; the first failure and the recovery are reported immediately.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::session_writer::{Passed, Track};
-use super::write::{self, Batch};
-use super::{Fault, Store, format, locked, owner, read, rows, unix_ms};
+use super::db::Db;
+use super::session_writer::Track;
+use super::write::{self, Batch, Change};
+use super::{Fault, Forgotten, Store, format, locked, owner, read, rows, unix_ms};
 use crate::model::{Note, Record, ServiceEvent, SessionKey, StoreNews};
 use crate::services::{folder_relocation, unix};
 
@@ -55,6 +56,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Inbox {
     notes: Vec<Taken>,
+    /// The sessions that are spools.
+    spools: BTreeSet<SessionKey>,
     /// Approximate size of the notes.
     bytes: usize,
     is_closing: bool,
@@ -98,17 +101,8 @@ impl Recorder {
         if self.thread.is_some() {
             return;
         }
-        let writer = Writer {
-            shared: Arc::clone(&self.shared),
-            store: self.store.clone(),
-            services: self.services.clone(),
-            conn: None,
-            tracks: BTreeMap::new(),
-            batch: Batch::default(),
-            passed: BTreeMap::new(),
-            is_failing: false,
-            growth: Growth::default(),
-        };
+        let shared = Arc::clone(&self.shared);
+        let writer = Writer::new(shared, self.store.clone(), self.services.clone());
         match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
             Ok(thread) => self.thread = Some(thread),
             Err(error) => {
@@ -131,10 +125,7 @@ impl Recorder {
             if left.is_zero() {
                 return Some("The disk does not respond; the end of this session may be lost.".to_owned());
             }
-            inbox = match self.shared.ended.wait_timeout(inbox, left) {
-                Ok((inbox, _)) => inbox,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+            inbox = waited(&self.shared.ended, inbox, left);
         }
         let left_behind = inbox.left_behind.take();
         drop(inbox);
@@ -147,10 +138,16 @@ impl Inbox {
     /// Adds a note; text is appended to the previous chunk, a draft replaces the previous one.
     fn add(&mut self, next: Taken) {
         self.bytes += bytes_of(&next.note);
+        match &next.note {
+            Note::Spool { .. } => drop(self.spools.insert(next.session)),
+            Note::KeepSpool { .. } | Note::Closed => drop(self.spools.remove(&next.session)),
+            _ => {}
+        }
         if let Some(last) = self.notes.last_mut().filter(|last| last.session == next.session) {
             if let (Note::Event { turn, record }, Note::Event { turn: next_turn, record: more }) =
                 (&mut last.note, &next.note)
                 && turn == next_turn
+                && !(is_of_user(more) && self.spools.contains(&next.session))
                 && format::join(record, more)
             {
                 return;
@@ -162,9 +159,7 @@ impl Inbox {
         }
         self.notes.push(next);
     }
-}
 
-impl Inbox {
     fn is_much(&self) -> bool {
         self.bytes >= MUCH_BYTES
     }
@@ -173,6 +168,16 @@ impl Inbox {
         self.bytes = 0;
         std::mem::take(&mut self.notes)
     }
+}
+
+/// Whether it is a part of a message of the user. Those of a replay are compared as they came.
+fn is_of_user(record: &Record) -> bool {
+    matches!(record, Record::Update(update) if update.is_from_user())
+}
+
+/// Waits for a notification, at most for a time.
+fn waited<'a>(wake: &Condvar, inbox: MutexGuard<'a, Inbox>, left: Duration) -> MutexGuard<'a, Inbox> {
+    wake.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// Approximate size of a note.
@@ -193,13 +198,17 @@ struct Writer {
     shared: Arc<Shared>,
     store: Store,
     services: UnboundedSender<ServiceEvent>,
-    conn: Option<Connection>,
+    conn: Option<Db>,
     tracks: BTreeMap<SessionKey, Track>,
     /// The pending batch.
     batch: Batch,
-    /// The state of sessions after the batch.
-    passed: BTreeMap<SessionKey, Passed>,
+    /// The notes to answer when the batch is written.
+    syncs: BTreeMap<SessionKey, u64>,
     is_failing: bool,
+    /// Whether the file vanished, which is not reported yet.
+    has_vanished: bool,
+    /// Whether the rows of all sessions must be written again.
+    is_new_file: bool,
     growth: Growth,
 }
 
@@ -235,9 +244,26 @@ impl Growth {
 }
 
 impl Writer {
+    fn new(shared: Arc<Shared>, store: Store, services: UnboundedSender<ServiceEvent>) -> Self {
+        Self {
+            shared,
+            store,
+            services,
+            conn: None,
+            tracks: BTreeMap::new(),
+            batch: Batch::default(),
+            syncs: BTreeMap::new(),
+            is_failing: false,
+            has_vanished: false,
+            is_new_file: false,
+            growth: Growth::default(),
+        }
+    }
+
     fn run(mut self) {
-        if let Err(fault) = self.on_conn(read::recover) {
-            self.tell_failure(&fault);
+        match self.on_conn(read::recover) {
+            Ok(()) | Err(Fault::Corrupt(_)) => {}
+            Err(fault) => self.tell_failure(&fault),
         }
         loop {
             let (notes, is_closing) = self.wait();
@@ -272,11 +298,8 @@ impl Writer {
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             inbox = match left {
-                None => self.shared.wake.wait(inbox).unwrap_or_else(std::sync::PoisonError::into_inner),
-                Some(left) => match self.shared.wake.wait_timeout(inbox, left) {
-                    Ok((inbox, _)) => inbox,
-                    Err(poisoned) => poisoned.into_inner().0,
-                },
+                None => self.shared.wake.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => waited(&self.shared.wake, inbox, left),
             };
         }
     }
@@ -301,6 +324,14 @@ impl Writer {
     }
 
     fn save_and_write(&mut self) {
+        for (uid, forgotten) in std::mem::take(&mut *locked(&self.store.inner.forgotten)) {
+            for track in self.tracks.values_mut().filter(|track| uid.is_empty() || track.row.uid == uid) {
+                track.forget(&forgotten);
+            }
+            if let Forgotten::Turns { turns, .. } = &forgotten {
+                self.batch.forget(&uid, turns);
+            }
+        }
         for track in self.tracks.values_mut() {
             track.save(&mut self.batch);
         }
@@ -321,25 +352,31 @@ impl Writer {
             track.row.opened_ms = at_ms;
             track
         });
-        let goes_on = match &note {
+        match &note {
             Note::Head(head) if head.goes_on => {
-                let is_new = self.tracks.get(&session).is_some_and(|track| !track.is_kept());
-                let id = head.session.as_ref().filter(|_| is_new);
-                id.map(|id| (head.agent.clone(), id.as_str().to_owned()))
-            }
-            _ => None,
-        };
-        if let Some((agent, id)) = goes_on {
-            self.adopt(session, &agent, &id);
-        }
-        if let Note::CameFrom { session: from, kept_as, copied_turns } = &note {
-            let source = self.tracks.get(from).filter(|track| track.is_kept()).map(|track| track.row.clone());
-            if let Some(track) = self.tracks.get_mut(&session) {
-                track.row.came_from = source.as_ref().map(|row| row.uid.clone()).or(kept_as.clone());
-                if let (Some(source), Some(turns)) = (source, copied_turns) {
-                    track.begin_as(&source, *turns);
+                let is_new = self.tracks.get(&session).is_some_and(|it| !it.is_kept() && !it.is_spool());
+                if let Some(id) = head.session.as_ref().filter(|_| is_new) {
+                    self.adopt(session, &head.agent, id.as_str());
                 }
             }
+            Note::CameFrom { session: from, kept_as, copied_turns } => {
+                let source = self.tracks.get(from).filter(|it| it.is_kept()).map(|it| it.row.clone());
+                if let Some(track) = self.tracks.get_mut(&session) {
+                    track.row.came_from = source.as_ref().map(|row| row.uid.clone()).or(kept_as.clone());
+                    if let (Some(source), Some(turns)) = (source, copied_turns) {
+                        track.begin_as(&source, *turns);
+                    }
+                }
+            }
+            Note::Spool { of } => {
+                let of = self.tracks.get(of).map(|it| it.row.uid.clone()).unwrap_or_default();
+                if let Some(track) = self.tracks.get_mut(&session).filter(|it| !it.is_kept()) {
+                    track.begin_spool(of);
+                }
+            }
+            Note::TakeSpool { spool } => self.take_spool(session, *spool, at_ms),
+            Note::Sync(upto) => drop(self.syncs.insert(session, *upto)),
+            _ => {}
         }
         let Some(track) = self.tracks.get_mut(&session) else { return };
         let was_kept = track.is_kept();
@@ -352,13 +389,33 @@ impl Writer {
             track.row.folder_mark =
                 folder_relocation::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
         }
-        if track.is_kept() && !was_kept {
-            let news = StoreNews::KeptAs { key: session, uid: track.row.uid.clone() };
-            let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
-        }
+        let (is_kept, uid) = (track.is_kept(), track.row.uid.clone());
         if is_end {
             track.save(&mut self.batch);
             self.tracks.remove(&session);
+            if !is_kept {
+                self.syncs.remove(&session);
+            }
+        }
+        if is_kept && !was_kept {
+            self.news(StoreNews::KeptAs { key: session, uid });
+        }
+    }
+
+    /// Makes a spool the record of a session. A spool that is not saved is ignored.
+    fn take_spool(&mut self, session: SessionKey, spool: SessionKey, at_ms: i64) {
+        let is_saved = |track: &Track| track.is_spool() && track.is_kept();
+        if session == spool || !self.tracks.get(&spool).is_some_and(is_saved) {
+            return;
+        }
+        if let Some(spool) = self.tracks.remove(&spool)
+            && let Some(track) = self.tracks.get_mut(&session)
+        {
+            let was_kept = track.is_kept();
+            if track.take_spool(spool, at_ms, &mut self.batch) || !was_kept {
+                let uid = track.row.uid.clone();
+                self.news(StoreNews::KeptAs { key: session, uid });
+            }
         }
     }
 
@@ -376,113 +433,114 @@ impl Writer {
             && let Some(track) = self.tracks.get_mut(&session)
         {
             track.adopt(row);
-            let news = StoreNews::KeptAs { key: session, uid: track.row.uid.clone() };
-            let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
+            let uid = track.row.uid.clone();
+            self.news(StoreNews::KeptAs { key: session, uid });
         }
     }
 
     fn write(&mut self) {
         if self.batch.is_empty() && !self.is_failing {
-            return;
+            return self.tell_written(&BTreeSet::new());
         }
-        let batch = std::mem::take(&mut self.batch);
-        let does_recover = self.is_failing;
-        self.gather_passed();
-        let result = self.on_conn(|store, conn| {
-            if does_recover {
-                read::recover(store, conn)?;
-            }
-            Ok(write::write(conn, &batch)?)
-        });
+        if self.conn.take_if(|db| !db.is_current()).is_some() {
+            (self.has_vanished, self.is_new_file) = (true, true);
+        }
+        let mut result = self.try_write();
+        if matches!(result, Err(Fault::Corrupt(_))) && self.is_new_file {
+            result = self.try_write();
+        }
         match result {
             Ok(gone) => {
-                let bytes: usize = batch.events.iter().map(|event| event.body.len()).sum();
-                if let Some(message) = self.growth.add(bytes as u64) {
+                let batch = std::mem::take(&mut self.batch);
+                let bytes = |change: &Change| match change {
+                    Change::Event(event) => event.body.len() as u64,
+                    _ => 0,
+                };
+                if let Some(message) = self.growth.add(batch.changes.iter().map(bytes).sum()) {
                     self.report(message);
+                }
+                if std::mem::take(&mut self.has_vanished) {
+                    let text = format!(
+                        "The data folder {} was removed while parlor was running. Sessions are saved again from \
+                         here on.",
+                        self.store.root().display()
+                    );
+                    self.news(StoreNews::Told(text));
                 }
                 if std::mem::take(&mut self.is_failing) {
                     self.report("Saving works again. All pending changes were saved.".to_owned());
-                    self.tell_saving(None);
+                    self.news(StoreNews::Unsaved(None));
                 }
                 self.tell_written(&gone);
             }
-            Err(fault) => {
-                self.batch = batch;
-                self.tell_failure(&fault);
-            }
+            Err(fault) => self.tell_failure(&fault),
         }
         self.store.report_problems(&mut |event| {
             let _ = self.services.send(event);
         });
     }
 
-    /// Updates the state of sessions after the batch is written.
-    fn gather_passed(&mut self) {
-        for (key, track) in &mut self.tracks {
-            if let Some(passed) = track.take_passed() {
-                let known = self.passed.entry(*key).or_default();
-                known.upto = passed.upto;
-                known.marks.extend(passed.marks);
+    fn try_write(&mut self) -> Result<BTreeSet<String>, Fault> {
+        if std::mem::take(&mut self.is_new_file) {
+            // The mark of this process may have been removed, too.
+            let _ = self.store.owner();
+            for track in self.tracks.values_mut() {
+                track.save_again(&mut self.batch);
             }
         }
+        let (batch, does_recover) = (std::mem::take(&mut self.batch), self.is_failing);
+        let result = self.on_conn(|store, conn| {
+            if does_recover {
+                read::recover(store, conn)?;
+            }
+            Ok(write::write(conn, &batch)?)
+        });
+        self.batch = batch;
+        result
     }
 
     fn tell_written(&mut self, gone: &BTreeSet<String>) {
-        for (key, Passed { upto, marks }) in std::mem::take(&mut self.passed) {
-            let is_gone = self.tracks.get(&key).is_none_or(|track| gone.contains(&track.row.uid));
-            if let Some(upto) = upto.filter(|_| !is_gone) {
-                let news = StoreNews::Written { key, upto, marks };
-                let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
+        for (key, upto) in std::mem::take(&mut self.syncs) {
+            match self.tracks.get(&key) {
+                Some(track) if !track.is_kept() => drop(self.syncs.insert(key, upto)),
+                Some(track) if gone.contains(&track.row.uid) => {}
+                _ => self.news(StoreNews::Written { key, upto }),
             }
         }
     }
 
-    /// Runs a function with the thread's connection; with a new file if the old one is damaged.
+    /// Runs a function with the thread's connection. A damaged file is renamed, and the next call has a new one.
     fn on_conn<T>(&mut self, work: impl Fn(&Store, &mut Connection) -> Result<T, Fault>) -> Result<T, Fault> {
-        let mut is_new = false;
-        loop {
-            let conn = match &mut self.conn {
-                Some(conn) => conn,
-                none => none.insert(self.store.connect().map_err(|error| error.fault)?),
-            };
-            match work(&self.store, conn) {
-                Err(Fault::Corrupt(why)) if !is_new => {
-                    self.conn = None;
-                    self.store.move_aside(&why).map_err(|error| error.fault)?;
-                    is_new = true;
-                }
-                other => {
-                    // A read-only file may be writable when it is reopened.
-                    if matches!(other, Err(Fault::ReadOnly)) {
-                        self.conn = None;
-                    }
-                    return other;
-                }
+        let db = match &mut self.conn {
+            Some(db) => db,
+            none => none.insert(self.store.connect().map_err(|error| error.fault)?),
+        };
+        let result = work(&self.store, &mut db.conn);
+        match &result {
+            Err(Fault::Corrupt(why)) => {
+                self.conn = None;
+                self.store.move_aside(why).map_err(|error| error.fault)?;
+                self.is_new_file = true;
             }
+            // A read-only file may be writable when it is reopened.
+            Err(Fault::ReadOnly) => self.conn = None,
+            _ => {}
         }
+        result
     }
 
     fn tell_failure(&mut self, fault: &Fault) {
         if std::mem::replace(&mut self.is_failing, true) {
             return;
         }
-        let why = match fault {
-            Fault::Full => "the disk is full".to_owned(),
-            Fault::Refused(why) => {
-                format!("{why}; check the free disk space and your quota")
-            }
-            Fault::ReadOnly => "the data folder is read-only".to_owned(),
-            Fault::Busy => "the file is locked by another process".to_owned(),
-            Fault::Newer => "the file was written by a newer version of parlor; update parlor".to_owned(),
-            Fault::Corrupt(why) | Fault::Other(why) => why.clone(),
-            Fault::NoSession(_) | Fault::Ambiguous(_) | Fault::InUse(_) => return,
-        };
-        self.report(format!("Not saved: {why}. Changes stay in memory until saving works again."));
-        self.tell_saving(Some(why));
+        if let Some(why) = fault.why() {
+            self.report(format!("Not saved: {why}. Changes stay in memory until saving works again."));
+            self.news(StoreNews::Unsaved(Some(why)));
+        }
     }
 
-    fn tell_saving(&self, fault: Option<String>) {
-        let _ = self.services.send(ServiceEvent::Store(Box::new(StoreNews::Unsaved(fault))));
+    fn news(&self, news: StoreNews) {
+        let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
     }
 
     fn report(&self, message: String) {
@@ -491,106 +549,4 @@ impl Writer {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::model::{Role, Subjects};
-
-    /// Runs the thread's work synchronously.
-    pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
-        let (services, received) = tokio::sync::mpsc::unbounded_channel();
-        let writer = Writer {
-            shared: Arc::default(),
-            store: store.clone(),
-            services,
-            conn: None,
-            tracks: BTreeMap::new(),
-            batch: Batch::default(),
-            passed: BTreeMap::new(),
-            is_failing: false,
-            growth: Growth::default(),
-        };
-        (TestWriter(writer), received)
-    }
-
-    pub struct TestWriter(Writer);
-
-    impl TestWriter {
-        pub fn keep_now(&mut self, notes: Vec<Note>) {
-            self.keep_for(SessionKey(1), notes);
-        }
-
-        pub fn keep_for(&mut self, session: SessionKey, notes: Vec<Note>) {
-            let mut inbox = Inbox::default();
-            for note in notes {
-                inbox.add(Taken { session, at_ms: unix_ms(), note });
-            }
-            self.0.take_all(inbox.notes, false);
-        }
-
-        pub fn tell_growth_each(&mut self, step: u64) {
-            self.0.growth = Growth { bytes: 0, told_at: step, step };
-        }
-
-        pub fn on_conn_for_test(&mut self, work: impl Fn(&Connection) -> rusqlite::Result<()>) {
-            self.0.on_conn(|_, conn| Ok(work(conn)?)).unwrap();
-        }
-
-        pub fn drop_conn(&mut self) {
-            self.0.conn = None;
-        }
-    }
-
-    fn chunk(text: &str) -> Note {
-        let update =
-            crate::model::SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
-        Note::Event { turn: 1, record: Box::new(Record::Update(update)) }
-    }
-
-    #[test]
-    fn large_batches_are_written_immediately() {
-        let mut inbox = Inbox::default();
-        for _ in 0..3 {
-            assert!(!inbox.is_much());
-            let note = chunk(&"x".repeat(MUCH_BYTES / 3 + 1));
-            inbox.add(Taken { session: SessionKey(1), at_ms: 0, note });
-        }
-        assert!(inbox.is_much());
-        assert_eq!(inbox.take().len(), 2, "merged up to a limit");
-        assert!(!inbox.is_much());
-    }
-
-    #[test]
-    fn a_long_backlog_is_written_in_several_batches() {
-        let (_dir, store) = super::super::tests::store();
-        let (mut writer, mut received) = writer(&store);
-        let texts = ["a", "b", "c"].map(|text| text.repeat(MUCH_BYTES));
-        let notes = (1..)
-            .zip(&texts)
-            .flat_map(|(mark, text)| [chunk(text), Note::Mark { mark, subjects: Subjects::default() }]);
-        writer.keep_now(notes.collect());
-        let mut written = Vec::new();
-        while let Ok(event) = received.try_recv() {
-            if let ServiceEvent::Store(news) = event
-                && let StoreNews::Written { upto, .. } = *news
-            {
-                written.push(upto);
-            }
-        }
-        assert_eq!(written, [1, 2, 3]);
-    }
-
-    #[test]
-    fn pending_chunks_of_a_message_are_merged() {
-        let mut inbox = Inbox::default();
-        let mut add = |session, note| inbox.add(Taken { session: SessionKey(session), at_ms: 0, note });
-        for piece in ["a", "b", "c"] {
-            add(1, chunk(piece));
-        }
-        add(2, chunk("d"));
-        add(1, chunk("e"));
-        add(1, Note::Draft("f".to_owned()));
-        add(1, Note::Draft("fg".to_owned()));
-        let notes: Vec<Note> = inbox.notes.into_iter().map(|taken| taken.note).collect();
-        assert_eq!(notes, [chunk("abc"), chunk("d"), chunk("e"), Note::Draft("fg".to_owned())]);
-    }
-}
+pub(super) mod tests;

@@ -1,67 +1,98 @@
-//! The tables, and the migration of files from older versions.
+//! The tables of `record.db`, and the migration of files from older versions.
 //!
 //! `user_version` counts the applied steps. A released step is never changed; new changes are added as a new step.
+//! A query by hand: `SELECT l.turn, l.kind, l.body FROM log l JOIN sessions s ON s.id = l.session WHERE s.uid = '…'
+//! ORDER BY l.seq` returns a session as it was seen.
 
 use rusqlite::{Connection, TransactionBehavior};
 
+/// Identifies a file of parlor: "prlr" in ASCII.
+pub(super) const APPLICATION_ID: i64 = 0x7072_6c72;
+
 /// The migration steps, from an empty file to the newest version.
-const STEPS: &[&str] = &[
-    // 1: sessions with their events, search texts, and prompts and agents by folder.
-    "
+const STEPS: &[&str] = &["
+    -- Times are Unix milliseconds and only for display; columns with several values contain JSON.
+
+    -- Single facts, such as `draft agent: …`.
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
-    -- Times are Unix milliseconds. `state`: idle, turn (one runs), cut (parlor ended within one).
+    -- One row for each session, with everything that changes.
     CREATE TABLE sessions (
         id INTEGER PRIMARY KEY,
-        uid TEXT NOT NULL UNIQUE,
-        agent TEXT NOT NULL,
-        command TEXT NOT NULL,
-        args TEXT NOT NULL,
-        agent_session TEXT,
+        uid TEXT NOT NULL UNIQUE,          -- the id that the user sees
+        spool_of TEXT,                     -- the history that an agent replays for the session with this uid (empty:
+                                           -- unknown), until that session is closed; null: an ordinary session
+        used INTEGER NOT NULL,             -- the order of the last use, not by the clock; the highest is the last
+        agent TEXT NOT NULL,               -- the agent's name
+        command TEXT NOT NULL,             -- the agent's program
+        args TEXT NOT NULL,                -- JSON: its arguments
+        agent_session TEXT,                -- the agent's id of the session
         folder TEXT NOT NULL,
-        roots TEXT NOT NULL,
+        roots TEXT NOT NULL,               -- JSON: additional folders
+        folder_mark TEXT,                  -- JSON: identifies the folder after it is renamed
         branch TEXT,
         title TEXT,
-        first_prompt TEXT,
-        is_child INTEGER NOT NULL,
+        own_title INTEGER NOT NULL,        -- whether the user set the title
+        owes_title INTEGER NOT NULL,       -- whether the title was not sent to the agent yet
+        first_prompt TEXT,                 -- the start of the first prompt
+        came_from TEXT,                    -- the uid of the session that it continues
+        chosen TEXT,                       -- JSON: the selected mode, model and options
+        imported INTEGER NOT NULL,         -- whether it was imported and not continued here
+        is_child INTEGER NOT NULL,         -- whether it belongs to a subagent
         created INTEGER NOT NULL,
-        updated INTEGER NOT NULL,
-        state TEXT NOT NULL,
-        turns INTEGER NOT NULL,
-        next_seq INTEGER NOT NULL,
-        usage TEXT,
-        draft TEXT NOT NULL,
-        queue TEXT NOT NULL,
-        owner TEXT,
+        updated INTEGER NOT NULL,          -- the time of the last prompt, answer or end of a turn
+        state TEXT NOT NULL,               -- idle, turn (one runs), cut (parlor ended within one)
+        turns INTEGER NOT NULL,            -- the number of the last turn
+        next_seq INTEGER NOT NULL,         -- the number of the next row in the log
+        usage TEXT,                        -- JSON: context and cost
+        draft TEXT NOT NULL,               -- the text in the prompt
+        queue TEXT NOT NULL,               -- JSON: queued prompts
+        stash TEXT NOT NULL,               -- JSON: drafts that were put aside
+        told INTEGER,                      -- the difference to the agent's history that the user was told last
+        owner TEXT,                        -- the mark of the parlor that has it open: a file in `locks`
         agent_pid INTEGER,
-        agent_born INTEGER
+        agent_born INTEGER,                -- the start of that process in ticks
+        run TEXT,                          -- the mark of the parlor that had it open last
+        opened INTEGER NOT NULL,           -- when it was opened there
+        tab INTEGER,                       -- the place of its tab there; null: the tab was closed
+        front INTEGER NOT NULL             -- whether that tab was the active one
     );
-    CREATE INDEX sessions_by_folder ON sessions (folder, updated);
-    CREATE INDEX sessions_by_time ON sessions (updated);
+    CREATE INDEX sessions_by_use ON sessions (used);
+    CREATE INDEX sessions_by_folder ON sessions (folder, used);
     CREATE INDEX sessions_by_owner ON sessions (owner) WHERE owner IS NOT NULL;
+    CREATE INDEX sessions_by_run ON sessions (run) WHERE run IS NOT NULL;
+    CREATE INDEX sessions_by_agent_id ON sessions (agent_session) WHERE agent_session IS NOT NULL;
 
-    CREATE TABLE events (
-        session INTEGER NOT NULL,
+    -- What parlor saw, in the order in which it saw it. Rows are only added.
+    CREATE TABLE log (
+        session INTEGER NOT NULL,          -- sessions.id
         seq INTEGER NOT NULL,
-        turn INTEGER NOT NULL,
+        turn INTEGER NOT NULL,             -- from 1; 0: before the first prompt
         at INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL,
+        kind TEXT NOT NULL,                -- prompt, user, answer, thought, tool, asked, decided, turn_ended, …
+        body TEXT NOT NULL,                -- JSON
         PRIMARY KEY (session, seq)
     ) WITHOUT ROWID;
 
-    -- Search texts: one row for each message, tool call and error. `seq` is that of its first event.
+    -- The sessions that have something to continue. Lists show those that are no subagent's.
+    CREATE VIEW listed AS SELECT * FROM sessions s WHERE spool_of IS NULL
+        AND (turns > 0 OR imported OR own_title OR trim(draft) <> '' OR queue <> '[]' OR stash <> '[]'
+            OR EXISTS (SELECT 1 FROM log WHERE session = s.id AND kind IN ('prompt', 'user', 'answer', 'thought',
+                'tool', 'asked', 'answered', 'access', 'command', 'handed_over')));
+
+    -- Search texts: one row for each message, tool call and error. `seq` is that of its first row in the log.
     CREATE TABLE docs (
         id INTEGER PRIMARY KEY,
         session INTEGER NOT NULL,
         seq INTEGER NOT NULL,
         turn INTEGER NOT NULL,
         at INTEGER NOT NULL,
-        kind TEXT NOT NULL,
+        kind TEXT NOT NULL,                -- prompt, answer, thought, edit, command, tool, error, notice
         is_error INTEGER NOT NULL,
         text TEXT NOT NULL,
         UNIQUE (session, seq)
     );
+    CREATE INDEX docs_prompts ON docs (at) WHERE kind = 'prompt';
     CREATE VIRTUAL TABLE docs_fts USING fts5 (
         text, content = 'docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
     );
@@ -76,6 +107,7 @@ const STEPS: &[&str] = &[
         INSERT INTO docs_fts (rowid, text) VALUES (new.id, new.text);
     END;
 
+    -- The prompts that were typed in a folder, and the agent that was used there last.
     CREATE TABLE prompts (
         id INTEGER PRIMARY KEY,
         folder TEXT NOT NULL,
@@ -84,145 +116,37 @@ const STEPS: &[&str] = &[
     );
     CREATE INDEX prompts_by_folder ON prompts (folder, id);
     CREATE TABLE folders (folder TEXT PRIMARY KEY, agent TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
-    ",
-    // 2: titles set by the user, links between sessions, identification of folders, sessions by the agent's id.
-    "
-    ALTER TABLE sessions ADD COLUMN own_title INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE sessions ADD COLUMN came_from TEXT;
-    ALTER TABLE sessions ADD COLUMN folder_mark TEXT;
-    CREATE INDEX sessions_by_agent_id ON sessions (agent_session) WHERE agent_session IS NOT NULL;
-    ",
-    // 3: an index to find where a session was replaced.
-    "
-    CREATE INDEX events_replaced ON events (session, seq) WHERE kind = 'replaced';
-    ",
-    // 4: selected modes, models and options.
-    "
-    ALTER TABLE sessions ADD COLUMN chosen TEXT;
-    ",
-    // 5: titles set by the user that were not sent to the agent.
-    "
-    ALTER TABLE sessions ADD COLUMN owes_title INTEGER NOT NULL DEFAULT 0;
-    ",
-    // 6: late events of items far above, and incomplete histories.
-    "
-    -- Played after the event with this number, because it changes an item there or before.
-    CREATE TABLE late (
-        session INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        nth INTEGER NOT NULL,
-        turn INTEGER NOT NULL,
-        at INTEGER NOT NULL,
-        body TEXT NOT NULL,
-        PRIMARY KEY (session, seq, nth)
-    ) WITHOUT ROWID;
-
-    -- The agent's history while it is loaded; once it is complete, its events are moved to `events`.
-    CREATE TABLE staged (
-        session INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        turn INTEGER NOT NULL,
-        at INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL,
-        PRIMARY KEY (session, seq)
-    ) WITHOUT ROWID;
-    ",
-    // 7: imported sessions. In older databases only recorded sessions have a folder mark.
-    "
-    ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
-    UPDATE sessions SET imported = 1 WHERE folder_mark IS NULL;
-    ",
-    // 8: the tabs of the last run. `run` is the mark of the parlor that last had the session open, `opened` since when,
-    // `tab` the place of its tab (none: the tab was closed), `front` whether that tab was the active one.
-    "
-    ALTER TABLE sessions ADD COLUMN run TEXT;
-    ALTER TABLE sessions ADD COLUMN opened INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE sessions ADD COLUMN tab INTEGER;
-    ALTER TABLE sessions ADD COLUMN front INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX sessions_by_run ON sessions (run) WHERE run IS NOT NULL;
-    ",
-    // 9: an index of the prompts of all sessions.
-    "
-    CREATE INDEX docs_prompts ON docs (at) WHERE kind = 'prompt';
-    ",
-    // 10: where pages start, and the hashes of the subjects of the page before.
-    "
-    CREATE TABLE pages (
-        session INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        subjects BLOB NOT NULL,
-        PRIMARY KEY (session, seq)
-    ) WITHOUT ROWID;
-    ",
-];
+    "];
 
 /// The newest version of the schema.
 #[expect(clippy::cast_possible_wrap, reason = "there are a few steps, and a constant cannot use `try_from`")]
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
 
-/// The version of the schema in the file.
-pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
-    conn.query_row("PRAGMA user_version", [], |row| row.get(0))
+/// A number in the header of the file.
+pub(super) fn number(conn: &Connection, pragma: &str) -> rusqlite::Result<i64> {
+    conn.pragma_query_value(None, pragma, |row| row.get(0))
+}
+
+/// Whether the file is one of parlor, or empty.
+pub(super) fn is_own(conn: &Connection) -> rusqlite::Result<bool> {
+    Ok(match number(conn, "application_id")? {
+        APPLICATION_ID => true,
+        0 => conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?,
+        _ => false,
+    })
 }
 
 /// Applies the missing steps in one transaction. Safe for several processes at once.
 pub(super) fn migrate(conn: &mut Connection) -> rusqlite::Result<()> {
-    if version(conn)? >= NEWEST {
+    if number(conn, "user_version")? >= NEWEST {
         return Ok(());
     }
-    let step = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let done = usize::try_from(version(&step)?).unwrap_or(0);
+    let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = usize::try_from(number(&change, "user_version")?).unwrap_or(0);
     for (index, sql) in STEPS.iter().enumerate().skip(done) {
-        step.execute_batch(sql)?;
-        step.pragma_update(None, "user_version", i64::try_from(index).unwrap_or_default() + 1)?;
+        change.execute_batch(sql)?;
+        change.pragma_update(None, "user_version", i64::try_from(index).unwrap_or_default() + 1)?;
     }
-    step.commit()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{ended, head, prompt, record};
-    use super::super::{ListFilter, Search, Store, db};
-    use super::*;
-
-    /// Creates a file with the schema of the first `steps` steps, with a session in it.
-    fn older(dir: &std::path::Path, steps: usize) {
-        let conn = Connection::open(dir.join(db::FILE)).unwrap();
-        for sql in &STEPS[..steps] {
-            conn.execute_batch(sql).unwrap();
-        }
-        conn.pragma_update(None, "user_version", i64::try_from(steps).unwrap()).unwrap();
-        conn.execute_batch(
-            "INSERT INTO sessions (uid, agent, command, args, folder, roots, title, first_prompt, is_child,
-                created, updated, state, turns, next_seq, draft, queue)
-            VALUES ('0ld', 'fake', 'fake', '[]', '/code', '[]', 'The till', 'mend it', 0, 1, 2, 'idle', 1, 1,
-                'half', '[\"next\"]');
-            INSERT INTO events VALUES (1, 0, 1, 1, 'prompt', '{\"prompt\":{\"text\":\"mend the rounding\"}}');
-            INSERT INTO docs (session, seq, turn, at, kind, is_error, text)
-                VALUES (1, 0, 1, 1, 'prompt', 0, 'mend the rounding');
-            INSERT INTO prompts (folder, text, at) VALUES ('/code', 'mend it', 1);",
-        )
-        .unwrap();
-    }
-
-    #[test]
-    fn files_of_all_older_versions_are_migrated_without_loss() {
-        for steps in 1..=STEPS.len() {
-            let dir = tempfile::tempdir().unwrap();
-            older(dir.path(), steps);
-            let store = Store::open(dir.path()).unwrap();
-            let row = store.find("0ld").unwrap();
-            assert_eq!((row.name(), row.draft.as_str(), row.queue.len()), ("The till", "half", 1), "{steps}");
-            assert!(!row.has_own_title && !row.owes_title && row.came_from.is_none());
-            assert_eq!(store.reopen("0ld").unwrap().events.len(), 1);
-            let search = Search { text: "rounding".to_owned(), limit: 5, ..Search::default() };
-            assert_eq!(store.search(&search).unwrap().len(), 1);
-            assert_eq!(store.history(std::path::Path::new("/code")), ["mend it"]);
-            record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
-            assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 2);
-            assert_eq!(store.with(|conn| version(conn)).unwrap(), NEWEST);
-            assert!(store.take_problems().is_empty());
-        }
-    }
+    change.pragma_update(None, "application_id", APPLICATION_ID)?;
+    change.commit()
 }

@@ -66,14 +66,19 @@ impl Store {
                 let kept = self.reopen(&uid).map(Box::new).map_err(message);
                 report(StoreNews::Taken { key, kept });
             }
-            StoreJob::Earlier { key, uid, before, from } => {
-                report(StoreNews::Earlier { key, page: self.between(&uid, from, before).map_err(message) });
-            }
-            StoreJob::Later { key, uid, from } => {
-                report(StoreNews::Later { key, page: self.page_of(&uid, from).map_err(message) });
-            }
+            StoreJob::Load { key, uid, before, at } => self.load(&uid, before, at, &mut |page| {
+                report(StoreNews::Loaded { key, page: page.map_err(message) });
+            }),
             StoreJob::Around { key, uid, at } => {
-                report(StoreNews::Around { key, page: self.page_of(&uid, at).map_err(message) });
+                report(StoreNews::Around { key, page: self.around(&uid, at).map_err(message) });
+            }
+            StoreJob::ReadSpool { key, uid, from } => {
+                let events = self.spool(&uid, from).map_err(message);
+                report(StoreNews::SpoolRead { key, from, events });
+            }
+            StoreJob::ForgetTurns { key, uid, turns } => {
+                let result = self.forget_turns(&uid, turns.clone()).map_err(message);
+                report(StoreNews::Forgotten { key, turns, result });
             }
             StoreJob::Rename { uid, title } => {
                 let result = self.rename(&uid, &title).map_err(message);
@@ -131,7 +136,7 @@ impl Store {
             return;
         }
         let Some(rows) = self.value_or_report(self.list(&of_folder)) else { return };
-        let last = rows.into_iter().find(|row| self.open_in(row).is_none() && !row.is_blank());
+        let last = rows.into_iter().find(|row| self.open_in(row).is_none());
         if let Some(row) = last.or_else(|| self.moved_here(folder)) {
             let mut row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
             // The offer stays on the screen, where an age would become wrong.
@@ -169,40 +174,27 @@ impl Store {
     }
 
     fn serve_list(&self, serial: u64, folder: &Path, report: &mut dyn FnMut(StoreNews)) {
-        // Closes the sessions of dead parlors, so that the rows are current.
-        if let Err(error) = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }) {
-            report(StoreNews::Listed { serial, rows: Err(message(error)), is_last: true, today_ms: 0 });
-            return;
-        }
         let mut kin = Kin::new(folder);
-        let now_ms = unix_ms();
-        let mut behind = None;
+        let (now_ms, mut behind) = (unix_ms(), None);
+        // Closes the sessions of dead parlors, so that the rows are current.
+        let mut closed = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }).map(drop);
         loop {
             let limit = if behind.is_none() { FIRST_PAGE } else { PAGE };
-            match self.list_page(behind, limit) {
-                Ok((rows, next)) => {
-                    let mut replies =
-                        self.value_or_report(self.last_replies(&rows)).unwrap_or_default().into_iter();
-                    let listed = rows.into_iter().map(|row| {
-                        let last_reply = replies.next().unwrap_or_default();
-                        ArchiveRow { last_reply, ..self.kept_row(row, &mut kin, now_ms) }
-                    });
-                    let (rows, today_ms) = (Ok(listed.collect()), when::day_start(now_ms));
-                    report(StoreNews::Listed { serial, rows, is_last: next.is_none(), today_ms });
-                    if next.is_none() {
-                        return;
-                    }
-                    behind = next;
-                }
-                Err(error) => {
-                    report(StoreNews::Listed {
-                        serial,
-                        rows: Err(message(error)),
-                        is_last: true,
-                        today_ms: 0,
-                    });
-                    return;
-                }
+            let page = std::mem::replace(&mut closed, Ok(())).and_then(|()| self.list_page(behind, limit));
+            behind = page.as_ref().ok().and_then(|(_, next)| *next);
+            let rows = page.map_err(message).map(|(rows, _)| {
+                let replies = self.value_or_report(self.last_replies(&rows)).unwrap_or_default();
+                let replies = replies.into_iter().chain(std::iter::repeat_with(String::new));
+                let listed = rows.into_iter().zip(replies).map(|(row, last_reply)| ArchiveRow {
+                    last_reply,
+                    ..self.kept_row(row, &mut kin, now_ms)
+                });
+                listed.collect()
+            });
+            let is_last = behind.is_none();
+            report(StoreNews::Listed { serial, rows, is_last, today_ms: when::day_start(now_ms) });
+            if is_last {
+                return;
             }
         }
     }
@@ -240,7 +232,7 @@ impl Store {
         let offers = offers.filter(|offers| !offers.is_empty());
         // A session without a folder is read-only until the user selects a folder.
         let takes = takes && offers.is_none();
-        let kept = if takes { self.reopen(&uid) } else { self.peek(&uid, at).map(|(_, kept)| kept) };
+        let kept = if takes { self.reopen(&uid) } else { self.peek(&uid).map(|(_, kept)| kept) };
         ArchiveOpening { uid, takes, at, kept: kept.map_err(message), offers }
     }
 

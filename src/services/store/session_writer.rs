@@ -1,19 +1,15 @@
 //! The state of a session while it is recorded: converts notes to rows.
 //!
 //! Numbers events and updates the session's row and search texts. Pure, except for the times in the notes.
-//! Invariants: a session gets a row with its first prompt, message or draft; event numbers only grow; a search text
-//! is written again only when it grew.
+//! Invariants: a session gets a row with its first prompt, message or draft, a spool with its first event; event
+//! numbers only grow; a search text is written again only when it grew.
 
-use std::collections::BTreeMap;
+use crate::model::{Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome};
 
-use crate::model::{
-    EventPosition, MarkPosition, Note, Patch, Record, SessionHead, SessionUpdate, Subjects, TurnOutcome,
-};
-
+use super::docs::Docs;
 use super::rows::{SessionRow, SessionState};
-use super::search::{self, Docs};
-use super::write::{Batch, CopyRow, EventRow, LateRow, PageRow};
-use super::{format, pages, random};
+use super::write::{Batch, Change, EventRow};
+use super::{Forgotten, format, random};
 
 /// Maximum length of the saved start of the first prompt.
 const FIRST_PROMPT_CHARS: usize = 200;
@@ -24,34 +20,17 @@ pub(super) struct Track {
     pub row: SessionRow,
     /// Whether the session has a row, or is about to get one.
     is_kept: bool,
-    /// Whether the row existed before the session was opened here.
+    /// Whether the record has events from before the session was opened here, without being loaded.
     is_adopted: bool,
     /// Whether the row changed since it was last saved.
     is_dirty: bool,
-    /// Events from before the session gets a row.
-    waiting: Vec<EventRow>,
-    /// The pending copy of another session's start.
-    copy: Option<CopyRow>,
+    /// Whether the session was used since its row was last saved.
+    is_used: bool,
+    /// Changes from before the session gets a row.
+    waiting: Vec<Change>,
+    /// Whether the session starts as a copy of another one.
+    is_copy: bool,
     docs: Docs,
-    /// While a history is loaded that may remain incomplete: the previous row.
-    held: Option<Box<SessionRow>>,
-    /// Late events from before the session gets a row.
-    waiting_late: Vec<LateRow>,
-    /// Page starts from before the session gets a row.
-    waiting_pages: Vec<PageRow>,
-    /// The numbers of the events after marks.
-    marks: BTreeMap<u64, i64>,
-    /// Whether everything since the last mark was recorded completely.
-    is_whole: bool,
-    passed: Passed,
-}
-
-/// Marks that were passed since they were last fetched.
-#[derive(Debug, Default)]
-pub(super) struct Passed {
-    /// The last mark, or the serial of the late event after it.
-    pub upto: Option<u64>,
-    pub marks: Vec<MarkPosition>,
 }
 
 impl Track {
@@ -69,38 +48,18 @@ impl Track {
             is_kept,
             is_adopted: false,
             is_dirty: false,
+            is_used: !is_kept,
             waiting: Vec::new(),
-            copy: None,
+            is_copy: false,
             docs: Docs::default(),
-            held: None,
-            waiting_late: Vec::new(),
-            waiting_pages: Vec::new(),
-            marks: BTreeMap::new(),
-            is_whole: true,
-            passed: Passed::default(),
         }
     }
 
-    /// Processes a note and adds the changes to the batch.
+    /// Processes a note and adds the changes to the batch. The recorder handles those that concern other sessions.
     pub fn take(&mut self, note: Note, at_ms: i64, batch: &mut Batch) {
         match note {
             Note::Head(head) => self.set_head(*head),
-            Note::Event { turn, record } => {
-                if *record == Record::Replaced {
-                    self.part_from_record(at_ms, batch);
-                }
-                self.add(turn, &record, at_ms, batch);
-            }
-            Note::Late { serial, before, turn, record } => {
-                self.add_late(before, turn, &record, at_ms, batch);
-                self.passed.upto = Some(serial);
-            }
-            Note::Mark { mark, subjects } => self.pass(mark, &subjects),
-            Note::Hold => {
-                self.part_from_record(at_ms, batch);
-                self.held = Some(Box::new(self.row.clone()));
-            }
-            Note::Release { is_whole } => self.end_history(is_whole, batch),
+            Note::Event { turn, record } => self.add(turn, &record, at_ms, batch),
             Note::Draft(draft) => {
                 self.is_kept |= !draft.trim().is_empty();
                 self.row.draft = draft;
@@ -109,21 +68,24 @@ impl Track {
                 self.is_kept |= !queue.is_empty();
                 self.row.queue = queue;
             }
-            // The recorder knows the ids of other sessions.
-            Note::CameFrom { .. } => {}
+            Note::Stash(stash) => {
+                self.is_kept |= !stash.is_empty();
+                self.row.stash = stash;
+            }
+            Note::Told(told) => self.row.told = Some(told),
+            Note::KeepSpool { title } => self.keep_spool(title, batch),
             Note::Closed => {
                 self.row.tab = None;
                 self.release(batch);
             }
+            Note::Sync(_) => return,
+            Note::CameFrom { .. } | Note::Spool { .. } | Note::TakeSpool { .. } => {}
         }
         self.is_dirty = true;
         // A copy gets a row without own events once the agent has created it.
-        self.is_kept |= self.copy.is_some() && self.row.agent_session.is_some();
+        self.is_kept |= self.is_copy && self.row.agent_session.is_some();
         if self.is_kept {
-            batch.events.append(&mut self.waiting);
-            batch.late.append(&mut self.waiting_late);
-            batch.pages.append(&mut self.waiting_pages);
-            batch.copies.extend(self.copy.take());
+            batch.changes.append(&mut self.waiting);
         }
     }
 
@@ -132,48 +94,46 @@ impl Track {
         if self.is_kept {
             return;
         }
-        let below = source.next_seq;
+        let (below, to) = (source.next_seq, self.row.uid.clone());
+        self.move_waiting(below);
         self.row.next_seq += below;
-        for event in &mut self.waiting {
-            event.seq += below;
-        }
-        self.move_marks(below);
         self.row.first_prompt.clone_from(&source.first_prompt);
         self.row.turn_count = turns;
-        self.copy = Some(CopyRow { from: source.uid.clone(), to: self.row.uid.clone(), turns, below });
+        self.is_copy = true;
+        self.waiting.insert(0, Change::Copy { from: source.uid.clone(), to, turns, below });
+    }
+
+    /// Makes the session a spool of another one.
+    pub fn begin_spool(&mut self, of: String) {
+        self.row.spool_of = Some(of);
+        self.is_used = false;
     }
 
     /// Adds the row to the batch, if the session has one and it changed.
     pub fn save(&mut self, batch: &mut Batch) {
         if self.is_kept && std::mem::take(&mut self.is_dirty) {
-            match &self.held {
-                // The values from the history apply only once it is complete.
-                Some(before) => batch.save(&SessionRow {
-                    next_seq: before.next_seq,
-                    first_prompt: before.first_prompt.clone(),
-                    turn_count: before.turn_count,
-                    updated_ms: before.updated_ms,
-                    usage: before.usage.clone(),
-                    state: before.state,
-                    ..self.row.clone()
-                }),
-                None => batch.save(&self.row),
+            batch.save(&self.row);
+            if std::mem::take(&mut self.is_used) {
+                batch.note_use(&self.row.uid);
             }
         }
     }
 
-    /// The marks that were passed, if the session has a row; all events before them are in the batch.
-    pub fn take_passed(&mut self) -> Option<Passed> {
-        (self.is_kept && self.passed.upto.is_some()).then(|| std::mem::take(&mut self.passed))
+    /// Saves the row again, because the file is a new one.
+    pub fn save_again(&mut self, batch: &mut Batch) {
+        (self.is_dirty, self.is_used) = (true, !self.is_spool());
+        self.save(batch);
     }
 
-    /// Marks the session as closed.
+    /// Marks the session as closed; a spool is deleted.
     pub fn release(&mut self, batch: &mut Batch) {
-        self.end_history(false, batch);
+        self.row.release();
         self.is_dirty = true;
-        self.row.owner = None;
-        self.row.agent_pid = None;
-        self.row.agent_born = None;
+        if self.is_spool() {
+            self.is_kept = false;
+            self.waiting.clear();
+            batch.drop_spool(&self.row.uid);
+        }
     }
 
     /// Whether the session has a row, or is about to get one.
@@ -181,118 +141,77 @@ impl Track {
         self.is_kept
     }
 
+    /// Whether it is a spool.
+    pub fn is_spool(&self) -> bool {
+        self.row.spool_of.is_some()
+    }
+
     /// Continues an existing record of the same session.
     pub fn adopt(&mut self, known: SessionRow) {
         let came = std::mem::replace(&mut self.row, known);
         (self.row.owner, self.row.run, self.row.opened_ms) = (came.owner, came.run, came.opened_ms);
         (self.row.tab, self.row.is_front) = (came.tab, came.is_front);
-        self.is_kept = true;
+        (self.is_kept, self.is_used) = (true, false);
         self.is_adopted = self.row.next_seq > 0;
-        for event in &mut self.waiting {
-            event.uid.clone_from(&self.row.uid);
-            event.seq += self.row.next_seq;
-        }
+        self.move_waiting(self.row.next_seq);
         self.row.next_seq += came.next_seq;
-        self.move_marks(self.row.next_seq - came.next_seq);
     }
 
-    /// The agent replays a session that already has a record: the record is unchanged, and the history gets its own
-    /// row.
-    fn part_from_record(&mut self, at_ms: i64, batch: &mut Batch) {
-        if !std::mem::take(&mut self.is_adopted) {
+    /// Replaces the events of the session by those of a spool. A record that was adopted stays as it is, and the spool
+    /// becomes the session's own record; returns whether that happened.
+    pub fn take_spool(&mut self, mut spool: Self, at_ms: i64, batch: &mut Batch) -> bool {
+        spool.save(batch);
+        let is_parted = std::mem::take(&mut self.is_adopted);
+        if is_parted {
+            let mut left = self.row.clone();
+            left.release();
+            left.tab = None;
+            batch.save(&left);
+            self.row.uid.clone_from(&spool.row.uid);
+            (self.row.created_ms, self.row.updated_ms) = (at_ms, at_ms);
+            (self.row.draft, self.row.queue, self.row.stash, self.row.told) = Default::default();
+            batch.changes.push(Change::Keep(spool.row.uid));
+        } else {
+            batch.take_spool(spool.row.uid, self.row.uid.clone());
+        }
+        let SessionRow { turn_count, first_prompt, usage, next_seq, state, .. } = spool.row;
+        self.row =
+            SessionRow { first_prompt, state, turn_count, next_seq, usage, ..std::mem::take(&mut self.row) };
+        self.waiting.clear();
+        self.docs = Docs::default();
+        self.is_used |= is_parted || !self.is_kept;
+        (self.is_kept, self.is_dirty) = (true, true);
+        is_parted
+    }
+
+    /// Applies a deletion to what is kept in memory.
+    pub fn forget(&mut self, forgotten: &Forgotten) {
+        match forgotten {
+            Forgotten::Turns { first_prompt, .. } => self.row.first_prompt.clone_from(first_prompt),
+            Forgotten::Text(text) => {
+                self.row.scrub(text);
+            }
+        }
+        self.docs = Docs::default();
+    }
+
+    fn keep_spool(&mut self, title: String, batch: &mut Batch) {
+        if self.row.spool_of.take().is_none() {
             return;
         }
-        let row = SessionRow {
-            uid: new_uid(),
-            created_ms: at_ms,
-            updated_ms: at_ms,
-            first_prompt: None,
-            turn_count: 0,
-            next_seq: 0,
-            draft: String::new(),
-            queue: Vec::new(),
-            usage: None,
-            state: SessionState::Idle,
-            ..self.row.clone()
-        };
-        let mut left = std::mem::replace(&mut self.row, row);
-        left.owner = None;
-        left.tab = None;
-        left.agent_pid = None;
-        left.agent_born = None;
-        batch.save(&left);
-        self.is_kept = false;
-        self.docs = Docs::default();
-        self.marks.clear();
-        self.passed = Passed::default();
+        self.row.agent_session = None;
+        (self.row.title, self.row.has_own_title, self.row.owes_title) = (Some(title), true, false);
+        (self.is_kept, self.is_used) = (true, true);
+        batch.changes.append(&mut self.waiting);
+        batch.changes.push(Change::Keep(self.row.uid.clone()));
     }
 
-    fn move_marks(&mut self, by: i64) {
-        self.marks.values_mut().for_each(|seq| *seq += by);
-        self.passed.marks.iter_mut().for_each(|mark| mark.seq += by);
-        for late in &mut self.waiting_late {
-            late.uid.clone_from(&self.row.uid);
-            late.seq += by;
-        }
-        for page in &mut self.waiting_pages {
-            page.uid.clone_from(&self.row.uid);
-            page.seq += by;
-        }
-    }
-
-    fn pass(&mut self, mark: u64, subjects: &Subjects) {
-        let seq = self.row.next_seq;
-        let subjects = pages::encode(subjects);
-        self.waiting_pages.push(PageRow { uid: self.row.uid.clone(), seq, subjects });
-        self.marks.insert(mark, seq);
-        let is_whole = std::mem::replace(&mut self.is_whole, true);
-        self.passed.marks.push(MarkPosition { mark, seq, is_whole });
-        self.passed.upto = Some(mark);
-    }
-
-    fn add_late(&mut self, before: EventPosition, turn: u32, record: &Record, at_ms: i64, batch: &mut Batch) {
-        let before = match before {
-            EventPosition::Seq(seq) => seq,
-            EventPosition::Mark(mark) => self.marks.get(&mark).copied().unwrap_or(self.row.next_seq),
-        };
-        let (body, is_whole) = format::encode(record);
-        self.is_whole &= is_whole;
-        if self.docs.knows(record) {
-            self.docs.take(&self.row.uid, before - 1, turn, at_ms, record, &mut batch.docs);
-        }
-        let seq = before - 1;
-        let doc = match record {
-            Record::Inserted { updates, .. } => search::inserted(updates, turn, at_ms),
-            _ => None,
-        };
-        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq, turn, at_ms, body, doc });
-    }
-
-    fn end_history(&mut self, is_whole: bool, batch: &mut Batch) {
-        let Some(before) = self.held.take() else { return };
-        let from = before.next_seq;
-        for event in &mut self.waiting {
-            event.is_staged = false;
-        }
-        if !is_whole {
-            self.waiting.retain(|event| event.seq < from);
-            self.waiting_late.retain(|late| late.seq < from);
-            self.waiting_pages.retain(|page| page.seq < from);
-            self.row = SessionRow {
-                next_seq: from,
-                first_prompt: before.first_prompt,
-                turn_count: before.turn_count,
-                updated_ms: before.updated_ms,
-                usage: before.usage,
-                state: before.state,
-                ..std::mem::take(&mut self.row)
-            };
-            self.docs = Docs::default();
-        }
-        batch.end_history(&self.row.uid, from, is_whole);
-        if !is_whole && from == 0 && self.row.draft.is_empty() && self.row.queue.is_empty() {
-            self.is_kept = false;
-            batch.sessions.remove(&self.row.uid);
+    fn move_waiting(&mut self, by: i64) {
+        for change in &mut self.waiting {
+            if let Change::Event(event) = change {
+                event.uid.clone_from(&self.row.uid);
+                event.seq += by;
+            }
         }
     }
 
@@ -326,16 +245,23 @@ impl Track {
             Record::TurnEnded(outcome) => *outcome != TurnOutcome::Cut,
             _ => false,
         };
-        if is_use {
-            self.row.updated_ms = self.row.updated_ms.max(at_ms);
+        if is_use && !self.is_spool() {
+            self.row.updated_ms = at_ms;
+            self.is_used = true;
         }
         self.row.turn_count = self.row.turn_count.max(turn);
         match record {
             Record::Prompt { text, .. } => {
                 self.row.state = SessionState::Turn;
                 if self.row.first_prompt.is_none() {
-                    self.row.first_prompt = Some(text.chars().take(FIRST_PROMPT_CHARS).collect());
+                    self.row.first_prompt = Some(prompt_start(text));
                 }
+            }
+            // A replayed prompt.
+            Record::Update(update)
+                if update.is_from_user() && self.is_spool() && self.row.first_prompt.is_none() =>
+            {
+                self.row.first_prompt = update.appended_text().map(|(_, _, text)| prompt_start(text));
             }
             Record::TurnEnded(TurnOutcome::Cut) => self.row.state = SessionState::Cut,
             Record::TurnEnded(_) => self.row.state = SessionState::Idle,
@@ -346,26 +272,29 @@ impl Track {
                 Patch::Set(title) => self.row.title = Some(title.clone()),
             },
             Record::Update(SessionUpdate::Usage(usage)) => self.row.usage = Some(usage.clone()),
-            Record::Replaced if self.held.is_some() => {}
-            Record::Replaced => {
-                batch.replaced.insert(self.row.uid.clone(), seq);
-            }
             _ => {}
         }
-        self.is_kept |= format::is_substance(record);
-        self.docs.take(&self.row.uid, seq, turn, at_ms, record, &mut batch.docs);
-        let (body, is_whole) = format::encode(record);
-        self.is_whole &= is_whole;
-        self.waiting.push(EventRow {
-            uid: self.row.uid.clone(),
+        self.is_kept |= self.is_spool() || format::is_substance(record);
+        if !self.is_spool() {
+            self.docs.take(seq, turn, at_ms, record, &mut |seq, row| {
+                batch.docs.insert((self.row.uid.clone(), seq), row);
+            });
+        }
+        let (uid, kind) = (self.row.uid.clone(), format::kind(record));
+        self.waiting.push(Change::Event(EventRow {
+            uid,
             seq,
             turn,
             at_ms,
-            kind: format::kind(record),
-            body,
-            is_staged: self.held.is_some(),
-        });
+            kind,
+            body: format::encode(record),
+        }));
     }
+}
+
+/// The start of a prompt, as the row has it.
+pub(super) fn prompt_start(text: &str) -> String {
+    text.chars().take(FIRST_PROMPT_CHARS).collect()
 }
 
 /// Creates an id that is short enough to be typed: eight letters and digits, of which a unique prefix is sufficient.

@@ -4,12 +4,17 @@ use super::*;
 use crate::model::*;
 
 mod archive;
+mod deletion;
 mod disk;
 mod faults;
 mod format;
-mod paging;
+mod former;
+mod migration;
+mod odd;
 mod prompts;
+mod reading;
 mod sessions;
+mod spool;
 
 /// A store in a temporary folder.
 pub fn store() -> (tempfile::TempDir, Store) {
@@ -66,6 +71,37 @@ pub fn says(turn: u32, text: &str) -> Note {
 pub fn ended(turn: u32) -> Note {
     let outcome = TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: None, took_ms: 5, cost: None };
     event(turn, Record::TurnEnded(outcome))
+}
+
+/// A note of an event as it is saved.
+pub fn recorded(note: Note) -> RecordedEvent {
+    let Note::Event { turn, record } = note else { panic!("{note:?}") };
+    RecordedEvent { at_ms: 1, turn, record: *record }
+}
+
+/// The messages of the store that were received.
+pub fn store_news(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<StoreNews> {
+    let received = std::iter::from_fn(|| received.try_recv().ok());
+    received
+        .filter_map(|event| if let ServiceEvent::Store(news) = event { Some(*news) } else { None })
+        .collect()
+}
+
+/// The number of rows of a query.
+pub fn number(store: &Store, sql: &str) -> i64 {
+    store.with(|conn| conn.query_row(sql, [], |row| row.get(0))).unwrap()
+}
+
+/// The responses to a job.
+pub fn served(store: &Store, job: StoreJob) -> Vec<StoreNews> {
+    let mut received = Vec::new();
+    store.serve(job, |_, _, _, _| Err("no".to_owned()), &mut |news| received.push(news));
+    received
+}
+
+/// The number of results of a search.
+pub fn hits(store: &Store, text: &str) -> usize {
+    store.search(&Search { text: text.to_owned(), limit: 99, ..Search::default() }).unwrap().len()
 }
 
 /// A recorder and its events.

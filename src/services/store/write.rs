@@ -1,41 +1,47 @@
 //! A batch of rows, written in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
+use super::docs::{self, DocRow};
 use super::rows::{self, SessionRow};
-use super::search::DocRow;
 
 /// Rows to write. A batch can wait and grow while the disk is full.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Session rows by id.
     pub sessions: BTreeMap<String, SessionRow>,
-    pub events: Vec<EventRow>,
-    /// Search texts by session and first event.
+    /// Sessions that were used, the last one at the end.
+    pub used: Vec<String>,
+    /// Changes of the log, in order.
+    pub changes: Vec<Change>,
+    /// Search texts by session and first event; written after the changes.
     pub docs: BTreeMap<(String, i64), DocRow>,
-    /// Sessions to copy from others.
-    pub copies: Vec<CopyRow>,
-    /// Events that replace all earlier ones of a session in the search.
-    pub replaced: BTreeMap<String, i64>,
-    /// Late events of earlier items.
-    pub late: Vec<LateRow>,
-    pub pages: Vec<PageRow>,
-    /// Histories that are complete or discarded; applied before all events.
-    pub ended: Vec<EndedHistory>,
 }
 
-/// A session that starts as a copy of another one. The events are duplicated, so that both can be read, exported and
-/// deleted independently.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CopyRow {
-    pub from: String,
-    pub to: String,
-    /// Only the turns up to this one.
-    pub turns: u32,
-    /// Only events before this one.
-    pub below: i64,
+/// A change of the log.
+#[derive(Debug)]
+pub(super) enum Change {
+    Event(EventRow),
+    /// A session starts as a copy of another one up to a turn, and before a number. The events are duplicated, so that
+    /// both can be read, exported and deleted independently.
+    Copy {
+        from: String,
+        to: String,
+        turns: u32,
+        below: i64,
+    },
+    /// The events of a session are replaced by those of a spool.
+    Take {
+        spool: String,
+        to: String,
+    },
+    /// A spool became an ordinary session, which is searched.
+    Keep(String),
+    /// A spool is deleted.
+    Drop(String),
 }
 
 /// An event row.
@@ -47,68 +53,24 @@ pub(super) struct EventRow {
     pub at_ms: i64,
     pub kind: &'static str,
     pub body: String,
-    /// Whether it belongs to an incomplete history.
-    pub is_staged: bool,
 }
 
-/// A late event, played after the event with its number.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct LateRow {
-    pub uid: String,
-    pub seq: i64,
-    pub turn: u32,
-    pub at_ms: i64,
-    pub body: String,
-    /// Its search text.
-    pub doc: Option<DocRow>,
-}
-
-/// The start of a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PageRow {
-    pub uid: String,
-    pub seq: i64,
-    /// The encoded subjects of the page before.
-    pub subjects: Vec<u8>,
-}
-
-/// The end of a staged history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct EndedHistory {
-    pub uid: String,
-    /// The number of its first event.
-    pub from: i64,
-    pub is_whole: bool,
+impl EventRow {
+    /// Adds the event to the log of a session.
+    pub fn insert(&self, conn: &Connection, session: i64) -> rusqlite::Result<()> {
+        conn.prepare_cached(
+            "INSERT OR REPLACE INTO log (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![session, self.seq, self.turn, self.at_ms, self.kind, self.body])?;
+        Ok(())
+    }
 }
 
 impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        let Self { sessions, events, docs, copies, replaced, late, pages, ended } = self;
-        sessions.is_empty()
-            && late.is_empty()
-            && pages.is_empty()
-            && ended.is_empty()
-            && events.is_empty()
-            && docs.is_empty()
-            && copies.is_empty()
-            && replaced.is_empty()
-    }
-
-    /// Completes or discards a history, including its pending events.
-    pub fn end_history(&mut self, uid: &str, from: i64, is_whole: bool) {
-        if is_whole {
-            for event in self.events.iter_mut().filter(|event| event.uid == uid) {
-                event.is_staged = false;
-            }
-            self.replaced.insert(uid.to_owned(), from);
-        } else {
-            self.events.retain(|event| event.uid != uid || !event.is_staged);
-            self.late.retain(|late| late.uid != uid || late.seq < from);
-            self.pages.retain(|page| page.uid != uid || page.seq < from);
-            self.docs.retain(|(of, seq), _| of != uid || *seq < from);
-        }
-        self.ended.push(EndedHistory { uid: uid.to_owned(), from, is_whole });
+        let Self { sessions, used, changes, docs } = self;
+        sessions.is_empty() && used.is_empty() && changes.is_empty() && docs.is_empty()
     }
 
     /// Sets the row of a session.
@@ -120,6 +82,35 @@ impl Batch {
             }
         }
     }
+
+    /// Marks a session as the one that was used last.
+    pub fn note_use(&mut self, uid: &str) {
+        self.used.retain(|known| known != uid);
+        self.used.push(uid.to_owned());
+    }
+
+    /// Replaces the events of a session by those of a spool.
+    pub fn take_spool(&mut self, spool: String, to: String) {
+        self.docs.retain(|(uid, _), _| *uid != to);
+        self.changes.push(Change::Take { spool, to });
+    }
+
+    /// Deletes a spool.
+    pub fn drop_spool(&mut self, uid: &str) {
+        self.sessions.remove(uid);
+        self.changes.retain(|change| !matches!(change, Change::Event(event) if event.uid == uid));
+        self.changes.push(Change::Drop(uid.to_owned()));
+    }
+
+    /// Removes the pending rows of turns that were deleted.
+    pub fn forget(&mut self, uid: &str, turns: &Range<u32>) {
+        let is_kept = |of: &str, turn: u32| of != uid || !turns.contains(&turn);
+        self.changes.retain(|change| match change {
+            Change::Event(event) => is_kept(&event.uid, event.turn),
+            _ => true,
+        });
+        self.docs.retain(|(of, _), doc| is_kept(of, doc.turn));
+    }
 }
 
 /// Writes the batch. Returns the deleted sessions, which were skipped.
@@ -130,129 +121,59 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
     for (uid, row) in &batch.sessions {
         ids.insert(uid, row.save(&change)?);
     }
-    for history in &batch.ended {
-        if let Some(id) = id_of(&change, &mut ids, &history.uid)? {
-            end_history(&change, id, history)?;
+    for uid in &batch.used {
+        let used = rows::next_use(&change)?;
+        let sql = "UPDATE sessions SET used = ?2 WHERE uid = ?1 AND spool_of IS NULL";
+        change.prepare_cached(sql)?.execute(params![uid, used])?;
+    }
+    for item in &batch.changes {
+        match item {
+            Change::Event(event) => match id_of(&change, &mut ids, &event.uid)? {
+                Some(id) => event.insert(&change, id)?,
+                None => {
+                    gone.insert(event.uid.clone());
+                }
+            },
+            Change::Copy { from, to, turns, below } => {
+                let from = id_of(&change, &mut ids, from)?;
+                let Some((from, to)) = from.zip(id_of(&change, &mut ids, to)?) else { continue };
+                change.execute(
+                    "INSERT OR IGNORE INTO log (session, seq, turn, at, kind, body)
+                        SELECT ?2, seq, turn, at, kind, body FROM log WHERE session = ?1 AND turn <= ?3 AND seq < ?4",
+                    params![from, to, turns, below],
+                )?;
+            }
+            Change::Take { spool, to } => {
+                let from = id_of(&change, &mut ids, spool)?;
+                let Some((from, id)) = from.zip(id_of(&change, &mut ids, to)?) else { continue };
+                change.execute("DELETE FROM docs WHERE session = ?1", [id])?;
+                change.execute("DELETE FROM log WHERE session = ?1", [id])?;
+                // The session gets the number of the spool, so that its events need not be written again.
+                change.execute("DELETE FROM sessions WHERE id = ?1", [from])?;
+                change.execute("UPDATE sessions SET id = ?2 WHERE id = ?1", [id, from])?;
+                ids.remove(spool.as_str());
+                ids.insert(to, from);
+                docs::rebuild(&change, from, None)?;
+            }
+            Change::Keep(uid) => {
+                let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
+                docs::rebuild(&change, id, None)?;
+            }
+            Change::Drop(uid) => {
+                if let Some(id) = id_of(&change, &mut ids, uid)? {
+                    rows::delete(&change, id)?;
+                    ids.remove(uid.as_str());
+                }
+            }
         }
     }
-    {
-        let mut event = change.prepare_cached(
-            "INSERT OR REPLACE INTO events (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?;
-        let mut staged = change.prepare_cached(
-            "INSERT OR REPLACE INTO staged (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?;
-        for row in &batch.events {
-            let Some(id) = id_of(&change, &mut ids, &row.uid)? else {
-                gone.insert(row.uid.clone());
-                continue;
-            };
-            let table = if row.is_staged { &mut staged } else { &mut event };
-            table.execute(params![id, row.seq, row.turn, row.at_ms, row.kind, row.body])?;
-        }
-        let mut late = change.prepare_cached(
-            "INSERT INTO late (session, seq, nth, turn, at, body) VALUES (?1, ?2,
-                (SELECT coalesce(max(nth), 0) + 1 FROM late WHERE session = ?1 AND seq = ?2), ?3, ?4, ?5)",
-        )?;
-        let mut late_docs = Vec::new();
-        for row in &batch.late {
-            let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
-            late.execute(params![id, row.seq, row.turn, row.at_ms, row.body])?;
-            late_docs.extend(row.doc.as_ref().map(|doc| (id, row.seq, doc)));
-        }
-        let mut page = change
-            .prepare_cached("INSERT OR REPLACE INTO pages (session, seq, subjects) VALUES (?1, ?2, ?3)")?;
-        for row in &batch.pages {
-            let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
-            page.execute(params![id, row.seq, row.subjects])?;
-        }
-        let mut doc = change.prepare_cached(
-            "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                ON CONFLICT (session, seq) DO UPDATE
-                SET kind = excluded.kind, is_error = excluded.is_error, text = excluded.text",
-        )?;
-        for ((uid, seq), row) in &batch.docs {
-            let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
-            doc.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
-        }
-        // It has the number of the event after which it is played.
-        let mut more = change.prepare_cached(
-            "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                ON CONFLICT (session, seq) DO UPDATE SET text = text || char(10) || excluded.text",
-        )?;
-        for (id, seq, row) in late_docs {
-            more.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
-        }
-        // After the events, because events of the source may be in the batch as well.
-        for CopyRow { from, to, turns, below } in &batch.copies {
-            let (Some(from), Some(to)) = (id_of(&change, &mut ids, from)?, id_of(&change, &mut ids, to)?)
-            else {
-                continue;
-            };
-            change
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO events (session, seq, turn, at, kind, body)
-                        SELECT ?2, seq, turn, at, kind, body FROM events
-                            WHERE session = ?1 AND turn <= ?3 AND seq < ?4 AND seq > coalesce(
-                                (SELECT max(seq) FROM events
-                                    WHERE session = ?1 AND kind = 'replaced' AND seq < ?4), -1)",
-                )?
-                .execute(params![from, to, turns, below])?;
-            change
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO late (session, seq, nth, turn, at, body)
-                        SELECT ?2, seq, nth, turn, at, body FROM late l
-                            WHERE session = ?1 AND turn <= ?3
-                                AND EXISTS (SELECT 1 FROM events WHERE session = ?2 AND seq = l.seq AND seq < ?4)",
-                )?
-                .execute(params![from, to, turns, below])?;
-            change
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO pages (session, seq, subjects)
-                        SELECT ?2, seq, subjects FROM pages p
-                            WHERE session = ?1 AND EXISTS (
-                                SELECT 1 FROM events WHERE session = ?2 AND seq >= p.seq AND seq < ?3)",
-                )?
-                .execute(params![from, to, below])?;
-        }
-        for (uid, seq) in &batch.replaced {
-            let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
-            change
-                .prepare_cached("DELETE FROM docs WHERE session = ?1 AND seq < ?2")?
-                .execute(params![id, seq])?;
+    for ((uid, seq), row) in &batch.docs {
+        if let Some(id) = id_of(&change, &mut ids, uid)? {
+            row.save(&change, id, *seq)?;
         }
     }
     change.commit()?;
     Ok(gone)
-}
-
-fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rusqlite::Result<()> {
-    if history.is_whole {
-        change.execute(
-            "INSERT OR REPLACE INTO events (session, seq, turn, at, kind, body)
-                SELECT session, seq, turn, at, kind, body FROM staged WHERE session = ?1",
-            [id],
-        )?;
-        change.execute("DELETE FROM staged WHERE session = ?1", [id])?;
-        return Ok(());
-    }
-    forget_staged(change, id, history.from)?;
-    // Deletes the session if there was nothing before the history.
-    change.execute(
-        "DELETE FROM sessions WHERE id = ?1 AND draft = '' AND queue = '[]'
-            AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1)",
-        [id],
-    )?;
-    Ok(())
-}
-
-/// Discards an incomplete history.
-pub(super) fn forget_staged(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<()> {
-    conn.execute("DELETE FROM staged WHERE session = ?1", [id])?;
-    conn.execute("DELETE FROM late WHERE session = ?1 AND seq >= ?2", params![id, from])?;
-    conn.execute("DELETE FROM pages WHERE session = ?1 AND seq >= ?2", params![id, from])?;
-    conn.execute("DELETE FROM docs WHERE session = ?1 AND seq >= ?2", params![id, from])?;
-    Ok(())
 }
 
 /// The number of a session; `None` if it was deleted or is not saved.
@@ -264,7 +185,8 @@ fn id_of<'a>(
     if let Some(id) = ids.get(uid) {
         return Ok(Some(*id));
     }
-    let id = rows::by_uid(conn, uid)?.map(|(id, _)| id);
+    let mut query = conn.prepare_cached("SELECT id FROM sessions WHERE uid = ?1")?;
+    let id = query.query_row([uid], |row| row.get(0)).optional()?;
     if let Some(id) = id {
         ids.insert(uid, id);
     }

@@ -100,7 +100,7 @@ fn calls_of_turn<'a>(item: &Item, context: &Context<'a>) -> Option<Vec<&'a ToolC
     let items = transcript.items().get(..end)?;
     let before = items.iter().rposition(|other| other.turn != item.turn);
     let start = before.map_or(0, |at| at + 1);
-    if (before.is_none() && context.session.pages.earlier().is_some()) || end - start > ITEMS_MAX {
+    if (before.is_none() && context.session.loading.is_some()) || end - start > ITEMS_MAX {
         return None;
     }
     let calls = items.get(start..end)?.iter().filter(|item| !item.is_hidden());

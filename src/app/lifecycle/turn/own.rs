@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use super::{Ending, end, send_next, summary};
-use crate::app::lifecycle::late;
-use crate::app::session::{messages, replay_reconcile};
+use crate::app::lifecycle::{late, spool};
+use crate::app::session::messages;
 use crate::app::state::{lookup, texts};
-use crate::app::{Effect, Replay, Session, SessionPhase, State, TimerId, Turn};
+use crate::app::{Effect, Session, SessionPhase, State, TimerId, Turn};
 use crate::model::{CallError, ConnId, Reply, SessionId, StopReason};
 
 /// A turn that is too short to be announced.
@@ -29,9 +29,8 @@ pub(in crate::app) fn on_began(
     }) else {
         return;
     };
-    replay_reconcile::settle(session, now);
+    spool::prompt_sent(session);
     messages::close(session, now);
-    session.replay = Replay::None;
     session.has_background_news = false;
     // Approvals for one turn have expired.
     session.permissions.begin_turn();

@@ -1,76 +1,8 @@
-//! Finds the transcript item that an event refers to.
+//! Finds the transcript items that events refer to.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::model::{
-    AgentTerminal, ItemId, MessageId, Record, Role, SessionId, SessionUpdate, TerminalId, ToolCallId,
-};
-
-/// The subject of an event.
-#[derive(Debug)]
-pub(in crate::app) enum Key<'a> {
-    Tool(&'a ToolCallId),
-    Compaction(&'a str),
-    Subagent(&'a SessionId),
-    Terminal(&'a TerminalId),
-    /// A terminal that has not ended.
-    OpenTerminal(&'a TerminalId),
-    Message(Role, &'a MessageId),
-}
-
-impl<'a> Key<'a> {
-    /// The subject of a record that other records may change.
-    pub fn of(record: &'a Record) -> Option<Self> {
-        match record {
-            Record::Update(update) => Self::of_update(update),
-            Record::Asked(patch) => Some(Self::Tool(&patch.id)),
-            Record::Decided { tool, .. } | Record::Located { tool, .. } => Some(Self::Tool(tool)),
-            Record::Command { terminal, .. } => Some(Self::Terminal(terminal)),
-            _ => None,
-        }
-    }
-
-    /// The subject of an update that other updates may change.
-    pub fn of_update(update: &'a SessionUpdate) -> Option<Self> {
-        match update {
-            SessionUpdate::Tool(patch) => Some(Self::Tool(&patch.id)),
-            SessionUpdate::Terminal(update) => Some(Self::of_terminal(update)),
-            SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. } => {
-                Some(Self::Compaction(id))
-            }
-            SessionUpdate::Subagent(patch) => Some(Self::Subagent(&patch.session)),
-            SessionUpdate::Message { role, message, .. } => Some(Self::Message(*role, message)),
-            _ => None,
-        }
-    }
-
-    /// The subject of an update of an agent's terminal. A terminal announced again is a new one, unless the previous
-    /// one is still running.
-    pub fn of_terminal(update: &'a AgentTerminal) -> Self {
-        match update {
-            AgentTerminal::Info { id, .. } => Self::OpenTerminal(id),
-            other => Self::Terminal(other.id()),
-        }
-    }
-
-    /// A hash, because the id may be long. It is saved with the pages, so it must stay the same (FNV-1a).
-    pub fn hash(&self) -> u64 {
-        let (kind, id) = match self {
-            Self::Tool(id) => (0, id.as_str()),
-            Self::Compaction(id) => (1, *id),
-            Self::Subagent(id) => (2, id.as_str()),
-            Self::Terminal(id) => (3, id.as_str()),
-            Self::OpenTerminal(id) => (4, id.as_str()),
-            Self::Message(Role::User, id) => (5, id.as_str()),
-            Self::Message(Role::Agent, id) => (6, id.as_str()),
-            Self::Message(Role::Thought, id) => (7, id.as_str()),
-            Self::Message(Role::Letter, id) => (8, id.as_str()),
-        };
-        std::iter::once(kind)
-            .chain(id.bytes())
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-    }
-}
+use crate::model::{ItemId, SessionId, TerminalId, ToolCallId};
 
 /// The items of tool calls, terminals, compactions and subagents by their ids.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -119,10 +51,6 @@ impl ItemIndex {
         self.terminals.get(id).copied()
     }
 
-    pub(in crate::app) fn terminals(&self) -> impl Iterator<Item = (&TerminalId, ItemId)> {
-        self.terminals.iter().map(|(id, item)| (id, *item))
-    }
-
     /// Sets the item that shows the terminal.
     pub(in crate::app) fn move_terminal(&mut self, id: TerminalId, item: ItemId) {
         self.terminals.insert(id, item);
@@ -153,24 +81,13 @@ impl ItemIndex {
         self.subagents.clear();
     }
 
-    /// All entries.
-    pub(in crate::app) fn entries(&self) -> impl Iterator<Item = (Key<'_>, ItemId)> {
-        let tools = self.former_tools.iter().chain(&self.tools).map(|(id, item)| (Key::Tool(id), *item));
-        let terminals = self.terminals().map(|(id, item)| (Key::Terminal(id), item));
-        let compactions = self.compactions.iter().map(|(id, item)| (Key::Compaction(id), *item));
-        let subagents = self.subagents.iter().map(|(id, item)| (Key::Subagent(id), *item));
-        tools.chain(terminals).chain(compactions).chain(subagents)
-    }
-
-    /// Removes all entries for which the condition does not hold.
-    pub(in crate::app) fn retain(&mut self, mut stays: impl FnMut(Key<'_>, ItemId) -> bool) {
-        for tools in [&mut self.tools, &mut self.former_tools] {
-            tools.retain(|id, item| stays(Key::Tool(id), *item));
-            tools.shrink_to_fit();
-        }
-        self.compactions.retain(|id, item| stays(Key::Compaction(id), *item));
-        self.subagents.retain(|id, item| stays(Key::Subagent(id), *item));
-        self.terminals.retain(|id, item| stays(Key::Terminal(id), *item));
+    /// Removes the entries of all items for which the condition does not hold.
+    pub(in crate::app) fn retain(&mut self, stays: impl Fn(ItemId) -> bool) {
+        self.tools.retain(|_, item| stays(*item));
+        self.former_tools.retain(|_, item| stays(*item));
+        self.compactions.retain(|_, item| stays(*item));
+        self.subagents.retain(|_, item| stays(*item));
+        self.terminals.retain(|_, item| stays(*item));
     }
 
     /// Adds the entries of earlier items; later items take precedence. `is_current`: whether an item belongs to the

@@ -156,10 +156,21 @@ impl Outbox {
         self.prompts.is_empty()
     }
 
-    /// The texts of the prompts that are not in the transcript, in order.
-    pub(in crate::app) fn texts(&self) -> impl Iterator<Item = &String> {
+    /// The texts of the prompts that are not in the transcript, in order. `edited`: what is in the composer, in place of
+    /// the prompt that is edited there.
+    pub(in crate::app) fn texts<'a>(&'a self, edited: &'a String) -> impl Iterator<Item = &'a String> {
         let is_typed = |prompt: &&Prompt| !prompt.is_resent && prompt.state == PromptState::Preparing;
-        self.prompts.iter().filter(is_typed).chain(self.queue()).map(|prompt| &prompt.text)
+        let text = move |prompt: &'a Prompt| if prompt.is_edited() { edited } else { &prompt.text };
+        let texts = self.prompts.iter().filter(is_typed).chain(self.queue()).map(text);
+        texts.filter(|text| !text.is_empty())
+    }
+
+    /// The draft that is restored after the edit of a queued prompt, if there is one.
+    pub(in crate::app) fn draft_before_edit(&self) -> Option<&String> {
+        self.edited().and_then(|prompt| match &prompt.state {
+            PromptState::Queued(_, Handling::Editing { draft }) => Some(draft),
+            _ => None,
+        })
     }
 
     /// Whether a prompt in any state contains this text.

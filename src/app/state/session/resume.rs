@@ -20,6 +20,8 @@ pub struct ResumeState {
     is_reopening: bool,
     /// Whether it was opened from the agent's list and its history was not received yet.
     wants_history: bool,
+    /// Whether an agent has opened it in this run.
+    was_open: bool,
     /// Why the agent may not have the session.
     doubt: Option<ResumeConfidence>,
     /// Whether the agent had the session before it was opened here.
@@ -75,6 +77,7 @@ impl ResumeState {
     pub(in crate::app) fn opened(&mut self, is_fresh: bool, is_provisional: bool) -> bool {
         self.is_reopening = false;
         self.wants_history = false;
+        self.was_open = true;
         self.is_continued = !is_fresh;
         self.doubt = is_provisional.then_some(ResumeConfidence::Provisional);
         let is_restored = !is_fresh && self.former_id.take().is_some();
@@ -100,6 +103,11 @@ impl ResumeState {
     /// The agent replays the history.
     pub(in crate::app) fn begin_replay(&mut self) {
         self.is_continued = true;
+    }
+
+    /// Whether an agent has opened it in this run.
+    pub(in crate::app) fn was_open(&self) -> bool {
+        self.was_open
     }
 
     pub(in crate::app) fn is_reopening(&self) -> bool {
@@ -137,6 +145,11 @@ impl ResumeState {
     /// Sends a conversation with the next prompt.
     pub(in crate::app) fn hand_over(&mut self, text: String, agent: String) {
         self.handover = Some(Handover { text, agent, is_sent: false });
+    }
+
+    /// Takes the conversation to hand over from the state after all events were read.
+    pub(in crate::app) fn adopt_handover(&mut self, whole: Self) {
+        self.handover = self.handover.take().or(whole.handover);
     }
 
     /// The recorded session has already handed the conversation over.

@@ -3,10 +3,11 @@
 //! Invariants: every change goes through a method of [`Transcript`], which bumps the revisions. An item keeps its id
 //! when others are added or removed; ids ascend, except those of items inserted between others.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::ops::Range;
 
 use super::{Item, ItemBody};
-use crate::model::{ItemId, Severity};
+use crate::model::{ItemId, NoticeKind, Severity};
 
 /// All items of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,8 +21,6 @@ pub struct Transcript {
     history: u64,
     /// The id of the next item at the end.
     next: i64,
-    /// The lowest id assigned to an item in front of others.
-    lowest: i64,
     /// Items inserted between others: the id of the item they precede, and their position among those that precede it.
     inserted: BTreeMap<ItemId, (i64, u32)>,
     /// Items that were added or changed since the last query; `None`: not watched.
@@ -191,39 +190,43 @@ impl Transcript {
         id
     }
 
-    /// Inserts all items of another transcript before these, after the head. Returns the offset added to their ids.
-    pub(in crate::app) fn prepend(&mut self, before: Self) -> i64 {
-        let offset = self.lowest - before.next;
-        self.lowest += before.lowest - before.next;
+    /// Puts the items of another transcript in the place of those before `end`. Returns the offset added to their ids: the
+    /// last items get the ids of the last that were replaced.
+    pub(in crate::app) fn replace_before(&mut self, end: ItemId, whole: Self) -> i64 {
+        let offset = end.0 - whole.next;
+        let at = self.index_from(end);
+        let former: HashMap<ItemId, Item> = self.items.drain(..at).map(|item| (item.id, item)).collect();
+        self.inserted.retain(|id, _| !former.contains_key(id));
         let moved = |id: ItemId| ItemId(id.0 + offset);
-        let items = before.items.into_iter().map(|item| Item { id: moved(item.id), ..item });
-        let at = usize::from(self.has_head());
-        self.items.splice(at..at, items);
-        let inserted = before.inserted.into_iter();
+        let items = whole.items.into_iter().map(|item| {
+            let id = moved(item.id);
+            match former.get(&id) {
+                // What the user unfolded stays so, and a drawing of the former item is not used for another.
+                Some(known) => {
+                    Item { id, is_open: known.is_open, rev: known.rev.max(item.rev).wrapping_add(1), ..item }
+                }
+                None => Item { id, ..item },
+            }
+        });
+        self.items.splice(..0, items);
+        let inserted = whole.inserted.into_iter();
         self.inserted.extend(inserted.map(|(id, (anchor, nth))| (moved(id), (anchor + offset, nth))));
         self.reorder();
         offset
     }
 
-    /// Removes all items before this one, except the head.
-    pub(in crate::app) fn remove_before(&mut self, id: ItemId) {
-        let end = self.index_from(id);
-        let start = usize::from(self.has_head()).min(end);
-        for item in self.items.drain(start..end) {
-            self.inserted.remove(&item.id);
-        }
-        // Return the memory to the allocator.
-        self.items.shrink_to_fit();
+    /// Removes all items of these turns, and the notice that they were taken.
+    pub(in crate::app) fn remove_turns(&mut self, turns: &Range<u32>) {
+        let first = self.items.iter().position(|item| turns.contains(&item.turn));
+        let marker = first.and_then(|first| self.items.get(first.checked_sub(1)?)).map(|item| item.id);
+        let is_marker = |item: &Item| {
+            Some(item.id) == marker
+                && matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. })
+        };
+        self.items.retain(|item| !turns.contains(&item.turn) && !is_marker(item));
+        let left: HashSet<ItemId> = self.items.iter().map(|item| item.id).collect();
+        self.inserted.retain(|id, _| left.contains(id));
         self.reorder();
-    }
-
-    /// Removes an item.
-    pub(in crate::app) fn remove(&mut self, id: ItemId) {
-        if let Some(index) = self.index_of(id) {
-            self.items.remove(index);
-            self.inserted.remove(&id);
-            self.reorder();
-        }
     }
 
     /// Whether the first item is the line with the number of items not shown.

@@ -67,7 +67,7 @@ fn tails(rest: &[u8]) -> [Vec<u8>; 4] {
 fn a_power_failure_at_any_byte_preserves_earlier_commits() {
     let (dir, store) = store();
     let data = dir.path().join("data");
-    let [file, log, _] = db::files(&data);
+    let [file, log, _] = db::files(&data.join(db::FILE));
     let (mut writer, _received) = recorder::tests::writer(&store);
     let mut committed = 0;
     // In the first part all data is in the log, in the second one the start is in the database.
@@ -100,7 +100,7 @@ fn a_power_failure_at_any_byte_preserves_earlier_commits() {
             let (kept, rest) = log.split_at(cut);
             let [tail, ..] = &mut tails(rest)[round % 4..] else { unreachable!() };
             let after = tempfile::tempdir().unwrap();
-            let [copy, copied_log, _] = db::files(after.path());
+            let [copy, copied_log, _] = db::files(&after.path().join(db::FILE));
             fs::write(copy, &file).unwrap();
             fs::write(copied_log, [kept, tail].concat()).unwrap();
 

@@ -43,7 +43,7 @@ fn has_no_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEve
 }
 
 /// A second connection to the file, like another program.
-fn outside(dir: &tempfile::TempDir) -> Connection {
+pub fn outside(dir: &tempfile::TempDir) -> Connection {
     Connection::open(dir.path().join("data").join(db::FILE)).unwrap()
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-fn texts(kept: &RecordedSession) -> Vec<String> {
+pub fn texts(kept: &RecordedSession) -> Vec<String> {
     kept.events
         .iter()
         .map(|event| match &event.record {
@@ -38,7 +38,7 @@ fn a_session_is_saved_and_restored() {
     );
     let kept = another(&dir).reopen(&uid).unwrap();
     assert_eq!(texts(&kept)[..3], ["> fix the tests", "I look.", "end"]);
-    assert_eq!((kept.earlier.len(), kept.unreadable_count), (0, 0));
+    assert_eq!((kept.has_earlier, kept.unreadable_count), (false, 0));
     assert_eq!((kept.draft.as_str(), kept.queue.as_slice()), ("half a thought", &["next".to_owned()][..]));
     let head = kept.head;
     assert_eq!(head.title.as_deref(), Some("Fixing"));
@@ -73,28 +73,16 @@ fn a_reopened_session_continues_its_record() {
 }
 
 #[test]
-fn the_end_of_a_long_session_starts_with_a_turn() {
+fn events_that_an_imported_history_replaced_are_left_out() {
     let (_dir, store) = store();
-    let mut notes = vec![head("s1")];
-    for turn in 1..=1500 {
-        notes.extend([prompt(turn, &format!("p{turn}")), ended(turn)]);
-    }
-    let uid = record(&store, notes);
-    let kept = store.reopen(&uid).unwrap();
-    assert_eq!(kept.earlier.iter().map(|page| page.seq).collect::<Vec<_>>(), [0, 1000]);
-    assert_eq!(texts(&kept).first().unwrap(), "> p1001");
-    assert_eq!(store.events(&uid).unwrap().0.len(), 3000);
-}
-
-#[test]
-fn events_replaced_by_the_agents_history_are_not_restored() {
-    let (_dir, store) = store();
-    let notes =
-        vec![head("s1"), prompt(1, "old"), ended(1), event(1, Record::Replaced), prompt(1, "new"), ended(1)];
-    let uid = record(&store, notes);
-    let kept = store.reopen(&uid).unwrap();
-    assert_eq!(texts(&kept), ["> new", "end"]);
-    assert_eq!(kept.earlier, []);
+    let notes = vec![prompt(1, "old"), ended(1), event(1, Record::Replaced), prompt(1, "new"), ended(1)];
+    let events: Vec<RecordedEvent> = notes.into_iter().map(recorded).collect();
+    let row = SessionRow { uid: "theirs".to_owned(), ..SessionRow::default() };
+    store.import(&row, &events).unwrap();
+    assert_eq!(texts(&store.reopen("theirs").unwrap()), ["> new", "end"]);
+    assert!(store.import(&row, &events).unwrap().was_known);
+    let search = Search { text: "old".to_owned(), limit: 5, ..Search::default() };
+    assert_eq!(store.search(&search).unwrap(), []);
 }
 
 #[test]
@@ -294,6 +282,6 @@ fn a_title_survives_a_long_session() {
     let row = store.find(&uid).unwrap();
     assert_eq!((row.name(), row.has_own_title), ("The till", true));
     let kept = store.reopen(&uid).unwrap();
-    assert!(!kept.earlier.is_empty(), "only the end is loaded");
+    assert!(kept.has_earlier, "only the end is loaded");
     assert_eq!((kept.head.title.as_deref(), kept.head.has_own_title), (Some("The till"), true));
 }

@@ -11,10 +11,8 @@ use crate::model::Raw;
 enum Step {
     Push,
     Head,
-    PageOut(usize),
-    PageIn(usize),
+    Whole(usize, usize),
     Insert(usize),
-    InsertInPage(usize, usize),
     Remove(usize),
     Edit(usize),
 }
@@ -23,10 +21,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => Just(Step::Push),
         1 => Just(Step::Head),
-        2 => (0_usize..12).prop_map(Step::PageOut),
-        2 => (0_usize..8).prop_map(Step::PageIn),
+        2 => (0_usize..12, 0_usize..8).prop_map(|(upto, more)| Step::Whole(upto, more)),
         6 => any::<usize>().prop_map(Step::Insert),
-        1 => (1_usize..8, any::<usize>()).prop_map(|(count, at)| Step::InsertInPage(count, at)),
         2 => any::<usize>().prop_map(Step::Remove),
         3 => any::<usize>().prop_map(Step::Edit),
     ];
@@ -35,6 +31,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn body(tag: u64) -> ItemBody {
     ItemBody::Raw { name: tag.to_string(), raw: Raw("{}".into()) }
+}
+
+/// Each item has a turn of its own.
+fn turn(tag: u64) -> u32 {
+    u32::try_from(tag).unwrap_or_default()
 }
 
 fn tag_of(item: &Item) -> Option<u64> {
@@ -71,47 +72,39 @@ impl Twin {
         match step {
             Step::Push => {
                 let tag = self.tag();
-                let id = self.transcript.push(1, body(tag));
+                let id = self.transcript.push(turn(tag), body(tag));
                 self.hold(count, id, tag)?;
             }
             Step::Head => self.transcript.set_head("more above".into()),
-            Step::PageOut(upto) => {
+            Step::Whole(upto, more) => {
                 let upto = (*upto).min(count);
-                let next = self.transcript.next_id();
-                self.transcript.remove_before(self.order.get(upto).map_or(next, |(id, _)| *id));
-                self.order.drain(..upto);
-            }
-            Step::PageIn(_) | Step::InsertInPage(..) => {
-                let mut page = Transcript::default();
-                let items = match step {
-                    Step::PageIn(items) | Step::InsertInPage(items, _) => *items,
-                    _ => 0,
-                };
-                for _ in 0..items {
-                    let tag = self.tag();
-                    page.push(1, body(tag));
+                let end = self.order.get(upto).map_or(self.transcript.next_id(), |(id, _)| *id);
+                let ids = self.order.iter().take(upto).rev().map(|(id, _)| id.0);
+                // An item that was removed is not restored.
+                let are_live =
+                    self.held.len() == count && self.order.iter().skip(upto).all(|(id, _)| *id >= end);
+                if !are_live || !ids.zip(1..).all(|(id, back)| id == end.0 - back) {
+                    return Ok(());
                 }
-                if let Step::InsertInPage(_, at) = step
-                    && let Some(before) = page.items().get(at % items.max(1)).map(|item| item.id)
-                {
-                    let tag = self.tag();
-                    page.insert_before(before, 1, body(tag));
+                // The whole ends with the items that are shown.
+                let mut whole = Transcript::default();
+                let before: Vec<u64> = (0..*more).map(|_| self.tag()).collect();
+                for tag in before.iter().copied().chain(self.order.iter().take(upto).map(|(_, tag)| *tag)) {
+                    whole.push(turn(tag), body(tag));
                 }
-                let of_page: Vec<(ItemId, Option<u64>)> =
-                    page.items().iter().map(|item| (item.id, tag_of(item))).collect();
-                let offset = self.transcript.prepend(page);
-                for (at, (id, tag)) in of_page.into_iter().enumerate() {
-                    self.hold(at, ItemId(id.0 + offset), tag.unwrap_or_default())?;
+                let offset = self.transcript.replace_before(end, whole);
+                for (at, tag) in before.into_iter().enumerate() {
+                    self.hold(at, ItemId(i64::try_from(at).unwrap_or_default() + offset), tag)?;
                 }
             }
             Step::Insert(at) if count > 0 => {
                 let tag = self.tag();
-                let id = self.transcript.insert_before(self.order[at % count].0, 1, body(tag));
+                let id = self.transcript.insert_before(self.order[at % count].0, turn(tag), body(tag));
                 self.hold(at % count, id, tag)?;
             }
             Step::Remove(at) if count > 0 => {
-                let (id, _) = self.order.remove(at % count);
-                self.transcript.remove(id);
+                let (_, tag) = self.order.remove(at % count);
+                self.transcript.remove_turns(&(turn(tag)..turn(tag) + 1));
             }
             Step::Edit(at) if count > 0 => {
                 let id = self.order[at % count].0;
@@ -169,10 +162,27 @@ fn ids_are_not_reused_after_a_history_is_replaced_or_restored() {
 #[test]
 fn the_index_of_a_removed_item_is_that_of_the_next_one() {
     let mut transcript = Transcript::default();
-    let ids: Vec<ItemId> = (0..4).map(|tag| transcript.push(1, body(tag))).collect();
-    transcript.remove(ids[1]);
+    let ids: Vec<ItemId> = (0..4).map(|tag| transcript.push(turn(tag), body(tag))).collect();
+    transcript.remove_turns(&(1..2));
     assert_eq!(transcript.index_from(ids[1]), 1);
-    transcript.remove_before(ids[3]);
+    transcript.remove_turns(&(0..3));
     assert_eq!((transcript.index_from(ids[0]), transcript.index_of(ids[0])), (0, None));
     assert_eq!(transcript.index_from(transcript.next_id()), 1);
+}
+
+#[test]
+fn an_item_of_the_end_that_the_user_opened_stays_open_in_the_whole() {
+    let mut transcript = Transcript::default();
+    let shown = transcript.push(2, body(2));
+    transcript.edit(shown, |item| item.is_open = Some(true));
+    let (rev, live) = (transcript.get(shown).map(|item| item.rev), transcript.push(3, body(3)));
+    let mut whole = Transcript::default();
+    whole.push(1, body(1));
+    whole.push(2, body(4));
+    transcript.replace_before(live, whole);
+    let item = transcript.get(shown).unwrap();
+    assert_eq!((tag_of(item), item.is_open), (Some(4), Some(true)));
+    assert!(Some(item.rev) > rev, "it is drawn again");
+    let tags: Vec<_> = transcript.items().iter().filter_map(tag_of).collect();
+    assert_eq!(tags, [1, 4, 3]);
 }

@@ -1,0 +1,596 @@
+//! The history that an agent replays for a session that has a record.
+//!
+//! It goes to a spool in the store, beside the record. Once the call that opens the session was answered and nothing
+//! follows for a while, `place` finds where the history continues the record; what comes after a certain place is
+//! appended to the record, and anything else is told in one line. Ends with the first prompt.
+//! Invariants: what is recorded never changes because of a replay; nothing is appended twice.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{call, turn};
+use crate::app::session::{apply, messages, record, tools};
+use crate::app::state::place::{self, Outcome, Place, RecordedTurn, ReplayedTurn, Reply};
+use crate::app::state::replay::{self, Replay, Spool, Taking};
+use crate::app::{Effect, Item, ItemBody, Session, SessionPhase, State, TimerId, TurnEnd};
+use crate::model::{
+    ContentBlock, FaultKind, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate,
+    Severity, StoreJob, ToolCallId, ToolStatus,
+};
+
+/// Time without updates after which a replay is complete, once the agent has responded.
+pub(in crate::app) const QUIET: Duration = Duration::from_millis(500);
+
+/// What is said when the user does not wait for the history.
+pub(super) const SENT_EARLY: &str =
+    "Sent before the agent's history was complete. New turns of it may be missing here.";
+
+/// How to see what could not be appended.
+const HOW_TO_SEE: &str = "\"Show the agent's version\" in the command palette opens it.";
+
+/// The session is about to be opened by a call after which the agent may replay its history.
+pub(super) fn begin(state: &mut State, key: SessionKey, is_expected: bool) {
+    state.next.session += 1;
+    let spool = SessionKey(state.next.session);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    end(session);
+    session.replay = Replay::Beside(Box::new(Spool::new(spool, is_expected)));
+    take_record(session);
+}
+
+/// The same for an empty record, which takes the history as a whole.
+pub(super) fn begin_whole(state: &mut State, key: SessionKey) {
+    state.next.session += 1;
+    let spool = SessionKey(state.next.session);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        end(session);
+        session.replay = Replay::Armed(spool);
+    }
+}
+
+/// Ends the spool of a session.
+pub(in crate::app) fn end(session: &mut Session) {
+    if let Replay::Beside(spool) = &session.replay {
+        if spool.has_begun() {
+            session.recorder.note_in_spool(spool.key, Note::Closed);
+        }
+        session.replay = Replay::None;
+    }
+}
+
+/// Takes an update for the spool if it belongs to the history; otherwise returns it.
+pub(super) fn take(
+    session: &mut Session,
+    update: SessionUpdate,
+    fx: &mut Vec<Effect>,
+) -> Option<SessionUpdate> {
+    let is_part = match &session.replay {
+        Replay::Beside(spool) if !spool.is_over && is_item(&update) => {
+            !spool.is_quiet && (spool.has_begun() || !spool.is_answered) || continues(session, spool, &update)
+        }
+        _ => false,
+    };
+    if !is_part {
+        return Some(update);
+    }
+    let key = session.key;
+    let Replay::Beside(spool) = &mut session.replay else { return Some(update) };
+    if !spool.has_begun() {
+        session.recorder.note_in_spool(spool.key, Note::Spool { of: key });
+    }
+    let unit = spool.add(&update);
+    // What comes late is compared after the next pause.
+    if spool.is_answered && (spool.is_quiet || spool.seen == 1) {
+        spool.is_quiet = false;
+        fx.push(Effect::Timer(TimerId::History(key), QUIET));
+    }
+    let record = Box::new(Record::Update(update));
+    session.recorder.note_in_spool(spool.key, Note::Event { turn: unit, record });
+    None
+}
+
+/// Whether an update after the replay belongs to it: it begins with a user message, or what it is about was replayed.
+fn continues(session: &Session, spool: &Spool, update: &SessionUpdate) -> bool {
+    match update {
+        SessionUpdate::Tool(patch) => spool.knows(&patch.id) && session.tool_by_id(&patch.id).is_none(),
+        update => update.is_from_user(),
+    }
+}
+
+/// Whether an update makes items of the transcript, or changes them.
+fn is_item(update: &SessionUpdate) -> bool {
+    !is_of_session(update)
+}
+
+/// Whether an update concerns the session as a whole. It applies at once, also during a replay.
+pub(super) fn is_of_session(update: &SessionUpdate) -> bool {
+    match update {
+        SessionUpdate::Commands(_)
+        | SessionUpdate::Mode(_)
+        | SessionUpdate::Model(_)
+        | SessionUpdate::Options(_)
+        | SessionUpdate::Info { .. }
+        | SessionUpdate::Usage(_)
+        | SessionUpdate::Plan(_)
+        | SessionUpdate::PlanRemoved(_) => true,
+        SessionUpdate::Chunk { .. }
+        | SessionUpdate::Block { .. }
+        | SessionUpdate::Message { .. }
+        | SessionUpdate::Terminal(_)
+        | SessionUpdate::Tool(_)
+        | SessionUpdate::Notice { .. }
+        | SessionUpdate::Compaction { .. }
+        | SessionUpdate::CompactionChunk { .. }
+        | SessionUpdate::Subagent(_)
+        | SessionUpdate::Unknown { .. } => false,
+    }
+}
+
+/// Whether the agent reports what is already recorded, so that it is not recorded again.
+pub(super) fn is_repeated(session: &Session, record: &Record) -> bool {
+    let is_before = matches!(&session.replay, Replay::Beside(spool) if !spool.is_over);
+    is_before && matches!(record, Record::Update(update) if is_of_session(update))
+}
+
+/// A request names this call: shows what was replayed of it.
+pub(super) fn show_call(session: &mut Session, call: &ToolCallId, now: Instant) {
+    let Replay::Beside(spool) = &mut session.replay else { return };
+    if spool.is_over {
+        return;
+    }
+    for update in spool.take_call(call) {
+        append(session, update, now);
+    }
+}
+
+/// The call that opens the session was answered; the rest of the replay, or all of it, may follow.
+pub(super) fn on_answered(session: &mut Session, fx: &mut Vec<Effect>) {
+    session.recorder.end_diversion(true);
+    match &mut session.replay {
+        Replay::None => {}
+        Replay::Armed(_) | Replay::Running(_) => session.replay = Replay::None,
+        Replay::Beside(spool) => {
+            spool.is_answered = true;
+            spool.checked = spool.seen;
+            if spool.has_begun() || spool.is_expected {
+                fx.push(Effect::Timer(TimerId::History(session.key), QUIET));
+            } else {
+                spool.is_quiet = true;
+            }
+        }
+    }
+}
+
+/// Checks whether the replay has paused.
+pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Replay::Beside(spool) = &mut session.replay else { return };
+    if spool.is_over {
+        return;
+    }
+    if std::mem::replace(&mut spool.checked, spool.seen) != spool.seen {
+        fx.push(Effect::Timer(TimerId::History(key), QUIET));
+        return;
+    }
+    spool.is_quiet = true;
+    compare(session);
+    turn::send_next(state, key, now, fx);
+}
+
+/// The whole record was read.
+pub(super) fn on_whole(session: &mut Session) {
+    take_record(session);
+    compare(session);
+}
+
+/// Keeps the record for the comparison, once it is read.
+fn take_record(session: &mut Session) {
+    if session.loading.is_some() {
+        return;
+    }
+    let record = place::Record::new(recorded_turns(session));
+    if let Replay::Beside(spool) = &mut session.replay {
+        spool.record = Some(Arc::new(record));
+    }
+}
+
+/// Compares the replay with the record, and appends what comes after it or tells the difference.
+fn compare(session: &mut Session) {
+    let Replay::Beside(spool) = &session.replay else { return };
+    if spool.is_over || !spool.is_quiet || !spool.has_begun() || spool.taking.is_some() {
+        return;
+    }
+    let Some(record) = &spool.record else { return };
+    let difference = difference(record, spool);
+    if session.recorder.told() == Some(difference) {
+        return;
+    }
+    let outcome = record.place(&spool.turns);
+    let turns = record.turns().len();
+    match outcome {
+        Outcome::Place(place) if place.new_turns > 0 || place.rest.is_some() => start_taking(session, &place),
+        Outcome::Place(place) => {
+            if let Some(title) = told(&place, turns) {
+                tell(session, difference, title);
+            }
+        }
+        Outcome::NoPlace => {
+            let title = "The agent's history could not be matched with this record.".to_owned();
+            tell(session, difference, title);
+        }
+        Outcome::NoPrompts => {
+            let title = "The agent's history has no prompts, so it was not compared with this record.";
+            tell(session, difference, title.to_owned());
+        }
+    }
+}
+
+/// What is told about a place after which nothing is new.
+fn told(place: &Place, turns: usize) -> Option<String> {
+    if let Some(last) = place.ends_after(turns) {
+        return Some(format!("The agent's history ends after turn {last}."));
+    }
+    match place.unrecorded {
+        0 => None,
+        1 => Some("The agent's history has 1 turn that this record lacks.".to_owned()),
+        count => Some(format!("The agent's history has {count} turns that this record lacks.")),
+    }
+}
+
+/// Says how the agent's history differs, once for each difference.
+fn tell(session: &mut Session, difference: u64, title: String) {
+    session.recorder.tell(difference);
+    let body = ItemBody::notice(Severity::Info, title, Some(HOW_TO_SEE.to_owned()));
+    session.transcript.push(session.turn_count, body);
+}
+
+/// Nothing is to be told as long as neither the record nor the history changes.
+fn note_told(session: &mut Session) {
+    if let Replay::Beside(spool) = &session.replay
+        && let Some(record) = &spool.record
+    {
+        let difference = difference(record, spool);
+        session.recorder.tell(difference);
+    }
+}
+
+/// Identifies a difference: the last turn of the record, and the prompts of the agent. It is saved, so the hash must stay
+/// the same.
+fn difference(record: &place::Record, spool: &Spool) -> u64 {
+    let turns = record.turns();
+    let count = u64::try_from(turns.len()).unwrap_or(u64::MAX);
+    let mut hash = place::hashed(place::SEED, &count.to_le_bytes());
+    if let Some(last) = turns.last() {
+        hash = place::hashed(hash, last.prompt.as_bytes());
+        hash = place::hashed(hash, &last.reply.digest().to_le_bytes());
+    }
+    for chunk in spool.turns.iter().flat_map(|turn| &turn.chunks) {
+        hash = place::hashed(place::hashed(hash, chunk.as_bytes()), &[0]);
+    }
+    hash
+}
+
+/// Has the store confirm that the spool is on disk, to read the part after the place.
+fn start_taking(session: &mut Session, place: &Place) {
+    let Replay::Beside(spool) = &mut session.replay else { return };
+    let unit = |turn: usize| spool.units.get(turn).copied();
+    let new = unit(place.next.turn).map_or(spool.unit + 1, |unit| {
+        unit.saturating_add(u32::try_from(place.next.chunk).unwrap_or(u32::MAX))
+    });
+    let from = place.rest.as_ref().and_then(|rest| unit(rest.turn)).unwrap_or(new);
+    spool.sync += 1;
+    spool.taking =
+        Some(Taking { from, new, rest: place.rest.clone(), turns: place.new_turns, is_asked: false });
+    session.recorder.note_in_spool(spool.key, Note::Sync(spool.sync));
+}
+
+/// The session with a spool, by the spool's key or the store's id of it.
+fn owner_of(state: &State, is_it: impl Fn(&Spool) -> bool) -> Option<SessionKey> {
+    let of = |session: &Session| matches!(&session.replay, Replay::Beside(spool) if is_it(spool));
+    state.sessions.values().find(|session| of(session)).map(|session| session.key)
+}
+
+fn spool_of(state: &mut State, spool: SessionKey) -> Option<(SessionKey, &mut Spool)> {
+    let key = owner_of(state, |it| it.key == spool)?;
+    match &mut state.sessions.get_mut(&key)?.replay {
+        Replay::Beside(spool) => Some((key, spool)),
+        _ => None,
+    }
+}
+
+/// A spool is saved under this id.
+pub(super) fn on_kept_as(state: &mut State, spool: SessionKey, uid: String) {
+    if let Some((_, spool)) = spool_of(state, spool) {
+        spool.uid = Some(uid);
+    }
+}
+
+/// The store has written everything up to a request to confirm it.
+pub(super) fn on_written(state: &mut State, spool: SessionKey, upto: u64, fx: &mut Vec<Effect>) {
+    let Some((key, spool)) = spool_of(state, spool) else { return };
+    spool.written = spool.written.max(upto);
+    if let (Some(taking), Some(uid)) = (&mut spool.taking, &spool.uid)
+        && spool.written == spool.sync
+        && !std::mem::replace(&mut taking.is_asked, true)
+    {
+        fx.push(Effect::Store(StoreJob::ReadSpool { key, uid: uid.clone(), from: taking.from }));
+    }
+}
+
+/// A part of the spool was read: appends it to the record.
+pub(super) fn on_read(
+    state: &mut State,
+    key: SessionKey,
+    from: u32,
+    events: Result<Vec<RecordedEvent>, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Replay::Beside(spool) = &mut session.replay else { return };
+    let Some(taking) = spool.taking.take_if(|taking| taking.is_asked && taking.from == from) else { return };
+    if spool.is_over {
+        return;
+    }
+    match events {
+        Err(why) => {
+            let title = "The end of the agent's history could not be read.".to_owned();
+            session
+                .transcript
+                .push(session.turn_count, ItemBody::notice(Severity::Warning, title, Some(why)));
+        }
+        Ok(events) => {
+            put(session, taking, events, now);
+            take_record(session);
+            // Both are the same now, whether or not the place of a turn that may still grow is certain.
+            note_told(session);
+        }
+    }
+    compare(session);
+    turn::send_next(state, key, now, fx);
+}
+
+/// Appends events of the spool: the rest of the last turn, then new turns.
+fn put(session: &mut Session, taking: Taking, events: Vec<RecordedEvent>, now: Instant) {
+    messages::close(session, now);
+    let Taking { new, mut rest, turns, .. } = taking;
+    let mut is_in_new = false;
+    for RecordedEvent { turn, record, .. } in events {
+        let Record::Update(update) = record else { continue };
+        if turn >= new {
+            if !std::mem::replace(&mut is_in_new, true) {
+                end_part(session, now);
+                let title = match turns {
+                    1 => "1 turn from the agent's history".to_owned(),
+                    _ => format!("{turns} turns from the agent's history"),
+                };
+                record::notice(session, NoticeKind::Taken(turns), Severity::Info, title, None);
+            }
+            append(session, update, now);
+        } else if let Some(update) = rest.as_mut().and_then(|rest| left_of(session, rest, update)) {
+            append(session, update, now);
+        }
+    }
+    end_part(session, now);
+}
+
+/// What of an update of the last turn is not recorded.
+fn left_of(session: &Session, rest: &mut place::Rest, update: SessionUpdate) -> Option<SessionUpdate> {
+    match update {
+        SessionUpdate::Chunk { role: Role::User, .. }
+        | SessionUpdate::Block { role: Role::User, .. }
+        | SessionUpdate::Message { role: Role::User, .. } => None,
+        SessionUpdate::Chunk { role: Role::Agent, message, text }
+        | SessionUpdate::Block { role: Role::Agent, message, block: ContentBlock::Text(text) } => {
+            let text = rest.cut(&text).to_owned();
+            (!text.is_empty()).then_some(SessionUpdate::Chunk { role: Role::Agent, message, text })
+        }
+        // A call that is recorded gets its end; thoughts and other items come only with the text after them.
+        SessionUpdate::Tool(patch) if session.current_tool(&patch.id).is_some() => {
+            Some(SessionUpdate::Tool(patch))
+        }
+        update => rest.is_passed().then_some(update),
+    }
+}
+
+fn append(session: &mut Session, update: SessionUpdate, now: Instant) {
+    let kept = Record::Update(update.clone());
+    match update {
+        SessionUpdate::Subagent(patch) => drop(apply::on_subagent(session, patch, now)),
+        other => apply::apply_here(session, other, now, &mut Vec::new()),
+    }
+    record::note(session, kept);
+}
+
+fn end_part(session: &mut Session, now: Instant) {
+    messages::close(session, now);
+    tools::close_open(session, ToolStatus::Completed, now);
+}
+
+/// A prompt was sent, or the agent began a turn of its own: from now on, everything is live.
+pub(super) fn prompt_sent(session: &mut Session) {
+    if let Replay::Beside(spool) = &mut session.replay {
+        spool.is_over = true;
+        spool.taking = None;
+        spool.record = None;
+        spool.turns = Vec::new();
+    }
+}
+
+/// Sends what waits for the history at once. Returns whether it did wait for that.
+pub(super) fn stop_waiting(state: &mut State, key: SessionKey) -> bool {
+    let is_waiting = holds_prompts(state, key);
+    if let Some(session) = state.sessions.get_mut(&key).filter(|_| is_waiting) {
+        prompt_sent(session);
+    }
+    is_waiting
+}
+
+/// Whether the session is open, and prompts wait for the agent's history.
+pub(super) fn holds_prompts(state: &State, key: SessionKey) -> bool {
+    let session = state.sessions.get(&key);
+    session.is_some_and(|session| session.phase == SessionPhase::Ready && replay::holds_prompts(session))
+}
+
+/// Shows the history that the agent replayed for the active session.
+pub fn show_history(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let uid = match &session.replay {
+        Replay::Beside(spool) => spool.uid.clone(),
+        _ => None,
+    };
+    let Some(uid) = uid else {
+        return call::flash(state, "The agent has not sent its history of this session.", fx);
+    };
+    let folder = state.setup.folder.clone();
+    fx.push(Effect::Store(StoreJob::Open { uid, takes: false, at: None, folder }));
+}
+
+/// Keeps the agent's history that is open in the active tab as a session of its own.
+pub fn keep_history(state: &mut State, fx: &mut Vec<Effect>) {
+    let reading = state.active_session().and_then(|session| session.read_only.as_ref());
+    let uid = reading.map(|reading| reading.uid.clone());
+    let owner = uid.and_then(|uid| owner_of(state, |spool| spool.uid.as_ref() == Some(&uid)));
+    let Some(session) = owner.and_then(|key| state.sessions.get_mut(&key)) else {
+        return call::flash(state, "This is not an agent's history. Open one first.", fx);
+    };
+    let title = format!("{} (agent's history)", crate::app::session_title(session));
+    let Replay::Beside(spool) = &mut session.replay else { return };
+    if std::mem::replace(&mut spool.is_kept, true) {
+        return call::flash(state, "It is already kept.", fx);
+    }
+    session.recorder.note_in_spool(spool.key, Note::KeepSpool { title: title.clone() });
+    call::flash(state, format!("Kept as session: {title}"), fx);
+}
+
+/// Whether this stored session is the history of an agent that is not kept.
+pub(super) fn is_spool(state: &State, uid: &str) -> bool {
+    owner_of(state, |spool| !spool.is_kept && spool.uid.as_deref() == Some(uid)).is_some()
+}
+
+/// Removes the turns that were taken last from the agent's history.
+pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let items = session.transcript.items();
+    let is_marker = |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. });
+    let Some(at) = items.iter().rposition(is_marker) else {
+        return call::flash(state, "No turns of the agent's history were added here.", fx);
+    };
+    let first = items.get(at + 1).map(|item| item.turn);
+    let is_sent = |item: &&Item| matches!(&item.body, ItemBody::Message(message) if message.is_local);
+    let end = items.iter().skip(at).find(is_sent).map_or(session.turn_count + 1, |item| item.turn);
+    let (Some(first), Some(uid)) = (first, session.recorder.kept_as().map(str::to_owned)) else { return };
+    fx.push(Effect::Store(StoreJob::ForgetTurns { key: session.key, uid, turns: first..end }));
+}
+
+/// Turns were removed from the record.
+pub(super) fn on_forgotten(
+    state: &mut State,
+    key: SessionKey,
+    turns: Range<u32>,
+    result: Result<(), String>,
+    fx: &mut Vec<Effect>,
+) {
+    if let Err(why) = result {
+        return call::flash(state, format!("Not removed: {why}"), fx);
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.transcript.remove_turns(&turns);
+    session.forget_positions();
+    take_record(session);
+    // They are not added again as long as neither side changes.
+    note_told(session);
+    call::flash(state, "The turns of the agent's history were removed here. The agent still has them.", fx);
+}
+
+/// The turns of the record for a comparison: of the branch after the context was last cleared.
+pub(super) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
+    let items = session.transcript.items();
+    let is_cleared =
+        |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::ContextCleared, .. });
+    let begin = items.iter().rposition(is_cleared).map_or(0, |at| at + 1);
+    let mut turns: Vec<RecordedTurn> = Vec::new();
+    let (mut was_sent, mut ended_in) = (Vec::new(), None);
+    for item in items.get(begin..).unwrap_or_default() {
+        match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => {
+                let mut texts = message.parts.iter().filter_map(|part| part.text());
+                let prompt = if message.is_local {
+                    texts.next().unwrap_or_default().to_owned()
+                } else {
+                    let chunks = texts.map(str::to_owned).collect();
+                    let replayed = ReplayedTurn { chunks, ..ReplayedTurn::default() };
+                    if replayed.is_continuation() && !turns.is_empty() {
+                        continue;
+                    }
+                    replayed.prompt(0)
+                };
+                let embedded = message.parts.iter().filter_map(|part| match part {
+                    crate::app::MessagePart::Block(block) => Some(block),
+                    crate::app::MessagePart::Text(_) => None,
+                });
+                let embedded = embedded.flat_map(|block| [replay::text_of(block), uri_of(block)]);
+                let end = if message.is_local { place::TurnEnd::Open } else { place::TurnEnd::Taken };
+                turns.push(RecordedTurn {
+                    prompt,
+                    embedded: embedded.filter(|text| !text.is_empty()).collect(),
+                    reply: Reply::with_texts(),
+                    end,
+                    ids: message.message.iter().map(|id| id.as_str().to_owned()).collect(),
+                });
+                was_sent.push(true);
+            }
+            ItemBody::Message(message) if message.role == Role::Agent => {
+                let Some(turn) = turns.last_mut() else { continue };
+                turn.ids.extend(message.message.iter().map(|id| id.as_str().to_owned()));
+                // What was added after the end of a turn may begin within a line.
+                if ended_in != Some(item.turn) {
+                    turn.reply.push("\n");
+                }
+                for text in message.parts.iter().filter_map(|part| part.text()) {
+                    turn.reply.push(text);
+                }
+            }
+            ItemBody::TurnEnd(end) => {
+                if let Some(turn) = turns.last_mut() {
+                    turn.end = place::TurnEnd::Open;
+                }
+                ended_in = Some(item.turn);
+                let is_unsent = matches!(end, TurnEnd::Failed { fault: FaultKind::Unsent, .. });
+                if let Some(last) = was_sent.last_mut().filter(|_| is_unsent) {
+                    *last = false;
+                }
+                continue;
+            }
+            ItemBody::Notice { kind: NoticeKind::TurnCut, .. } => {
+                if let Some(turn) = turns.last_mut() {
+                    turn.end = place::TurnEnd::Open;
+                }
+                ended_in = Some(item.turn);
+                continue;
+            }
+            _ => {}
+        }
+        if item.end.is_some()
+            && let Some(turn) = turns.last_mut()
+        {
+            turn.end = place::TurnEnd::Completed;
+            turn.reply.forget_texts();
+        }
+    }
+    // The agent refused it because it had lost the session; it is resent.
+    if session.outbox.unsent().is_some()
+        && let Some(last) = was_sent.last_mut()
+    {
+        *last = false;
+    }
+    turns.into_iter().zip(was_sent).filter(|(_, was_sent)| *was_sent).map(|(turn, _)| turn).collect()
+}
+
+fn uri_of(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Resource { uri, .. } => uri.clone(),
+        _ => String::new(),
+    }
+}

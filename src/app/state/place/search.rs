@@ -1,0 +1,369 @@
+//! The search for the place.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use super::reply::{Gap, find};
+use super::reply::{Line, Reply, Rest};
+use super::{
+    Chunk, MIN_STEPS, Place, Position, Record, RecordedTurn, ReplayedTurn, TurnEnd, prompt_of, spend, split,
+};
+
+/// The reply of a turn without one.
+static NO_REPLY: Reply = Reply { lines: Vec::new(), texts: None, size: 0, gap: Gap::Line };
+
+/// A replayed turn, and those after it that continue it.
+#[derive(Debug)]
+pub(super) struct Message<'a> {
+    turn: usize,
+    chunks: Vec<Chunk<'a>>,
+    reply: Cow<'a, Reply>,
+    ids: Vec<&'a str>,
+    /// Whether a recorded prompt may stand in it.
+    is_known: bool,
+}
+
+/// A place in the replay: a message and one of its chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Spot {
+    message: usize,
+    chunk: usize,
+}
+
+/// A comparison of the record with a replay.
+pub(super) struct Search<'a> {
+    record: &'a Record,
+    replay: &'a [ReplayedTurn],
+    pub(super) messages: Vec<Message<'a>>,
+    /// The places of each prompt, sorted.
+    found: Vec<(u64, Spot)>,
+    /// The recorded turn, and the message, of each id; `None`: of several.
+    recorded_ids: HashMap<&'a str, Option<usize>>,
+    replayed_ids: HashMap<&'a str, Option<usize>>,
+    /// Number of steps left.
+    pub(super) steps: Cell<usize>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(record: &'a Record, replay: &'a [ReplayedTurn]) -> Self {
+        let lines = record.turns.iter().map(|turn| &turn.reply).chain(replay.iter().map(|turn| &turn.reply));
+        let chunks: usize = replay.iter().map(|turn| turn.chunks.len()).sum();
+        let steps = MIN_STEPS + 8 * (chunks + lines.map(|reply| reply.lines.len() + 1).sum::<usize>());
+        let mut search = Self {
+            record,
+            replay,
+            messages: Vec::with_capacity(replay.len()),
+            found: Vec::new(),
+            recorded_ids: HashMap::new(),
+            replayed_ids: HashMap::new(),
+            steps: Cell::new(steps),
+        };
+        replay.iter().enumerate().for_each(|(turn, replayed)| search.add(turn, replayed));
+        search.found.sort_unstable();
+        for (index, turn) in record.turns.iter().enumerate() {
+            turn.ids.iter().for_each(|id| note_id(&mut search.recorded_ids, id, index));
+        }
+        search
+    }
+
+    /// Adds a replayed turn, or continues the one before.
+    fn add(&mut self, turn: usize, replayed: &'a ReplayedTurn) {
+        if replayed.is_continuation() {
+            let Some(last) = self.messages.last_mut() else { return };
+            if !replayed.reply.is_empty() {
+                last.reply.to_mut().join(&replayed.reply);
+            }
+            last.ids.extend(replayed.ids.iter().map(String::as_str));
+        } else {
+            let chunks = split(&replayed.chunks);
+            let starts = self.record.starts(&chunks, &self.steps);
+            let message = self.messages.len();
+            self.found
+                .extend(starts.iter().map(|(prompt, chunk)| (*prompt, Spot { message, chunk: *chunk })));
+            let ids = replayed.ids.iter().map(String::as_str).collect();
+            let is_known = !starts.is_empty();
+            self.messages.push(Message {
+                turn,
+                chunks,
+                reply: Cow::Borrowed(&replayed.reply),
+                ids,
+                is_known,
+            });
+        }
+        let message = self.messages.len() - 1;
+        replayed.ids.iter().for_each(|id| note_id(&mut self.replayed_ids, id, message));
+    }
+
+    pub(super) fn place(&self) -> Option<Place> {
+        let (first, mut next) = self.anchor()?;
+        let turns = &self.record.turns;
+        // From there to the end of the record, turn by turn.
+        let (mut missing, mut doubtful, mut left_out) = (Vec::new(), Vec::new(), HashSet::<&Line>::new());
+        let mut last = None;
+        for (index, turn) in turns.iter().enumerate().skip(first) {
+            let is_completed = self.record.is_completed(index);
+            let Some((after, reply)) = self.run(turn, next) else {
+                // Turns that the agent certainly had may be missing only if nothing is taken.
+                if (is_completed || turn.end == TurnEnd::Taken) && next.message < self.messages.len() {
+                    return None;
+                }
+                missing.push(index);
+                continue;
+            };
+            // What was taken went to the end of a user message.
+            let is_joined = turn.end == TurnEnd::Taken && after.chunk > 0;
+            if is_joined || !self.is_compatible(index, reply, false) || self.is_excluded(turn, next.message) {
+                return None;
+            }
+            if is_completed && turn.reply.lines != reply.lines {
+                let shown: HashSet<_> = reply.lines.iter().collect();
+                left_out.extend(turn.reply.lines.iter().filter(|line| !shown.contains(line)));
+            }
+            // A turn that did not complete may be another than this, unless its reply is the same or a turn that did
+            // complete follows.
+            if is_completed {
+                doubtful.clear();
+            } else if reply.size != turn.reply.size || after.chunk > 0 {
+                doubtful.push(index);
+            }
+            last = Some((index, next.message, reply));
+            next = after;
+        }
+        let (last, message, reply) = last?;
+        let is_last = last + 1 == turns.len();
+        let recorded = &turns.get(last)?.reply;
+        // A turn that did not complete may have got the rest of its reply only as the record's last: else it may be
+        // another.
+        if !is_last && !self.record.is_completed(last) && reply.size > recorded.size {
+            return None;
+        }
+        // What seemed to be missing or is doubtful, a turn or a line of a reply, must not stand in what seems new.
+        let is_new = |index: &usize| self.is_after(*index, next);
+        let mut new_lines = self.messages.iter().skip(next.message).flat_map(|message| &message.reply.lines);
+        if missing.iter().chain(&doubtful).any(is_new) || new_lines.any(|line| left_out.contains(line)) {
+            return None;
+        }
+        let rest = if is_last && !self.record.is_completed(last) && !reply.is_empty() {
+            self.rest(message, reply, reply.end_of(recorded, false)?)
+        } else {
+            None
+        };
+        let position = self.messages.get(next.message).map_or(
+            Position { turn: self.replay.len(), chunk: 0 },
+            |message| {
+                let chunk = message.chunks.get(next.chunk).filter(|_| next.chunk > 0);
+                Position { turn: message.turn, chunk: chunk.map_or(0, |chunk| chunk.index) }
+            },
+        );
+        Some(Place {
+            next: position,
+            rest,
+            new_turns: self.messages.len() - next.message,
+            missing: missing.iter().map(|index| index + 1).collect(),
+            unrecorded: self.unrecorded(next.message),
+        })
+    }
+
+    /// The last completed turn that is found exactly once on each side: by its prompt, or, where that is repeated, by
+    /// an id or by prompt and reply together.
+    fn anchor(&self) -> Option<(usize, Spot)> {
+        let record = self.record;
+        for (index, turn) in record.turns.iter().enumerate().rev() {
+            if !record.is_completed(index) || !spend(&self.steps, 1) {
+                continue;
+            }
+            let Some(prompt) = prompt_of(turn) else { continue };
+            let (same, found) = (all_of(&record.by_prompt, prompt), all_of(&self.found, prompt));
+            let there = |(_, spot): &&(u64, Spot)| {
+                self.run(turn, *spot).is_some_and(|(_, reply)| self.is_compatible(index, reply, false))
+            };
+            if same.len() == 1 && found.len() == 1 {
+                return found.first().filter(there).map(|(_, spot)| (index, *spot));
+            }
+            if let Some(message) = self.message_by_id(index, turn) {
+                let mut spots = found.iter().filter(|(_, spot)| spot.message == message).filter(there);
+                if let (Some((_, spot)), None) = (spots.next(), spots.next()) {
+                    return Some((index, *spot));
+                }
+            }
+            // A warning may make one of two equal replies disagree: what is related may be the same.
+            let is_alike = |(_, other): &&(u64, usize)| {
+                let reply = record.turns.get(*other).map_or(&NO_REPLY, |turn| &turn.reply);
+                *other == index || !record.is_completed(*other) || self.is_related(reply, &turn.reply)
+            };
+            if turn.reply.is_empty() || found.is_empty() || same.iter().filter(is_alike).take(2).count() > 1 {
+                continue;
+            }
+            let may_be = |(_, spot): &&(u64, Spot)| {
+                self.run(turn, *spot).is_some_and(|(_, reply)| self.is_related(&turn.reply, reply))
+            };
+            let mut spots = found.iter().filter(may_be);
+            if let (Some(found), None) = (spots.next(), spots.next())
+                && there(&found)
+            {
+                return Some((index, found.1));
+            }
+        }
+        None
+    }
+
+    /// Matches the prompt of a turn with a run of whole chunks: where the replay goes on behind it, and the reply. A
+    /// prompt that is followed by another in one user message has none.
+    fn run(&self, turn: &RecordedTurn, spot: Spot) -> Option<(Spot, &Reply)> {
+        let message = self.messages.get(spot.message)?;
+        let mut rest = turn.prompt.trim();
+        let (has_text, mut is_begun) = (!rest.is_empty(), false);
+        if !has_text && spot.chunk > 0 {
+            return None;
+        }
+        let mut embedded: Vec<&str> = turn.embedded.iter().map(|text| text.trim()).collect();
+        for (index, chunk) in message.chunks.iter().enumerate().skip(spot.chunk) {
+            if let Some(after) = chunk.texts().find_map(|text| strip(rest, text, is_begun)) {
+                (rest, is_begun) = (after, true);
+            } else if chunk.is_empty() && (rest.is_empty() || !is_begun || !chunk.raw.trim().is_empty()) {
+                // Passed over.
+            } else if let Some(at) = embedded.iter().position(|text| *text == chunk.raw.trim()) {
+                embedded.swap_remove(at);
+            } else if rest.is_empty() && has_text {
+                return Some((Spot { chunk: index, ..spot }, &NO_REPLY));
+            } else {
+                return None;
+            }
+        }
+        rest.is_empty().then_some((Spot { message: spot.message + 1, chunk: 0 }, &*message.reply))
+    }
+
+    /// Whether a replayed reply may be that of a turn. `unknown`: the answer where a text was not kept.
+    fn is_compatible(&self, index: usize, reply: &Reply, unknown: bool) -> bool {
+        let Some(turn) = self.record.turns.get(index) else { return false };
+        if self.record.is_completed(index) {
+            return self.agree(&turn.reply, reply);
+        }
+        let is_affordable = spend(&self.steps, turn.reply.lines.len() + reply.lines.len() + 1);
+        reply.is_empty() && turn.end == TurnEnd::Open
+            || is_affordable && reply.end_of(&turn.reply, unknown).is_some()
+    }
+
+    /// Whether one reply is a run of whole lines of the other, and at least half of it.
+    fn agree(&self, one: &Reply, other: &Reply) -> bool {
+        2 * one.size.min(other.size) >= one.size.max(other.size) && self.is_related(one, other)
+    }
+
+    /// Whether one reply is a run of whole lines of the other. Nothing is related to nothing only.
+    fn is_related(&self, one: &Reply, other: &Reply) -> bool {
+        let (short, long) = if one.size > other.size { (other, one) } else { (one, other) };
+        let is_affordable = spend(&self.steps, 1 + short.lines.len() + long.lines.len());
+        if short.is_empty() {
+            return long.is_empty();
+        }
+        is_affordable && find(&short.lines, &long.lines, |_| true).is_some()
+    }
+
+    /// The message that has an id of a recorded turn, if the id is of these two only.
+    fn message_by_id(&self, index: usize, turn: &RecordedTurn) -> Option<usize> {
+        let mut ids = turn.ids.iter().filter(|id| self.recorded_ids.get(id.as_str()) == Some(&Some(index)));
+        ids.find_map(|id| self.replayed_ids.get(id.as_str()).copied().flatten())
+    }
+
+    /// Whether ids say that a turn is not this message, because another one has its id.
+    fn is_excluded(&self, turn: &RecordedTurn, message: usize) -> bool {
+        let Some(own) = self.messages.get(message).map(|message| &message.ids).filter(|ids| !ids.is_empty())
+        else {
+            return false;
+        };
+        let is_other = |id: &String| {
+            let turns = self.recorded_ids.get(id.as_str()).copied().flatten();
+            turns.is_some()
+                && self.replayed_ids.get(id.as_str()).copied().flatten().is_some_and(|at| at != message)
+        };
+        !turn.ids.iter().any(|id| own.contains(&id.as_str())) && turn.ids.iter().any(is_other)
+    }
+
+    /// Whether a turn that seemed to be missing may stand after a place: as a turn, as lines of a user message, or,
+    /// where text cannot tell, with its embedded resources or its reply.
+    fn is_after(&self, index: usize, next: Spot) -> bool {
+        let Some(turn) = self.record.turns.get(index) else { return false };
+        let is_turn = |spot: Spot| {
+            let _ = spend(&self.steps, 1);
+            self.run(turn, spot).is_some_and(|(_, reply)| self.is_compatible(index, reply, true))
+        };
+        let is_embedded =
+            |chunk: &Chunk<'_>| turn.embedded.iter().any(|text| text.trim() == chunk.raw.trim());
+        let has_embedded = |spot: Spot| {
+            let message = self.messages.get(spot.message);
+            message.is_some_and(|message| message.chunks.iter().skip(spot.chunk).any(is_embedded))
+        };
+        let has_reply = |spot: Spot| {
+            let reply = self.messages.get(spot.message).map_or(&NO_REPLY, |message| &message.reply);
+            !turn.reply.is_empty() && !reply.is_empty() && self.is_compatible(index, reply, true)
+        };
+        let later = (next.message + 1..self.messages.len()).map(|message| Spot { message, chunk: 0 });
+        let mut new = std::iter::once(next).chain(later);
+        let Some(prompt) = prompt_of(turn) else {
+            return new.any(|spot| has_embedded(spot) || has_reply(spot) || is_turn(spot));
+        };
+        let mut lines = Reply::default();
+        lines.push(&turn.prompt);
+        let found = all_of(&self.found, prompt).iter().map(|(_, spot)| *spot);
+        found.filter(|spot| *spot >= next).any(is_turn)
+            || new.any(|spot| self.is_part(&lines, spot))
+            || next.chunk > 0 && has_embedded(next)
+    }
+
+    /// Whether lines are a part of a user message, and not all of it.
+    fn is_part(&self, lines: &Reply, spot: Spot) -> bool {
+        let Some(message) = self.messages.get(spot.message) else { return false };
+        let mut whole = Reply::default();
+        for chunk in message.chunks.iter().skip(spot.chunk) {
+            let is_affordable = spend(&self.steps, chunk.raw.len());
+            whole.push(if is_affordable { chunk.raw } else { "" });
+            whole.push("\n");
+        }
+        whole.lines.len() > lines.lines.len() && find(&lines.lines, &whole.lines, |_| true).is_some()
+    }
+
+    /// The rest of a reply behind its recorded part.
+    fn rest(&self, message: usize, reply: &Reply, (lines, chars): (usize, usize)) -> Option<Rest> {
+        let is_end = reply.lines.len() == lines + 1
+            && reply.lines.last().is_some_and(|line| usize::try_from(line.len).is_ok_and(|len| len == chars));
+        let turn = self.messages.get(message)?.turn;
+        (!is_end).then_some(Rest { turn, lines, chars, at: (0, 0), gap: Gap::Line })
+    }
+
+    /// Number of messages before a place that are not recorded. Agents change prompts, so no line of the reply may be
+    /// recorded either.
+    fn unrecorded(&self, end: usize) -> usize {
+        let is_other = |message: &&Message<'_>| {
+            let is_wrapper = message.chunks.iter().all(Chunk::is_empty);
+            !message.is_known && !is_wrapper && !message.reply.is_empty()
+        };
+        let mut others = self.messages.iter().take(end).filter(is_other).peekable();
+        if others.peek().is_none() {
+            return 0;
+        }
+        let known: HashSet<_> = self.record.turns.iter().flat_map(|turn| &turn.reply.lines).collect();
+        others.filter(|message| message.reply.lines.iter().all(|line| !known.contains(line))).count()
+    }
+}
+
+/// The pairs of a sorted list that begin with a hash.
+fn all_of<T>(list: &[(u64, T)], hash: u64) -> &[(u64, T)] {
+    let end = list.partition_point(|(other, _)| *other <= hash);
+    let begin = list.partition_point(|(other, _)| *other < hash);
+    list.get(begin..end).unwrap_or_default()
+}
+
+fn note_id<'a>(ids: &mut HashMap<&'a str, Option<usize>>, id: &'a str, owner: usize) {
+    let known = ids.entry(id).or_insert(Some(owner));
+    *known = known.filter(|known| *known == owner);
+}
+
+/// The rest of a prompt after a text, without regard to white space at the ends of the prompt.
+fn strip<'a>(prompt: &'a str, text: &str, is_begun: bool) -> Option<&'a str> {
+    let text = if is_begun { text } else { text.trim_start() };
+    if prompt.is_empty() || text.is_empty() && !is_begun {
+        return None;
+    }
+    prompt.strip_prefix(text).or_else(|| (prompt == text.trim_end()).then_some(""))
+}
