@@ -12,7 +12,7 @@ use parlor::app::Session;
 use parlor::app::restore;
 use parlor::model::{
     Note, Patch, PromptQuery, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate,
-    SessionWorkspace, StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
+    SessionWorkspace, StopReason, StoreJob, StoreNews, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
 };
 use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
 
@@ -78,13 +78,19 @@ fn opening(c: &mut Criterion) {
             black_box(session.transcript.items().len())
         });
     });
-    c.bench_function("store/read a place far back in it", |b| {
+    c.bench_function("store/read all of it", |b| {
         b.iter(|| {
             let store = Store::open(dir.path()).unwrap();
-            let (_, kept) = store.peek("large", Some(1_234)).unwrap();
-            assert!(kept.mark.is_some() && kept.events.len() <= 2000);
-            let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
-            black_box(restore(&mut session, kept, Instant::now()))
+            let (key, uid) = (SessionKey(1), "large".to_owned());
+            let job = StoreJob::Load { key, uid, before: i64::MAX, at: None };
+            let mut count = 0;
+            store.serve(job, |_, _, _, _| Err(String::new()), &mut |news| {
+                if let StoreNews::Loaded { page: Ok(page), .. } = news {
+                    count += page.events.len();
+                }
+            });
+            assert!(count > 0);
+            black_box(count)
         });
     });
     c.bench_function("store/what the first frame waits for", |b| {

@@ -1,4 +1,4 @@
-//! A transcript over the memory limit: its start is loaded from the disk again.
+//! A long session: its start and its end are one key away, also after a restart.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -39,10 +39,10 @@ fn script() -> String {
     script
 }
 
-fn start(folder: &Path) -> Screen {
+fn start(folder: &Path, more: &[&str]) -> Screen {
     std::fs::write(folder.join("script"), script()).unwrap();
     let config = format!(
-        "agent = 'scripted'\n[sessions]\nmemory_mib = 1\n[agents.scripted]\ncommand = '{}'\nargs = ['{}']\n",
+        "agent = 'scripted'\n[agents.scripted]\ncommand = '{}'\nargs = ['{}']\n",
         scripted_agent().display(),
         folder.join("script").display()
     );
@@ -50,37 +50,37 @@ fn start(folder: &Path) -> Screen {
     let config = folder.join("config.toml");
     let args = ["--config", config.to_str().unwrap()];
     let data = folder.join("data");
-    Screen::start_with(folder, &args, (30, 100), &[("PARLOR_DATA_DIR", data.as_path())])
+    Screen::start_with(folder, &[&args, more].concat(), (30, 100), &[("PARLOR_DATA_DIR", data.as_path())])
 }
 
 #[test]
-fn the_start_of_a_long_session_is_loaded_from_the_disk() {
+fn the_start_of_a_long_session_is_one_key_away() {
     let folder = tempfile::tempdir().unwrap();
-    let mut screen = start(folder.path());
+    let mut screen = start(folder.path(), &[]);
     screen.wait_for("ready");
     screen.send("find the blue door");
     screen.wait_for("find the blue door");
     screen.send("\r");
     screen.wait_for(&format!("number {MESSAGES}."));
     screen.wait_for("ready");
-    // The start is written and removed from memory.
     screen.wait_quiet_for_store();
+    check(&mut screen);
+    screen.send(CTRL_Q);
+    assert!(screen.wait_exit().success());
+
+    let mut screen = start(folder.path(), &["--continue"]);
+    screen.wait_for(&format!("number {MESSAGES}."));
+    screen.wait_gone("Reading the earlier part");
+    check(&mut screen);
+    screen.send(CTRL_Q);
+    screen.wait_exit();
+}
+
+fn check(screen: &mut Screen) {
     screen.wait_quiet();
     screen.send(CTRL_HOME);
-    screen.wait_gone(&format!("number {MESSAGES}."));
-    screen.wait_quiet();
-    let mut tries = 0;
-    while !screen.text().contains("find the blue door") {
-        assert!(!screen.text().contains("number 1."), "its first response is below it");
-        tries += 1;
-        assert!(tries < 60, "the start is not reached:\n{}", screen.text());
-        screen.send(CTRL_HOME);
-        screen.wait_quiet();
-    }
-    assert!(tries > 0, "all of the session was in memory");
-    screen.wait_for("Start of session");
+    screen.wait_for("find the blue door");
     screen.wait_for("number 1.");
-
     screen.send(CTRL_END);
     screen.wait_for(&format!("number {MESSAGES}."));
     screen.wait_quiet();
@@ -96,6 +96,4 @@ fn the_start_of_a_long_session_is_loaded_from_the_disk() {
     screen.wait_for("find the blue door");
     screen.send(ESC);
     screen.wait_gone("1 of 1");
-    screen.send(CTRL_Q);
-    assert!(screen.wait_exit().success());
 }

@@ -113,7 +113,7 @@ fn a_session_that_cannot_be_saved_is_an_error() {
     let log = folder.path().join("log.txt");
     let output = File::create(&log).unwrap();
     // A folder with the name of the database.
-    std::fs::create_dir_all(folder.path().join("data/sessions.db")).unwrap();
+    std::fs::create_dir_all(folder.path().join("data/record.db")).unwrap();
     let (is_well, stderr) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
     assert!(read(&log).contains("(Not saved: "), "{}", read(&log));
     assert!(!is_well && stderr.contains("could not be saved"), "{stderr}");
