@@ -44,7 +44,11 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let lists_sessions = session.resume == ResumeRequest::Choose && !is_plain && store.is_some();
     let found = match &store {
         Some(_) if lists_sessions => None,
-        Some(store) => resume::find(store, &session.resume, &session.folder)?,
+        Some(store) => resume::find(store, &session.resume, &session.folder).map_err(|error| {
+            // A file that was damaged is why nothing was found.
+            let told = store.take_problems();
+            if told.is_empty() { error } else { anyhow::anyhow!("{error}\n{}", told.join("\n")) }
+        })?,
         None if session.resume != ResumeRequest::New => {
             bail!("cannot read the saved sessions: {}", problems.join(" "))
         }

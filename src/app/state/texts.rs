@@ -247,11 +247,17 @@ pub fn is_session_gone(error: &CallError) -> bool {
 }
 
 fn says_session_gone(error: &RpcError) -> bool {
+    // The last one is the answer of gemini, with the code of an internal error.
+    const PHRASES: [&str; 5] = [
+        "session not found",
+        "unknown session",
+        "resource not found",
+        "no such session",
+        "no previous sessions found",
+    ];
     const CODES: [i64; 4] = [RpcError::AUTH_REQUIRED, -32600, RpcError::INVALID_PARAMS, RpcError::INTERNAL];
     let text = error.message.to_lowercase();
-    let says_so = ["session not found", "unknown session", "resource not found", "no such session"]
-        .iter()
-        .any(|phrase| text.contains(phrase));
+    let says_so = PHRASES.iter().any(|phrase| text.contains(phrase));
     matches!(error.code, RpcError::RESOURCE_NOT_FOUND | -32001) || (says_so && CODES.contains(&error.code))
 }
 

@@ -43,7 +43,7 @@ pub struct Reply {
 
 impl Reply {
     /// An empty reply that keeps the text of its lines, for a turn that did not complete and for what is compared with
-    /// it ([`Record::needs_texts`]). `Reply::default()` keeps hashes only.
+    /// it. `Reply::default()` keeps hashes only.
     #[must_use]
     pub fn with_texts() -> Self {
         Self { texts: Some(Vec::new()), ..Self::default() }
