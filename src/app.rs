@@ -320,7 +320,10 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
         Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(state, key, now, fx),
-        Event::Timer(TimerId::History(key)) => lifecycle::spool::on_timer(state, key, now, fx),
+        Event::Timer(TimerId::History(key)) => {
+            lifecycle::spool::on_timer(state, key, fx);
+            lifecycle::turn::send_next(state, key, now, fx);
+        }
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, now, fx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),

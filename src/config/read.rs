@@ -12,8 +12,7 @@ use super::Problem;
 use super::nearest::advice;
 
 /// Settings of earlier versions, and why they have no effect any more.
-const FORMER: [(&str, &str); 1] =
-    [("[sessions].memory_mib", "remove it; parlor keeps long outputs on disk by itself")];
+const FORMER: [(&str, &str); 1] = [("[sessions].memory_mib", "remove it; sessions are read as a whole")];
 
 /// A value with its position.
 pub type Value<'i> = Spanned<DeValue<'i>>;

@@ -214,7 +214,7 @@ fn invalid_values_are_reported_with_their_line_and_others_apply() {
         ("[handover]\nmax_bytes = 'x'", ":2: `handover.max_bytes` must be an integer, not a string"),
         (
             "[sessions]\nmemory_mib = 16",
-            ":2: `memory_mib` has no effect; remove it; parlor keeps long outputs on disk by itself",
+            ":2: `memory_mib` has no effect; remove it; sessions are read as a whole",
         ),
         ("[sessions]\nwarn_mib = -1", ":2: `sessions.warn_mib` is out of range; use warn_mib = 0 or more"),
         ("[callbacks]\nfs = 1", ":2: `callbacks.fs` must be true or false, not an integer"),

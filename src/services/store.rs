@@ -266,7 +266,7 @@ impl Store {
     /// The readable rows; reports new ones that are not.
     fn noting_odd<T>(&self, (found, odd_count): (T, u64)) -> T {
         if odd_count > self.inner.odd_count.fetch_max(odd_count, Ordering::Relaxed) {
-            let text = format!("Saved sessions that could not be read and are left out: {odd_count}.");
+            let text = format!("Saved sessions that could not be read: {odd_count}.");
             self.report(text, false);
         }
         found

@@ -145,7 +145,10 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
             turn::send_next(state, key, now, fx);
         }
         StoreNews::Around { key, page } => on_around(state, key, page, now, fx),
-        StoreNews::SpoolRead { key, from, events } => spool::on_read(state, key, from, events, now, fx),
+        StoreNews::SpoolRead { key, from, events } => {
+            spool::on_read(state, key, from, events, now);
+            turn::send_next(state, key, now, fx);
+        }
         StoreNews::Forgotten { key, turns, result } => spool::on_forgotten(state, key, turns, result, fx),
         StoreNews::Renamed { uid, title, result } => match result {
             Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),

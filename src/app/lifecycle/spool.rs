@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{call, turn};
+use super::call;
 use crate::app::session::{apply, messages, record, tools};
 use crate::app::state::place::{self, Outcome, Place, RecordedTurn, ReplayedTurn, Reply};
 use crate::app::state::replay::{self, Replay, Spool, Taking};
@@ -163,7 +163,7 @@ pub(super) fn on_answered(session: &mut Session, fx: &mut Vec<Effect>) {
 }
 
 /// Checks whether the replay has paused.
-pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Replay::Beside(spool) = &mut session.replay else { return };
     if spool.is_over {
@@ -175,7 +175,6 @@ pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, now: Instant,
     }
     spool.is_quiet = true;
     compare(session);
-    turn::send_next(state, key, now, fx);
 }
 
 /// The whole record was read.
@@ -325,7 +324,6 @@ pub(super) fn on_read(
     from: u32,
     events: Result<Vec<RecordedEvent>, String>,
     now: Instant,
-    fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Replay::Beside(spool) = &mut session.replay else { return };
@@ -348,7 +346,6 @@ pub(super) fn on_read(
         }
     }
     compare(session);
-    turn::send_next(state, key, now, fx);
 }
 
 /// Appends events of the spool: the rest of the last turn, then new turns.
@@ -458,10 +455,10 @@ pub fn keep_history(state: &mut State, fx: &mut Vec<Effect>) {
     let title = format!("{} (agent's history)", crate::app::session_title(session));
     let Replay::Beside(spool) = &mut session.replay else { return };
     if std::mem::replace(&mut spool.is_kept, true) {
-        return call::flash(state, "It is already kept.", fx);
+        return call::flash(state, "It is already saved.", fx);
     }
     session.recorder.note_in_spool(spool.key, Note::KeepSpool { title: title.clone() });
-    call::flash(state, format!("Kept as session: {title}"), fx);
+    call::flash(state, format!("Saved as session: {title}"), fx);
 }
 
 /// Whether this stored session is the history of an agent that is not kept.

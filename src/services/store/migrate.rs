@@ -121,7 +121,7 @@ impl Store {
             let what = migrated.unreadable.join("; ");
             let aside = aside.display();
             self.report(
-                format!("Saved sessions were converted, but not all could be read: {what}. {aside} is kept."),
+                format!("Saved sessions were converted, but not all could be read: {what}. {aside} was not deleted."),
                 true,
             );
         }
