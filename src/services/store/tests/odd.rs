@@ -41,7 +41,7 @@ fn an_odd_row_hides_only_itself() {
             store.list(&ListFilter::default()).unwrap().iter().map(|row| row.name().to_owned()).collect();
         assert_eq!(listed, ["walnut 3", "walnut 1"], "{change}");
         let problems = store.take_problems();
-        assert!(problems.len() == 1 && problems[0].ends_with("left out: 1."), "{problems:?}");
+        assert!(problems.len() == 1 && problems[0].ends_with("could not be read: 1."), "{problems:?}");
         for limit in 1..4 {
             let (mut paged, mut behind) = (Vec::new(), None);
             loop {
