@@ -14,6 +14,7 @@ pub(in crate::app) mod insert;
 pub(in crate::app) mod messages;
 pub(in crate::app) mod play;
 pub(in crate::app) mod record;
+pub(in crate::app) mod recorded_turns;
 pub(in crate::app) mod reveal;
 pub(in crate::app) mod settings;
 pub(in crate::app) mod terminals;

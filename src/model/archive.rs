@@ -408,6 +408,8 @@ pub struct EventPage {
     pub events: Vec<RecordedEvent>,
     /// The index of the requested event in `events`.
     pub mark: Option<usize>,
+    /// Number of events that could not be read.
+    pub unreadable_count: u64,
     /// Whether these are the last ones that were requested.
     pub is_last: bool,
 }

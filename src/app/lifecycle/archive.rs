@@ -324,9 +324,10 @@ pub(in crate::app) fn restore_all(
 ) {
     let (uid, end, has_more) =
         (kept.head.kept_as.clone().unwrap_or_default(), kept.end_seq, kept.has_earlier || at.is_some());
+    let came_from = kept.came_from.clone();
     restore::restore(session, kept, now);
     if has_more {
-        loading::begin(session, &uid, end, (at, searched), now, fx);
+        loading::begin(session, &uid, end, came_from.as_ref(), (at, searched), now, fx);
     }
 }
 

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::call;
+use crate::app::session::recorded_turns::recorded_turns;
 use crate::app::session::{apply, messages, record, tools};
-use crate::app::state::place::{self, Outcome, Place, RecordedTurn, ReplayedTurn, Reply};
+use crate::app::state::place::{self, Outcome, Place};
 use crate::app::state::replay::{self, Replay, Spool, Taking};
-use crate::app::{Effect, Item, ItemBody, Session, SessionPhase, State, TimerId, TurnEnd};
+use crate::app::{Effect, Item, ItemBody, Session, SessionPhase, State, TimerId};
 use crate::model::{
-    ContentBlock, FaultKind, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate,
-    Severity, StoreJob, ToolCallId, ToolStatus,
+    ContentBlock, ItemId, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate, Severity,
+    StoreJob, ToolCallId, ToolStatus,
 };
 
 /// Time without updates after which a replay is complete, once the agent has responded.
@@ -36,7 +37,6 @@ pub(super) fn begin(state: &mut State, key: SessionKey, is_expected: bool) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     end(session);
     session.replay = Replay::Beside(Box::new(Spool::new(spool, is_expected)));
-    take_record(session);
 }
 
 /// The same for an empty record, which takes the history as a whole.
@@ -75,6 +75,9 @@ pub(super) fn take(
         return Some(update);
     }
     let key = session.key;
+    if matches!(&session.replay, Replay::Beside(spool) if !spool.has_begun()) {
+        take_record(session);
+    }
     let Replay::Beside(spool) = &mut session.replay else { return Some(update) };
     if !spool.has_begun() {
         session.recorder.note_in_spool(spool.key, Note::Spool { of: key });
@@ -383,6 +386,16 @@ fn left_of(session: &Session, rest: &mut place::Rest, update: SessionUpdate) -> 
             let text = rest.cut(&text).to_owned();
             (!text.is_empty()).then_some(SessionUpdate::Chunk { role: Role::Agent, message, text })
         }
+        SessionUpdate::Message { role: Role::Agent, message, content, more_content } => {
+            let blocks = content.as_set().into_iter().flatten().chain(&more_content);
+            let texts = blocks.filter_map(|block| match block {
+                ContentBlock::Text(text) => Some(rest.cut(text)),
+                _ => None,
+            });
+            let text: String = texts.collect();
+            let message = Some(message);
+            (!text.is_empty()).then_some(SessionUpdate::Chunk { role: Role::Agent, message, text })
+        }
         // A call that is recorded gets its end; thoughts and other items come only with the text after them.
         SessionUpdate::Tool(patch) if session.current_tool(&patch.id).is_some() => {
             Some(SessionUpdate::Tool(patch))
@@ -449,32 +462,40 @@ pub fn keep_history(state: &mut State, fx: &mut Vec<Effect>) {
     let reading = state.active_session().and_then(|session| session.read_only.as_ref());
     let uid = reading.map(|reading| reading.uid.clone());
     let owner = uid.and_then(|uid| owner_of(state, |spool| spool.uid.as_ref() == Some(&uid)));
+    state.next.session += 1;
+    let next = SessionKey(state.next.session);
     let Some(session) = owner.and_then(|key| state.sessions.get_mut(&key)) else {
         return call::flash(state, "This is not an agent's history. Open one first.", fx);
     };
     let title = format!("{} (agent's history)", crate::app::session_title(session));
     let Replay::Beside(spool) = &mut session.replay else { return };
-    if std::mem::replace(&mut spool.is_kept, true) {
-        return call::flash(state, "It is already saved.", fx);
-    }
-    session.recorder.note_in_spool(spool.key, Note::KeepSpool { title: title.clone() });
+    // What the agent replays from now on must not be written into a session that may be continued.
+    let mut rest = Spool::new(next, false);
+    (rest.is_answered, rest.is_quiet, rest.is_over) = (true, true, spool.is_over);
+    let former = std::mem::replace(&mut **spool, rest);
+    session.recorder.note_in_spool(former.key, Note::KeepSpool { title: title.clone() });
+    session.recorder.note_in_spool(former.key, Note::Closed);
     call::flash(state, format!("Saved as session: {title}"), fx);
 }
 
 /// Whether this stored session is the history of an agent that is not kept.
 pub(super) fn is_spool(state: &State, uid: &str) -> bool {
-    owner_of(state, |spool| !spool.is_kept && spool.uid.as_deref() == Some(uid)).is_some()
+    owner_of(state, |spool| spool.uid.as_deref() == Some(uid)).is_some()
 }
 
 /// Removes the turns that were taken last from the agent's history.
 pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
+    if session.turn.is_running() || session.loading.is_some() {
+        return call::flash(state, "Wait until the turn has ended.", fx);
+    }
     let items = session.transcript.items();
     let is_marker = |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. });
     let Some(at) = items.iter().rposition(is_marker) else {
         return call::flash(state, "No turns of the agent's history were added here.", fx);
     };
-    let first = items.get(at + 1).map(|item| item.turn);
+    // The turn of the marker is a recorded one.
+    let first = items.get(at).map(|item| item.turn + 1);
     let is_sent = |item: &&Item| matches!(&item.body, ItemBody::Message(message) if message.is_local);
     let end = items.iter().skip(at).find(is_sent).map_or(session.turn_count + 1, |item| item.turn);
     let (Some(first), Some(uid)) = (first, session.recorder.kept_as().map(str::to_owned)) else { return };
@@ -494,100 +515,14 @@ pub(super) fn on_forgotten(
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.transcript.remove_turns(&turns);
-    session.forget_positions();
+    let transcript = &session.transcript;
+    let is_there = |id: &ItemId| transcript.index_of(*id).is_some();
+    session.index.retain(|item| is_there(&item));
+    session.selected = session.selected.filter(is_there);
+    session.open_message = session.open_message.filter(is_there);
+    session.search.iter_mut().for_each(|search| search.restart());
     take_record(session);
     // They are not added again as long as neither side changes.
     note_told(session);
     call::flash(state, "The turns of the agent's history were removed here. The agent still has them.", fx);
-}
-
-/// The turns of the record for a comparison: of the branch after the context was last cleared.
-pub(super) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
-    let items = session.transcript.items();
-    let is_cleared =
-        |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::ContextCleared, .. });
-    let begin = items.iter().rposition(is_cleared).map_or(0, |at| at + 1);
-    let mut turns: Vec<RecordedTurn> = Vec::new();
-    let (mut was_sent, mut ended_in) = (Vec::new(), None);
-    for item in items.get(begin..).unwrap_or_default() {
-        match &item.body {
-            ItemBody::Message(message) if message.role == Role::User => {
-                let mut texts = message.parts.iter().filter_map(|part| part.text());
-                let prompt = if message.is_local {
-                    texts.next().unwrap_or_default().to_owned()
-                } else {
-                    let chunks = texts.map(str::to_owned).collect();
-                    let replayed = ReplayedTurn { chunks, ..ReplayedTurn::default() };
-                    if replayed.is_continuation() && !turns.is_empty() {
-                        continue;
-                    }
-                    replayed.prompt(0)
-                };
-                let embedded = message.parts.iter().filter_map(|part| match part {
-                    crate::app::MessagePart::Block(block) => Some(block),
-                    crate::app::MessagePart::Text(_) => None,
-                });
-                let embedded = embedded.flat_map(|block| [replay::text_of(block), uri_of(block)]);
-                let end = if message.is_local { place::TurnEnd::Open } else { place::TurnEnd::Taken };
-                turns.push(RecordedTurn {
-                    prompt,
-                    embedded: embedded.filter(|text| !text.is_empty()).collect(),
-                    reply: Reply::with_texts(),
-                    end,
-                    ids: message.message.iter().map(|id| id.as_str().to_owned()).collect(),
-                });
-                was_sent.push(true);
-            }
-            ItemBody::Message(message) if message.role == Role::Agent => {
-                let Some(turn) = turns.last_mut() else { continue };
-                turn.ids.extend(message.message.iter().map(|id| id.as_str().to_owned()));
-                // What was added after the end of a turn may begin within a line.
-                if ended_in != Some(item.turn) {
-                    turn.reply.push("\n");
-                }
-                for text in message.parts.iter().filter_map(|part| part.text()) {
-                    turn.reply.push(text);
-                }
-            }
-            ItemBody::TurnEnd(end) => {
-                if let Some(turn) = turns.last_mut() {
-                    turn.end = place::TurnEnd::Open;
-                }
-                ended_in = Some(item.turn);
-                let is_unsent = matches!(end, TurnEnd::Failed { fault: FaultKind::Unsent, .. });
-                if let Some(last) = was_sent.last_mut().filter(|_| is_unsent) {
-                    *last = false;
-                }
-                continue;
-            }
-            ItemBody::Notice { kind: NoticeKind::TurnCut, .. } => {
-                if let Some(turn) = turns.last_mut() {
-                    turn.end = place::TurnEnd::Open;
-                }
-                ended_in = Some(item.turn);
-                continue;
-            }
-            _ => {}
-        }
-        if item.end.is_some()
-            && let Some(turn) = turns.last_mut()
-        {
-            turn.end = place::TurnEnd::Completed;
-            turn.reply.forget_texts();
-        }
-    }
-    // The agent refused it because it had lost the session; it is resent.
-    if session.outbox.unsent().is_some()
-        && let Some(last) = was_sent.last_mut()
-    {
-        *last = false;
-    }
-    turns.into_iter().zip(was_sent).filter(|(_, was_sent)| *was_sent).map(|(turn, _)| turn).collect()
-}
-
-fn uri_of(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Resource { uri, .. } => uri.clone(),
-        _ => String::new(),
-    }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use crate::app::recording::restore;
 use crate::app::session::{play, reveal};
 use crate::app::state::recorded::{Loading, Playing};
 use crate::app::state::search::Search;
@@ -19,6 +20,7 @@ pub(in crate::app) fn begin(
     session: &mut Session,
     uid: &str,
     before: i64,
+    came_from: Option<&(String, String)>,
     (at, searched): (Option<i64>, &str),
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -26,6 +28,7 @@ pub(in crate::app) fn begin(
     session.transcript.set_head(READING.to_owned());
     let mut whole = Session::new(session.key, session.workspace.clone());
     whole.folds = session.folds;
+    restore::say_origin(&mut whole, came_from);
     session.loading = Some(Loading {
         whole: Box::new(whole),
         playing: Playing::new(now),
@@ -33,6 +36,7 @@ pub(in crate::app) fn begin(
         found: None,
         searched: searched.to_owned(),
         redo: None,
+        unreadable_count: 0,
         has_failed: false,
     });
     fx.push(Effect::Store(StoreJob::Load { key: session.key, uid: uid.to_owned(), before, at }));
@@ -60,7 +64,8 @@ pub(in crate::app) fn on_loaded(
             loading.has_failed = true;
             session.transcript.set_head(format!("The earlier part of the session could not be read: {why}"));
         }
-        Ok(EventPage { events, mark, is_last }) => {
+        Ok(EventPage { events, mark, unreadable_count, is_last }) => {
+            loading.unreadable_count += unreadable_count;
             let found = play::feed(&mut loading.whole, &mut loading.playing, events, mark);
             loading.found = found.or(loading.found);
             if is_last {
@@ -80,7 +85,7 @@ fn finish(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         .collect();
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(loading) = session.loading.take() else { return };
-    let Loading { mut whole, playing, end, found, searched, redo, .. } = loading;
+    let Loading { mut whole, playing, end, found, searched, redo, unreadable_count, .. } = loading;
     play::finish(&mut whole, &playing);
     let whole = *whole;
     let offset = session.transcript.replace_before(end, whole.transcript);
@@ -104,6 +109,7 @@ fn finish(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
             });
         }
     }
+    restore::say_unreadable(session, unreadable_count);
     session.search.iter_mut().for_each(|search| Search::restart(search));
     if let Some(found) = found.map(here) {
         reveal::show_found(session, found, &searched, fx);

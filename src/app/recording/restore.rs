@@ -25,17 +25,27 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) {
     restore_queue(session, &queue);
     session.settings.set_chosen(head.chosen.clone());
     session.title_state = TitleState::saved(head.has_own_title, head.owes_title);
-    if let Some((uid, name)) = kept.came_from {
-        let title = format!("Continued from {uid}: {name}");
-        session.transcript.push(session.turn_count, ItemBody::notice(Severity::Info, title, None));
-    }
-    if unreadable_count > 0 {
-        let title = format!("{unreadable_count} events of this session could not be read.");
-        session.transcript.push(session.turn_count, ItemBody::notice(Severity::Warning, title, None));
-    }
+    say_origin(session, kept.came_from.as_ref());
+    say_unreadable(session, unreadable_count);
     play::play(session, events, now);
     session.recorder = RecorderState::of_kept(head, &session.draft, queue, &session.stash);
     session.recorder.set_told(kept.told);
+}
+
+/// Says which session this one continues.
+pub(in crate::app) fn say_origin(session: &mut Session, came_from: Option<&(String, String)>) {
+    if let Some((uid, name)) = came_from {
+        let title = format!("Continued from {uid}: {name}");
+        session.transcript.push(session.turn_count, ItemBody::notice(Severity::Info, title, None));
+    }
+}
+
+/// Says how many events could not be read.
+pub(in crate::app) fn say_unreadable(session: &mut Session, count: u64) {
+    if count > 0 {
+        let title = format!("{count} events of this session could not be read.");
+        session.transcript.push(session.turn_count, ItemBody::notice(Severity::Warning, title, None));
+    }
 }
 
 /// The queue is the recorded one, on hold.

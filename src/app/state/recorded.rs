@@ -155,7 +155,9 @@ pub struct Loading {
     pub(in crate::app) searched: String,
     /// The user's action that waits for the whole.
     pub(in crate::app) redo: Option<Action>,
-    /// Whether it could not be read.
+    /// Number of events that could not be read.
+    pub(in crate::app) unreadable_count: u64,
+    /// Whether the rest could not be read.
     pub has_failed: bool,
 }
 

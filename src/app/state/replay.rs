@@ -53,8 +53,6 @@ pub struct Spool {
     pub(in crate::app) is_quiet: bool,
     /// Whether a prompt was sent: from then on, everything is live.
     pub(in crate::app) is_over: bool,
-    /// Whether it is a session of its own.
-    pub(in crate::app) is_kept: bool,
     /// The number of the last request to confirm what is on disk, and of the last confirmation.
     pub(in crate::app) sync: u64,
     pub(in crate::app) written: u64,

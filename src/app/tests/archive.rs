@@ -168,10 +168,13 @@ fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
 }
 
 /// All events of [`kept`], in two parts.
-fn whole(mark: Option<usize>) -> [EventPage; 2] {
+fn both_pages(mark: Option<usize>) -> [EventPage; 2] {
     let first = vec![prompt("first", 1), said("1", 1), prompt("second", 2)];
     let rest = vec![said("2", 2), prompt("third", 3), said("3", 3)];
-    [EventPage { events: first, mark, is_last: false }, EventPage { events: rest, mark: None, is_last: true }]
+    [
+        EventPage { events: first, mark, ..EventPage::default() },
+        EventPage { events: rest, is_last: true, ..EventPage::default() },
+    ]
 }
 
 #[test]
@@ -191,9 +194,13 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
     app.play(Event::Act(Action::OpenOutline));
     assert!(app.state.modals.is_empty(), "the outline waits for the whole session");
-    for page in whole(None) {
+    for page in both_pages(None) {
+        let page = EventPage { unreadable_count: 1, ..page };
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
     }
+    assert!(
+        items(shown(&app)).contains(&"notice Warning: 2 events of this session could not be read.".into())
+    );
     assert_eq!(
         items(shown(&app))[..6],
         [
@@ -214,6 +221,19 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
 }
 
 #[test]
+fn the_session_that_a_long_one_continues_is_named_at_its_start() {
+    let mut app = TestApp::ready();
+    let kept = RecordedSession { came_from: Some(("k0".into(), "The shop".into())), ..kept("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(kept), ..opening(false) })));
+    let key = app.state.active;
+    for page in both_pages(None) {
+        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+    }
+    let shown = items(shown(&app));
+    assert_eq!(shown[..2], ["notice Info: Continued from k0: The shop", "user* \"first\""]);
+}
+
+#[test]
 fn an_update_of_an_earlier_call_at_the_end_changes_that_call() {
     let event = |turn, update| RecordedEvent { at_ms: 0, turn, record: Record::Update(update) };
     let late = patch("a", |patch| patch.title = Patch::Set("late".into()));
@@ -223,7 +243,7 @@ fn an_update_of_an_earlier_call_at_the_end_changes_that_call() {
     tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(kept), ..opening(false) })));
     let key = app.state.active;
     let first = vec![prompt("first", 1), event(1, call("a", ToolStatus::Completed))];
-    let page = EventPage { events: [first, end].concat(), mark: None, is_last: true };
+    let page = EventPage { events: [first, end].concat(), is_last: true, ..EventPage::default() };
     tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
     assert_eq!(
         items(shown(&app)),
@@ -261,7 +281,7 @@ fn a_search_hit_is_shown_when_the_whole_record_is_read() {
     tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { at: Some(2), ..opening(false) })));
     let key = app.state.active;
     assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: Some(2) }]);
-    for page in whole(Some(2)) {
+    for page in both_pages(Some(2)) {
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
     }
     let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
@@ -276,14 +296,14 @@ fn a_hit_in_an_open_session_is_found_by_content() {
     tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     let open = app.state.active;
     app.reply(Ok(Reply::Session(SessionReply::default())));
-    for page in whole(None) {
+    for page in both_pages(None) {
         tell(&mut app, StoreNews::Loaded { key: open, page: Ok(page) });
     }
     jobs(&mut app);
     app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
     assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let events = vec![prompt("third", 3), said("3", 3)];
-    let page = EventPage { events, mark: Some(1), is_last: true };
+    let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
     app.state.user.searched = Some("the \u{2}3\u{3}".into());
     tell(&mut app, StoreNews::Around { key: open, page: Ok(page) });
     let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
@@ -299,7 +319,7 @@ fn a_search_finds_what_is_read_later() {
     app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
     app.play(Event::Timer(TimerId::Search(key)));
     assert_eq!(shown(&app).search.as_ref().unwrap().total(), 0);
-    for page in whole(None) {
+    for page in both_pages(None) {
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
     }
     app.play(Event::Timer(TimerId::Search(key)));

@@ -178,7 +178,7 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
     };
     assert!(told(&mut app).contains("The first prompt was: mend the rounding"));
     let session = app.state.sessions.get_mut(&KEY).unwrap();
-    crate::app::recording::loading::begin(session, "k", 9, (None, ""), app.now, &mut Vec::new());
+    crate::app::recording::loading::begin(session, "k", 9, None, (None, ""), app.now, &mut Vec::new());
     let text = told(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }

@@ -377,3 +377,54 @@ fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id
     let kept = shown(&kept_session(&mut app));
     assert!(kept.contains(&own), "{kept:#?}");
 }
+
+#[test]
+fn only_turns_of_the_agent_are_put_back() {
+    // The prompt of the new turn is empty, so its reply stands in the last recorded turn.
+    let kept = recorded(&[good("one")]);
+    let replay = [told("one"), vec![text(Role::User, ""), says("Reply to nothing")]].concat();
+    let mut app = resumed(&kept, &replay, replay.len());
+    app.fx.clear();
+    app.play(Event::Act(Action::PutBackTurns));
+    for effect in &app.fx {
+        if let Effect::Store(StoreJob::ForgetTurns { turns, .. }) = effect {
+            assert!(!turns.contains(&1), "the recorded turn stays: {turns:?}");
+        }
+    }
+    assert!(items(app.session()).len() > 2, "the reply was added");
+}
+
+#[test]
+fn the_rest_of_a_whole_message_is_added() {
+    let mut kept = recorded(&[good("one"), ("two", vec![says("It begins")], End::Good)]);
+    kept.events.pop();
+    kept.events.push(RecordedEvent { at_ms: 0, turn: 2, record: Record::TurnEnded(TurnOutcome::Cut) });
+    let message = SessionUpdate::Message {
+        role: Role::Agent,
+        message: "m".into(),
+        content: Patch::Set(vec![ContentBlock::Text("It begins and ends".into())]),
+        more_content: Vec::new(),
+    };
+    let replay = [told("one"), vec![text(Role::User, "two"), message]].concat();
+    assert_eq!(added(&kept, &replay, replay.len()), ["agent \" and ends\""]);
+}
+
+#[test]
+fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
+    let kept = recorded(&[good("one")]);
+    let other = vec![text(Role::User, "other"), says("Reply")];
+    let mut app = resumed(&kept, &other, other.len());
+    let (spool, uid) = match &app.session().replay {
+        Replay::Beside(spool) => (spool.key, spool.uid.clone().unwrap()),
+        other => panic!("{other:?}"),
+    };
+    let session = app.state.sessions.get_mut(&KEY).unwrap();
+    session.read_only = Some(Reading { uid, end_seq: 0, is_taking: false, offers: Vec::new() });
+    app.play(Event::Act(Action::KeepAgentHistory));
+    app.state.sessions.get_mut(&KEY).unwrap().read_only = None;
+    let before = app.spools[&spool].len();
+    app.updates(vec![text(Role::User, "late"), says("Later")]);
+    quiet(&mut app);
+    assert_eq!(app.spools[&spool].len(), before);
+    assert_eq!(app.spools.len(), 2, "it goes to another spool");
+}

@@ -374,7 +374,8 @@ impl Found {
     /// Without the numbers, and with the index of an event.
     fn page(self, at: Option<i64>, is_last: bool) -> EventPage {
         let mark = at.and_then(|at| self.events.iter().position(|(seq, _)| *seq >= at));
-        EventPage { events: self.events.into_iter().map(|(_, event)| event).collect(), mark, is_last }
+        let events = self.events.into_iter().map(|(_, event)| event).collect();
+        EventPage { events, mark, unreadable_count: self.unreadable_count, is_last }
     }
 }
 

@@ -461,9 +461,9 @@ proptest! {
         text in "[ab é\t\r\n]{0,60}",
         cuts in proptest::collection::vec(0..60usize, 0..12),
     ) {
-        let mut whole = Reply::with_texts();
-        whole.push(&text);
-        prop_assert_eq!(whole.texts.clone().unwrap(), lines(&text));
+        let mut at_once = Reply::with_texts();
+        at_once.push(&text);
+        prop_assert_eq!(at_once.texts.clone().unwrap(), lines(&text));
         let (mut parts, mut from) = (Reply::with_texts(), 0);
         let cuts = cuts.into_iter().filter(|cut| text.is_char_boundary(*cut)).chain([text.len()]);
         let cuts: BTreeSet<_> = cuts.collect();
@@ -471,8 +471,8 @@ proptest! {
             parts.push(&text[from..cut]);
             from = cut;
         }
-        prop_assert_eq!((&parts.lines, &parts.texts, parts.size), (&whole.lines, &whole.texts, whole.size));
-        for (line, text) in whole.lines.iter().zip(lines(&text)) {
+        prop_assert_eq!((&parts.lines, &parts.texts, parts.size), (&at_once.lines, &at_once.texts, at_once.size));
+        for (line, text) in at_once.lines.iter().zip(lines(&text)) {
             prop_assert_eq!((line.hash, line.len as usize), (hashed(SEED, text.as_bytes()), text.chars().count()));
         }
     }

@@ -162,7 +162,7 @@ fn sessions_with_nothing_to_continue_are_neither_listed_nor_continued() {
         assert_eq!(store.list_page(None, 9).unwrap().0, []);
         assert_eq!(store.last_of(Path::new("/code/shop")).unwrap(), (vec![], vec![]));
     }
-    // What the agent does by itself is something.
+    // Activity of the agent without a prompt is content, too.
     writer.keep_for(SessionKey(9), vec![head("s9"), says(0, "I was woken")]);
     assert_eq!(store.count().unwrap(), 1);
 }

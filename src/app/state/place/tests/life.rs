@@ -362,7 +362,7 @@ fn a_history_is_taken_once_and_in_its_place() {
 }
 
 #[test]
-fn few_texts_are_seldom_mistaken() {
+fn short_replies_are_rarely_confused() {
     let numbers = numbers();
     for is_rich in [false, true] {
         for (prompts, most) in
