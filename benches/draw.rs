@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -148,7 +147,7 @@ fn diffs(c: &mut Criterion) {
     let mut session = session(3);
     let mut tool = ToolCall::new("edit".into(), Instant::now());
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Completed);
-    let change = DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) };
+    let change = DiffChange::Texts { old: Some(old.into()), new: new.into() };
     tool.content = vec![ToolContent::Diff(FileDiff { path: "big.txt".into(), change })];
     let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     session.transcript.edit(id, |item| item.is_open = Some(true));

@@ -41,7 +41,7 @@ fn events(count: usize) -> Vec<RecordedEvent> {
                     patch.title = Patch::Set(format!("Read file_{n}.rs"));
                     patch.kind = Patch::Set(ToolKind::Read);
                     patch.status = Patch::Set(ToolStatus::Completed);
-                    patch.output_text = Patch::Set("a line of the file, and another one\n".repeat(20));
+                    patch.output_text = Patch::Set("a line of the file, and another one\n".repeat(20).into());
                     Record::Update(SessionUpdate::Tool(Box::new(patch)))
                 }
                 _ => Record::Update(SessionUpdate::Chunk {

@@ -83,7 +83,7 @@ fn tool_calls(c: &mut Criterion) {
                     let mut run = call(n, ToolKind::Execute);
                     run.input.command = Some("cargo test".into());
                     let output = "test case ... \u{1b}[32mok\u{1b}[0m\n".repeat(40);
-                    run.content = vec![ToolContent::Block(ContentBlock::Text(output))];
+                    run.content = vec![ToolContent::Block(ContentBlock::Text(output.into()))];
                     run
                 }
                 _ => call(n, ToolKind::Read),
@@ -146,12 +146,12 @@ fn output(c: &mut Criterion) {
     for kilobytes in [10, 1000] {
         let text = "\u{1b}[32mok\u{1b}[0m a line of what a command says\r\n".repeat(kilobytes * 20);
         let mut view = TerminalView::new(true, Instant::now());
-        view.output = text.into_bytes();
+        view.output = text.into_bytes().into();
         let mut screen = Screen::default();
         screen.update(&view);
         group.bench_function(format!("a line more after {kilobytes} kB"), |b| {
             b.iter(|| {
-                view.output.extend_from_slice(b"\rprogress 10%\rprogress 20%\r\n");
+                view.output.edit(|output| output.extend_from_slice(b"\rprogress 10%\rprogress 20%\r\n"));
                 screen.update(&view);
                 black_box(screen.tail(8));
             });
@@ -169,7 +169,8 @@ fn pictures(c: &mut Criterion) {
     let data: Arc<str> = "AAAA".repeat(300_000).into();
     for _ in 0..20 {
         let ItemBody::Message(mut with_picture) = message(Role::Agent, "Look:") else { return };
-        let image = ContentBlock::Image { data: Arc::clone(&data), mime_type: "image/png".into(), uri: None };
+        let image =
+            ContentBlock::Image { data: Arc::clone(&data).into(), mime_type: "image/png".into(), uri: None };
         with_picture.parts.push(MessagePart::Block(image));
         session.transcript.push(1, ItemBody::Message(with_picture));
     }

@@ -260,6 +260,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     dialogs::settle_search(state, &mut fx);
     dialogs::settle_sessions(state, &mut fx);
     recording::recorder::flush(state, &mut fx);
+    state::bodies::trim(state, &mut fx);
     fx
 }
 
@@ -499,6 +500,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::ServersFound(folder, found) => {
             lifecycle::servers::on_found(state, folder, found, now, fx);
         }
+        ServiceEvent::BodiesSaved(is_saved) => state::bodies::on_saved(state, is_saved),
         ServiceEvent::Git(key, git) => {
             // The state of a remote folder is not known here.
             if let Some(session) =

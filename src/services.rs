@@ -21,6 +21,7 @@ pub mod notification;
 pub mod patch;
 pub mod picture;
 pub mod prompt;
+pub mod spill;
 pub mod store;
 pub mod templates;
 pub mod terminals;

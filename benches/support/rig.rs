@@ -17,7 +17,7 @@ pub fn message(role: Role, text: &str) -> ItemBody {
     ItemBody::Message(Message {
         role,
         message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
+        parts: vec![MessagePart::Text(text.to_owned().into())],
         is_open: false,
         began: Instant::now(),
         took: None,

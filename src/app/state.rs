@@ -4,6 +4,7 @@
 //! `tab` and `inbox` find sessions in it; `changes`, `search` and `locations` read a transcript.
 //! Invariants: no side effects, and no calls to other layers of the app.
 
+pub(in crate::app) mod bodies;
 pub mod changes;
 pub(in crate::app) mod commands;
 pub mod conn;
@@ -61,6 +62,8 @@ pub struct State {
     pub flash: Option<String>,
     /// What makes the message untrue before its time is over.
     pub(in crate::app) flash_end: FlashEnd,
+    /// The memory of large texts.
+    pub(in crate::app) bodies: bodies::Bodies,
     /// Why the session cannot be recorded now, in a few words.
     pub unsaved: Option<String>,
     /// Number of anomalies on all connections.
@@ -115,6 +118,7 @@ impl State {
             request_view: RequestView::default(),
             flash: None,
             flash_end: FlashEnd::Time,
+            bodies: bodies::Bodies::default(),
             unsaved: None,
             anomaly_count: 0,
             registry: None,

@@ -5,6 +5,7 @@
 mod archive;
 mod attachments;
 mod attention;
+mod bodies;
 mod callbacks;
 mod chosen;
 mod clear;

@@ -1,23 +1,23 @@
 //! Content blocks of messages and tool results.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
+
+use super::{Body, Growing};
 
 /// A JSON value that parlor shows or saves without interpreting it, as compact JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Raw(pub Arc<str>);
+pub struct Raw(pub Body);
 
 /// One block of content. Source: ACP v1 content, `ContentBlock`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentBlock {
     /// Markdown text.
-    Text(String),
+    Text(Growing<String>),
     /// An image.
     Image {
         /// Base64 data.
-        data: Arc<str>,
+        data: Body,
         /// MIME type as sent.
         mime_type: String,
         /// The source, if sent.
@@ -27,7 +27,7 @@ pub enum ContentBlock {
     /// A sound.
     Audio {
         /// Base64 data.
-        data: Arc<str>,
+        data: Body,
         /// MIME type as sent.
         mime_type: String,
     },
@@ -60,7 +60,7 @@ impl ContentBlock {
     /// The text, or a note such as `[image, image/png]`.
     pub fn description(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => text.to_string(),
             Self::Image { mime_type, uri, .. } => {
                 let uri = uri.as_ref().map(|uri| format!(", {uri}")).unwrap_or_default();
                 format!("[image, {mime_type}{uri}]")
@@ -77,9 +77,9 @@ impl ContentBlock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceBody {
-    Text(String),
+    Text(Growing<String>),
     /// Base64 data.
-    Blob(Arc<str>),
+    Blob(Body),
 }
 
 /// A link to a resource.

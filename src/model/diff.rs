@@ -8,13 +8,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::patch::{PatchFate, PatchLine, PatchLines};
-use super::{DiffChange, FileDiff, ItemId, SessionKey};
+use super::{Body, DiffChange, FileDiff, ItemId, SessionKey};
 
 /// A contiguous part of a change: both texts of a snippet, or one hunk of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffPiece {
-    pub old: Arc<str>,
-    pub new: Arc<str>,
+    pub old: Body,
+    pub new: Body,
 }
 
 /// A request to locate all changes of one tool call in their files.
@@ -99,7 +99,7 @@ impl FileDiff {
         match &self.change {
             DiffChange::Texts { old, new } => {
                 let old = old.clone().unwrap_or_default();
-                vec![DiffPiece { old, new: Arc::clone(new) }]
+                vec![DiffPiece { old, new: new.clone() }]
             }
             DiffChange::Patch(text) => hunks(text),
         }

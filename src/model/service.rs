@@ -174,6 +174,8 @@ pub enum ServiceEvent {
     DiffsLocated { session: SessionKey, item: ItemId, found: Vec<LocatedDiff> },
     /// The MCP servers that a folder configures, or the error in its file.
     ServersFound(PathBuf, Result<Option<FolderServers>, String>),
+    /// Whether all texts of a job were saved.
+    BodiesSaved(bool),
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),
     /// The files that match the mention being typed, best first. Sent again as the folder is read.

@@ -1,11 +1,10 @@
 //! Tool calls, their content, and their terminals.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContentBlock, Patch, Raw, TerminalId, ToolCallId};
+use super::{Body, ContentBlock, Growing, Patch, Raw, TerminalId, ToolCallId};
 
 /// The category of a tool. Source: ACP v1 tool-calls, `ToolKind`; unknown kinds read as `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -78,12 +77,12 @@ pub enum DiffChange {
     Texts {
         /// The old text; `None` for a new file (some agents send an empty text instead).
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        old: Option<Arc<str>>,
+        old: Option<Body>,
         /// The new text.
-        new: Arc<str>,
+        new: Body,
     },
     /// A unified diff or an `apply_patch` text.
-    Patch(Arc<str>),
+    Patch(Body),
 }
 
 /// A place in a file that a tool call refers to.
@@ -155,7 +154,7 @@ pub struct ToolCallPatch {
     pub raw_output: Patch<Raw>,
     /// The output as text, if it is a string or has one under a known key.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
-    pub output_text: Patch<String>,
+    pub output_text: Patch<Growing<String>>,
     /// Exit code found in the output or in `_meta`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub exit_code: Patch<i32>,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentTerminal, ConfigOption, ContentBlock, MessageId, ModeId, ModelId, Patch, Plan, PlanId, Raw, Role,
-    SessionId, SlashCommand, ToolCallPatch,
+    AgentTerminal, ConfigOption, ContentBlock, Growing, MessageId, ModeId, ModelId, Patch, Plan, PlanId, Raw,
+    Role, SessionId, SlashCommand, ToolCallPatch,
 };
 
 /// A session update.
@@ -143,7 +143,12 @@ impl SessionUpdate {
 
     /// Text to append to a message that is known by its id.
     pub fn more_text(role: Role, message: MessageId, text: String) -> Self {
-        Self::Message { role, message, content: Patch::Keep, more_content: vec![ContentBlock::Text(text)] }
+        Self::Message {
+            role,
+            message,
+            content: Patch::Keep,
+            more_content: vec![ContentBlock::Text(text.into())],
+        }
     }
 
     /// The message and the text, if the update only appends text.
@@ -166,7 +171,7 @@ impl SessionUpdate {
                 if (*role, Some(&*message)) == (of, id) =>
             {
                 match &mut more_content[..] {
-                    [ContentBlock::Text(text)] => Some(text),
+                    [ContentBlock::Text(Growing::Open(text))] => Some(text),
                     _ => None,
                 }
             }

@@ -31,6 +31,7 @@ use crate::services::notification;
 use crate::services::patch;
 use crate::services::prompt;
 use crate::services::registry::{Registry, Stop};
+use crate::services::spill::Spill;
 use crate::services::store::{Export, Recorder, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::terminals::Terminals;
@@ -81,6 +82,7 @@ pub struct EffectRunner {
     locator: Locator,
     terminals: Terminals,
     store: Option<Store>,
+    spill: Arc<Spill>,
     recorder: Option<Recorder>,
     tap: Tap,
     log_dir: PathBuf,
@@ -131,6 +133,7 @@ impl EffectRunner {
             terminals: Terminals::new(services.clone()),
             recorder: store.clone().map(|store| Recorder::new(store, services.clone())),
             store,
+            spill: Arc::default(),
             tap,
             log_dir,
             registry: None,
@@ -255,6 +258,12 @@ impl EffectRunner {
                 self.work(move || {
                     let found = folder::find(&text, &base, home.as_deref());
                     Some(ServiceEvent::FolderFound { text, found })
+                });
+            }
+            Effect::SaveBodies { bodies, read } => {
+                let spill = Arc::clone(&self.spill);
+                self.on_data(move |data| {
+                    Some(ServiceEvent::BodiesSaved(spill.save(data, &bodies, &read).is_ok()))
                 });
             }
             Effect::Store(job) => self.ask_store(job),

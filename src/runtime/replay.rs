@@ -373,6 +373,7 @@ impl Replay {
                 // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
                 Effect::RetryNow(_)
                 | Effect::StopFiles { .. }
+                | Effect::SaveBodies { .. }
                 | Effect::LocateDiffs(_)
                 | Effect::Announce { .. }
                 | Effect::FindFiles(_)

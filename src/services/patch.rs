@@ -100,14 +100,13 @@ fn write_hunks(out: &mut String, names: (&str, &str), old: &str, new: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use proptest::prelude::*;
 
     use super::*;
 
     fn texts(old: Option<&str>, new: &str) -> FileDiff {
-        let change = DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) };
+        let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
         FileDiff { path: "/home/ada/shop/src/a.rs".into(), change }
     }
 
@@ -129,8 +128,7 @@ mod tests {
 
     #[test]
     fn patches_are_unchanged() {
-        let patch =
-            FileDiff { path: "x".into(), change: DiffChange::Patch(Arc::from("@@ -1 +1 @@\n-a\n+b")) };
+        let patch = FileDiff { path: "x".into(), change: DiffChange::Patch("@@ -1 +1 @@\n-a\n+b".into()) };
         assert_eq!(unified(&[patch.clone(), patch], Path::new("/")), "@@ -1 +1 @@\n-a\n+b\n".repeat(2));
     }
 

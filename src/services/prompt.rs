@@ -282,7 +282,7 @@ fn content_of(
     Some(Ok(ContentBlock::Resource {
         uri: uri(&real, mention),
         mime_type: Some("text/plain".to_owned()),
-        body: ResourceBody::Text(text),
+        body: ResourceBody::Text(text.into()),
     }))
 }
 
@@ -311,13 +311,11 @@ fn session_block(label: &AttachmentLabel, text: String, is_embedded: bool) -> Co
         // No file has this address: the file with the transcript is outside of the session's folders.
         let uri = format!("parlor:session/{}.md", label.id);
         let mime_type = Some("text/markdown".to_owned());
-        return ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) };
+        return ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text.into()) };
     }
-    ContentBlock::Text(fenced(
-        &format!("Transcript of the session “{}”:", label.name),
-        "markdown",
-        text.trim_end(),
-    ))
+    ContentBlock::Text(
+        fenced(&format!("Transcript of the session “{}”:", label.name), "markdown", text.trim_end()).into(),
+    )
 }
 
 /// Saves the transcript of a session as an attachment and returns the label. Of a long one, the start is omitted. Blocks
@@ -359,7 +357,7 @@ fn output_block(output: &CommandOutput) -> ContentBlock {
     };
     let cut = if is_cut || output.is_cut { ", its start is omitted" } else { "" };
     let head = format!("Output of the command `{}`{position} ({end}{cut}):", output.command);
-    ContentBlock::Text(fenced(&head, "", text.trim_end()))
+    ContentBlock::Text(fenced(&head, "", text.trim_end()).into())
 }
 
 /// The changes since the last commit, as text.
@@ -367,11 +365,9 @@ fn diff_block(diff: &Changes) -> ContentBlock {
     let cut = if diff.is_cut { " (its end is omitted)" } else { "" };
     let text = String::from_utf8_lossy(&diff.text);
     let text = if text.trim().is_empty() { "No changes." } else { text.trim_end() };
-    ContentBlock::Text(fenced(
-        &format!("Changes since the last commit, as of `git diff HEAD`{cut}:"),
-        "diff",
-        text,
-    ))
+    ContentBlock::Text(
+        fenced(&format!("Changes since the last commit, as of `git diff HEAD`{cut}:"), "diff", text).into(),
+    )
 }
 
 /// Text in a code block with a fence that it does not contain.

@@ -8,12 +8,11 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
 
-use crate::model::{Around, DiffChange, DiffPosition, FileDiff, PieceStart};
+use crate::model::{Around, Body, DiffChange, DiffPosition, FileDiff, PieceStart};
 
 pub mod cache;
 mod draw;
@@ -53,8 +52,8 @@ pub struct Diff {
     pub modes: Option<(String, String)>,
     pub added: usize,
     pub removed: usize,
-    old: Arc<str>,
-    new: Arc<str>,
+    old: Body,
+    new: Body,
     rows: Vec<Row>,
     /// Pairs of rows for the side-by-side layout.
     sides: Vec<Side>,
@@ -170,7 +169,7 @@ impl Diff {
                 let start = starts.first().and_then(Option::as_ref);
                 let (old, new, above) = match start.and_then(|start| Some((start, start.around.as_ref()?))) {
                     Some((start, around)) => with_lines_around(&old, new, start.is_new, around),
-                    None => (old, Arc::clone(new), 0),
+                    None => (old, new.clone(), 0),
                 };
                 let first = first.map(|first| first.saturating_sub(above).max(1));
                 let mut diff = Self::empty(change.path.clone(), status, old, new);
@@ -185,7 +184,7 @@ impl Diff {
     /// of unchanged lines around changes; `open` lists expanded gaps.
     fn compare(&mut self, first: Option<u32>, context: usize, open: &[u32]) {
         self.is_text = is_text(&self.old) && is_text(&self.new);
-        let texts = (Arc::clone(&self.old), Arc::clone(&self.new));
+        let texts = (self.old.clone(), self.new.clone());
         let cut = ends::Cut::of(&texts.0, &texts.1);
         let ((old, old_lines), (new, new_lines)) = (cut.lines(&texts.0), cut.lines(&texts.1));
         self.rows.extend(cut.note.map(Row::note));
@@ -220,7 +219,7 @@ impl Diff {
         self.finish();
     }
 
-    fn empty(path: PathBuf, status: FileStatus, old: Arc<str>, new: Arc<str>) -> Self {
+    fn empty(path: PathBuf, status: FileStatus, old: Body, new: Body) -> Self {
         Self {
             path,
             moved_from: None,
@@ -397,7 +396,7 @@ impl Diff {
 
 /// Both texts of an excerpt, completed with lines of the file where they have fewer unchanged lines at their start and end
 /// than are shown, and the number of lines above. What the agent sends remains.
-fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Arc<str>, Arc<str>, u32) {
+fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Body, Body, u32) {
     let missing = |same: usize| CONTEXT_LINES.saturating_sub(same);
     let above = missing(old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count());
     let below = missing(old.lines().rev().zip(new.lines().rev()).take_while(|(old, new)| old == new).count());
@@ -407,7 +406,7 @@ fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Ar
     let before = before.get(count.saturating_sub(above)..).unwrap_or_default().concat();
     let is_in_line = !(if is_new { new } else { old }).ends_with('\n');
     let after: String = around.after.split_inclusive('\n').take(below + usize::from(is_in_line)).collect();
-    let whole = |text: &str| Arc::from(format!("{before}{text}{after}"));
+    let whole = |text: &str| Body::from(format!("{before}{text}{after}"));
     (whole(old), whole(new), u32::try_from(count.min(above)).unwrap_or_default())
 }
 

@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::ui::text::{Line, Span};
 
@@ -18,7 +18,7 @@ use super::render_context::{Glyphs, RenderContext};
 use super::text::copy_hint::Mark;
 use super::text::{one_line, truncate, truncate_path, width};
 use super::theme::Role;
-use crate::model::byte_size;
+use crate::model::{Body, WeakBody, byte_size};
 
 pub mod strip;
 
@@ -101,7 +101,7 @@ pub enum PictureRows {
 pub struct Wanted {
     pub key: Key,
     /// Base64 data.
-    pub data: Arc<str>,
+    pub data: Body,
     /// Available width in cells.
     pub cols: u16,
 }
@@ -116,8 +116,8 @@ pub struct Key {
 
 /// An image at one width.
 struct Entry {
-    /// A weak reference, which prevents the address from being reused.
-    data: Weak<str>,
+    /// Prevents the address from being reused.
+    data: WeakBody,
     state: State,
     /// Counter value of the last use.
     used: u64,
@@ -142,7 +142,7 @@ enum State {
 struct Cache {
     grid: Option<Grid>,
     entries: HashMap<Key, Entry>,
-    wanted: Vec<Key>,
+    wanted: Vec<(Key, Body)>,
     /// Ids of images that the terminal can delete.
     gone: Vec<u32>,
     looks: u64,
@@ -181,10 +181,8 @@ pub fn rev() -> u64 {
 /// The next image to render, most recently requested first.
 pub fn take_wanted() -> Option<Wanted> {
     CACHE.with_borrow_mut(|cache| {
-        while let Some(key) = cache.wanted.pop() {
-            if let Some(entry) = cache.entries.get(&key)
-                && let Some(data) = entry.data.upgrade()
-            {
+        while let Some((key, data)) = cache.wanted.pop() {
+            if cache.entries.contains_key(&key) {
                 return Some(Wanted { key, data, cols: key.cols });
             }
         }
@@ -230,13 +228,7 @@ pub fn take_gone() -> Vec<u32> {
 
 /// An image with its caption, in a maximum width. Only the caption while it is rendered, after an error, and
 /// if images are disabled.
-pub fn lines(
-    data: &Arc<str>,
-    mime: &str,
-    name: &str,
-    look: &RenderContext<'_>,
-    cols: u16,
-) -> Vec<Line<'static>> {
+pub fn lines(data: &Body, mime: &str, name: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let bytes = base64_bytes(data);
     let caption = |facts: Option<&Facts>, why: Option<&str>| {
         let mut parts = vec!["image".to_owned()];
@@ -263,7 +255,7 @@ pub fn lines(
     };
     CACHE.with_borrow_mut(|cache| {
         let Some(grid) = cache.grid else { return vec![caption(None, None)] };
-        let position = (data.as_ptr() as usize, data.len());
+        let position = (data.address(), data.len());
         let key = Key { position, cols: cols.min(MOST_COLS), epoch: cache.epoch };
         cache.looks += 1;
         let used = cache.looks;
@@ -277,10 +269,10 @@ pub fn lines(
             }
             // Rendering at a previous width is no longer needed.
             let is_overtaken = |key: &Key| key.position == position;
-            cache.wanted.retain(|key| !is_overtaken(key));
+            cache.wanted.retain(|(key, _)| !is_overtaken(key));
             cache.entries.retain(|key, entry| !is_overtaken(key) || !matches!(entry.state, State::Wanted));
-            cache.entries.insert(key, Entry { data: Arc::downgrade(data), state: State::Wanted, used });
-            cache.wanted.push(key);
+            cache.entries.insert(key, Entry { data: data.downgrade(), state: State::Wanted, used });
+            cache.wanted.push((key, data.clone()));
             let rows = facts.as_ref().map_or(0, |facts| grid.fit(facts.points, cols).1);
             let mut lines = blank(rows);
             lines.push(caption(facts.as_ref(), None));
@@ -304,7 +296,7 @@ pub fn lines(
             State::Dropped(facts, rows) => {
                 let mut lines = blank(*rows);
                 lines.push(caption(Some(facts), None));
-                cache.wanted.push(key);
+                cache.wanted.push((key, data.clone()));
                 lines
             }
             State::Failed(why) => vec![caption(None, Some(why))],
@@ -345,12 +337,8 @@ impl Cache {
 
     /// Removes images that are no longer in any transcript.
     fn forget_the_gone(&mut self) {
-        let gone: Vec<Key> = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.data.strong_count() == 0)
-            .map(|(key, _)| *key)
-            .collect();
+        let gone: Vec<Key> =
+            self.entries.iter().filter(|(_, entry)| !entry.data.exists()).map(|(key, _)| *key).collect();
         for key in gone {
             if let Some(entry) = self.entries.remove(&key) {
                 self.let_go(entry);

@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     fn view(output: &[u8]) -> TerminalView {
-        TerminalView { output: output.to_vec(), ..TerminalView::new(true, Instant::now()) }
+        TerminalView { output: output.to_vec().into(), ..TerminalView::new(true, Instant::now()) }
     }
 
     fn texts(lines: &[Line<'static>]) -> Vec<String> {

@@ -372,7 +372,7 @@ pub fn digest(session: &Session) -> String {
 
 fn block_digest(block: &ContentBlock) -> String {
     match block {
-        ContentBlock::Text(text) => text.clone(),
+        ContentBlock::Text(text) => text.to_string(),
         ContentBlock::Image { mime_type, .. } => format!("image {mime_type}"),
         ContentBlock::Audio { mime_type, .. } => format!("audio {mime_type}"),
         ContentBlock::ResourceLink(link) => format!("link {}", link.uri),

@@ -2,8 +2,6 @@
 //!
 //! Invariant: an unknown block becomes [`ContentBlock::Unknown`] with all of its JSON.
 
-use std::sync::Arc;
-
 use agent_client_protocol_schema::v1 as schema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,7 +102,7 @@ pub(super) fn last_segment(uri: &str) -> &str {
 /// Converts a block; `None`: a kind of a later version of the protocol.
 pub(super) fn from_official(block: schema::ContentBlock) -> Option<ContentBlock> {
     Some(match block {
-        schema::ContentBlock::Text(text) => ContentBlock::Text(text.text),
+        schema::ContentBlock::Text(text) => ContentBlock::Text(text.text.into()),
         schema::ContentBlock::Image(image) => {
             ContentBlock::Image { data: image.data.into(), mime_type: image.mime_type, uri: image.uri }
         }
@@ -123,7 +121,7 @@ pub(super) fn from_official(block: schema::ContentBlock) -> Option<ContentBlock>
             schema::EmbeddedResourceResource::TextResourceContents(text) => ContentBlock::Resource {
                 uri: text.uri,
                 mime_type: text.mime_type,
-                body: ResourceBody::Text(text.text),
+                body: ResourceBody::Text(text.text.into()),
             },
             schema::EmbeddedResourceResource::BlobResourceContents(blob) => ContentBlock::Resource {
                 uri: blob.uri,
@@ -142,12 +140,12 @@ pub(in crate::acp) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> s
     match block {
         ContentBlock::Text(text) => text.as_str().into(),
         ContentBlock::Image { data, mime_type, uri } if can.prompt_image => schema::ContentBlock::Image(
-            schema::ImageContent::new(data.as_ref(), mime_type.as_str()).uri(uri.clone()),
+            schema::ImageContent::new(data.as_str(), mime_type.as_str()).uri(uri.clone()),
         ),
         ContentBlock::Image { uri: Some(uri), mime_type, .. } => link(uri, Some(mime_type)),
         ContentBlock::Image { .. } => "[Image omitted: the agent does not support images.]".into(),
         ContentBlock::Audio { data, mime_type } if can.prompt_audio => {
-            schema::ContentBlock::Audio(schema::AudioContent::new(data.as_ref(), mime_type.as_str()))
+            schema::ContentBlock::Audio(schema::AudioContent::new(data.as_str(), mime_type.as_str()))
         }
         ContentBlock::Audio { .. } => "[Audio omitted: the agent does not support audio.]".into(),
         ContentBlock::ResourceLink(link) => {
@@ -168,7 +166,7 @@ pub(in crate::acp) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> s
             )))
         }
         ContentBlock::Resource { uri, mime_type, .. } => link(uri, mime_type.as_deref()),
-        ContentBlock::Unknown(raw) => serde_json::from_str(&raw.0).unwrap_or_else(|_| raw.0.as_ref().into()),
+        ContentBlock::Unknown(raw) => serde_json::from_str(&raw.0).unwrap_or_else(|_| raw.0.as_str().into()),
     }
 }
 
@@ -182,8 +180,7 @@ fn encode_resource(
             schema::TextResourceContents::new(text.as_str(), uri).mime_type(mime_type.map(str::to_owned)),
         ),
         ResourceBody::Blob(blob) => schema::EmbeddedResourceResource::BlobResourceContents(
-            schema::BlobResourceContents::new(Arc::clone(blob).as_ref(), uri)
-                .mime_type(mime_type.map(str::to_owned)),
+            schema::BlobResourceContents::new(blob.as_str(), uri).mime_type(mime_type.map(str::to_owned)),
         ),
     }
 }

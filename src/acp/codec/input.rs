@@ -4,12 +4,11 @@
 //! Invariant: values found here never replace values from official fields.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
-use crate::model::{DiffChange, FileDiff, ToolInput, ToolKind};
+use crate::model::{Body, DiffChange, FileDiff, ToolInput, ToolKind};
 
 use super::patches;
 use super::value::{Object, first, first_text};
@@ -158,7 +157,7 @@ fn change_of(path: &str, change: &Value) -> Option<FileDiff> {
     let change = change.as_object()?;
     let string = |keys: &[&str]| keys.iter().find_map(|key| change.get(*key)?.as_str());
     if let Some(patch) = string(&["unified_diff", "diff", "patch"]) {
-        return Some(FileDiff { path: path.into(), change: DiffChange::Patch(Arc::from(patch)) });
+        return Some(FileDiff { path: path.into(), change: DiffChange::Patch(patch.into()) });
     }
     let text = string(&["content", "new_content"])?;
     match string(&["type"]) {
@@ -168,7 +167,7 @@ fn change_of(path: &str, change: &Value) -> Option<FileDiff> {
 }
 
 fn texts(path: &str, old: Option<&str>, new: &str) -> FileDiff {
-    FileDiff { path: path.into(), change: DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) } }
+    FileDiff { path: path.into(), change: DiffChange::Texts { old: old.map(Body::from), new: new.into() } }
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! Invariant: no line of the text is lost; lines before the first file belong to that file.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -63,7 +62,7 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
         .filter(|(_, part)| !part.trim().is_empty())
         .filter_map(|(path, part)| {
             let path = path.or(fallback)?;
-            Some(FileDiff { path: PathBuf::from(path), change: DiffChange::Patch(Arc::from(part)) })
+            Some(FileDiff { path: PathBuf::from(path), change: DiffChange::Patch(part.into()) })
         })
         .collect()
 }

@@ -77,9 +77,9 @@ pub(in crate::acp) fn call_named(name: &str) -> Call {
         "resume" => Call::ResumeSession(session, workspace),
         "fork" => Call::ForkSession(session, workspace, 2),
         "list" => Call::ListSessions { cwd: None, cursor: None },
-        "prompt" => Call::Prompt(session, vec![ContentBlock::Text("hi".to_owned())]),
-        "long prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(102_401))]),
-        "endless prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(5 << 20))]),
+        "prompt" => Call::Prompt(session, vec![ContentBlock::Text("hi".into())]),
+        "long prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(102_401).into())]),
+        "endless prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(5 << 20).into())]),
         "new with a server" => Call::NewSession(SessionWorkspace {
             mcp_servers: vec![crate::model::McpServer::Stdio {
                 name: "files".to_owned(),

@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, ContentBlock, DiffChange, FileDiff, Location, Patch, TerminalId, ToolCallId, ToolCallPatch,
-    ToolContent, ToolKind, ToolStatus,
+    AgentEvent, ContentBlock, DiffChange, FileDiff, Growing, Location, Patch, TerminalId, ToolCallId,
+    ToolCallPatch, ToolContent, ToolKind, ToolStatus,
 };
 
 use super::content;
@@ -127,7 +127,7 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
 
 fn decode_output(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(value) = take(call, TOOL_OUTPUT) else { return };
-    patch.output_text = Patch::from_option(output::text(&value));
+    patch.output_text = Patch::from_option(output::text(&value).map(Growing::from));
     patch.exit_code = Patch::from_option(output::exit_code(&value));
     if patch.status == Patch::Set(ToolStatus::Completed) && output::is_failure(&value) {
         patch.status = Patch::Set(ToolStatus::Failed);
@@ -209,7 +209,7 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
         Value::Object(item) => item,
         Value::String(text) => {
             quirks.learn(Quirk::BareToolContent, out);
-            return vec![ToolContent::Block(ContentBlock::Text(text))];
+            return vec![ToolContent::Block(ContentBlock::Text(text.into()))];
         }
         other => return vec![ToolContent::Unknown(raw(&other))],
     };

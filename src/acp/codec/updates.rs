@@ -254,7 +254,8 @@ impl Update<'_> {
                 continue;
             }
             match block {
-                ContentBlock::Text(mut text) => {
+                ContentBlock::Text(text) => {
+                    let mut text = text.into_string();
                     self.take_modes(role, &mut text);
                     let (session, text) = (self.session.clone(), Cow::Owned(text));
                     push_text(session, role, message.cloned(), text, self.memory.is_v2(), self.out);

@@ -44,12 +44,12 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
     if let Patch::Set(content) = &mut patch.content {
         for item in content {
             if let ToolContent::Block(ContentBlock::Text(text)) = item {
-                bare(text);
+                text.edit(&mut bare);
             }
         }
     }
     if let Patch::Set(text) = &mut patch.output_text {
-        bare(text);
+        text.edit(&mut bare);
     }
     let Some(wrapped) = wrapped else { return };
     quirks.learn(Quirk::WrappedOutput, out);

@@ -333,14 +333,18 @@ fn output(session: &Session, tool: &ToolCall) -> Option<CopyContent> {
         _ => None,
     });
     if let Some(view) = of_terminal {
-        return Some(CopyContent::Output { bytes: view.output.clone(), has_returns: view.is_ours });
+        return Some(CopyContent::Output { bytes: view.output.to_vec(), has_returns: view.is_ours });
     }
     let texts = tool.content.iter().filter_map(|content| match content {
         ToolContent::Block(ContentBlock::Text(text)) => Some(text.as_str()),
         _ => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
-    let text = if text.trim().is_empty() { tool.output_text.clone().unwrap_or_default() } else { text };
+    let text = if text.trim().is_empty() {
+        tool.output_text.as_deref().unwrap_or_default().to_owned()
+    } else {
+        text
+    };
     let bytes = text.into_bytes();
     (!bytes.is_empty()).then_some(CopyContent::Output { bytes, has_returns: false })
 }

@@ -173,17 +173,17 @@ pub(in crate::app) fn blocks(
 ) -> Vec<ContentBlock> {
     let takes_resources =
         state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
-    let text = ContentBlock::Text(prompt.to_owned());
+    let text = ContentBlock::Text(prompt.to_owned().into());
     let conversation = state.sessions.get(&key).and_then(|session| session.resume.handover());
     let Some(Handover { text: conversation, .. }) = conversation else { return vec![text] };
     let context = if takes_resources {
         ContentBlock::Resource {
             uri: format!("parlor://{TAG}.md"),
             mime_type: Some("text/markdown".to_owned()),
-            body: ResourceBody::Text(conversation.clone()),
+            body: ResourceBody::Text(conversation.clone().into()),
         }
     } else {
-        ContentBlock::Text(format!("<{TAG}>\n{conversation}\n</{TAG}>\n\n"))
+        ContentBlock::Text(format!("<{TAG}>\n{conversation}\n</{TAG}>\n\n").into())
     };
     vec![context, text]
 }
@@ -310,7 +310,7 @@ fn call_line(tool: &ToolCall) -> String {
 
 fn message_text(message: &Message) -> String {
     let texts = message.parts.iter().map(|part| match part {
-        MessagePart::Text(text) => text.clone(),
+        MessagePart::Text(text) => text.to_string(),
         MessagePart::Block(ContentBlock::Unknown(_)) => "[unknown content]".to_owned(),
         MessagePart::Block(block) => block.description(),
     });

@@ -8,10 +8,9 @@
 
 use crate::app::Approval;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::model::{
-    Access, AgentSpec, AskedFile, CHANGES_MAX, CommandAccess, ConnId, DiffChange, FileDiff, Grant,
+    Access, AgentSpec, AskedFile, Body, CHANGES_MAX, CommandAccess, ConnId, DiffChange, FileDiff, Grant,
     GrantScope, Policy, Protection, SessionKey, StoredGrant, ToolKind, approved_lines, is_plain_environment,
     protection_of,
 };
@@ -169,10 +168,10 @@ impl crate::app::Approval {
         let DiffChange::Texts { old, new } = &made.change else { return false };
         let mut shown = self.diffs.iter().filter(|diff| plain(&folder.join(&diff.path)) == path).peekable();
         let is_marked = self.marked.iter().any(|marked| marked == path) && shown.peek().is_some();
-        let begin: Arc<str> = old.clone().unwrap_or_default();
+        let begin: Body = old.clone().unwrap_or_default();
         let end = shown.try_fold(begin, |text, diff| match &diff.change {
             DiffChange::Texts { old, new } if *text == *old.as_deref().unwrap_or_default() => {
-                Some(Arc::clone(new))
+                Some(new.clone())
             }
             DiffChange::Texts { old, new } => replaced(&text, old.as_deref().unwrap_or_default(), new),
             DiffChange::Patch(_) => None,

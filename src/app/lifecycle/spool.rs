@@ -377,12 +377,17 @@ fn put(session: &mut Session, taking: Taking, events: Vec<RecordedEvent>, now: I
 
 /// What of an update of the last turn is not recorded.
 fn left_of(session: &Session, rest: &mut place::Rest, update: SessionUpdate) -> Option<SessionUpdate> {
+    let update = match update {
+        SessionUpdate::Block { role, message, block: ContentBlock::Text(text) } => {
+            SessionUpdate::Chunk { role, message, text: text.into_string() }
+        }
+        update => update,
+    };
     match update {
         SessionUpdate::Chunk { role: Role::User, .. }
         | SessionUpdate::Block { role: Role::User, .. }
         | SessionUpdate::Message { role: Role::User, .. } => None,
-        SessionUpdate::Chunk { role: Role::Agent, message, text }
-        | SessionUpdate::Block { role: Role::Agent, message, block: ContentBlock::Text(text) } => {
+        SessionUpdate::Chunk { role: Role::Agent, message, text } => {
             let text = rest.cut(&text).to_owned();
             (!text.is_empty()).then_some(SessionUpdate::Chunk { role: Role::Agent, message, text })
         }

@@ -76,7 +76,7 @@ fn send(
         return;
     }
     let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
-    let mut blocks = vec![ContentBlock::Text(prepared.text)];
+    let mut blocks = vec![ContentBlock::Text(prepared.text.into())];
     blocks.extend(prepared.blocks);
     let request = Call::Steer(id, blocks.clone());
     let number = call::call(state, conn, Purpose::Steer(key), request, fx);

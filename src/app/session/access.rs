@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessRecord, DiffPosition, ExitInfo, ItemId, LocatedDiff, PieceStart, Record, TerminalId,
-    ToolCallId, ToolContent, ToolKind, ToolStatus,
+    Access, AccessRecord, DiffPosition, ExitInfo, Growing, ItemId, LocatedDiff, PieceStart, Record,
+    TerminalId, ToolCallId, ToolContent, ToolKind, ToolStatus,
 };
 
 use super::{messages, record};
@@ -34,7 +34,9 @@ pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: 
 
 fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
     match &diff.change {
-        crate::model::DiffChange::Texts { old, new } => old.as_ref().map_or(0, |old| old.len()) + new.len(),
+        crate::model::DiffChange::Texts { old, new } => {
+            old.as_ref().map_or(0, crate::model::body::Body::len) + new.len()
+        }
         crate::model::DiffChange::Patch(text) => text.len(),
     }
 }
@@ -78,7 +80,7 @@ pub(in crate::app) fn call_of(record: AccessRecord, now: Instant) -> ToolCall {
         (Some(_), None) => ToolStatus::InProgress,
         (None, None) => ToolStatus::Completed,
     };
-    call.output_text.clone_from(&record.error);
+    call.output_text = record.error.clone().map(Growing::from);
     match &record.access {
         Access::Read { path } => {
             call.kind = ToolKind::Read;

@@ -24,7 +24,7 @@ pub(in crate::app) fn on_chunk(
     if text.is_empty() {
         return;
     }
-    append(session, role, message, MessagePart::Text(text), now);
+    append(session, role, message, MessagePart::Text(text.into()), now);
 }
 
 /// Removes the agent's echo of the prompt from an update; `None`: nothing remains.
@@ -42,7 +42,7 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
                 sent.starts_with(&text) || text.strip_prefix(sent).is_some_and(|tail| tail.trim().is_empty())
             });
             Some(if is_like_echo {
-                SessionUpdate::Block { role, message, block: ContentBlock::Text(text) }
+                SessionUpdate::Block { role, message, block: ContentBlock::Text(text.into()) }
             } else {
                 SessionUpdate::Chunk { role, message, text }
             })
@@ -52,7 +52,9 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
         {
             let mut strip = |blocks: Vec<ContentBlock>| -> Vec<ContentBlock> {
                 let left = blocks.into_iter().filter_map(|block| match block {
-                    ContentBlock::Text(text) => session.echo.strip(text).map(ContentBlock::Text),
+                    ContentBlock::Text(text) => {
+                        session.echo.strip(text.into_string()).map(|text| ContentBlock::Text(text.into()))
+                    }
                     block => Some(block),
                 });
                 left.collect()
@@ -203,7 +205,7 @@ pub(in crate::app) fn close(session: &mut Session, now: Instant) {
             open.is_open = false;
             // A long text has grown by doubling.
             if let Some(MessagePart::Text(text)) = open.parts.last_mut() {
-                text.shrink_to_fit();
+                text.edit(String::shrink_to_fit);
             }
             open.took = is_live.then(|| now.saturating_duration_since(open.began));
         }

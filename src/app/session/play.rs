@@ -272,7 +272,7 @@ pub(in crate::app) fn user_message(
     ItemBody::Message(Message {
         role: Role::User,
         message: None,
-        parts: std::iter::once(MessagePart::Text(text.to_owned())).chain(blocks).collect(),
+        parts: std::iter::once(MessagePart::Text(text.to_owned().into())).chain(blocks).collect(),
         is_open: false,
         began: now,
         took: None,

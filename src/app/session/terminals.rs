@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, ScreenPart, TerminalId, TerminalModes};
+use crate::model::{AgentTerminal, ExitInfo, Growing, ItemId, Record, ScreenPart, TerminalId, TerminalModes};
 
 use super::access;
 use crate::app::{Session, TERMINAL_VIEW_BYTES, TerminalView};
@@ -18,7 +18,7 @@ impl TerminalView {
         Self {
             command: None,
             cwd: None,
-            output: Vec::new(),
+            output: Growing::default(),
             dropped_bytes: 0,
             modes: TerminalModes::default(),
             hides_input: false,
@@ -37,7 +37,9 @@ impl TerminalView {
     pub fn append(&mut self, bytes: &[u8]) {
         let mut modes = std::mem::take(&mut self.modes);
         modes.read(bytes, |part| match part {
-            ScreenPart::Main(bytes) => push(&mut self.output, &mut self.dropped_bytes, bytes),
+            ScreenPart::Main(bytes) => {
+                self.output.edit(|output| push(output, &mut self.dropped_bytes, bytes));
+            }
             ScreenPart::Alternate(bytes) => {
                 push(&mut self.alternate, &mut self.alternate_dropped_bytes, bytes);
             }
@@ -119,7 +121,7 @@ pub(in crate::app) fn on_agent_terminal(session: &mut Session, news: AgentTermin
         }
         AgentTerminal::Bytes { bytes, is_whole, .. } => {
             if is_whole {
-                (view.output, view.dropped_bytes) = (Vec::new(), 0);
+                (view.output, view.dropped_bytes) = (Growing::default(), 0);
                 view.modes = TerminalModes::default();
             }
             view.append(&bytes);
@@ -133,6 +135,7 @@ pub(in crate::app) fn on_agent_terminal(session: &mut Session, news: AgentTermin
 /// A command run by parlor wrote output.
 pub(in crate::app) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
     if let Some(view) = session.terminals.get_mut(id) {
+        session.grown_bytes += bytes.len();
         view.append(bytes);
         touch(session, id);
     }

@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
-use crate::model::{DiffChange, DiffPosition, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
+use crate::model::{Body, DiffChange, DiffPosition, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
 
 use super::{duplicate_diffs, lookup};
 use crate::app::{Item, ItemBody, Session, State, ToolCall};
@@ -118,7 +117,7 @@ pub(in crate::app) fn explains<'d>(
     let reported: Vec<&FileDiff> = reported.filter(|diff| plain(&folder.join(&diff.path)) == path).collect();
     let DiffChange::Texts { old, new } = &made.change else { return false };
     let before = old.clone().unwrap_or_default();
-    let mut now = Arc::clone(&before);
+    let mut now = before.clone();
     for diff in &reported {
         match &diff.change {
             DiffChange::Texts { old, new } => {
@@ -126,7 +125,7 @@ pub(in crate::app) fn explains<'d>(
                 if old.is_empty() && !now.is_empty() {
                     break;
                 }
-                let next = if *old == *now { Some(Arc::clone(new)) } else { replaced(&now, &old, new) };
+                let next = if *old == *now { Some(new.clone()) } else { replaced(&now, &old, new) };
                 match next {
                     Some(next) => now = next,
                     None => break,
@@ -327,9 +326,9 @@ fn count_ends(text: &str) -> i64 {
 }
 
 /// Old and new text; an unreported old text is empty.
-fn texts(part: &ChangePart) -> Option<(Arc<str>, Arc<str>)> {
+fn texts(part: &ChangePart) -> Option<(Body, Body)> {
     match &part.diff.change {
-        DiffChange::Texts { old, new } => Some((old.clone().unwrap_or_default(), Arc::clone(new))),
+        DiffChange::Texts { old, new } => Some((old.clone().unwrap_or_default(), new.clone())),
         DiffChange::Patch(_) => None,
     }
 }
@@ -346,7 +345,7 @@ fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
 }
 
 /// Replaces the only occurrence of `from`; `None` if there is none, or more than one.
-pub(in crate::app) fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
+pub(in crate::app) fn replaced(text: &str, from: &str, to: &str) -> Option<Body> {
     let mut positions = text.match_indices(from);
     let (at, _) = positions.next()?;
     if from.is_empty() || positions.next().is_some() {

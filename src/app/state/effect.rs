@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
-    FileJob, FileQuery, LocateJob, Location, Note, PromptJob, RegistryAgent, SessionAttachJob, SessionKey,
-    StoreJob, StoredGrant, TerminalJob,
+    FileJob, FileQuery, LocateJob, Location, Note, PromptJob, ReadBytes, RegistryAgent, SessionAttachJob,
+    SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
 };
 
 /// A side effect.
@@ -30,6 +30,12 @@ pub enum Effect {
     Disconnect {
         conn: ConnId,
         force: bool,
+    },
+    /// Saves texts so that they can be unloaded; reported as `ServiceEvent::BodiesSaved`.
+    SaveBodies {
+        bodies: Vec<UnsavedBody>,
+        /// Counts what is read again.
+        read: ReadBytes,
     },
     /// Serves a file request; reported as `ServiceEvent::FileDone` or `ServiceEvent::FileAsks`.
     File(FileJob),

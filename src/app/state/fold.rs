@@ -140,14 +140,14 @@ mod tests {
         let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
         session.folds = *rules;
         let output = "x\r\n".repeat(20).into_bytes();
-        let view = TerminalView { output, ..TerminalView::new(true, Instant::now()) };
+        let view = TerminalView { output: output.into(), ..TerminalView::new(true, Instant::now()) };
         session.terminals.insert("twenty".into(), view);
         session.transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
         fold_of(&session, &session.transcript.items()[0], &call)
     }
 
     fn says(call: &mut ToolCall, lines: usize) {
-        call.content = vec![ToolContent::Block(ContentBlock::Text("x\n".repeat(lines)))];
+        call.content = vec![ToolContent::Block(ContentBlock::Text("x\n".repeat(lines).into()))];
     }
 
     fn edits(call: &mut ToolCall, lines: usize) {

@@ -188,7 +188,7 @@ pub(in crate::app) fn text_of(block: &ContentBlock) -> String {
     use crate::model::ResourceBody;
     match block {
         ContentBlock::Text(text) | ContentBlock::Resource { body: ResourceBody::Text(text), .. } => {
-            text.clone()
+            text.to_string()
         }
         ContentBlock::Resource { uri, .. } => uri.clone(),
         ContentBlock::ResourceLink(link) => link.uri.clone(),

@@ -65,6 +65,8 @@ pub struct Session {
     /// Number of turns so far; also the number of the running or last one.
     pub turn_count: u32,
     pub transcript: Transcript,
+    /// Size of the content that was added since large texts were unloaded last, in bytes.
+    pub grown_bytes: usize,
     /// The part of the record that is still being read.
     pub loading: Option<Loading>,
     /// Terminals by the id used in tool calls.
@@ -173,6 +175,7 @@ impl Session {
             wait: UserWait::default(),
             turn_count: 0,
             transcript: Transcript::default(),
+            grown_bytes: 0,
             loading: None,
             terminals: BTreeMap::new(),
             shell: UserShell::default(),

@@ -56,6 +56,11 @@ impl Sessions {
         &self.touched
     }
 
+    /// All sessions, for changes that are not visible and not recorded.
+    pub(in crate::app) fn all_unchanged(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.all.values_mut()
+    }
+
     /// Visits and clears the touched sessions.
     pub(in crate::app) fn visit_touched(&mut self, mut visit: impl FnMut(&mut Session)) {
         for key in self.touched.drain(..) {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::duplicate_diffs::KnownChanges;
 use crate::model::{
-    AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
-    LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
+    AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, Growing,
+    ItemId, LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
     StopReason, TerminalModes, TerminalSize, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus,
     TurnUsage, with_labels,
 };
@@ -161,7 +161,7 @@ impl Item {
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessagePart {
     /// Markdown (plain text in a user's message).
-    Text(String),
+    Text(Growing<String>),
     Block(ContentBlock),
 }
 
@@ -198,7 +198,7 @@ pub struct ToolCall {
     /// Output as received.
     pub raw_output: Option<Raw>,
     /// The output's text.
-    pub output_text: Option<String>,
+    pub output_text: Option<Growing<String>>,
     pub exit_code: Option<i32>,
     /// The call that contains this one.
     pub parent: Option<ToolCallId>,
@@ -271,7 +271,7 @@ pub struct TerminalView {
     pub command: Option<String>,
     pub cwd: Option<PathBuf>,
     /// The output with escape sequences, without that of full-screen programs; the start may have been dropped.
-    pub output: Vec<u8>,
+    pub output: Growing<Vec<u8>>,
     /// Number of bytes dropped from the start.
     pub dropped_bytes: u64,
     pub modes: TerminalModes,

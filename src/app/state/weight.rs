@@ -9,12 +9,12 @@ use crate::model::{
 /// Size of an event in addition to its texts and the item it may create.
 const EVENT: usize = 16;
 
-fn of_text(text: Option<&String>) -> usize {
-    text.map_or(0, String::len)
+fn of_text(text: Option<&str>) -> usize {
+    text.map_or(0, str::len)
 }
 
 fn of_input(input: &ToolInput) -> usize {
-    input.diffs.iter().map(of_diff).sum::<usize>() + of_text(input.command.as_ref())
+    input.diffs.iter().map(of_diff).sum::<usize>() + of_text(input.command.as_deref())
 }
 
 fn of_content(content: &ToolContent) -> usize {
@@ -29,7 +29,7 @@ fn of_content(content: &ToolContent) -> usize {
 
 fn of_diff(diff: &FileDiff) -> usize {
     let change = match &diff.change {
-        DiffChange::Texts { old, new } => old.as_ref().map_or(0, |old| old.len()) + new.len(),
+        DiffChange::Texts { old, new } => old.as_ref().map_or(0, crate::model::body::Body::len) + new.len(),
         DiffChange::Patch(text) => text.len(),
     };
     size_of::<FileDiff>() + change
@@ -62,7 +62,7 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
         SessionUpdate::Tool(patch) => of_patch(patch),
         SessionUpdate::Terminal(update) => of_news(update),
         SessionUpdate::Notice { title, description, .. } => {
-            EVENT + title.len() + of_text(description.as_ref())
+            EVENT + title.len() + of_text(description.as_deref())
         }
         SessionUpdate::Unknown { raw, .. } => EVENT + raw.0.len(),
         _ => EVENT,
@@ -86,5 +86,5 @@ fn of_patch(patch: &ToolCallPatch) -> usize {
         + content.map(of_content).sum::<usize>()
         + patch.terminals.iter().map(of_news).sum::<usize>()
         + patch.input.as_set().map_or(0, of_input)
-        + of_text(patch.output_text.as_set())
+        + of_text(patch.output_text.as_set().map(|text| &**text))
 }

@@ -209,7 +209,7 @@ fn a_command_runs_in_its_working_directory() {
 fn output_is_shown_and_read() {
     let mut app = with_command();
     app.service(ServiceEvent::TerminalOutput { terminal: "x".into(), bytes: b"hi\n".to_vec() });
-    assert_eq!(app.session().terminals[&TerminalId::from("x")].output, b"hi\n");
+    assert_eq!(app.session().terminals[&TerminalId::from("x")].output[..], *b"hi\n");
     app.ask(2, AgentRequest::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
     app.service(ServiceEvent::TerminalRead {
         conn: CONN,

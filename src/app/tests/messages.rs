@@ -1,6 +1,5 @@
 //! Tests of messages, plans, settings and other updates.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::support::*;
@@ -81,7 +80,7 @@ fn a_chunk_without_id_continues_and_an_empty_one_is_ignored() {
 
 #[test]
 fn blocks_and_texts_form_one_message() {
-    let image = ContentBlock::Image { data: Arc::from("AA=="), mime_type: "image/png".into(), uri: None };
+    let image = ContentBlock::Image { data: "AA==".into(), mime_type: "image/png".into(), uri: None };
     check(
         vec![
             says("look:"),
@@ -194,7 +193,7 @@ fn acp_v1_a_compaction_is_one_item_where_it_first_appeared() {
 
 #[test]
 fn unknown_updates_are_shown_as_received() {
-    let raw = Raw(Arc::from(r#"{"sessionUpdate":"wild"}"#));
+    let raw = Raw(r#"{"sessionUpdate":"wild"}"#.into());
     check(
         vec![SessionUpdate::Unknown { name: "wild".into(), raw }],
         r#"

@@ -300,7 +300,7 @@ impl World {
                 Effect::Send(conn, AgentCommand::Call(tag, call)) => {
                     let text = match &call {
                         Call::Prompt(_, blocks) | Call::Steer(_, blocks) => match blocks.first() {
-                            Some(ContentBlock::Text(text)) => Some(text.clone()),
+                            Some(ContentBlock::Text(text)) => Some(text.to_string()),
                             other => panic!("{other:?}"),
                         },
                         _ => None,

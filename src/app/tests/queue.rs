@@ -87,7 +87,7 @@ fn a_prompt_is_added_to_the_running_turn_once_the_agent_accepted_it() {
         Note::Event { turn: 1, record } => matches!(
             &**record,
             Record::Update(SessionUpdate::Block { role: Role::User, block: ContentBlock::Text(text), .. })
-                if text == "also this"
+                if text.as_str() == "also this"
         ),
         _ => false,
     };

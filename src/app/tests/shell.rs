@@ -117,7 +117,7 @@ fn an_output_goes_into_one_prompt_only() {
     };
     assert_eq!((name.as_str(), command.as_str()), ("!1", "make"));
     assert_eq!(exit.as_ref().unwrap().code, Some(2));
-    assert_eq!(output, &app.session().terminals[&id].output);
+    assert_eq!(output[..], app.session().terminals[&id].output[..]);
     assert_eq!(app.session().draft, "");
     let (mut app, _) = with_output(false);
     assert_eq!(app.session().draft, "");
@@ -248,7 +248,7 @@ fn an_agent_cannot_change_or_claim_a_command_of_the_user() {
     app.ask(1, AgentRequest::TerminalOutput(id.clone()));
     app.ask(2, AgentRequest::TerminalKill(id.clone()));
     app.expect_sent("answer 1: error -32002\nanswer 2: error -32002");
-    assert_eq!(app.session().terminals[&id].output, b"");
+    assert_eq!(app.session().terminals[&id].output[..], *b"");
     assert_eq!(app.session().index.terminal(&id), Some(item));
     wrote(&mut app, &id, "real");
     ended(&mut app, &id, 0);
@@ -443,9 +443,9 @@ fn a_full_screen_program_that_was_just_started_gets_the_keys_until_it_ends() {
         wrote(&mut app, &id, "one\r\n\x1b[?1049h\x1b[Htext");
         assert_eq!(app.session().typing().is_some(), !has_typed);
         app.expect_sent(&format!("terminal resize {id} to 80x20"));
-        assert_eq!(app.session().terminals[&id].output, b"one\r\n");
+        assert_eq!(app.session().terminals[&id].output[..], *b"one\r\n");
         wrote(&mut app, &id, "\x1b[?1049ltwo\r\n");
-        assert_eq!(app.session().terminals[&id].output, b"one\r\ntwo\r\n");
+        assert_eq!(app.session().terminals[&id].output[..], *b"one\r\ntwo\r\n");
         app.wait(1).play(Event::Timer(TimerId::TypedInto(KEY)));
         assert_eq!(app.session().typing(), None, "the prompt has the keys again");
         app.play(Event::Act(Action::TypeIntoTerminal));
@@ -479,7 +479,7 @@ fn a_program_of_an_agent_does_not_take_the_keys() {
     app.terminal_started(1, "x", "vim");
     wrote(&mut app, &"x".into(), "\x1b[?1049h\x1b[?1htext");
     assert_eq!(app.session().typing(), None);
-    assert_eq!(app.session().terminals[&"x".into()].output, b"");
+    assert_eq!(app.session().terminals[&"x".into()].output[..], *b"");
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
         ItemBody::Tool(call) => Some((call.status, call.output_text.clone())),
         _ => None,
     });
-    assert_eq!(run, Some((ToolStatus::Failed, Some("exit code 1".to_owned()))));
+    assert_eq!(run, Some((ToolStatus::Failed, Some("exit code 1".into()))));
     let shown = format!("{:?}", items.last().map(|item| &item.body));
     assert!(shown.contains("exit code 1\\nCannot connect to host\\n"), "{shown}");
     pick(&mut app, "login");

@@ -1,6 +1,5 @@
 //! Tests of tool calls, and of peculiarities of agents.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::support::*;
@@ -228,7 +227,7 @@ fn a_diff_listed_twice_is_shown_once() {
     let diff = |new: &str| {
         ToolContent::Diff(FileDiff {
             path: "/code/shop/a.rs".into(),
-            change: DiffChange::Texts { old: None, new: Arc::from(new) },
+            change: DiffChange::Texts { old: None, new: new.into() },
         })
     };
     let mut app = TestApp::running();
@@ -237,7 +236,7 @@ fn a_diff_listed_twice_is_shown_once() {
         patch.input = Patch::Set(ToolInput {
             diffs: vec![FileDiff {
                 path: "/code/shop/a.rs".into(),
-                change: DiffChange::Patch(Arc::from("*** Begin Patch")),
+                change: DiffChange::Patch("*** Begin Patch".into()),
             }],
             ..ToolInput::default()
         });
@@ -251,7 +250,7 @@ fn a_diff_listed_twice_is_shown_once() {
 #[test]
 fn an_input_grows_and_an_empty_title_is_ignored() {
     let mut app = TestApp::running();
-    let input = |text: &str| Patch::Set(Raw(Arc::from(text)));
+    let input = |text: &str| Patch::Set(Raw(text.into()));
     app.updates(vec![
         call("t", Pending),
         patch("t", |patch| patch.raw_input = input("{}")),
@@ -260,7 +259,7 @@ fn an_input_grows_and_an_empty_title_is_ignored() {
             patch.title = Patch::Set(String::new());
         }),
     ]);
-    assert_eq!(tool(&app, 1).raw_input, Some(Raw(Arc::from(r#"{"command":"ls"}"#))));
+    assert_eq!(tool(&app, 1).raw_input, Some(Raw(r#"{"command":"ls"}"#.into())));
     assert_eq!(tool(&app, 1).title, "do t");
 }
 
@@ -282,7 +281,7 @@ fn output_reported_with_a_call_is_a_terminal_and_redraws_its_item() {
         patch.terminals = vec![AgentTerminal::Exit { id: terminal.clone(), status }];
     }));
     let view = &app.session().terminals[&terminal];
-    assert_eq!((view.output.as_slice(), view.is_ours), (b"hello".as_slice(), false));
+    assert_eq!((&view.output[..], view.is_ours), (b"hello".as_slice(), false));
     assert_eq!(view.exit.as_ref().and_then(|exit| exit.code), Some(0));
     assert_eq!(view.took.map(|took| took.as_secs()), Some(2));
 }

@@ -82,7 +82,7 @@ fn acp_v2_a_terminal_may_be_reported_before_or_after_its_call() {
     let before = app.session().transcript.items().last().map(|item| item.rev);
     app.update(bytes(b"\xa4", false));
     let view = &app.session().terminals[&id()];
-    assert_eq!((view.command.as_deref(), view.output.as_slice()), (Some("make"), "new ä".as_bytes()));
+    assert_eq!((view.command.as_deref(), &view.output[..]), (Some("make"), "new ä".as_bytes()));
     assert!(!view.is_ours);
     let after = app.session().transcript.items().last().map(|item| item.rev);
     assert_ne!(before, after, "the item that shows it is redrawn");

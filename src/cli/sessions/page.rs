@@ -3,13 +3,12 @@
 //! Selects the parts of the transcript that belong in a document; `export` and `html` format them.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Instant;
 
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey, SessionWorkspace,
-    Severity, ToolContent, ToolStatus,
+    AccessRecord, Body, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey,
+    SessionWorkspace, Severity, ToolContent, ToolStatus,
 };
 
 /// Maximum number of output lines per tool call.
@@ -40,7 +39,7 @@ pub struct Picture {
     /// MIME type as sent.
     pub mime_type: String,
     /// Base64 data.
-    pub data: Arc<str>,
+    pub data: Body,
     /// The description where it cannot be shown.
     pub alt: String,
 }
@@ -121,7 +120,7 @@ fn message_pieces(message: &Message) -> Vec<Section> {
     let (mut pieces, mut texts) = (Vec::new(), Vec::new());
     for part in &message.parts {
         match part {
-            MessagePart::Text(text) => texts.push(text.clone()),
+            MessagePart::Text(text) => texts.push(text.to_string()),
             MessagePart::Block(block) => match picture(block) {
                 Some(picture) => {
                     pieces.extend((!texts.is_empty()).then(|| section(&mut texts)));
@@ -137,7 +136,7 @@ fn message_pieces(message: &Message) -> Vec<Section> {
 
 fn picture(block: &ContentBlock) -> Option<Picture> {
     let ContentBlock::Image { data, mime_type, .. } = block else { return None };
-    Some(Picture { mime_type: mime_type.clone(), data: Arc::clone(data), alt: block.description() })
+    Some(Picture { mime_type: mime_type.clone(), data: data.clone(), alt: block.description() })
 }
 
 fn call(session: &Session, tool: &ToolCall) -> Call {
@@ -158,7 +157,7 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
         }
     }
     if output.is_empty() {
-        output.extend(tool.output_text.clone());
+        output.extend(tool.output_text.as_deref().map(str::to_owned));
     }
     Call {
         title: if tool.title.is_empty() { tool.id.to_string() } else { tool.title.clone() },
@@ -195,7 +194,7 @@ fn diff_text(diff: &FileDiff) -> String {
         DiffChange::Patch(patch) => patch.to_string(),
         DiffChange::Texts { old, new } => {
             let old = old.as_deref().unwrap_or_default();
-            similar::TextDiff::from_lines(old, new.as_ref()).unified_diff().context_radius(3).to_string()
+            similar::TextDiff::from_lines(old, new.as_str()).unified_diff().context_radius(3).to_string()
         }
     }
 }

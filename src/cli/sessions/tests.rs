@@ -34,7 +34,7 @@ impl Fixture {
         run.status = Patch::Set(ToolStatus::Failed);
         run.kind = Patch::Set(ToolKind::Execute);
         run.input = Patch::Set(ToolInput { command: Some("cargo test".to_owned()), ..ToolInput::default() });
-        run.output_text = Patch::Set("1 failed ``` \u{1b}[31mred".to_owned());
+        run.output_text = Patch::Set("1 failed ``` \u{1b}[31mred".into());
         let change = DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
         let diff = FileDiff { path: "/x.rs".into(), change };
         run.content = Patch::Set(vec![ToolContent::Diff(diff)]);
@@ -234,7 +234,7 @@ fn existing_files_are_replaced_only_with_force_or_confirmation() {
 /// Records with every kind of value, including unusual ones of an agent.
 fn all_sorts() -> Vec<Record> {
     let update = |update| Record::Update(update);
-    let raw = |text: &str| Raw(std::sync::Arc::from(text));
+    let raw = |text: &str| Raw(text.into());
     let image = ContentBlock::Image {
         data: "iVBORw0KGgo=".into(),
         mime_type: "image/png".to_owned(),

@@ -127,7 +127,8 @@ fn sixel_and_iterm2_are_sent_row_by_row() {
 fn a_received_picture_is_shown() {
     let mut bytes = Cursor::new(Vec::new());
     picture(80, 64).image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
-    let data: Arc<str> = base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
+    let data: crate::model::Body =
+        base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
     let theme = crate::ui::theme::Theme::plain();
     let look = crate::ui::render_context::RenderContext::new(
         &theme,

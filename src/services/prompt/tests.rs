@@ -85,7 +85,7 @@ fn files_in_the_folder_are_embedded_or_linked() {
         panic!("{prepared:?}");
     };
     assert!(uri.starts_with("file:///") && uri.ends_with("/w/src/my%20file.rs#L2-L3"), "{uri}");
-    assert_eq!(text, "two\nthree\n");
+    assert_eq!(text.as_str(), "two\nthree\n");
     let linked = rig.prepare("@\"src/my file.rs\" @src", NONE);
     let [ContentBlock::ResourceLink(file), ContentBlock::ResourceLink(folder)] = linked.blocks.as_slice()
     else {

@@ -118,7 +118,7 @@ impl Docs {
                 block: ContentBlock::Text(text),
             }) => {
                 self.message = None;
-                put(seq, row("prompt", false, text.clone()));
+                put(seq, row("prompt", false, text.to_string()));
             }
             Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
                 self.message = None;

@@ -102,7 +102,7 @@ fn say(stage: &mut Stage, role: Role, text: &str) {
             .last()
             .filter(|item| matches!(&item.body, ItemBody::Message(message) if message.role == role));
         let Some(id) = open.map(|item| item.id) else {
-            let parts = vec![MessagePart::Text(text.to_owned())];
+            let parts = vec![MessagePart::Text(text.to_owned().into())];
             let message = Message {
                 role,
                 message: None,

@@ -173,7 +173,7 @@ mod tests {
         tool.kind = ToolKind::Execute;
         tool.input.command = Some(line.to_owned());
         tool.exit_code = code;
-        tool.content = vec![ToolContent::Block(ContentBlock::Text(output.to_owned()))];
+        tool.content = vec![ToolContent::Block(ContentBlock::Text(output.to_owned().into()))];
         tool
     }
 

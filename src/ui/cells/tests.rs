@@ -1,5 +1,4 @@
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::layout::{Context, Layout};
@@ -34,7 +33,7 @@ fn body(tool: &ToolCall, cols: u16) -> Vec<String> {
 
 fn edit(old: &str, new: &str) -> ToolCall {
     let mut tool = ToolCall::new("t".into(), Instant::now());
-    let change = DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) };
+    let change = DiffChange::Texts { old: Some(old.into()), new: new.into() };
     tool.content = vec![ToolContent::Diff(FileDiff { path: "/home/ada/a.unknown".into(), change })];
     tool
 }
@@ -53,7 +52,7 @@ fn a_redrawn_body_is_the_same_and_follows_changes() {
 fn a_body_names_the_file_only_where_there_are_several() {
     let mut tool = edit("", "b\n");
     let new = |path: &str| {
-        let change = DiffChange::Texts { old: None, new: Arc::from("b\n") };
+        let change = DiffChange::Texts { old: None, new: "b\n".into() };
         ToolContent::Diff(FileDiff { path: path.into(), change })
     };
     tool.content = vec![new("/home/ada/a.unknown")];
@@ -74,7 +73,7 @@ fn every_row_of_a_long_change_is_shown() {
 fn a_call_without_other_content_shows_its_input() {
     let mut tool = ToolCall::new("t".into(), Instant::now());
     assert!(body(&tool, 30).is_empty());
-    tool.raw_input = Some(Raw(Arc::from("{\"key\":\"a long value that wraps\"}")));
+    tool.raw_input = Some(Raw("{\"key\":\"a long value that wraps\"}".into()));
     assert_eq!(body(&tool, 20), ["key:", "  a long value that", "  wraps"]);
 }
 
@@ -126,7 +125,7 @@ fn a_failed_command_shows_the_reason_before_its_last_lines() {
     let output = format!(
         "Compiling shop\nerror[E0425]: cannot find value `x`\n{noise}\nerror: could not compile `shop`\n"
     );
-    tool.content = vec![ToolContent::Block(ContentBlock::Text(output))];
+    tool.content = vec![ToolContent::Block(ContentBlock::Text(output.into()))];
     let shown = rows(tool.clone(), None);
     assert!(shown[0].contains("cargo test") && shown[0].contains("exit 101"), "{shown:?}");
     assert_eq!(&shown[1..4], ["error[E0425]: cannot find value `x`", "… 25 lines", "note 23"]);
@@ -166,7 +165,7 @@ fn ran(kind: ToolKind, lines: usize) -> ToolCall {
     (tool.kind, tool.status) = (kind, ToolStatus::Completed);
     tool.title = "x".to_owned();
     let output = (1..=lines).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
-    tool.content = vec![ToolContent::Block(ContentBlock::Text(output))];
+    tool.content = vec![ToolContent::Block(ContentBlock::Text(output.into()))];
     tool
 }
 
@@ -197,7 +196,7 @@ fn an_output_shows_its_start_and_its_end() {
 #[test]
 fn a_preview_of_one_very_long_line_is_short() {
     let mut tool = ran(ToolKind::Execute, 1);
-    tool.content = vec![ToolContent::Block(ContentBlock::Text("word ".repeat(100_000)))];
+    tool.content = vec![ToolContent::Block(ContentBlock::Text("word ".repeat(100_000).into()))];
     let shown = rows(tool, None);
     assert_eq!(shown.len(), 11, "{shown:?}");
     assert_eq!(shown[6], "…");

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::app::Item;
-use crate::model::{DiffChange, DiffPosition, FileDiff, Gap};
+use crate::model::{Body, DiffChange, DiffPosition, FileDiff, Gap};
 
 use super::Diff;
 
@@ -52,10 +52,10 @@ pub(crate) struct Key {
 impl Key {
     /// The key of these changes with these settings.
     pub fn of(changes: &[Placed<'_>], shown: &Shown) -> Self {
-        let position = |text: &str| (text.as_ptr() as usize, text.len());
+        let position = |text: &Body| (text.address(), text.len());
         let of = |(change, at): &Placed<'_>| {
             let (a, b) = match &change.change {
-                DiffChange::Texts { old, new } => (old.as_deref().map_or((0, 0), position), position(new)),
+                DiffChange::Texts { old, new } => (old.as_ref().map_or((0, 0), position), position(new)),
                 DiffChange::Patch(text) => (position(text), (0, 0)),
             };
             ([a.0, a.1, b.0, b.1], at.cloned())
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn change(old: &str, new: &str) -> FileDiff {
-        let change = DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) };
+        let change = DiffChange::Texts { old: Some(old.into()), new: new.into() };
         FileDiff { path: "a.txt".into(), change }
     }
 

@@ -3,16 +3,16 @@
 //! Rows refer to the patch text. Lines that are neither are shown unchanged and classified by their first
 //! character, so nothing is lost. `model::patch` classifies the lines.
 
+use crate::model::Body;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::{Diff, FileStatus, Note, PieceStart, Row, RowKind};
 use crate::model::patch::{HunkRange, PatchFate, PatchLine, PatchLines, git_path};
 
 /// Parses a patch. `path` is the file name if the patch has none. `starts` are the positions of hunks without
 /// line numbers.
-pub(super) fn read(path: &Path, text: &Arc<str>, starts: &[Option<PieceStart>]) -> Vec<Diff> {
+pub(super) fn read(path: &Path, text: &Body, starts: &[Option<PieceStart>]) -> Vec<Diff> {
     let mut reader = Reader {
         text,
         path: path.to_owned(),
@@ -46,7 +46,7 @@ fn has_equal_ends(text: &str) -> bool {
 }
 
 struct Reader<'a> {
-    text: &'a Arc<str>,
+    text: &'a Body,
     path: PathBuf,
     /// Positions of the remaining hunks.
     starts: &'a [Option<PieceStart>],
@@ -210,9 +210,8 @@ impl Reader<'_> {
 
     fn diff(&mut self) -> &mut Diff {
         let (path, text) = (&self.path, self.text);
-        self.open.get_or_insert_with(|| {
-            Diff::empty(path.clone(), FileStatus::Changed, Arc::clone(text), Arc::clone(text))
-        })
+        self.open
+            .get_or_insert_with(|| Diff::empty(path.clone(), FileStatus::Changed, text.clone(), text.clone()))
     }
 
     fn close(&mut self) {

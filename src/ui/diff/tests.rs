@@ -12,7 +12,7 @@ use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
 fn change(old: Option<&str>, new: &str) -> FileDiff {
-    let change = DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) };
+    let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
     FileDiff { path: PathBuf::from("/home/ada/notes.unknown"), change }
 }
 
@@ -21,7 +21,7 @@ fn patch(text: &str) -> Vec<Diff> {
 }
 
 fn patch_at(text: &str, position: Option<&DiffPosition>) -> Vec<Diff> {
-    let change = DiffChange::Patch(Arc::from(text));
+    let change = DiffChange::Patch(text.into());
     Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, position)
 }
 

@@ -381,7 +381,7 @@ fn selection_omits_line_wraps_and_symbols() {
         session.transcript.push(1, message.body);
         session.transcript.edit(ItemId(3), |item| {
             if let crate::app::ItemBody::Message(message) = &mut item.body {
-                message.parts = vec![crate::app::MessagePart::Text(text.clone())];
+                message.parts = vec![crate::app::MessagePart::Text(text.clone().into())];
             }
         });
     });
@@ -402,7 +402,7 @@ fn a_wrapped_url_is_copied_without_line_breaks_and_padding() {
         let id = session.transcript.push(1, body);
         session.transcript.edit(id, |item| {
             if let crate::app::ItemBody::Message(message) = &mut item.body {
-                message.parts = vec![crate::app::MessagePart::Text(url.clone())];
+                message.parts = vec![crate::app::MessagePart::Text(url.clone().into())];
             }
         });
     });
@@ -420,7 +420,7 @@ fn typing_does_not_move_a_scrolled_view() {
             crate::app::ItemBody::Message(crate::app::Message {
                 role: crate::model::Role::Agent,
                 message: None,
-                parts: vec![crate::app::MessagePart::Text(text)],
+                parts: vec![crate::app::MessagePart::Text(text.into())],
                 is_open: false,
                 began: std::time::Instant::now(),
                 took: None,
@@ -524,7 +524,7 @@ fn dragging_beyond_the_edge_scrolls() {
             let id = session.transcript.push(1, body.clone());
             session.transcript.edit(id, |item| {
                 if let crate::app::ItemBody::Message(message) = &mut item.body {
-                    message.parts = vec![crate::app::MessagePart::Text(format!("paragraph {number}"))];
+                    message.parts = vec![crate::app::MessagePart::Text(format!("paragraph {number}").into())];
                 }
             });
         }

@@ -192,7 +192,7 @@ thread_local! {
 
 /// The layout of a text. A cache entry holds the text of its key, so that the address remains valid.
 fn laid(ctx: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
-    let position = raw.0.as_ptr() as usize;
+    let position = raw.0.address();
     let key = (position, raw.0.len(), cols, ctx.look.theme.name.clone(), highlight::epoch());
     DRAWN.with_borrow_mut(|drawn| {
         if let Some((_, _, laid)) = drawn.iter().find(|(known, _, _)| *known == key) {

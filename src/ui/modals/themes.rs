@@ -1,7 +1,6 @@
 //! The list of themes next to a sample of a transcript, which is drawn in the selected theme.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
@@ -79,7 +78,7 @@ fn session(now: std::time::Instant) -> Session {
         ItemBody::Message(Message {
             role,
             message: None,
-            parts: vec![MessagePart::Text(text.to_owned())],
+            parts: vec![MessagePart::Text(text.to_owned().into())],
             is_open: false,
             began: now,
             took: None,
@@ -92,7 +91,7 @@ fn session(now: std::time::Instant) -> Session {
     let path = Path::new(FOLDER).join("src/item.rs");
     "Edit src/item.rs".clone_into(&mut edit.title);
     edit.input.path = Some(path.clone());
-    let change = DiffChange::Texts { old: Some(Arc::from(OLD)), new: Arc::from(NEW) };
+    let change = DiffChange::Texts { old: Some(OLD.into()), new: NEW.into() };
     edit.content = vec![ToolContent::Diff(FileDiff { path, change })];
     session.transcript.push(1, message(Speaker::User, PROMPT));
     session.transcript.push(1, message(Speaker::Agent, ANSWER));

@@ -6,7 +6,7 @@ use crate::ui::theme::Theme;
 
 const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
 
-fn caption_lines(data: &Arc<str>, cols: u16) -> Vec<String> {
+fn caption_lines(data: &Body, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
     let look = RenderContext::new(&theme, Path::new("/"), Instant::now());
     lines(data, "image/png", "", &look, cols).iter().map(ToString::to_string).collect()
@@ -59,7 +59,7 @@ fn captions_begin_with_the_name_of_the_file() {
 
 #[test]
 fn images_are_captioned_then_rendered() {
-    let data: Arc<str> = "AAAA".into();
+    let data: Body = "AAAA".into();
     show(None);
     assert_eq!(caption_lines(&data, 40), ["image · image/png · 3 B"]);
     assert!(take_wanted().is_none(), "disabled images are not rendered");
@@ -80,7 +80,7 @@ fn images_are_captioned_then_rendered() {
 #[test]
 fn resizing_queues_only_the_last_width() {
     show(Some(BLOCKS));
-    let data: Arc<str> = "AAAA".into();
+    let data: Body = "AAAA".into();
     for cols in 20..60 {
         caption_lines(&data, cols);
     }
@@ -91,7 +91,7 @@ fn resizing_queues_only_the_last_width() {
 #[test]
 fn undecodable_images_show_the_error() {
     show(Some(BLOCKS));
-    let data: Arc<str> = "AAAA".into();
+    let data: Body = "AAAA".into();
     caption_lines(&data, 60);
     assert!(put(take_wanted().unwrap().key, Err("not shown: it is damaged".to_owned())));
     assert_eq!(caption_lines(&data, 60), ["image · image/png · 3 B · not shown: it is damaged"]);
@@ -101,7 +101,7 @@ fn undecodable_images_show_the_error() {
 #[test]
 fn evicted_images_keep_their_space() {
     show(Some(BLOCKS));
-    let texts: Vec<Arc<str>> = (0..4).map(|n| format!("AAA{n}").into()).collect();
+    let texts: Vec<Body> = (0..4).map(|n| format!("AAA{n}").into()).collect();
     for (index, data) in texts.iter().enumerate() {
         caption_lines(data, 40);
         let number = u32::try_from(index).unwrap();
@@ -116,7 +116,7 @@ fn evicted_images_keep_their_space() {
 #[test]
 fn outdated_and_unused_images_are_released() {
     show(Some(BLOCKS));
-    let data: Arc<str> = "AAAA".into();
+    let data: Body = "AAAA".into();
     caption_lines(&data, 40);
     let key = take_wanted().unwrap().key;
     show(Some(BLOCKS));
@@ -125,7 +125,7 @@ fn outdated_and_unused_images_are_released() {
     caption_lines(&data, 40);
     put(take_wanted().unwrap().key, Ok(drawn(9, Some(8))));
     drop(data);
-    let other: Arc<str> = "BBBB".into();
+    let other: Body = "BBBB".into();
     caption_lines(&other, 40);
     put(take_wanted().unwrap().key, Ok(drawn(9, Some(9))));
     assert_eq!(take_gone(), [8]);

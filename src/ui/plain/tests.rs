@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::question::{Reply, reply};
@@ -24,7 +23,7 @@ fn push_message(stage: &mut Stage, role: Role, text: &str, is_open: bool) -> Ite
             ItemBody::Message(Message {
                 role,
                 message: None,
-                parts: vec![MessagePart::Text(text.to_owned())],
+                parts: vec![MessagePart::Text(text.to_owned().into())],
                 is_open,
                 began,
                 took: None,
@@ -40,7 +39,7 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
     stage.session(|session| {
         session.transcript.edit(id, |item| {
             if let ItemBody::Message(message) = &mut item.body {
-                (message.parts, message.is_open) = (vec![MessagePart::Text(text.to_owned())], open);
+                (message.parts, message.is_open) = (vec![MessagePart::Text(text.to_owned().into())], open);
             }
         });
     });
@@ -121,7 +120,7 @@ fn changes_are_printed_line_by_line() {
     let mut stage = fixture::ready();
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Completed);
-    let texts = DiffChange::Texts { old: Some(Arc::from("a\nb\n")), new: Arc::from("a\nc\n") };
+    let texts = DiffChange::Texts { old: Some("a\nb\n".into()), new: "a\nc\n".into() };
     tool.content = vec![ToolContent::Diff(FileDiff { path: "x.txt".into(), change: texts })];
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
@@ -136,7 +135,7 @@ fn rejected_changes_show_only_the_reason() {
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Failed);
     tool.decision = Some(Decision::Chosen { name: "No".to_owned(), is_allow: false });
-    let texts = DiffChange::Texts { old: Some(Arc::from("a\nb\n")), new: Arc::from("a\nc\n") };
+    let texts = DiffChange::Texts { old: Some("a\nb\n".into()), new: "a\nc\n".into() };
     tool.content = vec![
         ToolContent::Block(ContentBlock::Text("The file is generated.".into())),
         ToolContent::Diff(FileDiff { path: "x.txt".into(), change: texts }),

@@ -1,7 +1,5 @@
 //! The panel on wide screens, with and without each of its parts.
 
-use std::sync::Arc;
-
 use crate::app::{Event, ItemBody, ToolCall, update};
 use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
 use crate::ui::tests::fixture::{SIZES, Stage, ready, streaming, text, theme};
@@ -11,7 +9,7 @@ const WIDE: (u16, u16) = (200, 50);
 fn edit(stage: &mut Stage, path: &str, old: Option<&str>, new: &str) {
     let mut call = ToolCall::new("t".into(), stage.now);
     (call.kind, call.status) = (ToolKind::Edit, ToolStatus::Completed);
-    let change = DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) };
+    let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
     call.content = vec![ToolContent::Diff(FileDiff { path: path.into(), change })];
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(call)));

@@ -17,7 +17,7 @@ fn stage(layout: DiffLayout) -> Stage {
         ItemBody::Message(Message {
             role: Role::Agent,
             message: None,
-            parts: vec![MessagePart::Text(text)],
+            parts: vec![MessagePart::Text(text.into())],
             is_open: false,
             began: now,
             took: None,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::Terminal;
@@ -150,7 +149,7 @@ pub fn permission() -> Stage {
     let new = old.replace("line_20 = 20", "line_20 = 20 + SKEW").replace("line_33 = 33", "line_33 = 34");
     tool.content = vec![ToolContent::Diff(FileDiff {
         path: "/home/ada/code/shop/src/auth/token.rs".into(),
-        change: DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) },
+        change: DiffChange::Texts { old: Some(old.into()), new: new.into() },
     })];
     let option = |id: &str, name: &str, kind| PermissionOption { id: id.into(), name: name.into(), kind };
     let request = PermissionRequest {

@@ -1,7 +1,5 @@
 //! Long lines of diffs and code: wrapped, or cut.
 
-use std::sync::Arc;
-
 use super::fixture::*;
 use crate::app::{ItemBody, Message, MessagePart, OpenRequestKind, ViewCommand};
 use crate::model::{DiffChange, FileDiff, Role, ToolContent};
@@ -20,7 +18,7 @@ fn long_lines() -> Stage {
             let ItemBody::Tool(tool) = &mut item.body else { panic!("it is a tool call") };
             tool.content = vec![ToolContent::Diff(FileDiff {
                 path: "/home/ada/code/shop/notes".into(),
-                change: DiffChange::Texts { old: Some(Arc::from("")), new: Arc::from(long.as_str()) },
+                change: DiffChange::Texts { old: Some("".into()), new: long.as_str().into() },
             })];
         });
         session.transcript.push(
@@ -28,7 +26,7 @@ fn long_lines() -> Stage {
             ItemBody::Message(Message {
                 role: Role::Agent,
                 message: None,
-                parts: vec![MessagePart::Text(format!("```\n{long}\n```"))],
+                parts: vec![MessagePart::Text(format!("```\n{long}\n```").into())],
                 is_open: false,
                 began: now,
                 took: None,

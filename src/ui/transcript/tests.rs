@@ -1,5 +1,4 @@
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::buffer::Buffer;
@@ -35,7 +34,7 @@ fn message(role: Role, text: &str) -> ItemBody {
     ItemBody::Message(Message {
         role,
         message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
+        parts: vec![MessagePart::Text(text.to_owned().into())],
         is_open: false,
         began: start(),
         took: Some(Duration::from_secs(4)),

@@ -145,14 +145,14 @@ fn blocks() -> Vec<ContentBlock> {
     let link =
         ResourceLink { uri: "file:///w/a.md".to_owned(), size_bytes: Some(3), ..ResourceLink::default() };
     vec![
-        ContentBlock::Text("look".to_owned()),
+        ContentBlock::Text("look".into()),
         ContentBlock::Image { data: "aWk=".into(), mime_type: "image/png".to_owned(), uri: None },
         ContentBlock::Audio { data: "YWE=".into(), mime_type: "audio/wav".to_owned() },
         ContentBlock::ResourceLink(link),
         ContentBlock::Resource {
             uri: "file:///w/b".to_owned(),
             mime_type: Some("text/plain".to_owned()),
-            body: ResourceBody::Text("B".to_owned()),
+            body: ResourceBody::Text("B".into()),
         },
         ContentBlock::Resource {
             uri: "file:///w/c".to_owned(),

@@ -155,7 +155,7 @@ fn acp_v2_calls_match_the_official_types() {
     let (method, text) = sent(Call::SetTitle(session.clone(), "T".to_owned()));
     check::<schema::SetSessionTitleRequest>(&text);
     assert_eq!(method, "session/set_title");
-    let (method, text) = sent(Call::Prompt(session.clone(), vec![ContentBlock::Text("hi".to_owned())]));
+    let (method, text) = sent(Call::Prompt(session.clone(), vec![ContentBlock::Text("hi".into())]));
     check::<schema::PromptRequest>(&text);
     assert_eq!(method, "session/prompt");
     for value in [ConfigValue::Text("b".to_owned()), ConfigValue::Bool(true)] {
@@ -217,7 +217,7 @@ fn acp_v2_messages_are_upserts() {
         more_content: Vec::new(),
     };
     let result = updates(&mut codec, message(Some(vec![text("whole")])));
-    let content = Patch::Set(vec![ContentBlock::Text("whole".to_owned())]);
+    let content = Patch::Set(vec![ContentBlock::Text("whole".into())]);
     assert_eq!(result, [whole(content)]);
     let result = updates(&mut codec, message(None));
     assert_eq!(result, [whole(Patch::Keep)]);
@@ -266,7 +266,7 @@ fn acp_v2_tool_calls_are_upserts_with_content_chunks() {
         schema::ToolCallContent::Content(Box::new(schema::Content::new(text))),
     );
     let patch = tool(&mut codec, schema::SessionUpdate::ToolCallContentChunk(chunk));
-    assert_eq!(patch.more_content, [ToolContent::Block(ContentBlock::Text("more".to_owned()))]);
+    assert_eq!(patch.more_content, [ToolContent::Block(ContentBlock::Text("more".into()))]);
     assert_eq!(patch.content, Patch::Keep);
 }
 

@@ -186,7 +186,7 @@ async fn prompts_over_the_limit_are_not_sent() {
     let (mut app, mut agent, _folder) = start(Profile::ZeptoClaw);
     agent.answer_initialize().await;
     app.ready().await;
-    let blocks = vec![ContentBlock::Text("x".repeat(200_000))];
+    let blocks = vec![ContentBlock::Text("x".repeat(200_000).into())];
     app.call(1, Purpose::Prompt(SessionKey(1)), Call::Prompt("s1".into(), blocks));
     let (_, reply) = app.reply().await;
     let Err(CallError::NotSent { error }) = reply else { panic!("{reply:?}") };

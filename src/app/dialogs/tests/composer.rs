@@ -389,7 +389,7 @@ fn thoughts_can_be_toggled_after_all_items_were() {
     let thought = crate::app::Message {
         role: crate::model::Role::Thought,
         message: None,
-        parts: vec![crate::app::MessagePart::Text("hm".to_owned())],
+        parts: vec![crate::app::MessagePart::Text("hm".into())],
         is_open: false,
         began: rig.now,
         took: None,

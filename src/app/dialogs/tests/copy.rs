@@ -1,7 +1,5 @@
 //! Tests of copying by keyboard.
 
-use std::sync::Arc;
-
 use crate::app::dialogs::testkit::Rig;
 use crate::app::{
     CopySource, Effect, ItemBody, Message, MessagePart, Modal, PickerValue, ToolCall, ViewCommand,
@@ -20,7 +18,7 @@ fn message(rig: &mut Rig, turn: u32, role: Role, text: &str) -> ItemId {
         ItemBody::Message(Message {
             role,
             message: None,
-            parts: vec![MessagePart::Text(text.to_owned())],
+            parts: vec![MessagePart::Text(text.to_owned().into())],
             is_open: false,
             began,
             took: None,
@@ -31,7 +29,7 @@ fn message(rig: &mut Rig, turn: u32, role: Role, text: &str) -> ItemId {
 }
 
 fn change(path: &str) -> FileDiff {
-    let texts = DiffChange::Texts { old: Some(Arc::from("a\n")), new: Arc::from("b\n") };
+    let texts = DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
     FileDiff { path: path.into(), change: texts }
 }
 

@@ -301,7 +301,7 @@ fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
             crate::app::ItemBody::Message(crate::app::Message {
                 role,
                 message: None,
-                parts: vec![crate::app::MessagePart::Text(format!("{role:?}"))],
+                parts: vec![crate::app::MessagePart::Text(format!("{role:?}").into())],
                 is_open: false,
                 began: std::time::Instant::now(),
                 took: None,

@@ -49,7 +49,7 @@ fn say(rig: &mut Rig, text: &str) -> ItemId {
     let body = ItemBody::Message(Message {
         role: Role::Agent,
         message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
+        parts: vec![MessagePart::Text(text.to_owned().into())],
         is_open: false,
         began: rig.now,
         took: None,

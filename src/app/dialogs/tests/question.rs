@@ -168,7 +168,7 @@ fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_
     let item = ask_about_a_call(&mut rig);
     rig.wait(600);
     edit_call(&mut rig, item, |call| call.status = crate::model::ToolStatus::InProgress);
-    edit_call(&mut rig, item, |call| call.output_text = Some("half".to_owned()));
+    edit_call(&mut rig, item, |call| call.output_text = Some("half".into()));
     assert!(rig.takes_answers() && !rig.state.request_view.has_changed);
 }
 

@@ -13,7 +13,7 @@ fn message(role: Role, text: &str) -> ItemBody {
     ItemBody::Message(Message {
         role,
         message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
+        parts: vec![MessagePart::Text(text.to_owned().into())],
         is_open: false,
         began: Instant::now(),
         took: None,
@@ -25,7 +25,7 @@ fn message(role: Role, text: &str) -> ItemBody {
 fn call(kind: ToolKind, status: ToolStatus, title: &str, output: &str) -> ItemBody {
     let mut tool = ToolCall::new(ToolCallId::from(title), Instant::now());
     (tool.kind, tool.status, tool.title) = (kind, status, title.to_owned());
-    tool.output_text = Some(output.to_owned());
+    tool.output_text = Some(output.into());
     ItemBody::Tool(Box::new(tool))
 }
 

@@ -18,7 +18,7 @@ fn message(text: &str) -> ItemBody {
     ItemBody::Message(Message {
         role: Role::Agent,
         message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
+        parts: vec![MessagePart::Text(text.to_owned().into())],
         is_open: true,
         began: Instant::now(),
         took: None,
@@ -159,7 +159,7 @@ fn a_growing_message_is_searched_from_its_last_line() {
     let before = search.growing.unwrap();
     assert!(before.from > 31_000, "{before:?}");
     change(&mut session.transcript, item, |message| {
-        message.parts.push(MessagePart::Text("a\nhit".to_owned()));
+        message.parts.push(MessagePart::Text("a\nhit".into()));
     });
     finish(&mut search, &mut session, STEP_BYTES);
     assert_eq!(search.total(), 2_001);
@@ -173,7 +173,7 @@ fn only_shown_parts_of_a_call_are_searched() {
     tool.status = ToolStatus::Completed;
     tool.title = "Run needle".to_owned();
     tool.input.command = Some("grep needle".to_owned());
-    tool.output_text = Some("a needle\nand a needle".to_owned());
+    tool.output_text = Some("a needle\nand a needle".into());
     tool.took = Some(Duration::from_secs(1));
     let shown = session.transcript.push(0, ItemBody::Tool(Box::new(tool.clone())));
     tool.from_ask_only = true;
@@ -274,7 +274,7 @@ proptest! {
                     }
                 }),
                 (Deed::Part(text), Some(id)) => change(&mut session.transcript, id, |message| {
-                    message.parts.push(MessagePart::Text(text));
+                    message.parts.push(MessagePart::Text(text.into()));
                 }),
                 (Deed::Close, Some(id)) => {
                     change(&mut session.transcript, id, |message| message.is_open = false);

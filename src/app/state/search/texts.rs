@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd};
-use crate::model::{ContentBlock, DiffChange, ResourceBody, ToolContent, ToolKind};
+use crate::model::{Body, ContentBlock, DiffChange, ResourceBody, ToolContent, ToolKind};
 
 use super::plain::plain;
 
@@ -34,7 +34,7 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
         ItemBody::Message(message) => {
             for (position, part) in message.parts.iter().enumerate() {
                 match part {
-                    MessagePart::Text(text) => out.part(text, position),
+                    MessagePart::Text(text) => out.part(text.peek(), position),
                     MessagePart::Block(block) => out.block(block),
                 }
             }
@@ -54,7 +54,7 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
         }
         ItemBody::Compaction { summary, error, .. } => {
             out.body(error.as_deref().unwrap_or_default());
-            out.part(summary, 0);
+            out.part(Cow::Borrowed(summary), 0);
         }
         ItemBody::Subagent { title, description, .. } => {
             out.head(Cow::Borrowed(title));
@@ -66,7 +66,7 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
         }
         ItemBody::Raw { name, raw } => {
             out.head(Cow::Borrowed(name));
-            out.body(&raw.0);
+            out.push(raw.0.peek(), false);
         }
     }
     out.0
@@ -81,9 +81,9 @@ impl<'a> Out<'a> {
         }
     }
 
-    fn part(&mut self, text: &'a str, position: usize) {
+    fn part(&mut self, text: Cow<'a, str>, position: usize) {
         if !text.is_empty() {
-            self.0.push(Text { text: Cow::Borrowed(text), is_head: false, position: Some(position) });
+            self.0.push(Text { text, is_head: false, position: Some(position) });
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Out<'a> {
 
     fn block(&mut self, block: &'a ContentBlock) {
         match block {
-            ContentBlock::Text(text) => self.body(text),
+            ContentBlock::Text(text) => self.push(text.peek(), false),
             ContentBlock::ResourceLink(link) => {
                 self.body(link.title.as_deref().unwrap_or(&link.name));
                 self.body(&link.uri);
@@ -106,7 +106,7 @@ impl<'a> Out<'a> {
             ContentBlock::Resource { uri, body, .. } => {
                 self.body(uri);
                 if let ResourceBody::Text(text) = body {
-                    self.body(text);
+                    self.push(text.peek(), false);
                 }
             }
             ContentBlock::Image { .. } | ContentBlock::Audio { .. } | ContentBlock::Unknown(_) => {}
@@ -123,9 +123,10 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     for diff in tool.diffs() {
         let text = match &diff.change {
             DiffChange::Texts { old, new } => {
-                Cow::Owned(changed_lines(old.as_deref().unwrap_or_default(), new))
+                let old = old.as_ref().map(Body::peek).unwrap_or_default();
+                Cow::Owned(changed_lines(&old, &new.peek()))
             }
-            DiffChange::Patch(text) => Cow::Borrowed(text.as_ref()),
+            DiffChange::Patch(text) => text.peek(),
         };
         out.push(text, false);
     }
@@ -133,21 +134,22 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     for (position, content) in tool.content.iter().enumerate() {
         match content {
             ToolContent::Block(ContentBlock::Text(text)) => {
+                let text = text.peek();
                 has_output |= !text.trim().is_empty();
                 out.part(text, position);
             }
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {
                     has_output = true;
-                    out.push(Cow::Owned(plain(&view.output)), false);
+                    out.push(Cow::Owned(plain(&view.output.peek())), false);
                 }
             }
             ToolContent::Block(block) => out.block(block),
             ToolContent::Diff(_) | ToolContent::Unknown(_) => {}
         }
     }
-    if let Some(text) = tool.output_text.as_deref().filter(|_| !has_output) {
-        out.body(text);
+    if let Some(text) = tool.output_text.as_ref().filter(|_| !has_output) {
+        out.push(text.peek(), false);
     }
     for access in &tool.accesses {
         out.push(Cow::Owned(access.description()), false);

@@ -274,6 +274,11 @@ impl Transcript {
         }
     }
 
+    /// All items, for changes that are not visible.
+    pub(in crate::app) fn items_unchanged(&mut self) -> impl Iterator<Item = &mut Item> {
+        self.items.iter_mut()
+    }
+
     /// Starts or stops recording which items change.
     pub fn watch(&mut self, is_wanted: bool) {
         self.touched = is_wanted.then(BTreeSet::new);

@@ -1,7 +1,5 @@
 //! Saved records must stay readable: these texts are never changed, only extended.
 
-use std::sync::Arc;
-
 use super::super::format::{decode, encode};
 use crate::model::*;
 
@@ -40,9 +38,9 @@ fn records_have_this_format() {
     patch.name = Patch::Clear;
     patch.kind = Patch::Set(ToolKind::Edit);
     patch.status = Patch::Set(ToolStatus::InProgress);
-    let change = DiffChange::Texts { old: None, new: Arc::from("x\n") };
+    let change = DiffChange::Texts { old: None, new: "x\n".into() };
     patch.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: "/a.rs".into(), change })]);
-    patch.raw_output = Patch::Set(Raw(Arc::from("{\"a\":1}")));
+    patch.raw_output = Patch::Set(Raw("{\"a\":1}".into()));
     check(
         &Record::Update(SessionUpdate::Tool(Box::new(patch))),
         concat!(
@@ -66,7 +64,7 @@ fn records_have_this_format() {
         &Record::Update(SessionUpdate::Notice { kind, severity, title, description: None }),
         r#"{"update":{"notice":{"kind":{"not_replayed":2},"severity":"info","title":"Saved"}}}"#,
     );
-    let unknown = SessionUpdate::Unknown { name: "new_thing".into(), raw: Raw(Arc::from("{\"b\":2}")) };
+    let unknown = SessionUpdate::Unknown { name: "new_thing".into(), raw: Raw("{\"b\":2}".into()) };
     check(&Record::Update(unknown), r#"{"update":{"unknown":{"name":"new_thing","raw":"{\"b\":2}"}}}"#);
     let outcome = TurnOutcome::Stopped {
         reason: StopReason::Other("odd".into()),

@@ -150,7 +150,7 @@ fn prompts_of_subagents_and_of_deleted_sessions_are_left_out() {
 #[test]
 fn a_prompt_that_was_added_to_a_turn_is_found() {
     let (_dir, store) = store();
-    let block = ContentBlock::Text("also this".to_owned());
+    let block = ContentBlock::Text("also this".into());
     let added = Record::Update(SessionUpdate::Block { role: Role::User, message: None, block });
     record(&store, vec![head_in("/one"), prompt(1, "first"), event(1, added), ended(1)]);
     assert_eq!(texts(&search(&store, "also", None)), ["also this"]);

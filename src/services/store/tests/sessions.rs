@@ -142,7 +142,7 @@ fn all_kinds_of_events_are_found() {
     run.kind = Patch::Set(ToolKind::Execute);
     run.status = Patch::Set(ToolStatus::Failed);
     run.input = Patch::Set(ToolInput { command: Some("cargo test".to_owned()), ..ToolInput::default() });
-    run.output_text = Patch::Set("error: no such basket".to_owned());
+    run.output_text = Patch::Set("error: no such basket".into());
     let uid = record(
         &store,
         vec![

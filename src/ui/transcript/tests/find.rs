@@ -103,7 +103,7 @@ fn matches_can_span_rows() {
     push(&mut session, message(Role::Agent, &format!("{padding}the *needle* in `the` hay {padding}")));
     let output = format!("{}needle{}\n", "x".repeat(70), "y".repeat(120));
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
-    call.output_text = Some(output);
+    call.output_text = Some(output.into());
     let id = push_tool(&mut session, call);
     session.transcript.edit(id, |item| item.is_open = Some(true));
     for cols in 20..110 {
@@ -124,11 +124,11 @@ fn matches_in_calls_are_visited_in_order() {
     let mut call = tool(ToolKind::Execute, ToolStatus::Failed, "make");
     call.input.command = Some("make needle".to_owned());
     let lines: Vec<String> = (0..40).map(|line| format!("{line}: needle and needle")).collect();
-    call.output_text = Some(lines.join("\n"));
+    call.output_text = Some(lines.join("\n").into());
     let command = push_tool(&mut session, call);
     let mut call = tool(ToolKind::Edit, ToolStatus::Completed, "edit");
     let old = "fn a() {\n    needle(1);\n    keep(needle);\n}\n";
-    let change = DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(old.replace("(1)", "(2)")) };
+    let change = DiffChange::Texts { old: Some(old.into()), new: old.replace("(1)", "(2)").into() };
     call.content = vec![ToolContent::Diff(FileDiff { path: "/home/ada/shop/a.rs".into(), change })];
     let edit = push_tool(&mut session, call);
     for id in [command, edit] {

@@ -48,12 +48,12 @@ fn text() -> impl Strategy<Value = String> {
 
 /// One item of each kind, with the text in every field.
 fn items(text: &str) -> Vec<ItemBody> {
-    let raw = || Raw(Arc::from(text));
+    let raw = || Raw(text.into());
     let own = || text.to_owned();
     let blocks = [
-        ContentBlock::Text(own()),
-        ContentBlock::Image { data: Arc::from(text), mime_type: own(), uri: Some(own()) },
-        ContentBlock::Audio { data: Arc::from(text), mime_type: own() },
+        ContentBlock::Text(own().into()),
+        ContentBlock::Image { data: text.into(), mime_type: own(), uri: Some(own()) },
+        ContentBlock::Audio { data: text.into(), mime_type: own() },
         ContentBlock::ResourceLink(ResourceLink {
             uri: own(),
             name: own(),
@@ -62,8 +62,8 @@ fn items(text: &str) -> Vec<ItemBody> {
             mime_type: Some(own()),
             size_bytes: Some(9),
         }),
-        ContentBlock::Resource { uri: own(), mime_type: Some(own()), body: ResourceBody::Text(own()) },
-        ContentBlock::Resource { uri: own(), mime_type: None, body: ResourceBody::Blob(Arc::from(text)) },
+        ContentBlock::Resource { uri: own(), mime_type: Some(own()), body: ResourceBody::Text(own().into()) },
+        ContentBlock::Resource { uri: own(), mime_type: None, body: ResourceBody::Blob(text.into()) },
         ContentBlock::Unknown(raw()),
     ];
     let mut out: Vec<ItemBody> = Vec::new();
@@ -90,14 +90,14 @@ fn items(text: &str) -> Vec<ItemBody> {
             call.input.query = Some(own());
             call.input.path = Some(text.into());
             call.locations = vec![Location { path: text.into(), line: Some(3) }];
-            call.output_text = Some(own());
+            call.output_text = Some(own().into());
             call.raw_input = Some(raw());
             call.raw_output = Some(raw());
             call.content = blocks.iter().cloned().map(ToolContent::Block).collect();
             call.content.push(ToolContent::Unknown(raw()));
             call.content.push(ToolContent::Terminal("t".into()));
-            for old in [None, Some(Arc::from("other"))] {
-                let change = DiffChange::Texts { old, new: Arc::from(text) };
+            for old in [None, Some("other".into())] {
+                let change = DiffChange::Texts { old, new: text.into() };
                 call.content.push(ToolContent::Diff(FileDiff { path: text.into(), change }));
             }
             let change = DiffChange::Patch(format!("@@ -1 +1 @@\n-{text}\n+x{text}\n").into());
@@ -159,7 +159,7 @@ proptest! {
         session.terminals.insert("t".into(), TerminalView {
             command: Some(text.clone()),
             cwd: Some(text.clone().into()),
-            output: text.clone().into_bytes(),
+            output: text.clone().into_bytes().into(),
             ..TerminalView::new(true, start())
         });
         for body in items(&text) {

@@ -53,7 +53,7 @@ fn huge_texts_are_laid_out_only_where_visible() {
         for kind in [ToolKind::Execute, ToolKind::Read, ToolKind::Fetch] {
             for status in [ToolStatus::Completed, ToolStatus::Failed] {
                 let mut call = tool(kind, status, "call");
-                call.output_text = Some(text.clone());
+                call.output_text = Some(text.clone().into());
                 let mut session = session();
                 let item = push_tool(&mut session, call);
                 session.transcript.edit(item, |item| item.is_open = Some(true));
@@ -82,7 +82,7 @@ fn huge_texts_are_laid_out_only_where_visible() {
 fn single_line_output_is_selected_as_one_line() {
     let line = (0..9000).fold(String::new(), |line, n| format!("{line}{n}\t"));
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "call");
-    call.output_text = Some(format!("{line}|\nnext\n"));
+    call.output_text = Some(format!("{line}|\nnext\n").into());
     let mut session = session();
     let item = push_tool(&mut session, call);
     session.transcript.edit(item, |item| item.is_open = Some(true));

@@ -24,7 +24,7 @@ fn snap(name: &str, session: &Session) {
 }
 
 fn texts(path: &str, old: Option<&str>, new: &str) -> FileDiff {
-    FileDiff { path: path.into(), change: DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) } }
+    FileDiff { path: path.into(), change: DiffChange::Texts { old: old.map(Into::into), new: new.into() } }
 }
 
 fn edit() -> ToolCall {
@@ -62,7 +62,7 @@ fn messages() {
 fn blocks() {
     let mut session = session();
     let image = ContentBlock::Image {
-        data: Arc::from("AAAA".repeat(9000)),
+        data: "AAAA".repeat(9000).into(),
         mime_type: "image/png".into(),
         uri: Some("shot.png".into()),
     };
@@ -135,7 +135,7 @@ fn pictures() {
     picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
     let mut session = session();
     let image =
-        ContentBlock::Image { data: Arc::from("AAAA".repeat(9)), mime_type: "image/png".into(), uri: None };
+        ContentBlock::Image { data: "AAAA".repeat(9).into(), mime_type: "image/png".into(), uri: None };
     let ItemBody::Message(mut with_picture) = message(Role::Agent, "Look:") else { unreachable!() };
     with_picture.parts.push(MessagePart::Block(image.clone()));
     push(&mut session, ItemBody::Message(with_picture));
@@ -252,7 +252,7 @@ fn patches() {
         let mut call = tool(ToolKind::Edit, ToolStatus::Completed, "Apply a patch");
         let diff = |(path, patch): &(&str, &str)| FileDiff {
             path: format!("/home/ada/shop/{path}").into(),
-            change: DiffChange::Patch(Arc::from(*patch)),
+            change: DiffChange::Patch((*patch).into()),
         };
         call.input.diffs = files.iter().map(diff).collect();
         push_tool(&mut session, call);
@@ -293,7 +293,7 @@ fn other_calls() {
     pull.input.command = Some("make fetch".into());
     let bars: String = (0..=10).map(|n| format!("\r\x1b[K[{:10}] {n}0%", "#".repeat(n))).collect();
     pull.content =
-        vec![ToolContent::Block(ContentBlock::Text(format!("begin\n{bars}\n\x1b[32mdone\x1b[0m\n")))];
+        vec![ToolContent::Block(ContentBlock::Text(format!("begin\n{bars}\n\x1b[32mdone\x1b[0m\n").into()))];
     push_tool(&mut session, pull);
     snap("other_calls", &session);
 }
@@ -305,7 +305,8 @@ fn commands() {
         command: Some("cargo test auth".into()),
         output: (1..=20)
             .flat_map(|n| format!("test auth::case_{n} ... \x1b[32mok\x1b[0m\r\n").into_bytes())
-            .collect(),
+            .collect::<Vec<u8>>()
+            .into(),
         ..TerminalView::new(true, start())
     };
     session.terminals.insert("t1".into(), view.clone());
@@ -329,7 +330,7 @@ fn commands() {
 fn output_of_the_users_command_is_not_cut() {
     let shown = |number| {
         let mut session = session();
-        let output = (1..=40).flat_map(|n| format!("line {n}\r\n").into_bytes()).collect();
+        let output = (1..=40).flat_map(|n| format!("line {n}\r\n").into_bytes()).collect::<Vec<u8>>().into();
         let exit = Some(ExitInfo { code: Some(0), signal: None });
         let view = TerminalView { output, exit, number, ..TerminalView::new(true, start()) };
         session.terminals.insert("t1".into(), view);
@@ -376,8 +377,8 @@ fn failures_and_decisions() {
     push_tool(&mut session, rejected);
     push_tool(&mut session, tool(ToolKind::Other, ToolStatus::Cancelled, "something else"));
     let mut raw = tool(ToolKind::Other, ToolStatus::Completed, "with raw input");
-    raw.raw_input = Some(Raw(Arc::from("{\"a\":1,\"b\":\"two\"}")));
-    raw.content = vec![ToolContent::Unknown(Raw(Arc::from("{\"type\":\"hologram\"}")))];
+    raw.raw_input = Some(Raw("{\"a\":1,\"b\":\"two\"}".into()));
+    raw.content = vec![ToolContent::Unknown(Raw("{\"type\":\"hologram\"}".into()))];
     push_tool(&mut session, raw);
     snap("failures_and_decisions", &session);
 }
@@ -423,7 +424,7 @@ fn everything_else() {
         &mut session,
         ItemBody::Answered { question: "Which port?".into(), answer: "accepted: 8080".into() },
     );
-    push(&mut session, ItemBody::Raw { name: "hologram".into(), raw: Raw(Arc::from("{\"x\":1}")) });
+    push(&mut session, ItemBody::Raw { name: "hologram".into(), raw: Raw("{\"x\":1}".into()) });
     snap("everything_else", &session);
 }
 

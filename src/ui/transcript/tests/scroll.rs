@@ -252,22 +252,22 @@ mod hostile {
             }
             let mut call = tool(ToolKind::Edit, ToolStatus::Failed, &text);
             call.content = vec![
-                ToolContent::Block(ContentBlock::Text(text.clone())),
+                ToolContent::Block(ContentBlock::Text(text.clone().into())),
                 ToolContent::Diff(FileDiff {
                     path: text.clone().into(),
-                    change: DiffChange::Texts { old: Some(Arc::from("x\ny")), new: Arc::from(text.as_str()) },
+                    change: DiffChange::Texts { old: Some("x\ny".into()), new: text.as_str().into() },
                 }),
-                ToolContent::Unknown(Raw(Arc::from(text.as_str()))),
+                ToolContent::Unknown(Raw(text.as_str().into())),
             ];
-            call.output_text = Some(text.clone());
+            call.output_text = Some(text.clone().into());
             push_tool(&mut session, call);
             let mut run = tool(ToolKind::Execute, ToolStatus::Completed, &text);
-            run.output_text = Some(text.clone());
+            run.output_text = Some(text.clone().into());
             push_tool(&mut session, run);
             let detail = Some(text.clone());
             push(&mut session, ItemBody::notice(Severity::Error, text.clone(), detail));
             push(&mut session, ItemBody::Answered { question: text.clone(), answer: text.clone() });
-            push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(Arc::from(text.as_str())) });
+            push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(text.as_str().into()) });
             let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
             for id in ids.into_iter().step_by(2) {
                 session.transcript.edit(id, |item| item.is_open = Some(true));
@@ -468,7 +468,7 @@ fn long_outputs_that_were_sent_with_a_prompt_are_folded() {
     let mut session = session();
     let mut body = message(Role::User, "see @!1");
     if let ItemBody::Message(message) = &mut body {
-        message.parts.push(MessagePart::Block(ContentBlock::Text(output)));
+        message.parts.push(MessagePart::Block(ContentBlock::Text(output.into())));
     }
     let id = push(&mut session, body);
     let mut view = TranscriptView::default();
@@ -532,7 +532,7 @@ fn slightly_long_output_is_shown_completely() {
     let shown = |count: usize| {
         let mut session = session();
         let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
-        call.output_text = Some((1..=count).map(|n| format!("out {n}\n")).collect());
+        call.output_text = Some((1..=count).map(|n| format!("out {n}\n")).collect::<String>().into());
         push_tool(&mut session, call);
         let rows = rows_of(&render(&session, &mut TranscriptView::default(), 60, 14));
         rows.iter().map(|row| row.trim().to_owned()).filter(|row| !row.is_empty()).skip(1).collect::<Vec<_>>()

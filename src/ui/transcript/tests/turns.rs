@@ -9,7 +9,7 @@ fn rows(session: &Session) -> Vec<String> {
 
 fn edit(path: &str, old: Option<&str>, new: &str) -> ToolCall {
     let mut call = tool(ToolKind::Edit, ToolStatus::Completed, "Edit");
-    let change = DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) };
+    let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
     call.content = vec![ToolContent::Diff(FileDiff { path: path.into(), change })];
     call
 }

@@ -41,7 +41,7 @@ impl App {
                 (Purpose::CloseSession(session.into()), Call::CloseSession(session.into()))
             }
             Some(session) => {
-                let blocks = vec![ContentBlock::Text("hello".to_owned())];
+                let blocks = vec![ContentBlock::Text("hello".into())];
                 (Purpose::Prompt(SessionKey(1)), Call::Prompt(session.into(), blocks))
             }
             None if number == 1 => return,

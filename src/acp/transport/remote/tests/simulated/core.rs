@@ -368,7 +368,8 @@ fn prompt_items(session: &Session, number: u64) -> impl Iterator<Item = &Item> {
     let text = format!("p{number}");
     session.transcript.items().iter().filter(move |item| match &item.body {
         ItemBody::Message(message) => {
-            let is_it = |part: &MessagePart| matches!(part, MessagePart::Text(shown) if *shown == text);
+            let is_it =
+                |part: &MessagePart| matches!(part, MessagePart::Text(shown) if shown.as_str() == text);
             message.role == Role::User && message.parts.iter().any(is_it)
         }
         _ => false,
