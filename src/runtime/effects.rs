@@ -113,6 +113,11 @@ impl EffectRunner {
         log_dir: PathBuf,
         themes: Themes,
     ) -> Self {
+        let recorder = store.clone().map(|store| {
+            let mut recorder = Recorder::new(store, services.clone());
+            recorder.rescue_folders.insert(0, log_dir.clone());
+            recorder
+        });
         Self {
             themes,
             is_leaving: false,
@@ -129,7 +134,7 @@ impl EffectRunner {
             finder: None,
             locator: Locator::new(services.clone()),
             terminals: Terminals::new(services.clone()),
-            recorder: store.clone().map(|store| Recorder::new(store, services.clone())),
+            recorder,
             store,
             tap,
             log_dir,
