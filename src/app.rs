@@ -41,7 +41,7 @@ use crate::guard::Input;
 use crate::model::{
     Action, AgentEvent, Anomaly, AnomalyKind, Attachment, CommandAccess, ConnId, CopyContent, CopyJob,
     ItemId, LineEdit, RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target,
-    TerminalInput,
+    TerminalInput, Unsaved,
 };
 
 /// An input of the app.
@@ -135,6 +135,7 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     let start_with = setup.start_with.clone();
     let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
     let other_tabs = std::mem::take(&mut setup.other_tabs);
+    let unsaved = unsaved.map(|why| Unsaved { why, ..Unsaved::default() });
     let mut state = State { unsaved, ..State::new(setup) };
     let mut fx = Vec::new();
     let key = state.add_session();

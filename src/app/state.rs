@@ -38,7 +38,7 @@ use std::time::Instant;
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
     PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey, SessionWorkspace,
-    SettingChange, SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, UserRoot,
+    SettingChange, SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, Unsaved, UserRoot,
 };
 
 use super::{Modal, RequestView, Session, Sessions, UserView};
@@ -64,8 +64,8 @@ pub struct State {
     pub(in crate::app) flash_end: FlashEnd,
     /// The memory of large texts.
     pub(in crate::app) bodies: bodies::Bodies,
-    /// Why the session cannot be recorded now, in a few words.
-    pub unsaved: Option<String>,
+    /// What cannot be recorded now.
+    pub unsaved: Option<Unsaved>,
     /// Number of anomalies on all connections.
     pub anomaly_count: u64,
     /// The agents of the registry, once they were read.

@@ -38,5 +38,6 @@ mod tabs;
 mod titles;
 mod tools;
 mod turns;
+mod unsaved;
 mod unstable;
 mod v2;

@@ -161,6 +161,9 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
             let _ = writeln!(text, "\n{} in other folders: `parlor sessions list --all`", counted(hidden));
         }
     }
+    if let Some(note) = store.unsaved_files() {
+        let _ = writeln!(text, "\n{note}");
+    }
     Ok(text)
 }
 

@@ -55,6 +55,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         None => None,
     };
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
+    problems.extend(store.as_ref().and_then(Store::unsaved_files));
     problems.extend(store.iter().flat_map(Store::take_problems));
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);

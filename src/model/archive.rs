@@ -2,6 +2,7 @@
 //!
 //! Jobs run off the UI thread. Each has exactly one response; lists and events are sent in parts.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -295,8 +296,8 @@ pub enum StoreNews {
     FolderSession(Box<ArchiveRow>),
     /// A notice about saved sessions, shown until it is dismissed.
     Told(String),
-    /// Why events cannot be saved now, in a few words; `None` once all pending events are written.
-    Unsaved(Option<String>),
+    /// What cannot be saved now; `None` once everything is saved. Sent again when it changes.
+    Unsaved(Option<Unsaved>),
     /// A page of the list.
     Listed {
         serial: u64,
@@ -380,12 +381,30 @@ pub enum StoreNews {
         key: SessionKey,
         upto: u64,
     },
-    /// A session is saved under this id from now on.
+    /// A session was saved, and has this id from now on.
     KeptAs {
         key: SessionKey,
         /// The store's id.
         uid: String,
     },
+}
+
+/// Changes that cannot be saved now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unsaved {
+    /// Why, in a few words.
+    pub why: String,
+    /// The turns of each session with changes; none if only its drafts or queued prompts have changed.
+    pub turns: BTreeMap<SessionKey, BTreeSet<u32>>,
+    /// The folder in which they are written to a file on quit; `None`: no folder has room.
+    pub folder: Option<PathBuf>,
+}
+
+impl Unsaved {
+    /// Adds changes of a session.
+    pub fn note(&mut self, key: SessionKey, turns: impl IntoIterator<Item = u32>) {
+        self.turns.entry(key).or_default().extend(turns);
+    }
 }
 
 /// A session that was loaded to be shown.

@@ -112,7 +112,7 @@ impl Ssh {
 
     fn at_host(&self, script: &str) -> Vec<String> {
         // The user's login shell may be any, so it only has to parse quotes.
-        let line = format!("exec sh -c {}", quote(script));
+        let line = format!("exec sh -c {}", shell_word(script));
         self.args.iter().cloned().chain(["--".to_owned(), self.host.clone(), line]).collect()
     }
 
@@ -141,29 +141,30 @@ fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     let folder = folder.to_string_lossy();
     let mut line = format!(
         "cd -- {} || {{ echo {} >&2; exit {NO_FOLDER_CODE}; }}\nexec",
-        quote(&folder),
-        quote(&format!("{NO_FOLDER}{folder}"))
+        shell_word(&folder),
+        shell_word(&format!("{NO_FOLDER}{folder}"))
     );
     if !env.is_empty() {
         line.push_str(" env --");
         for (name, value) in env {
             line.push(' ');
-            line.push_str(&quote(&format!("{name}={value}")));
+            line.push_str(&shell_word(&format!("{name}={value}")));
         }
     }
     line.push(' ');
     match spec.command.strip_prefix("~/") {
-        Some(rest) => line.extend(["\"$HOME\"/", &quote(rest)]),
-        None => line.push_str(&quote(&spec.command)),
+        Some(rest) => line.extend(["\"$HOME\"/", &shell_word(rest)]),
+        None => line.push_str(&shell_word(&spec.command)),
     }
     for arg in &spec.args {
         line.push(' ');
-        line.push_str(&quote(arg));
+        line.push_str(&shell_word(arg));
     }
     line
 }
 
-fn quote(word: &str) -> String {
+/// Quotes a word for a POSIX shell.
+pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -115,6 +115,11 @@ impl EffectRunner {
         log_dir: PathBuf,
         themes: Themes,
     ) -> Self {
+        let recorder = store.clone().map(|store| {
+            let mut recorder = Recorder::new(store, services.clone());
+            recorder.rescue_folders.insert(0, log_dir.clone());
+            recorder
+        });
         Self {
             themes,
             is_leaving: false,
@@ -131,7 +136,7 @@ impl EffectRunner {
             finder: None,
             locator: Locator::new(services.clone()),
             terminals: Terminals::new(services.clone()),
-            recorder: store.clone().map(|store| Recorder::new(store, services.clone())),
+            recorder,
             store,
             spill: Arc::default(),
             tap,

@@ -20,6 +20,7 @@ use rusqlite::Connection;
 
 mod db;
 mod docs;
+mod document;
 mod folders;
 mod forget;
 mod format;
@@ -30,6 +31,7 @@ mod owner;
 mod prompts;
 mod read;
 mod recorder;
+mod rescue;
 mod rows;
 mod schema;
 mod search;
@@ -37,7 +39,7 @@ mod serve;
 mod session_writer;
 mod write;
 
-pub use format::{FORMAT, FORMAT_VERSION};
+pub use document::{Document, FORMAT, FORMAT_VERSION, pretty};
 pub use manage::Imported;
 pub use migrate::Migrated;
 pub use read::ListFilter;

@@ -128,9 +128,10 @@ impl PlainOutput {
                 let _ = writeln!(out, "({})", one_line(flash));
             }
         }
-        if self.unsaved != state.unsaved {
-            self.unsaved.clone_from(&state.unsaved);
-            let _ = match &state.unsaved {
+        let unsaved = state.unsaved.as_ref().map(|unsaved| &unsaved.why);
+        if self.unsaved.as_ref() != unsaved {
+            self.unsaved = unsaved.cloned();
+            let _ = match unsaved {
                 Some(why) => writeln!(out, "(Not saved: {})", one_line(why)),
                 None => writeln!(out, "(Saved again.)"),
             };

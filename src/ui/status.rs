@@ -421,7 +421,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
 
 /// The warning that events cannot be saved, with the reason.
 fn unsaved(ctx: &FrameContext, width: u16) -> Option<Line<'static>> {
-    let why = ctx.state.unsaved.as_ref()?;
+    let why = &ctx.state.unsaved.as_ref()?.why;
     let room = usize::from(width).saturating_sub(ACTIVITY_COLS);
     let why = if width < WHY_COLS { String::new() } else { format!(": {}", text::one_line(why)) };
     let why = text::truncate(&why, room);

@@ -16,7 +16,7 @@ use std::time::Duration;
 use fixture::*;
 
 use crate::app::{Modal, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn};
-use crate::model::ArchiveRow;
+use crate::model::{ArchiveRow, Unsaved};
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::{ViewState, is_animating, next_frame_in};
 
@@ -534,7 +534,7 @@ fn last_session_is_offered_on_the_empty_screen() {
 #[test]
 fn status_line_always_shows_that_nothing_is_saved() {
     let mut stage = streaming();
-    stage.state.unsaved = Some("the disk is full".to_owned());
+    stage.state.unsaved = Some(Unsaved { why: "the disk is full".to_owned(), ..Unsaved::default() });
     for (size, expected) in [((40, 12), "! not saved"), ((80, 24), "! not saved: the disk is full")] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         assert!(shown.lines().last().unwrap().contains(expected), "{shown}");

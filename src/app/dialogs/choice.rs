@@ -7,7 +7,7 @@ use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
-use super::{install, moved, open, rewind, templates};
+use super::{install, leave, moved, open, rewind, templates};
 
 /// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -94,6 +94,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
     match outcome {
         ChoiceOutcome::Close => {}
         ChoiceOutcome::Quit => operations::quit(state, now, fx),
+        ChoiceOutcome::AskToQuit => leave::quit(state, now, fx),
         ChoiceOutcome::ForceStop(conn) => operations::force_stop(state, *conn, now, fx),
         ChoiceOutcome::Restart(key) => operations::restart_agent(state, *key, now, fx),
         ChoiceOutcome::AnswerServers(folder, answer) => {

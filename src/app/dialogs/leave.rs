@@ -3,12 +3,12 @@
 //! Invariants: each press has one effect; a press that closes or rejects something never also cancels the turn;
 //! no press here allows a request.
 
-use crate::app::state::{FlashEnd, tab};
+use crate::app::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
-use crate::model::Action;
+use crate::model::{Action, Unsaved};
 
 use super::{
     changes, composer, first_request, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, say,
@@ -21,8 +21,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const TABS_TITLE: &str = "Quit all tabs?";
 /// The question while a turn is running.
 const QUIT_TITLE: &str = "A turn is running. Quit?";
-/// The question after that turn has ended.
-const IDLE_TITLE: &str = "The turn has finished. Quit?";
+/// The question after that turn has ended, or everything was saved.
+const IDLE_TITLE: &str = "Quit parlor?";
 const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
 const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
 /// The question while turns are running in several tabs.
@@ -109,7 +109,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         // The turn of this tab was cancelled by the first press, or is meant to end.
         let is_other =
             |session: &crate::app::Session| session.key != state.active && session.turn.is_running();
-        if state.sessions.values().any(is_other) {
+        if state.sessions.values().any(is_other) || loses_turns(state).is_some() {
             quit(state, now, fx);
         } else {
             operations::quit(state, now, fx);
@@ -146,16 +146,17 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
-/// Quits; asks for confirmation if a turn is running in any session, or if several tabs are open that are not restored.
+/// Quits; asks for confirmation if a turn is running in any session, if turns are not saved, or if several tabs are open
+/// that are not restored.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_asked = state.modals.iter().any(is_quit_question);
-    if is_asked || running_turns(state) == 0 && !loses_tabs(state) {
+    if is_asked || running_turns(state) == 0 && !loses_tabs(state) && loses_turns(state).is_none() {
         operations::quit(state, now, fx);
         return;
     }
     let (title, body) = quit_text(state);
     state.modals.push(Modal::Choice(ChoiceDialog {
-        title: title.to_owned(),
+        title,
         body,
         choices: vec![
             Choice { label: "Quit".to_owned(), outcome: ChoiceOutcome::Quit },
@@ -172,14 +173,13 @@ pub fn settle_question(state: &mut State) {
     let Some(position) = state.modals.iter().position(is_quit_question) else { return };
     let (title, body) = quit_text(state);
     if let Some(Modal::Choice(dialog)) = state.modals.get_mut(position)
-        && dialog.body != body
+        && (&dialog.title, &dialog.body) != (&title, &body)
     {
-        title.clone_into(&mut dialog.title);
-        dialog.body = body;
+        (dialog.title, dialog.body) = (title, body);
     }
 }
 
-fn quit_text(state: &State) -> (&'static str, Vec<String>) {
+fn quit_text(state: &State) -> (String, Vec<String>) {
     let has_tabs = has_tabs(state);
     let (title, consequence) = match running_turns(state) {
         0 if has_tabs => {
@@ -194,17 +194,38 @@ fn quit_text(state: &State) -> (&'static str, Vec<String>) {
             (QUIT_ALL_TITLE, format!("Quitting cancels {count} turns and stops the agents of all tabs."))
         }
     };
+    if let Some((what, unsaved)) = loses_turns(state) {
+        let fate = match &unsaved.folder {
+            Some(folder) => format!(
+                "On quit, parlor writes a file to {} that `parlor sessions import` reads.",
+                folder.display()
+            ),
+            None => "No folder has room for a file. They are lost if you quit now.".to_owned(),
+        };
+        let is_more = has_tabs || running_turns(state) > 0;
+        let next = is_more.then_some(consequence);
+        return (
+            format!("{what} Quit?"),
+            [format!("Cannot save: {}.", unsaved.why), fate].into_iter().chain(next).collect(),
+        );
+    }
     let fate = if loses_tabs(state) {
         "Their sessions are not saved."
     } else {
         "`parlor --continue` reopens the tabs."
     };
     let next = has_tabs.then(|| fate.to_owned());
-    (title, std::iter::once(consequence).chain(next).collect())
+    (title.to_owned(), std::iter::once(consequence).chain(next).collect())
 }
 
 fn has_tabs(state: &State) -> bool {
     tab::tabs(state).nth(1).is_some()
+}
+
+/// What cannot be saved now. In plain-text mode, parlor does not ask: a script cannot answer.
+fn loses_turns(state: &State) -> Option<(String, &Unsaved)> {
+    let what = lookup::unsaved(state, None).filter(|_| !state.setup.is_plain)?;
+    Some((what, state.unsaved.as_ref()?))
 }
 
 /// Whether `--continue` does not bring everything back: nothing is saved, or saving fails.

@@ -4,7 +4,7 @@
 //! Invariants: nothing is closed or deleted without a confirmation that says what is affected; only advertised methods
 //! of the agent are used.
 
-use crate::app::state::modal;
+use crate::app::state::{lookup, modal};
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
@@ -244,7 +244,8 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
         let is_busy = session.turn.is_running() || !session.requests.is_empty();
         let is_kept = state.setup.keeps_sessions || session.transcript.items().is_empty();
         let is_written = session.draft.trim().is_empty() && session.outbox.is_empty();
-        !is_busy && is_kept && is_written && session.parent.is_none()
+        let is_saved = lookup::unsaved(state, Some(key)).is_none();
+        !is_busy && is_kept && is_written && is_saved && session.parent.is_none()
     });
     if is_harmless {
         operations::close_session(state, key, now, fx);
@@ -268,7 +269,10 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
     let is_kept =
         state.setup.keeps_sessions || session.recorder.kept_as().is_some() || session.read_only.is_some();
-    body.push(if is_kept {
+    let unsaved = state.unsaved.as_ref().filter(|_| state.setup.keeps_sessions);
+    body.push(if let Some((what, unsaved)) = lookup::unsaved(state, Some(key)).zip(unsaved) {
+        format!("{what} Cannot save: {}. parlor tries again until you quit.", unsaved.why)
+    } else if is_kept {
         "The session is saved. You can resume it later.".to_owned()
     } else if can_come_back {
         "The session is saved by the agent. You can reopen it from the session list.".to_owned()

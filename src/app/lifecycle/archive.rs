@@ -127,7 +127,13 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
     match news {
         StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
         StoreNews::FolderSession(row) => offer::on_session(state, *row),
-        StoreNews::Unsaved(why) => state.unsaved = why,
+        StoreNews::Unsaved(unsaved) => {
+            let former = std::mem::replace(&mut state.unsaved, unsaved);
+            if let (Some(unsaved), Some(former)) = (&mut state.unsaved, former) {
+                // The recorder may not have received the latest changes.
+                former.turns.into_iter().for_each(|(key, turns)| unsaved.note(key, turns));
+            }
+        }
         StoreNews::Told(message) => push_note(state, Severity::Warning, message),
         StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
             on_dialog_news(state, news, now);

@@ -530,7 +530,7 @@ fn give_up(
                 outcome: ChoiceOutcome::Restart(first),
             },
             Choice { label: "Leave it stopped".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::Quit },
+            Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::AskToQuit },
         ],
         selected: 0,
         opened_by_itself: Some(now),

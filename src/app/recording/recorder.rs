@@ -5,18 +5,18 @@
 //! `services::store` writes it to disk.
 //! Invariant: the cost of a note depends only on its size, not on the length or number of sessions.
 
-use crate::model::{Note, SessionHead, SessionId, SessionKey};
+use crate::model::{Note, SessionHead, SessionId, SessionKey, Unsaved};
 
 use crate::app::state::tab;
 use crate::app::{Conn, Effect, Replay, Session, State};
 
 /// Emits the notes of the touched sessions.
 pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
-    let conns = &state.conns;
     let front = tab::front(state);
+    let (conns, unsaved) = (&state.conns, &mut state.unsaved);
     state.sessions.visit_touched(|session| {
         let conn = session.conn.and_then(|conn| conns.get(&conn));
-        flush_session(session, conn, session.key == front, fx);
+        flush_session(session, conn, session.key == front, unsaved, fx);
     });
 }
 
@@ -31,7 +31,7 @@ pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Eff
             let spool = spool.key;
             session.recorder.note_in_spool(spool, Note::Closed);
         }
-        flush_session(session, conn, false, fx);
+        flush_session(session, conn, false, &mut state.unsaved, fx);
         fx.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
     }
 }
@@ -90,8 +90,14 @@ fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
     }
 }
 
-fn flush_session(session: &mut Session, conn: Option<&Conn>, is_front: bool, fx: &mut Vec<Effect>) {
-    if conn.is_none() && session.recorder.kept_as().is_none() {
+fn flush_session(
+    session: &mut Session,
+    conn: Option<&Conn>,
+    is_front: bool,
+    unsaved: &mut Option<Unsaved>,
+    fx: &mut Vec<Effect>,
+) {
+    if conn.is_none() && session.recorder.kept_as().is_none() && session.recorder.head.is_none() {
         return;
     }
     let mut notes = Vec::new();
@@ -128,6 +134,15 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, is_front: bool, fx:
         match fx.last_mut() {
             Some(Effect::Keep { session, notes }) if *session == spool => notes.extend(new),
             _ => fx.push(Effect::Keep { session: spool, notes: new.collect() }),
+        }
+    }
+    if let Some(unsaved) = unsaved {
+        for note in &notes {
+            match note {
+                Note::Event { turn: turn @ 1.., .. } => unsaved.note(session.key, [*turn]),
+                Note::Draft(_) | Note::Queue(_) | Note::Stash(_) => unsaved.note(session.key, []),
+                _ => {}
+            }
         }
     }
     if !notes.is_empty() {

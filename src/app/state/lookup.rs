@@ -35,6 +35,24 @@ pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
     root
 }
 
+/// What cannot be saved now, of a session with its subagents or of all sessions; `None` if nothing would be lost.
+pub(in crate::app) fn unsaved(state: &State, root: Option<SessionKey>) -> Option<String> {
+    let (mut turn_count, mut has_prompts) = (0, false);
+    for (key, turns) in &state.unsaved.as_ref()?.turns {
+        if root.is_none_or(|root| root_of(state, *key) == root) {
+            turn_count += turns.len();
+            has_prompts |= state.sessions.get(key).is_some_and(|session| {
+                !(session.draft.trim().is_empty() && session.outbox.is_empty() && session.stash.is_empty())
+            });
+        }
+    }
+    match turn_count {
+        0 => has_prompts.then(|| "Unsent prompts are not saved.".to_owned()),
+        1 => Some("1 turn is not saved.".to_owned()),
+        count => Some(format!("{count} turns are not saved.")),
+    }
+}
+
 /// The open session with this id in the store; a read-only one if there is no other.
 pub(in crate::app) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
     let is_open = |session: &&Session| session.recorder.kept_as() == Some(uid);

@@ -149,9 +149,10 @@ fn the_users_selection_and_filter_in_the_picker_are_unchanged() {
 #[test]
 fn the_reason_for_unsaved_sessions_is_shown_until_it_is_resolved() {
     let mut app = TestApp::ready();
-    told(&mut app, StoreNews::Unsaved(Some("the disk is full".to_owned())));
+    let full = Unsaved { why: "the disk is full".to_owned(), ..Unsaved::default() };
+    told(&mut app, StoreNews::Unsaved(Some(full)));
     app.submit("go").wait(100);
-    assert_eq!(app.state.unsaved.as_deref(), Some("the disk is full"));
+    assert_eq!(app.state.unsaved.as_ref().unwrap().why, "the disk is full");
     told(&mut app, StoreNews::Unsaved(None));
     assert_eq!(app.state.unsaved, None);
     let given = Setup { unsaved: Some("the data folder cannot be used".to_owned()), ..setup(false, true) };

@@ -442,7 +442,7 @@ fn quitting_idle_tabs_asks_only_if_they_are_lost() {
 
     let (mut app, ..) = TestApp::two_tabs();
     app.state.setup.keeps_sessions = true;
-    app.state.unsaved = Some("the disk is full".to_owned());
+    app.state.unsaved = Some(Unsaved { why: "the disk is full".to_owned(), ..Unsaved::default() });
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit));
     assert!(quit_question(&app).is_some());
 

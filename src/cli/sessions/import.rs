@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::Serialize;
 
-use super::export::{Document, pretty};
 use crate::model::{Record, RecordedEvent};
-use crate::services::store::{FORMAT, FORMAT_VERSION, Imported, SessionRow, Store};
+use crate::services::store::{Document, FORMAT, FORMAT_VERSION, Imported, SessionRow, Store, pretty};
 
 #[derive(Serialize)]
 struct Taken {

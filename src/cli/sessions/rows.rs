@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::time;
-use crate::services::store::{Hit, SessionRow};
+use crate::services::store::{Hit, SessionRow, pretty};
 use crate::ui::text::{self, sanitize};
 
 /// Maximum width of a name, in columns.
@@ -116,7 +116,7 @@ pub fn json(rows: &[SessionRow]) -> String {
             turns: row.turn_count,
         })
         .collect();
-    super::export::pretty(&rows)
+    pretty(&rows)
 }
 
 #[derive(Serialize)]
@@ -148,5 +148,5 @@ pub fn hits_json(hits: &[Hit]) -> String {
             snippet: hit.snippet.replace(['\u{2}', '\u{3}'], ""),
         })
         .collect();
-    super::export::pretty(&hits)
+    pretty(&hits)
 }

@@ -1,6 +1,7 @@
 mod attachments;
 mod export;
 mod named;
+mod rescue;
 
 use super::*;
 use crate::model::*;

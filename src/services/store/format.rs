@@ -5,12 +5,6 @@
 
 use crate::model::{Record, Role, SessionUpdate, Severity};
 
-/// The name of an export's format.
-pub const FORMAT: &str = "parlor-session";
-
-/// The version of the export format.
-pub const FORMAT_VERSION: u64 = 1;
-
 /// Maximum size of a saved event: the limit of an agent's message.
 const MAX_EVENT_BYTES: usize = 64 << 20;
 

@@ -94,12 +94,8 @@ impl Store {
 
     /// All events of a session, oldest first, and how many could not be read.
     pub fn events(&self, uid: &str) -> Result<(Vec<RecordedEvent>, u64), StoreError> {
-        self.with(|conn| {
-            let sql = "SELECT seq, at, turn, body FROM log
-                WHERE session = (SELECT id FROM sessions WHERE uid = ?1) ORDER BY seq";
-            let found = found(conn, sql, [uid], usize::MAX)?;
-            Ok((found.events.into_iter().map(|(_, event)| event).collect(), found.unreadable_count))
-        })
+        let (events, unreadable_count) = self.with(|conn| log(conn, uid))?;
+        Ok((events.into_iter().map(|(_, event)| event).collect(), unreadable_count))
     }
 
     /// Full-text search over all sessions.
@@ -377,6 +373,14 @@ impl Found {
         let events = self.events.into_iter().map(|(_, event)| event).collect();
         EventPage { events, mark, unreadable_count: self.unreadable_count, is_last }
     }
+}
+
+/// All events of a session with their numbers, and how many could not be read.
+pub(super) fn log(conn: &Connection, uid: &str) -> rusqlite::Result<(Vec<(i64, RecordedEvent)>, u64)> {
+    let sql = "SELECT seq, at, turn, body FROM log
+        WHERE session = (SELECT id FROM sessions WHERE uid = ?1) ORDER BY seq";
+    let found = found(conn, sql, [uid], usize::MAX)?;
+    Ok((found.events, found.unreadable_count))
 }
 
 /// The events of a query, up to a size.

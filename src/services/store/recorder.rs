@@ -3,9 +3,11 @@
 //! [`Recorder::keep`] accepts notes without waiting. Text chunks are merged, and a batch is written at most half a
 //! second after its first note. Failures are reported as [`ServiceEvent::Problem`].
 //! Invariants: there is no timer without pending notes; notes that cannot be written stay in memory, in order, and
-//! are retried; the first failure and the recovery are reported immediately.
+//! are retried; the first failure and the recovery are reported immediately; what cannot be written at the end goes to
+//! files (`rescue`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,10 +16,11 @@ use rusqlite::Connection;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::db::Db;
+use super::rescue::{self, Rescue};
 use super::session_writer::Track;
-use super::write::{self, Batch, Change};
-use super::{Fault, Forgotten, Store, format, locked, owner, read, rows, unix_ms};
-use crate::model::{Note, Record, ServiceEvent, SessionKey, StoreNews};
+use super::write::{self, Batch};
+use super::{Fault, Forgotten, Store, db, format, locked, owner, read, rows, unix_ms};
+use crate::model::{Note, Record, ServiceEvent, SessionKey, StoreNews, Unsaved};
 use crate::services::{folder_relocation, unix};
 
 /// Delay before notes are written.
@@ -32,8 +35,8 @@ const RETRY: Duration = Duration::from_secs(3);
 /// Growth of the saved sessions in one run after which a notice is shown, in bytes.
 const MUCH_GROWTH_BYTES: u64 = 128 << 20;
 
-/// Timeout of [`Recorder::finish`].
-const MAX_FINISH: Duration = Duration::from_secs(3);
+/// Timeout of [`Recorder::finish`]: two attempts to write while another process has the file locked, and then files.
+const MAX_FINISH: Duration = Duration::from_secs(6);
 
 /// Records sessions. The thread starts with the first note.
 #[derive(Debug)]
@@ -42,6 +45,8 @@ pub struct Recorder {
     store: Store,
     services: UnboundedSender<ServiceEvent>,
     thread: Option<JoinHandle<()>>,
+    /// Where to write what cannot be saved, after the data folder.
+    pub rescue_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +81,8 @@ struct Taken {
 impl Recorder {
     /// Creates a recorder for a store; problems are sent to `services`.
     pub fn new(store: Store, services: UnboundedSender<ServiceEvent>) -> Self {
-        Self { shared: Arc::default(), store, services, thread: None }
+        let rescue_folders = vec![std::env::temp_dir()];
+        Self { shared: Arc::default(), store, services, thread: None, rescue_folders }
     }
 
     /// Records notes of a session, in order. Never waits for the disk.
@@ -102,7 +108,8 @@ impl Recorder {
             return;
         }
         let shared = Arc::clone(&self.shared);
-        let writer = Writer::new(shared, self.store.clone(), self.services.clone());
+        let mut writer = Writer::new(shared, self.store.clone(), self.services.clone());
+        writer.rescue_folders.extend(self.rescue_folders.iter().cloned());
         match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
             Ok(thread) => self.thread = Some(thread),
             Err(error) => {
@@ -112,8 +119,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the remaining notes and closes the sessions, within three seconds; returns an error message if that
-    /// fails.
+    /// Writes the remaining notes and closes the sessions, within six seconds; returns an error message if that fails.
     pub fn finish(&mut self) -> Option<String> {
         let thread = self.thread.take()?;
         let deadline = Instant::now() + MAX_FINISH;
@@ -205,6 +211,14 @@ struct Writer {
     /// The notes to answer when the batch is written.
     syncs: BTreeMap<SessionKey, u64>,
     is_failing: bool,
+    /// The ids of the sessions with changes that are not written, and their turns.
+    unwritten: BTreeMap<SessionKey, (String, BTreeSet<u32>)>,
+    /// What was reported last about it.
+    reported: Option<Unsaved>,
+    /// The sessions that are about to be saved for the first time, with their ids.
+    new: Vec<(SessionKey, String)>,
+    /// Where to write what cannot be saved.
+    rescue_folders: Vec<PathBuf>,
     /// Whether the file vanished, which is not reported yet.
     has_vanished: bool,
     /// Whether the rows of all sessions must be written again.
@@ -246,6 +260,7 @@ impl Growth {
 impl Writer {
     fn new(shared: Arc<Shared>, store: Store, services: UnboundedSender<ServiceEvent>) -> Self {
         Self {
+            rescue_folders: vec![store.root().to_path_buf()],
             shared,
             store,
             services,
@@ -254,6 +269,9 @@ impl Writer {
             batch: Batch::default(),
             syncs: BTreeMap::new(),
             is_failing: false,
+            unwritten: BTreeMap::new(),
+            reported: None,
+            new: Vec::new(),
             has_vanished: false,
             is_new_file: false,
             growth: Growth::default(),
@@ -272,8 +290,7 @@ impl Writer {
                 break;
             }
         }
-        let left_behind = (!self.batch.is_empty())
-            .then(|| "The end of this session could not be saved: the store is still failing.".to_owned());
+        let left_behind = (!self.batch.is_empty()).then(|| self.rescue());
         let mut inbox = locked(&self.shared.inbox);
         inbox.left_behind = left_behind;
         inbox.has_ended = true;
@@ -382,6 +399,11 @@ impl Writer {
         let was_kept = track.is_kept();
         let is_head = matches!(note, Note::Head(_));
         let is_end = matches!(note, Note::Closed);
+        let changed_turn = match note {
+            Note::Event { turn, .. } => Some(turn),
+            Note::Draft(_) | Note::Queue(_) | Note::Stash(_) => Some(0),
+            _ => None,
+        };
         track.take(note, at_ms, &mut self.batch);
         if is_head {
             track.row.agent_born = track.row.agent_pid.and_then(unix::birth);
@@ -390,6 +412,11 @@ impl Writer {
                 folder_relocation::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
         }
         let (is_kept, uid) = (track.is_kept(), track.row.uid.clone());
+        if let Some(turn) = changed_turn.filter(|_| !track.is_spool()) {
+            let (of, turns) = self.unwritten.entry(session).or_default();
+            of.clone_from(&uid);
+            turns.extend(Some(turn).filter(|turn| *turn > 0));
+        }
         if is_end {
             track.save(&mut self.batch);
             self.tracks.remove(&session);
@@ -398,7 +425,7 @@ impl Writer {
             }
         }
         if is_kept && !was_kept {
-            self.news(StoreNews::KeptAs { key: session, uid });
+            self.new.push((session, uid));
         }
     }
 
@@ -413,8 +440,7 @@ impl Writer {
         {
             let was_kept = track.is_kept();
             if track.take_spool(spool, at_ms, &mut self.batch) || !was_kept {
-                let uid = track.row.uid.clone();
-                self.news(StoreNews::KeptAs { key: session, uid });
+                self.new.push((session, track.row.uid.clone()));
             }
         }
     }
@@ -433,8 +459,7 @@ impl Writer {
             && let Some(track) = self.tracks.get_mut(&session)
         {
             track.adopt(row);
-            let uid = track.row.uid.clone();
-            self.news(StoreNews::KeptAs { key: session, uid });
+            self.new.push((session, track.row.uid.clone()));
         }
     }
 
@@ -452,11 +477,12 @@ impl Writer {
         match result {
             Ok(gone) => {
                 let batch = std::mem::take(&mut self.batch);
-                let bytes = |change: &Change| match change {
-                    Change::Event(event) => event.body.len() as u64,
-                    _ => 0,
-                };
-                if let Some(message) = self.growth.add(batch.changes.iter().map(bytes).sum()) {
+                self.unwritten.clear();
+                self.reported = None;
+                for (key, uid) in std::mem::take(&mut self.new) {
+                    self.news(StoreNews::KeptAs { key, uid });
+                }
+                if let Some(message) = self.growth.add(batch.event_bytes()) {
                     self.report(message);
                 }
                 if std::mem::take(&mut self.has_vanished) {
@@ -530,13 +556,34 @@ impl Writer {
     }
 
     fn tell_failure(&mut self, fault: &Fault) {
-        if std::mem::replace(&mut self.is_failing, true) {
-            return;
-        }
-        if let Some(why) = fault.why() {
+        let was_failing = std::mem::replace(&mut self.is_failing, true);
+        let Some(why) = fault.why() else { return };
+        if !was_failing {
             self.report(format!("Not saved: {why}. Changes stay in memory until saving works again."));
-            self.news(StoreNews::Unsaved(Some(why)));
         }
+        let turns = self.unwritten.iter().map(|(key, (_, turns))| (*key, turns.clone())).collect();
+        let folder = rescue::folder(&self.rescue_folders, self.batch.event_bytes());
+        let unsaved = Some(Unsaved { why, turns, folder });
+        if self.reported != unsaved {
+            self.reported.clone_from(&unsaved);
+            self.news(StoreNews::Unsaved(unsaved));
+        }
+    }
+
+    /// Writes what could not be saved to files.
+    fn rescue(&self) -> String {
+        let frozen = || db::open_to_read(self.store.root()).ok();
+        let frozen = self.conn.is_none().then(frozen).flatten();
+        let conn = self.conn.as_ref().map(|db| &db.conn).or(frozen.as_ref());
+        if let Some(conn) = conn {
+            // The last attempt to write has waited for the lock.
+            let _ = conn.busy_timeout(Duration::ZERO);
+        }
+        let why = self.reported.as_ref().map_or("the store is failing", |unsaved| &unsaved.why);
+        let changed = self.unwritten.values().map(|(uid, _)| uid.as_str()).collect();
+        let turn_count = self.unwritten.values().map(|(_, turns)| turns.len()).sum();
+        let (store, batch, folders) = (&self.store, &self.batch, &self.rescue_folders);
+        Rescue { store, conn, batch, changed, turn_count, why, folders }.run()
     }
 
     fn news(&self, news: StoreNews) {

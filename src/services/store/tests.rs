@@ -13,6 +13,7 @@ mod migration;
 mod odd;
 mod prompts;
 mod reading;
+mod rescue;
 mod sessions;
 mod spool;
 

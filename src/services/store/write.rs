@@ -73,6 +73,15 @@ impl Batch {
         sessions.is_empty() && used.is_empty() && changes.is_empty() && docs.is_empty()
     }
 
+    /// Size of the events.
+    pub fn event_bytes(&self) -> u64 {
+        let bytes = |change: &Change| match change {
+            Change::Event(event) => event.body.len() as u64,
+            _ => 0,
+        };
+        self.changes.iter().map(bytes).sum()
+    }
+
     /// Sets the row of a session.
     pub fn save(&mut self, row: &SessionRow) {
         match self.sessions.get_mut(&row.uid) {

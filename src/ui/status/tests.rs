@@ -1,4 +1,4 @@
-use crate::model::{Cost, Usage};
+use crate::model::{Cost, Unsaved, Usage};
 use crate::ui::tests::fixture::{Stage, ready, streaming, text, theme};
 
 fn shown(stage: &Stage, size: (u16, u16)) -> String {
@@ -35,7 +35,8 @@ fn a_notice_that_is_too_long_is_truncated() {
 #[test]
 fn the_reason_why_nothing_is_saved_leaves_room_for_the_activity() {
     let mut stage = streaming();
-    stage.state.unsaved = Some("No space left on device (os error 28), while writing the session".into());
+    let why = "No space left on device (os error 28), while writing the session".to_owned();
+    stage.state.unsaved = Some(Unsaved { why, ..Unsaved::default() });
     for size in [(40, 12), (80, 24), (120, 40)] {
         let rows = shown(&stage, size);
         assert!(rows.contains("not saved") && rows.contains("Esc stop"), "{rows}");

@@ -262,7 +262,7 @@ fn the_question_of_ctrl_q_stays_true_when_the_turn_ends_by_itself() {
     rig.session().turn = Turn::Idle;
     rig.act(Action::Redraw);
     let idle = "No turn is running. Quitting stops the agent.";
-    assert_eq!(question(&rig), ("The turn has finished. Quit?".to_owned(), idle.to_owned()));
+    assert_eq!(question(&rig), ("Quit parlor?".to_owned(), idle.to_owned()));
     // The queue's next prompt begins a turn.
     rig.run_turn();
     rig.act(Action::Redraw);

@@ -36,6 +36,8 @@ pub enum ChoiceOutcome {
     Close,
     /// Quits parlor.
     Quit,
+    /// Quits parlor, after a question if something would be lost.
+    AskToQuit,
     /// Kills the agent's process immediately.
     ForceStop(ConnId),
     /// Opens a file in the editor.

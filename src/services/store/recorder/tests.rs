@@ -37,6 +37,27 @@ impl TestWriter {
         self.0.on_conn(|_, conn| Ok(work(conn)?)).unwrap();
     }
 
+    /// Ends as when parlor quits; further files go to these folders.
+    pub fn finish_now(mut self, folders: &[PathBuf]) -> Option<String> {
+        self.0.rescue_folders.extend_from_slice(folders);
+        self.0.take_all(Vec::new(), true);
+        (!self.0.batch.is_empty()).then(|| self.0.rescue())
+    }
+
+    pub fn use_folders(&mut self, folders: Vec<PathBuf>) {
+        self.0.rescue_folders = folders;
+    }
+
+    /// The id of a session.
+    pub fn uid(&self, session: SessionKey) -> &str {
+        &self.0.tracks[&session].row.uid
+    }
+
+    /// Continues a saved session in the next head with its id.
+    pub fn reopen(&mut self, row: super::super::SessionRow) {
+        locked(&self.0.store.inner.reopened).push(row);
+    }
+
     pub fn drop_conn(&mut self) {
         self.0.conn = None;
     }

@@ -30,7 +30,7 @@ pub fn next_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceE
 fn savings(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<Option<String>> {
     let news = std::iter::from_fn(|| received.try_recv().ok()).filter_map(|event| match event {
         ServiceEvent::Store(news) => match *news {
-            StoreNews::Unsaved(why) => Some(why),
+            StoreNews::Unsaved(unsaved) => Some(unsaved.map(|unsaved| unsaved.why)),
             _ => None,
         },
         _ => None,
