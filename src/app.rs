@@ -390,7 +390,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
         AgentEvent::Replied(tag, result) => {
             lifecycle::replies::on_replied(state, conn, &tag, result, now, fx);
         }
-        AgentEvent::ElicitationComplete(id) => lifecycle::requests::on_page_done(state, conn, &id, fx),
+        AgentEvent::ElicitationComplete(id) => lifecycle::requests::on_page_done(state, conn, &id, now, fx),
         AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
         AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, now, fx),
         AgentEvent::InitializeFailed(error) => {

@@ -10,6 +10,7 @@ mod callbacks;
 mod chosen;
 mod clear;
 mod close;
+mod decisions;
 mod dialects;
 mod diffs;
 mod far;

@@ -2,13 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AllowedBy, AskReason, CommandAccess, Facts, FileDiff, RefusedBy, TerminalId};
+use super::{
+    Access, AllowedBy, AskReason, CommandAccess, Decider, Facts, FileDiff, PermissionOption, RefusedBy,
+    TerminalId,
+};
 
 /// A request that parlor served or refused, as shown in the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessRecord {
     pub access: Access,
     pub outcome: AccessOutcome,
+    /// The rule that allowed it, in the user's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The question to the user, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Box<AccessQuestion>>,
     /// The change of a write, if it is small enough to save.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<WriteChange>,
@@ -28,6 +37,34 @@ pub struct AccessRecord {
 pub enum AccessOutcome {
     Allowed(AllowedBy),
     Refused(RefusedBy),
+}
+
+/// A question about an access, as it was shown, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessQuestion {
+    /// Why the user was asked, as a sentence.
+    pub reason: String,
+    pub options: Vec<PermissionOption>,
+    /// The id of the chosen option.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
+    pub by: Decider,
+}
+
+/// Who or what allowed an access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    pub by: AllowedBy,
+    /// See [`AccessRecord::rule`].
+    pub rule: Option<String>,
+    /// See [`AccessRecord::question`].
+    pub question: Option<Box<AccessQuestion>>,
+}
+
+impl From<AllowedBy> for Allowance {
+    fn from(by: AllowedBy) -> Self {
+        Self { by, rule: None, question: None }
+    }
 }
 
 /// The change that a write makes.
@@ -58,14 +95,21 @@ pub struct AskedFile {
 pub struct ServedFile {
     /// The access, with all links resolved.
     pub access: Access,
-    pub by: AllowedBy,
+    pub allowed: Allowance,
     pub change: Option<WriteChange>,
 }
 
 impl AccessRecord {
     /// A record without a change, a terminal or an error.
     pub fn new(access: Access, outcome: AccessOutcome) -> Self {
-        Self { access, outcome, change: None, terminal: None, error: None, is_told: false }
+        let (rule, question, change, terminal, error) = (None, None, None, None, None);
+        Self { access, outcome, rule, question, change, terminal, error, is_told: false }
+    }
+
+    /// The record of an allowed access.
+    pub fn allowed(access: Access, allowed: Allowance) -> Self {
+        let Allowance { by, rule, question } = allowed;
+        Self { rule, question, ..Self::new(access, AccessOutcome::Allowed(by)) }
     }
 
     /// The recorded change.
@@ -91,7 +135,7 @@ impl AccessRecord {
         self.outcome == AccessOutcome::Allowed(AllowedBy::Typed)
     }
 
-    /// The outcome for display: `written by parlor, allowed once by you`.
+    /// The outcome for display: `written by parlor, allowed once by the user`.
     pub fn description(&self) -> String {
         let (done, undone) = match &self.access {
             Access::Read { .. } => ("read", "not read"),
@@ -103,15 +147,29 @@ impl AccessRecord {
             Some(WriteChange { diff: None, size_bytes, .. }) => format!(", {size_bytes} bytes"),
             _ => String::new(),
         };
+        let decision = self.decision();
         match (self.outcome, &self.error) {
-            (AccessOutcome::Refused(by), _) => format!("{undone}{size}, {}", by.description()),
+            (AccessOutcome::Refused(_), _) => format!("{undone}{size}, {decision}"),
             // The call that shows it has the error.
-            (AccessOutcome::Allowed(by), Some(_)) if matches!(self.access, Access::SignIn { .. }) => {
-                by.description().to_owned()
+            (_, Some(_)) if matches!(self.access, Access::SignIn { .. }) => decision,
+            (_, Some(error)) => format!("{undone}: {error} ({decision})"),
+            (_, None) if self.is_typed() => decision,
+            (_, None) => format!("{done} by parlor{size}, {decision}"),
+        }
+    }
+
+    /// Who decided, and by which rule.
+    fn decision(&self) -> String {
+        match (self.outcome, &self.rule, &self.question) {
+            (AccessOutcome::Allowed(by), Some(rule), _) => match by.origin() {
+                Some(origin) => format!("allowed by the rule `{rule}` {origin}"),
+                None => by.description().to_owned(),
+            },
+            (AccessOutcome::Refused(RefusedBy::Cancelled), _, Some(question)) => {
+                format!("not answered: {}", question.by.reason())
             }
-            (AccessOutcome::Allowed(by), Some(error)) => format!("{undone}: {error} ({})", by.description()),
-            (AccessOutcome::Allowed(by), None) if self.is_typed() => by.description().to_owned(),
-            (AccessOutcome::Allowed(by), None) => format!("{done} by parlor{size}, {}", by.description()),
+            (AccessOutcome::Allowed(by), ..) => by.description().to_owned(),
+            (AccessOutcome::Refused(by), ..) => by.description().to_owned(),
         }
     }
 }

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::Allowance;
+
 pub use command::{
     COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment, shell_line,
 };
@@ -123,9 +125,9 @@ pub struct StoredGrant {
 }
 
 /// The result of [`decide`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    Allow(AllowedBy),
+    Allow(Allowance),
     Ask(AskReason),
     /// It is refused without asking the user.
     Refuse(RefusedBy),
@@ -181,7 +183,7 @@ pub enum RefusedBy {
 /// Decides on a request.
 pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     let verdict = match access {
-        Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots),
+        Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots.into()),
         Access::Read { .. } => Verdict::Ask(AskReason::Outside),
         Access::Write { .. } => decide_write(policy, *facts),
         Access::Run(_) => decide_run(policy, *facts),
@@ -190,8 +192,8 @@ pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     };
     let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
     match (verdict, held) {
-        (Verdict::Ask(_), Some((_, scope))) => Verdict::Allow(AllowedBy::Grant(*scope)),
-        _ => verdict,
+        (Verdict::Ask(_), Some((grant, scope))) => Verdict::Allow(grant.allowance(*scope)),
+        (verdict, _) => verdict,
     }
 }
 
@@ -202,9 +204,9 @@ fn decide_write(policy: &Policy, facts: Facts) -> Verdict {
             Verdict::Ask(AskReason::Protected(protection))
         }
         _ if !facts.is_inside => Verdict::Ask(AskReason::Outside),
-        _ if facts.is_covered => Verdict::Allow(AllowedBy::ApprovedCall),
+        _ if facts.is_covered => Verdict::Allow(AllowedBy::ApprovedCall.into()),
         _ if policy.rules.ask_writes => Verdict::Ask(AskReason::Write),
-        _ => Verdict::Allow(AllowedBy::InsideRoots),
+        _ => Verdict::Allow(AllowedBy::InsideRoots.into()),
     }
 }
 
@@ -212,11 +214,12 @@ fn decide_run(policy: &Policy, facts: Facts) -> Verdict {
     if !facts.is_inside {
         Verdict::Ask(AskReason::CommandOutside)
     } else if facts.is_covered {
-        Verdict::Allow(AllowedBy::ApprovedCall)
+        Verdict::Allow(AllowedBy::ApprovedCall.into())
     } else if policy.rules.ask_commands || policy.is_remote {
         Verdict::Ask(AskReason::Command)
     } else {
-        Verdict::Allow(AllowedBy::Configuration)
+        let rule = Some("policy.ask_commands = false".to_owned());
+        Verdict::Allow(Allowance { rule, ..AllowedBy::Configuration.into() })
     }
 }
 
@@ -259,6 +262,11 @@ impl Grant {
         }
     }
 
+    /// The permission of this grant as a rule.
+    pub fn allowance(&self, scope: GrantScope) -> Allowance {
+        Allowance { rule: Some(self.description()), ..AllowedBy::Grant(scope).into() }
+    }
+
     /// Text for display: `run "cargo test" in /code`.
     pub fn description(&self) -> String {
         match self {
@@ -281,25 +289,35 @@ impl Grant {
 }
 
 impl AllowedBy {
-    /// Text for display: `allowed once by you`.
+    /// Text for display: `allowed once by the user`.
     pub fn description(self) -> &'static str {
         match self {
             Self::InsideRoots => "allowed: in the session's folders",
             Self::ApprovedCall => "allowed: approved tool call",
             Self::Configuration => "allowed by configuration",
-            Self::Grant(GrantScope::Session) => "allowed by you for this session",
-            Self::Grant(GrantScope::Folder) => "allowed by you for this agent in this folder",
-            Self::You => "allowed once by you",
-            Self::Typed => "typed by you",
+            Self::Grant(GrantScope::Session) => "allowed by the user for this session",
+            Self::Grant(GrantScope::Folder) => "allowed by the user for this agent in this folder",
+            Self::You => "allowed once by the user",
+            Self::Typed => "typed by the user",
+        }
+    }
+
+    /// Where a rule is from: `of the configuration`.
+    pub fn origin(self) -> Option<&'static str> {
+        match self {
+            Self::Configuration => Some("of the configuration"),
+            Self::Grant(GrantScope::Session) => Some("of this session"),
+            Self::Grant(GrantScope::Folder) => Some("of this agent in this folder"),
+            Self::InsideRoots | Self::ApprovedCall | Self::You | Self::Typed => None,
         }
     }
 }
 
 impl RefusedBy {
-    /// Text for display: `refused by you`.
+    /// Text for display: `refused by the user`.
     pub fn description(self) -> &'static str {
         match self {
-            Self::You => "refused by you",
+            Self::You => "refused by the user",
             Self::Cancelled => "not answered: the request was cancelled",
             Self::RemoteSignIn => "refused: remote agents cannot start local programs",
         }

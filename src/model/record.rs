@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessRecord, ContentBlock, Cost, DiffPosition, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey,
-    SessionUpdate, SessionWorkspace, Setting, Severity, StopReason, TerminalId, ToolCallId,
+    AccessRecord, ContentBlock, Cost, Decider, DiffPosition, ElicitationRequest, ExitInfo, FaultKind,
+    NoticeKind, PermissionKind, PermissionOption, SessionId, SessionKey, SessionUpdate, SessionWorkspace,
+    Setting, Severity, StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 
@@ -38,15 +39,26 @@ pub enum Record {
     /// A session update of the agent.
     Update(SessionUpdate),
     /// A permission request, with the details of its tool call.
-    Asked(Box<ToolCallPatch>),
+    Asked {
+        #[serde(flatten)]
+        tool: Box<ToolCallPatch>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<PermissionOption>,
+    },
     /// A permission request was decided.
     Decided {
         tool: ToolCallId,
         /// The name of the chosen option; `None` if it was cancelled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         option: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<PermissionKind>,
         /// Whether the option allows the tool call.
         is_allow: bool,
+        #[serde(default, skip_serializing_if = "Decider::is_unknown")]
+        by: Decider,
     },
     /// The positions of a tool call's changes in their files, when they were located.
     Located {
@@ -55,10 +67,15 @@ pub enum Record {
         #[serde(rename = "places")]
         positions: Vec<RecordPosition>,
     },
-    /// A question of the agent was answered.
+    /// A question of the agent was answered or cancelled.
     Answered {
         question: String,
         answer: String,
+        /// The question as it was shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Box<ElicitationRequest>>,
+        #[serde(default, skip_serializing_if = "Decider::is_unknown")]
+        by: Decider,
     },
     /// parlor served or refused a request of the agent.
     Access(Box<AccessRecord>),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::{ExitInfo, Raw, SessionId, TerminalId, ToolCallId, ToolCallPatch};
 
 /// A request of an agent. parlor responds to each exactly once.
@@ -88,7 +90,7 @@ impl PermissionRequest {
 }
 
 /// An option of a permission request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionOption {
     /// The id to send in the response.
     pub id: String,
@@ -98,7 +100,8 @@ pub struct PermissionOption {
 }
 
 /// The effect of a permission option. Source: ACP v1 tool-calls, `PermissionOptionKind`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PermissionKind {
     AllowOnce,
     AllowAlways,
@@ -113,20 +116,84 @@ impl PermissionKind {
     }
 }
 
+/// Who or what decided a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decider {
+    /// Earlier versions did not record it.
+    #[default]
+    Unknown,
+    User,
+    /// A rule that the user made by answering another question.
+    Rule,
+    /// The agent cancelled its request.
+    Agent,
+    /// The agent reported that its page was completed outside of parlor.
+    Elsewhere,
+    TurnCancelled,
+    SessionClosed,
+    AgentStopped,
+    ConnectionLost,
+}
+
+impl Decider {
+    /// Why a question was not answered.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Unknown => "the request was cancelled",
+            Self::User => "cancelled by the user",
+            Self::Rule => "decided by a rule",
+            Self::Agent => "the agent cancelled the request",
+            Self::Elsewhere => "completed elsewhere",
+            Self::TurnCancelled => "the turn was cancelled",
+            Self::SessionClosed => "the session was closed",
+            Self::AgentStopped => "the agent was stopped",
+            Self::ConnectionLost => "the connection to the agent ended",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub(super) fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
+}
+
 /// A form or page for the user. Source: ACP v1 elicitation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationRequest {
-    /// The session, if there is one.
+    /// The session, if there is one. Not saved.
+    #[serde(skip)]
     pub session: Option<SessionId>,
     /// The tool call that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolCallId>,
-    /// The agent's explanation.
+    /// The agent's explanation. Saved as the question.
+    #[serde(skip)]
     pub message: String,
     pub mode: ElicitationMode,
 }
 
+impl ElicitationRequest {
+    /// The request as it may be saved: without the default values of secret fields.
+    #[must_use]
+    pub fn to_record(&self) -> Self {
+        let mut request = self.clone();
+        if let ElicitationMode::Form { fields, .. } = &mut request.mode {
+            for field in fields.iter_mut().filter(|field| field.is_secret()) {
+                match &mut field.kind {
+                    FieldKind::Text { default, .. } => *default = None,
+                    FieldKind::Number { default, .. } => *default = None,
+                    FieldKind::Choice { .. } | FieldKind::Choices { .. } | FieldKind::Boolean { .. } => {}
+                }
+            }
+        }
+        request
+    }
+}
+
 /// The kind of an elicitation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ElicitationMode {
     Form {
         title: Option<String>,
@@ -143,7 +210,7 @@ pub enum ElicitationMode {
 }
 
 /// A field of a form.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
     /// Key in the response.
     pub key: String,
@@ -233,7 +300,8 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// The type of a field's value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FieldKind {
     Text {
         min_chars: Option<u32>,
@@ -267,7 +335,7 @@ pub enum FieldKind {
 }
 
 /// A choice in a field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldChoice {
     pub value: String,
     /// The label.

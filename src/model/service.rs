@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    AgentSpec, AllowedBy, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
+    AgentSpec, Allowance, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
     Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, ServedFile, SessionKey, StoredGrant,
     TemplateList, TerminalCommand, TerminalId,
 };
@@ -23,7 +23,7 @@ pub struct FileJob {
     pub roots: Vec<PathBuf>,
     pub policy: Arc<Policy>,
     /// Who allowed the path after a confirmation; `None` before one.
-    pub allowed: Option<AllowedBy>,
+    pub allowed: Option<Allowance>,
     /// Whether a missing file reads as empty (a quirk of some agents).
     pub missing_reads_empty: bool,
     pub op: FileOp,

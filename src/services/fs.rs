@@ -109,16 +109,16 @@ impl Files {
 
     fn serve(&self, job: &FileJob, stop: &Stop) -> ServiceEvent {
         // The user's permission covers only the path that was shown.
-        let allowed = self.memory().shown.remove(&job.request_id).zip(job.allowed);
+        let allowed = self.memory().shown.remove(&job.request_id).zip(job.allowed.as_ref());
         for _ in 0..MAX_TRIES {
             let rooted = match stop.check().and_then(|()| Self::locate(job)) {
                 Ok(rooted) => rooted,
                 Err(trouble) => return failed(job, &trouble, None),
             };
             let (access, facts) = describe(job, &rooted);
-            let by = match (policy::decide(&job.policy, &access, &facts), &allowed) {
-                (Verdict::Allow(by), _) => by,
-                (_, Some((shown, by))) if *shown == *rooted.real() => *by,
+            let allowed = match (policy::decide(&job.policy, &access, &facts), &allowed) {
+                (Verdict::Allow(allowed), _) => allowed,
+                (_, Some((shown, allowed))) if *shown == *rooted.real() => (*allowed).clone(),
                 (Verdict::Ask(why), _) => {
                     self.note_shown(job.request_id, rooted.real());
                     let change = Self::preview(job, &rooted);
@@ -128,9 +128,11 @@ impl Files {
                 (Verdict::Refuse(by), _) => return failed(job, &FsError::Refused(by), None),
             };
             let is_shown = facts.protection.is_some()
-                || !matches!((&job.op, by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
-            let served =
-                |change| is_shown.then(|| Box::new(ServedFile { access: access.clone(), by, change }));
+                || !matches!((&job.op, allowed.by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
+            let served = |change| {
+                let (access, allowed) = (access.clone(), allowed.clone());
+                is_shown.then(|| Box::new(ServedFile { access, allowed, change }))
+            };
             let result = match &job.op {
                 FileOp::Read { line, limit } => {
                     self.read(job, &rooted, (*line, *limit), stop).map(|text| (Some(text), None))

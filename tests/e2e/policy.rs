@@ -111,7 +111,7 @@ fn commands_and_protected_files_are_asked_saved_and_exported() {
             "touch ran",
             "4. Allow all commands of",
             "5. Reject",
-            "refused by you",
+            "refused by the user",
             "Write to a protected file?",
             ".git/hooks/pre-commit",
             "Write to a protected file?",
@@ -119,7 +119,7 @@ fn commands_and_protected_files_are_asked_saved_and_exported() {
             "in the session's folders",
             "new line",
             "Run a command?",
-            "allowed once by you",
+            "allowed once by the user",
             "seen",
         ],
     );
@@ -143,7 +143,7 @@ fn commands_and_protected_files_are_asked_saved_and_exported() {
             assert!(out.contains(part), "{part:?} in {format}:\n{out}");
         }
         if format != "json" {
-            for part in ["refused by you", "in the session", "allowed once by you"] {
+            for part in ["refused by the user", "in the session", "allowed once by the user"] {
                 assert!(out.contains(part), "{part:?} in {format}:\n{out}");
             }
         }
@@ -205,14 +205,14 @@ fn all_commands_of_a_session_can_be_allowed_with_one_answer() {
     assert_eq!(text.matches("Run a command?").count(), 1, "{text}");
     let parts = [
         "4. Allow all commands of",
-        "allowed by you for this session",
+        "allowed by the user for this session",
         "seen",
         "outside the session's folders",
     ];
     assert_in_order(&text, &parts);
     assert!(!place.path("outside/x").exists());
     let again = place.session(&runs(10, "echo again"), "go\n5\n");
-    assert_in_order(&again, &["Run a command?", "refused by you"]);
+    assert_in_order(&again, &["Run a command?", "refused by the user"]);
 }
 
 #[test]

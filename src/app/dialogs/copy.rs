@@ -237,7 +237,9 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
                 text("the message", format!("{title}\n{detail}"))
             }
             ItemBody::Compaction { summary, .. } => text("the summary", summary.clone()),
-            ItemBody::Answered { question, answer } => text("the answer", format!("{question}\n{answer}")),
+            ItemBody::Answered { question, answer, .. } => {
+                text("the answer", format!("{question}\n{answer}"))
+            }
             ItemBody::Raw { raw, .. } => text("the item", raw.0.to_string()),
             ItemBody::Subagent { title, description, .. } => {
                 text("the item", format!("{title}\n{}", description.as_deref().unwrap_or_default()))

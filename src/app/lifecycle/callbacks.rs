@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AgentRequest, AllowedBy, AskedFile, Callbacks, CommandAccess,
-    ConnId, ExitInfo, Facts, FileJob, FileOp, RequestId, Response, RpcError, ServedFile, SessionId,
-    SessionKey, TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
+    Access, AccessRecord, AgentRequest, Allowance, AllowedBy, AskedFile, Callbacks, CommandAccess, ConnId,
+    ExitInfo, Facts, FileJob, FileOp, RequestId, Response, RpcError, ServedFile, SessionId, SessionKey,
+    TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
 };
 
 mod question;
@@ -177,8 +177,8 @@ pub(in crate::app) fn on_file_asks(
     let AskedFile { access, facts, why, change } = asked;
     // A grant may have been added since the job was created.
     let policy = policy::of(state, conn, key);
-    if let Verdict::Allow(by) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
-        add_file(state, FileJob { allowed: Some(by), ..job }, fx);
+    if let Verdict::Allow(allowed) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
+        add_file(state, FileJob { allowed: Some(allowed), ..job }, fx);
         return;
     }
     let open = question(state, conn, AccessWork::File(job), access, why, change, now);
@@ -256,12 +256,12 @@ fn judge(
     let is_covered = covering.is_some();
     let facts = Facts { is_inside: is_inside || shows_folder, protection: None, is_covered };
     let why = match decide(&policy::of(state, conn, key), &access, &facts) {
-        Verdict::Allow(by) => {
-            if let Some((position, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
+        Verdict::Allow(allowed) => {
+            if let Some((position, _)) = covering.filter(|_| allowed.by == AllowedBy::ApprovedCall) {
                 policy::use_approval(state, key, position);
             }
             // An approved command runs where it was shown. If a link leads out, it is checked again as outside.
-            start(state, (conn, request_id), key, command, by, is_inside, fx);
+            start(state, (conn, request_id), key, command, allowed, is_inside, fx);
             return;
         }
         Verdict::Ask(why) => why,
@@ -288,7 +288,7 @@ fn start(
     (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     command: TerminalCommand,
-    by: AllowedBy,
+    allowed: Allowance,
     is_bound: bool,
     fx: &mut Vec<Effect>,
 ) {
@@ -297,7 +297,7 @@ fn start(
     else {
         return;
     };
-    let starting = Starting { command: access_of(&command), by };
+    let starting = Starting { command: access_of(&command), allowed };
     open.open_requests.insert(request_id, RequestClass::TerminalCreate(Box::new(Some(starting))));
     let within = is_bound.then_some(roots);
     let has_input = state.setup.policy.command_input;
@@ -435,10 +435,10 @@ pub(in crate::app) fn on_file_done(
     if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)
         // A failed write changed nothing; it is only shown if the user was asked.
-        && (result.is_ok() || served.by != AllowedBy::InsideRoots)
+        && (result.is_ok() || served.allowed.by != AllowedBy::InsideRoots)
     {
         let error = result.as_ref().err().map(|error| error.message.clone());
-        let record = AccessRecord::new(served.access, AccessOutcome::Allowed(served.by));
+        let record = AccessRecord::allowed(served.access, served.allowed);
         access::add(session, AccessRecord { change: served.change, error, ..record }, now);
     }
     let reply = match result {
@@ -466,8 +466,8 @@ pub(in crate::app) fn on_terminal_started(
         Some(RequestClass::TerminalCreate(starting)) => *starting,
         _ => None,
     };
-    let record = starting
-        .map(|Starting { command, by }| AccessRecord::new(Access::Run(command), AccessOutcome::Allowed(by)));
+    let record =
+        starting.map(|Starting { command, allowed }| AccessRecord::allowed(Access::Run(command), allowed));
     let id = match result {
         Ok(id) => id,
         Err(error) => {

@@ -7,7 +7,7 @@
 use crate::app::state::modal;
 use std::time::Instant;
 
-use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
+use crate::model::{Call, CallError, ConnId, Decider, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
 use super::{call, conn, requests, shell, tabs, turn};
 use crate::app::recording::recorder;
@@ -29,7 +29,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     };
     let family: Vec<SessionKey> =
         state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
-    turn::abandon(state, key, now, fx);
+    turn::abandon(state, key, Decider::SessionClosed, now, fx);
     let agent = state.sessions.get(&key).and_then(|session| session.conn);
     for member in &family {
         requests::clear_session(state, *member, now, fx);

@@ -9,8 +9,8 @@ use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, RemoteFolder, SessionKey,
-    Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, Decider, ExitInfo, RemoteFolder,
+    SessionKey, Severity, TerminalJob,
 };
 
 use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported, version};
@@ -51,7 +51,7 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         .and_then(|conn| state.conns.get(&conn))
         .map_or_else(|| session.recorder.is_with(&spec), |conn| tab::is_same_program(&conn.spec, &spec));
     if let Some(former) = former {
-        turn::abandon(state, key, now, fx);
+        turn::abandon(state, key, Decider::AgentStopped, now, fx);
         let is_shared = lookup::sessions_of(state, former, false).iter().any(|other| *other != key);
         let id = state.sessions.get(&key).and_then(|session| session.id.clone());
         if !is_shared {
@@ -207,10 +207,11 @@ pub(in crate::app) fn retire(
     if matches!(phase, ConnPhase::Closed(_)) {
         return;
     }
+    let by = if state.is_quitting { Decider::SessionClosed } else { Decider::AgentStopped };
     for key in lookup::sessions_of(state, conn, false) {
-        turn::abandon(state, key, now, fx);
+        turn::abandon(state, key, by, now, fx);
     }
-    requests::answer_all(state, conn, fx);
+    requests::answer_all(state, conn, by, now, fx);
     for key in lookup::sessions_of(state, conn, true) {
         let is_child = state.sessions.get(&key).is_some_and(|session| session.parent.is_some());
         if is_child {
@@ -350,10 +351,11 @@ pub(in crate::app) fn on_closed(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(closing) = state.conns.get_mut(&conn) else { return };
-    if matches!(closing.phase, ConnPhase::Closed(_)) {
+    if state.conns.get(&conn).is_none_or(|conn| matches!(conn.phase, ConnPhase::Closed(_))) {
         return;
     }
+    requests::drop_all(state, conn, Decider::ConnectionLost, now);
+    let Some(closing) = state.conns.get_mut(&conn) else { return };
     let before = std::mem::replace(&mut closing.phase, ConnPhase::Closed(reason.clone()));
     closing.open_calls.clear();
     closing.open_requests.clear();
@@ -366,10 +368,6 @@ pub(in crate::app) fn on_closed(
         note_start(state, &spec.command, false, fx);
     }
     end_terminals(state, conn, now, fx);
-    for session in state.sessions.values_mut() {
-        session.requests.retain(|request| request.conn != conn);
-        session.terminal_waits.retain(|(of, _, _)| *of != conn);
-    }
     tabs::close_dialogs_of(state, conn);
     // A connection stopped by parlor was handled when it was released.
     let is_ours = before == ConnPhase::Stopping;

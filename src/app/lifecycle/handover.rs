@@ -285,7 +285,7 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
         ItemBody::Compaction { summary, .. } if !summary.trim().is_empty() => {
             Some(format!("## Summary of the earlier conversation\n\n{}\n\n", cut(summary.trim(), most_bytes)))
         }
-        ItemBody::Answered { question, answer } => {
+        ItemBody::Answered { question, answer, .. } => {
             Some(format!("(Asked: {} The user: {})\n\n", cut(question, 400), cut(answer, 400)))
         }
         _ => None,

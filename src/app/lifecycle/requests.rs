@@ -4,21 +4,25 @@
 //! is the only function that responds and removes it, so no request is answered twice. `callbacks` handles files and
 //! commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level session.
 
+mod decisions;
 mod early;
+mod elicitations;
 
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, AgentRequest, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField, ItemId,
-    PermissionKind, PermissionRequest, Record, RefusedBy, RequestId, Response, RpcError, SessionId,
-    SessionKey, ToolCallId,
+    AgentCommand, AgentRequest, ConnId, Decider, ItemId, PermissionKind, PermissionRequest, Record,
+    RequestId, Response, RpcError, SessionId, SessionKey,
 };
 
+use decisions::note_decision;
 pub(in crate::app) use early::{dispatch_early, refuse_early};
+pub use elicitations::answer_elicitation;
+use elicitations::on_elicitation;
+pub(in crate::app) use elicitations::on_page_done;
 
 use super::{call, callbacks, late, policy, spool, tabs};
 use crate::app::session::{diffs, record, tools};
-use crate::app::state::session::ElicitationOutcome;
 use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{
     AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
@@ -163,7 +167,13 @@ fn on_permission(
     let kind = OpenRequestKind::Permission { request, tool };
     if is_cancelled {
         // Source: ACP v1 prompt-turn, Cancellation. One agent sends requests 25 ms after the cancel.
-        note_decision(state, lookup::root_of(state, key), &kind, &Decision::Cancelled, now);
+        note_decision(
+            state,
+            lookup::root_of(state, key),
+            &kind,
+            &Decision::Cancelled(Decider::TurnCancelled),
+            now,
+        );
         answer(state, conn, request_id, Response::PermissionCancelled, fx);
         return;
     }
@@ -184,7 +194,8 @@ fn place_call(
     spool::show_call(session, &request.tool.id, now);
     let position = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
     diffs::locate(session, position, fx);
-    record::note(session, Record::Asked(Box::new(request.tool.clone())));
+    let asked = Record::Asked { tool: Box::new(request.tool.clone()), options: request.options.clone() };
+    record::note(session, asked);
     if root == key {
         return Some(position);
     }
@@ -195,25 +206,6 @@ fn place_call(
     let copy = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(copy)));
     diffs::locate(session, copy, fx);
     Some(copy)
-}
-
-fn on_elicitation(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    request: ElicitationRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    match route(state, conn, request.session.as_ref(), fx) {
-        Some(key) if !is_cancelling(state, key) => {
-            let kind = OpenRequestKind::Elicitation(request);
-            enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
-        }
-        _ => {
-            answer(state, conn, request_id, Response::ElicitationCancelled, fx);
-        }
-    }
 }
 
 /// The policy asks the user about a file or command.
@@ -284,30 +276,13 @@ pub(in crate::app) fn on_withdrawn(
     });
     let was_waiting = taken.is_some() || is_early;
     if let Some((key, kind)) = taken {
-        note_decision(state, key, &kind, &Decision::Cancelled, now);
+        note_decision(state, key, &kind, &Decision::Cancelled(Decider::Agent), now);
     }
     for session in state.sessions.values_mut() {
         session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, request_id));
     }
     if was_waiting || class == RequestClass::TerminalWait {
         answer(state, conn, request_id, cancelled(&class), fx);
-    }
-}
-
-/// The address of an elicitation was handled elsewhere.
-pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx: &mut Vec<Effect>) {
-    let is_it = |open: &&OpenRequest| {
-        open.conn == conn
-            && matches!(&open.kind, OpenRequestKind::Elicitation(request)
-                if matches!(&request.mode, ElicitationMode::Url { id: page, .. } if page == id))
-    };
-    let waiting =
-        state.sessions.values().flat_map(|session| &session.requests).find(is_it).map(|open| open.request_id);
-    if let Some(request_id) = waiting {
-        // It was not confirmed here, so the response is not `accept`.
-        take(state, conn, request_id);
-        answer(state, conn, request_id, Response::ElicitationCancelled, fx);
-        call::flash(state, "The page request was completed elsewhere.", fx);
     }
 }
 
@@ -319,8 +294,14 @@ fn take(state: &mut State, conn: ConnId, request_id: RequestId) -> Option<(Sessi
     })
 }
 
-/// Answers all requests of the session that wait for the user or a file, because its turn was cancelled.
-pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+/// Answers all requests of the session that wait for the user or a file.
+pub(in crate::app) fn cancel_all(
+    state: &mut State,
+    key: SessionKey,
+    by: Decider,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     callbacks::stop_files(state, key, false, fx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let open = std::mem::take(&mut session.requests);
@@ -333,14 +314,14 @@ pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instan
                 AccessWork::Run(..) => RequestClass::TerminalCreate(Box::default()),
             },
         };
-        note_decision(state, key, &kind, &Decision::Cancelled, now);
+        note_decision(state, key, &kind, &Decision::Cancelled(by), now);
         answer(state, conn, request_id, cancelled(&class), fx);
     }
 }
 
 /// Answers all requests of a session that is being removed.
 pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    cancel_all(state, key, now, fx);
+    cancel_all(state, key, Decider::SessionClosed, now, fx);
     let waits = state
         .sessions
         .get_mut(&key)
@@ -351,14 +332,32 @@ pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Ins
     }
 }
 
+/// Removes all requests of a connection, which cannot or need not be answered.
+pub(in crate::app) fn drop_all(state: &mut State, conn: ConnId, by: Decider, now: Instant) {
+    let mut dropped = Vec::new();
+    for session in state.sessions.values_mut() {
+        session.terminal_waits.retain(|(of, _, _)| *of != conn);
+        let (of_conn, others): (Vec<_>, _) =
+            std::mem::take(&mut session.requests).into_iter().partition(|open| open.conn == conn);
+        session.requests = Vec::into(others);
+        dropped.extend(of_conn.into_iter().map(|open| (session.key, open.kind)));
+    }
+    for (key, kind) in dropped {
+        note_decision(state, key, &kind, &Decision::Cancelled(by), now);
+    }
+}
+
 /// Answers all requests of a connection that is being released.
-pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn answer_all(
+    state: &mut State,
+    conn: ConnId,
+    by: Decider,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    drop_all(state, conn, by, now);
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.clear();
-    }
-    for session in state.sessions.values_mut() {
-        session.requests.retain(|open| open.conn != conn);
-        session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
     let open: Vec<(RequestId, RequestClass)> = state
         .conns
@@ -370,52 +369,6 @@ pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<E
     for (request_id, class) in open {
         answer(state, conn, request_id, unavailable_response(&class), fx);
     }
-}
-
-fn note_decision(
-    state: &mut State,
-    key: SessionKey,
-    kind: &OpenRequestKind,
-    decision: &Decision,
-    now: Instant,
-) {
-    let (request, tool) = match kind {
-        OpenRequestKind::Permission { request, tool } => (request, tool),
-        OpenRequestKind::Access(open) => {
-            if *decision == Decision::Cancelled {
-                callbacks::note_refused(state, open, RefusedBy::Cancelled, now);
-            }
-            return;
-        }
-        OpenRequestKind::Elicitation(_) => return,
-    };
-    // The subagent's call, of which `tool` is a copy.
-    let conn = state.sessions.get(&key).and_then(|session| session.conn);
-    let child = conn
-        .zip(request.session.as_ref())
-        .and_then(|(conn, id)| lookup::session_by_id(state, conn, id))
-        .filter(|child| *child != key);
-    if let Some(session) = state.sessions.get_mut(&key) {
-        tools::decide(session, *tool, decision, now);
-        // A copy is not recorded.
-        if child.is_none() {
-            record::note(session, decided(&request.tool.id, decision));
-        }
-    }
-    if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
-        && let Some(position) = session.tool_by_id(&request.tool.id)
-    {
-        tools::decide(session, position, decision, now);
-        record::note(session, decided(&request.tool.id, decision));
-    }
-}
-
-fn decided(tool: &ToolCallId, decision: &Decision) -> Record {
-    let (option, is_allow) = match decision {
-        Decision::Chosen { name, is_allow } => (Some(name.clone()), *is_allow),
-        Decision::Cancelled => (None, false),
-    };
-    Record::Decided { tool: tool.clone(), option, is_allow }
 }
 
 /// Answers the first open request, a permission, file or command, with the option at this index; `None` rejects (the
@@ -462,10 +415,14 @@ pub fn answer_request(
             };
             let (decision, reply) = match chosen {
                 Some(chosen) => (
-                    Decision::Chosen { name: chosen.name.clone(), is_allow: chosen.kind.is_allow() },
+                    Decision::Chosen {
+                        name: chosen.name.clone(),
+                        kind: Some(chosen.kind),
+                        is_allow: chosen.kind.is_allow(),
+                    },
                     Response::Selected(chosen.id.clone()),
                 ),
-                None => (Decision::Cancelled, Response::PermissionCancelled),
+                None => (Decision::Cancelled(Decider::User), Response::PermissionCancelled),
             };
             take(state, conn, request_id);
             if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
@@ -487,7 +444,7 @@ pub fn answer_request(
                 None => AccessChoice::Refuse,
             };
             take(state, conn, request_id);
-            callbacks::on_answered(state, (conn, request_id), open, choice, now, fx);
+            callbacks::on_answered(state, (conn, request_id), open, choice, Decider::User, now, fx);
             if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
                 answer_same(state, key, conn, open, choice, now, fx);
             }
@@ -518,83 +475,7 @@ fn answer_same(
     for OpenRequest { request_id, kind, .. } in same {
         if let OpenRequestKind::Access(open) = kind {
             take(state, conn, request_id);
-            callbacks::on_answered(state, (conn, request_id), &open, choice, now, fx);
+            callbacks::on_answered(state, (conn, request_id), &open, choice, Decider::Rule, now, fx);
         }
-    }
-}
-
-/// Answers the first open request, an elicitation.
-pub fn answer_elicitation(
-    state: &mut State,
-    key: SessionKey,
-    outcome: ElicitationOutcome,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    late::note_activity(state, key, now);
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(OpenRequest { conn, request_id, kind: OpenRequestKind::Elicitation(request), .. }) =
-        session.requests.front().cloned()
-    else {
-        return;
-    };
-    session.requests.pop_front();
-    let (reply, shown) = match outcome {
-        ElicitationOutcome::Accept(values) => match &request.mode {
-            ElicitationMode::Url { url, .. } => {
-                fx.push(Effect::OpenUrl(url.clone()));
-                (Response::ElicitationAccepted(None), format!("opened {url}"))
-            }
-            ElicitationMode::Form { .. } => {
-                let values = values.unwrap_or_default();
-                let shown = values_text(&request, &values);
-                (Response::ElicitationAccepted(Some(values)), shown)
-            }
-        },
-        ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
-        ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
-    };
-    record::note(session, Record::Answered { question: request.message.clone(), answer: shown.clone() });
-    let body = ItemBody::Answered { question: request.message, answer: shown };
-    session.transcript.push(session.turn_count, body);
-    answer(state, conn, request_id, reply, fx);
-}
-
-/// The submitted values for the transcript: a single value alone, several with their labels.
-fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) -> String {
-    let fields = match &request.mode {
-        ElicitationMode::Form { fields, .. } => fields.as_slice(),
-        ElicitationMode::Url { .. } => &[],
-    };
-    let said: Vec<String> = values
-        .iter()
-        .map(|(key, value)| {
-            let field = fields.iter().find(|field| field.key == *key);
-            let label = field.map_or(key, |field| &field.title);
-            format!("{label}: {}", recorded_value(field, value))
-        })
-        .collect();
-    match (values, said.as_slice()) {
-        ([], _) => "accepted".to_owned(),
-        ([(key, only)], _) => {
-            format!("accepted: {}", recorded_value(fields.iter().find(|field| field.key == *key), only))
-        }
-        _ => format!("accepted: {}", said.join(", ")),
-    }
-}
-
-/// A value for the record: a secret is not included.
-fn recorded_value(field: Option<&FormField>, value: &FieldValue) -> String {
-    if field.is_some_and(FormField::is_secret) { "answered".to_owned() } else { value_text(value) }
-}
-
-fn value_text(value: &FieldValue) -> String {
-    match value {
-        FieldValue::Text(text) => text.clone(),
-        FieldValue::Texts(texts) => texts.join(", "),
-        FieldValue::Integer(number) => number.to_string(),
-        FieldValue::Number(number) => number.to_string(),
-        FieldValue::Bool(true) => "yes".to_owned(),
-        FieldValue::Bool(false) => "no".to_owned(),
     }
 }

@@ -11,8 +11,8 @@ mod unprocessed;
 use std::time::Instant;
 
 use crate::model::{
-    Call, CallError, ConnId, FaultKind, PreparedPrompt, PromptId, Purpose, Record, Reply, SessionKey,
-    Severity, StopReason, ToolStatus, TurnUsage,
+    Call, CallError, ConnId, Decider, FaultKind, PreparedPrompt, PromptId, Purpose, Record, Reply,
+    SessionKey, Severity, StopReason, ToolStatus, TurnUsage,
 };
 
 use super::{
@@ -342,7 +342,7 @@ fn cancel_running(state: &mut State, key: SessionKey, since: Instant, now: Insta
     if let Some(session) = state.sessions.get_mut(&key) {
         session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
     }
-    break_off(state, key, now, fx);
+    break_off(state, key, Decider::TurnCancelled, now, fx);
     fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
     fx.push(Effect::Timer(TimerId::CancelOverdue(key), late::CANCEL_LIMIT));
     if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
@@ -350,9 +350,9 @@ fn cancel_running(state: &mut State, key: SessionKey, since: Instant, now: Insta
     }
 }
 
-fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+fn break_off(state: &mut State, key: SessionKey, by: Decider, now: Instant, fx: &mut Vec<Effect>) {
     conn::send_cancel(state, key, fx);
-    requests::cancel_all(state, key, now, fx);
+    requests::cancel_all(state, key, by, now, fx);
     let family: Vec<SessionKey> =
         state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
     for member in family {
@@ -362,11 +362,17 @@ fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// Ends a session's turn because its agent is being stopped; answers its open requests.
-pub(in crate::app) fn abandon(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+/// Ends a session's turn because it or its agent is being stopped; answers its open requests.
+pub(in crate::app) fn abandon(
+    state: &mut State,
+    key: SessionKey,
+    by: Decider,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     match state.sessions.get(&key).map(|session| &session.turn) {
-        Some(Turn::Running { .. }) => break_off(state, key, now, fx),
-        Some(_) => requests::cancel_all(state, key, now, fx),
+        Some(Turn::Running { .. }) => break_off(state, key, by, now, fx),
+        Some(_) => requests::cancel_all(state, key, by, now, fx),
         None => return,
     }
     end(state, key, Ending::Abandoned, now, fx);
@@ -398,7 +404,7 @@ pub(in crate::app) fn on_reply(
         Ok(Reply::TurnEnded { reason, usage }) => {
             // What is allowed now would not be done any more, and look as if it was.
             if reason == StopReason::Cancelled {
-                requests::cancel_all(state, key, now, fx);
+                requests::cancel_all(state, key, Decider::TurnCancelled, now, fx);
             }
             auth::on_proof(state, conn, fx);
             end(state, key, Ending::Replied(reason, usage), now, fx);

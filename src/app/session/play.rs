@@ -150,12 +150,9 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
                 apply::apply_here(session, update, now, &mut Vec::new());
             }
         }
-        Record::Asked(patch) => {
-            let request = PermissionRequest {
-                session: None,
-                tool: ToolCallPatch::new(patch.id.clone()),
-                options: Vec::new(),
-            };
+        Record::Asked { tool: patch, options } => {
+            let tool = ToolCallPatch::new(patch.id.clone());
+            let request = PermissionRequest { session: None, tool, options };
             let tool = tools::upsert(session, *patch, tools::Origin::Ask, now);
             // As long as it is undecided, the end of the turn does not close it.
             let kind = OpenRequestKind::Permission { request, tool };
@@ -166,15 +163,16 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
                 since: now,
             });
         }
-        Record::Decided { tool, option, is_allow } => {
-            let decision = option.map_or(Decision::Cancelled, |name| Decision::Chosen { name, is_allow });
+        Record::Decided { tool, option, kind, is_allow, by, option_id: _ } => {
+            let chosen = |name| Decision::Chosen { name, kind, is_allow };
+            let decision = option.map_or(Decision::Cancelled(by), chosen);
             if let Some(position) = take_asked(session, &tool).or_else(|| session.tool_by_id(&tool)) {
                 tools::decide(session, position, &decision, now);
             }
         }
         Record::Located { tool, positions } => diffs::put_positions(session, &tool, positions),
-        Record::Answered { question, answer } => {
-            session.transcript.push(session.turn_count, ItemBody::Answered { question, answer });
+        Record::Answered { question, answer, by, request: _ } => {
+            session.transcript.push(session.turn_count, ItemBody::Answered { question, answer, by });
         }
         Record::Command { terminal, command, cwd, output, dropped_bytes, exit } => {
             let ended = exit.clone();

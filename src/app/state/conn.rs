@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::app::FileJobs;
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentRequest, AgentSpec, AllowedBy, AuthStatus, Bounded, CallTag,
+    AgentCapabilities, AgentInfo, AgentRequest, AgentSpec, Allowance, AuthStatus, Bounded, CallTag,
     CloseReason, CommandAccess, ConnId, ExitInfo, Provider, RequestId, SessionId, SessionInfo, SessionKey,
     SessionUpdate, TerminalId,
 };
@@ -121,7 +121,7 @@ pub enum RequestClass {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Starting {
     pub command: CommandAccess,
-    pub by: AllowedBy,
+    pub allowed: Allowance,
 }
 
 /// Updates and requests of sessions that are not known yet, in order of arrival and bounded.

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::duplicate_diffs::KnownChanges;
 use crate::model::{
-    AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, Growing,
-    ItemId, LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
-    StopReason, TerminalModes, TerminalSize, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus,
-    TurnUsage, with_labels,
+    AccessRecord, ContentBlock, Cost, Decider, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap,
+    Growing, ItemId, LocatedDiff, Location, MessageId, NoticeKind, Patch, PermissionKind, Raw, Role,
+    SessionId, SessionKey, Severity, StopReason, TerminalModes, TerminalSize, ToolCallId, ToolContent,
+    ToolInput, ToolKind, ToolStatus, TurnUsage, with_labels,
 };
 
 pub use items::{Rank, Transcript};
@@ -81,6 +81,7 @@ pub enum ItemBody {
         question: String,
         /// `accepted`, `declined`, `cancelled`, with the values.
         answer: String,
+        by: Decider,
     },
     /// Something unknown, as received.
     Raw {
@@ -228,12 +229,31 @@ pub struct ToolCall {
 /// The outcome of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The option chosen by the user or a rule.
+    /// The option that the user chose.
     Chosen {
         name: String,
+        /// Unknown in records of earlier versions.
+        kind: Option<PermissionKind>,
         is_allow: bool,
     },
-    Cancelled,
+    Cancelled(Decider),
+}
+
+impl Decision {
+    /// Who decided, for display: `Allowed once by the user`.
+    pub fn description(&self) -> String {
+        let what = match self {
+            Self::Chosen { kind: Some(PermissionKind::AllowOnce), .. } => "Allowed once",
+            Self::Chosen { kind: Some(PermissionKind::AllowAlways), .. } => "Always allowed",
+            Self::Chosen { kind: Some(PermissionKind::RejectOnce), .. } => "Rejected once",
+            Self::Chosen { kind: Some(PermissionKind::RejectAlways), .. } => "Always rejected",
+            Self::Chosen { is_allow: true, .. } => "Allowed",
+            Self::Chosen { is_allow: false, .. } => "Rejected",
+            Self::Cancelled(Decider::User) => "Cancelled",
+            Self::Cancelled(by) => return format!("Not answered: {}", by.reason()),
+        };
+        format!("{what} by the user")
+    }
 }
 
 /// How a turn ended.
@@ -430,7 +450,7 @@ fn texts_of(piece: &ToolContent) -> Option<&FileDiff> {
 pub(in crate::app) fn is_worth_showing(call: &ToolCall) -> bool {
     match &call.decision {
         None | Some(Decision::Chosen { is_allow: false, .. }) => true,
-        Some(Decision::Cancelled) => false,
+        Some(Decision::Cancelled(_)) => false,
         Some(Decision::Chosen { is_allow: true, .. }) => {
             !call.is_joined && (call.reported_diffs().next().is_some() || call.input.command.is_some())
         }

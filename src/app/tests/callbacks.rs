@@ -94,7 +94,9 @@ fn a_file_outside_of_the_roots_is_asked_about() {
     outside(&mut app, 1);
     assert_eq!(app.session().requests.len(), 1);
     app.choose(Some(0));
-    assert!(matches!(app.fx.as_slice(), [Effect::File(job)] if job.allowed == Some(AllowedBy::You)));
+    assert!(
+        matches!(app.fx.as_slice(), [Effect::File(job)] if job.allowed.as_ref().is_some_and(|it| it.by == AllowedBy::You))
+    );
     app.fx.clear();
     app.service(ServiceEvent::FileDone {
         conn: CONN,

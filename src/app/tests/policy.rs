@@ -81,7 +81,7 @@ fn wrote(app: &mut TestApp, request_id: u64, path: &str, old: &str, new: &str) {
     let diff = Some(diff(path, old, new));
     let change = Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 });
     let access = Access::Write { path: path.into() };
-    let served = Some(Box::new(ServedFile { access, by: AllowedBy::InsideRoots, change }));
+    let served = Some(Box::new(ServedFile { access, allowed: AllowedBy::InsideRoots.into(), change }));
     app.service(ServiceEvent::FileDone {
         conn: CONN,
         request_id: RequestId(request_id),
@@ -120,7 +120,7 @@ fn changes(app: &TestApp) -> Vec<String> {
 }
 
 /// The session restored from its record.
-fn restored(app: &mut TestApp) -> Session {
+pub(super) fn restored(app: &mut TestApp) -> Session {
     app.play(Event::Input);
     let events = app.kept.iter().filter_map(|note| match note {
         Note::Event { turn, record } => {
@@ -146,8 +146,8 @@ fn an_unapproved_command_is_asked_about_and_a_refused_one_does_not_run() {
     assert_eq!(
         shown(app.session()),
         [
-            "parlor:run:rm -rf / Cancelled 0 diffs [\"not run, refused by you\"]",
-            "parlor:run:ls InProgress 0 diffs [\"run by parlor, allowed once by you\"]",
+            "parlor:run:rm -rf / Cancelled 0 diffs [\"not run, refused by the user\"]",
+            "parlor:run:ls InProgress 0 diffs [\"run by parlor, allowed once by the user\"]",
         ]
     );
     let exit = ExitInfo { code: Some(3), signal: None };

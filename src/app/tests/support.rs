@@ -440,10 +440,10 @@ fn item_line(item: &Item) -> String {
         }
         ItemBody::Tool(tool) => {
             let decision = match &tool.decision {
-                Some(Decision::Chosen { name, is_allow }) => {
+                Some(Decision::Chosen { name, is_allow, .. }) => {
                     format!(" [{name}: {}]", if *is_allow { "allowed" } else { "refused" })
                 }
-                Some(Decision::Cancelled) => " [cancelled]".into(),
+                Some(Decision::Cancelled(_)) => " [cancelled]".into(),
                 None => String::new(),
             };
             let assumed = if tool.is_status_assumed { "?" } else { "" };
@@ -462,7 +462,7 @@ fn item_line(item: &Item) -> String {
         ItemBody::Subagent { session, key, title, state, .. } => {
             format!("subagent {session} key {:?} {title:?} {state:?}", key.map(|key| key.0))
         }
-        ItemBody::Answered { question, answer } => format!("answered {question:?} {answer:?}"),
+        ItemBody::Answered { question, answer, .. } => format!("answered {question:?} {answer:?}"),
         ItemBody::Raw { name, .. } => format!("raw {name}"),
     }
 }

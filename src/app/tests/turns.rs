@@ -154,6 +154,7 @@ fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
         user* "go"
         tool t Cancelled? "do t" [cancelled]
         tool u Cancelled? "" [cancelled] (hidden)
+        answered "Which one?" "not answered: the turn was cancelled"
         "#,
     );
 }
@@ -190,6 +191,7 @@ fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
         ready · idle
         user* "go"
         tool t Cancelled? "" [cancelled] (hidden)
+        answered "Which one?" "not answered: the turn was cancelled"
         end Cancelled
         "#,
     );
@@ -207,6 +209,7 @@ fn a_turn_that_the_agent_cancels_leaves_no_open_requests() {
         ready · idle
         user* "go"
         tool t Cancelled? "" [cancelled] (hidden)
+        answered "Which one?" "not answered: the turn was cancelled"
         end Cancelled
         "#,
     );

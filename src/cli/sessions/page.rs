@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
+use crate::app::{Decision, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, Body, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey,
+    AccessRecord, Body, ContentBlock, Decider, DiffChange, FileDiff, RecordedEvent, Role, SessionKey,
     SessionWorkspace, Severity, ToolContent, ToolStatus,
 };
 
@@ -69,12 +69,17 @@ pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
         .transcript
         .items()
         .iter()
-        .filter(|item| !item.is_hidden())
+        .filter(|item| !item.is_hidden() || is_decided(item))
         .flat_map(|item| match &item.body {
             ItemBody::Message(message) => message_pieces(message),
             _ => piece(&session, item).into_iter().collect(),
         })
         .collect()
+}
+
+/// Whether this is a decision that no other item shows.
+fn is_decided(item: &Item) -> bool {
+    matches!(&item.body, ItemBody::Tool(tool) if tool.decision.is_some() && !tool.is_joined)
 }
 
 fn piece(session: &Session, item: &Item) -> Option<Section> {
@@ -102,7 +107,10 @@ fn piece(session: &Session, item: &Item) -> Option<Section> {
             let description = description.as_ref().map(|text| format!("\n{text}")).unwrap_or_default();
             notice(false, format!("Subagent: {title}{description}"))
         }
-        ItemBody::Answered { question, answer } => notice(false, format!("{question}\n{answer}")),
+        ItemBody::Answered { question, answer, by } => {
+            let by = if *by == Decider::User { " (by the user)" } else { "" };
+            notice(false, format!("{question}\n{answer}{by}"))
+        }
         ItemBody::Raw { name, raw } => notice(false, format!("{name}: {}", raw.0)),
     }
 }
@@ -169,9 +177,19 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
         },
         command: tool.input.command.clone(),
         diffs: tool.diffs().map(|diff| (diff.path.to_string_lossy().into_owned(), diff_text(diff))).collect(),
-        notes: tool.accesses.iter().map(|access| note(tool, access)).collect(),
+        notes: (tool.decision.iter().map(decision_note))
+            .chain(tool.accesses.iter().map(|access| note(tool, access)))
+            .collect(),
         output: shortened(&output.join("\n")),
         pictures,
+    }
+}
+
+/// Who decided, with the agent's name of the option.
+fn decision_note(decision: &Decision) -> String {
+    match decision {
+        Decision::Chosen { name, .. } => format!("{}: {name}", decision.description()),
+        Decision::Cancelled(_) => decision.description(),
     }
 }
 

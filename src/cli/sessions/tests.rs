@@ -21,15 +21,6 @@ impl Fixture {
 
     /// Records a session in a folder, and returns its id.
     fn record(&self, folder: &str, prompt: &str, answer: &str) -> String {
-        let (services, _events) = tokio::sync::mpsc::unbounded_channel();
-        let mut recorder = Recorder::new(self.store.clone(), services);
-        let head = SessionHead {
-            agent: "fake".to_owned(),
-            command: "fake".to_owned(),
-            session: Some("s".into()),
-            workspace: SessionWorkspace { cwd: folder.into(), ..SessionWorkspace::default() },
-            ..SessionHead::default()
-        };
         let mut run = ToolCallPatch::new("t1".into());
         run.title = Patch::Set("Run the tests".to_owned());
         run.status = Patch::Set(ToolStatus::Failed);
@@ -40,14 +31,7 @@ impl Fixture {
         let diff = FileDiff { path: "/x.rs".into(), change };
         run.content = Patch::Set(vec![ToolContent::Diff(diff)]);
         let reply = SessionUpdate::Chunk { role: Role::Agent, message: None, text: answer.to_owned() };
-        let records = [
-            Record::Prompt {
-                text: prompt.to_owned(),
-                is_again: false,
-                blocks: Vec::new(),
-                pasted: Vec::new(),
-                typed: None,
-            },
+        let records = vec![
             Record::Update(SessionUpdate::Tool(Box::new(run))),
             Record::Update(reply),
             Record::TurnEnded(TurnOutcome::Failed {
@@ -57,6 +41,28 @@ impl Fixture {
                 cost: None,
             }),
         ];
+        self.record_all(folder, prompt, records)
+    }
+
+    /// Records a session with these events after the prompt, and returns its id.
+    fn record_all(&self, folder: &str, prompt: &str, records: Vec<Record>) -> String {
+        let (services, _events) = tokio::sync::mpsc::unbounded_channel();
+        let mut recorder = Recorder::new(self.store.clone(), services);
+        let head = SessionHead {
+            agent: "fake".to_owned(),
+            command: "fake".to_owned(),
+            session: Some("s".into()),
+            workspace: SessionWorkspace { cwd: folder.into(), ..SessionWorkspace::default() },
+            ..SessionHead::default()
+        };
+        let first = Record::Prompt {
+            text: prompt.to_owned(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+            typed: None,
+        };
+        let records = [first].into_iter().chain(records);
         let events = records.map(|record| Note::Event { turn: 1, record: Box::new(record) });
         recorder.keep(SessionKey(1), [Note::Head(Box::new(head))].into_iter().chain(events).collect());
         assert_eq!(recorder.finish(), None);
@@ -266,8 +272,20 @@ fn all_sorts() -> Vec<Record> {
         update(SessionUpdate::Block { role: Role::User, message: Some("u1".into()), block: image }),
         update(SessionUpdate::Chunk { role: Role::Thought, message: None, text: "hm \u{202e}".to_owned() }),
         update(SessionUpdate::Tool(Box::new(call))),
-        Record::Decided { tool: "t1".into(), option: Some("Yes".to_owned()), is_allow: true },
-        Record::Answered { question: "q?".to_owned(), answer: "a".to_owned() },
+        Record::Decided {
+            tool: "t1".into(),
+            option: Some("Yes".to_owned()),
+            option_id: Some("y".to_owned()),
+            kind: Some(PermissionKind::AllowAlways),
+            is_allow: true,
+            by: Decider::User,
+        },
+        Record::Answered {
+            question: "q?".to_owned(),
+            answer: "a".to_owned(),
+            request: None,
+            by: Decider::User,
+        },
         Record::Command {
             terminal: "x1".into(),
             command: Some("ls".to_owned()),

@@ -23,6 +23,10 @@ fn run(line: &str) -> Access {
     Access::Run(CommandAccess { line: line.into(), cwd: "/code".into(), env: Vec::new() })
 }
 
+fn by_rule(by: AllowedBy, rule: &str) -> Verdict {
+    Verdict::Allow(Allowance { rule: Some(rule.to_owned()), ..by.into() })
+}
+
 /// The verdict for a write in `/code`.
 fn of_write(policy: &Policy, path: &str) -> Verdict {
     let root = Path::new("/code");
@@ -104,7 +108,7 @@ fn protected_files_need_confirmation_in_any_spelling() {
         "config.toml",
     ] {
         let verdict = of_write(&policy(), &format!("/code/{path}"));
-        assert_eq!(verdict, Verdict::Allow(AllowedBy::InsideRoots), "{path}");
+        assert_eq!(verdict, Verdict::Allow(AllowedBy::InsideRoots.into()), "{path}");
     }
 }
 
@@ -131,7 +135,7 @@ fn every_write_needs_confirmation_if_the_root_is_home_or_a_parent() {
         let verdict = decide(&policy, &write("/home/u/notes.txt"), &facts);
         assert_eq!(verdict, Verdict::Ask(AskReason::Protected(Protection::WideRoot)));
         let covered = decide(&policy, &write("/home/u/notes.txt"), &Facts { is_covered: true, ..facts });
-        assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall));
+        assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall.into()));
     }
     assert_eq!(protection_of(Path::new("/home/u/code/x"), Some(Path::new("/home/u/code")), &policy), None);
     let homeless = Policy { home: None, ..policy };
@@ -148,7 +152,7 @@ fn approved_calls_cover_protected_files_except_parlors_own() {
         let facts = Facts { protection: Some(protection), ..INSIDE };
         assert_eq!(decided(facts), Verdict::Ask(AskReason::Protected(protection)));
         let covered = Facts { is_covered: true, ..facts };
-        assert_eq!(decided(covered), Verdict::Allow(AllowedBy::ApprovedCall));
+        assert_eq!(decided(covered), Verdict::Allow(AllowedBy::ApprovedCall.into()));
         let outside = Facts { is_inside: false, ..covered };
         assert_eq!(decided(outside), Verdict::Ask(AskReason::Outside));
     }
@@ -172,11 +176,14 @@ fn a_bare_repository_is_detected_while_it_is_created() {
 
 #[test]
 fn writes_inside_are_allowed_unless_configured_otherwise() {
-    assert_eq!(decide(&policy(), &write("/code/a"), &INSIDE), Verdict::Allow(AllowedBy::InsideRoots));
+    assert_eq!(decide(&policy(), &write("/code/a"), &INSIDE), Verdict::Allow(AllowedBy::InsideRoots.into()));
     let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
     let requests = Policy { rules, ..policy() };
     assert_eq!(decide(&requests, &write("/code/a"), &INSIDE), Verdict::Ask(AskReason::Write));
-    assert_eq!(decide(&requests, &write("/code/a"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
+    assert_eq!(
+        decide(&requests, &write("/code/a"), &COVERED),
+        Verdict::Allow(AllowedBy::ApprovedCall.into())
+    );
     let outside = decide(&requests, &write("/etc/x"), &Facts { is_inside: false, ..COVERED });
     assert_eq!(outside, Verdict::Ask(AskReason::Outside), "an approved call does not extend the folders");
 }
@@ -185,12 +192,15 @@ fn writes_inside_are_allowed_unless_configured_otherwise() {
 fn commands_need_confirmation_unless_covered_or_configured() {
     let request_id = Verdict::Ask(AskReason::Command);
     assert_eq!(decide(&policy(), &run("ls"), &INSIDE), request_id);
-    assert_eq!(decide(&policy(), &run("ls"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
+    assert_eq!(decide(&policy(), &run("ls"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall.into()));
     let outside = Facts { is_inside: false, ..COVERED };
     assert_eq!(decide(&policy(), &run("ls"), &outside), Verdict::Ask(AskReason::CommandOutside));
     let rules = PolicyRules { ask_commands: false, ..PolicyRules::default() };
     let open = Policy { rules, ..policy() };
-    assert_eq!(decide(&open, &run("ls"), &INSIDE), Verdict::Allow(AllowedBy::Configuration));
+    assert_eq!(
+        decide(&open, &run("ls"), &INSIDE),
+        by_rule(AllowedBy::Configuration, "policy.ask_commands = false")
+    );
     let remote = Policy { is_remote: true, ..open };
     assert_eq!(decide(&remote, &run("ls"), &INSIDE), request_id);
 }
@@ -209,11 +219,11 @@ fn grants_cover_only_what_was_requested() {
         let grant = Grant::of(access, why, Some(Path::new("/home/u"))).unwrap();
         Policy { grants: vec![(grant, GrantScope::Folder)], ..policy() }
     };
-    let held = Verdict::Allow(AllowedBy::Grant(GrantScope::Folder));
+    let held = |rule| by_rule(AllowedBy::Grant(GrantScope::Folder), rule);
     let outside = Facts { is_inside: false, ..INSIDE };
 
     let of_run = granted(&run("make"), AskReason::Command);
-    assert_eq!(decide(&of_run, &run("make"), &INSIDE), held);
+    assert_eq!(decide(&of_run, &run("make"), &INSIDE), held("run \"make\" in /code"));
     assert_eq!(decide(&of_run, &run("make install"), &INSIDE), Verdict::Ask(AskReason::Command));
     let elsewhere = Access::Run(CommandAccess { line: "make".into(), cwd: "/tmp".into(), env: Vec::new() });
     assert_eq!(decide(&of_run, &elsewhere, &INSIDE), Verdict::Ask(AskReason::Command));
@@ -223,12 +233,12 @@ fn grants_cover_only_what_was_requested() {
 
     let git = Facts { protection: Some(Protection::Git), ..INSIDE };
     let of_hook = granted(&write("/code/.git/hooks/a"), AskReason::Protected(Protection::Git));
-    assert_eq!(decide(&of_hook, &write("/code/.git/hooks/a"), &git), held);
+    assert_eq!(decide(&of_hook, &write("/code/.git/hooks/a"), &git), held("write /code/.git/hooks/a"));
     let other = Verdict::Ask(AskReason::Protected(Protection::Git));
     assert_eq!(decide(&of_hook, &write("/code/.git/hooks/b"), &git), other);
 
     let of_folder = granted(&write("/out/a"), AskReason::Outside);
-    assert_eq!(decide(&of_folder, &write("/out/b"), &outside), held);
+    assert_eq!(decide(&of_folder, &write("/out/b"), &outside), held("write files in /out"));
     assert_eq!(decide(&of_folder, &write("/out/sub/b"), &outside), Verdict::Ask(AskReason::Outside));
     assert_eq!(decide(&of_folder, &write("/out/.envrc"), &Facts { is_inside: false, ..git }), other);
     assert_eq!(
@@ -248,7 +258,8 @@ fn grants_cover_only_what_was_requested() {
 #[test]
 fn grant_of_all_commands_excludes_other_folders_and_unsafe_variables() {
     let policy = Policy { grants: vec![(Grant::AnyCommand, GrantScope::Session)], ..policy() };
-    let held = Verdict::Allow(AllowedBy::Grant(GrantScope::Session));
+    let rule = "run any command in the session's folders";
+    let held = by_rule(AllowedBy::Grant(GrantScope::Session), rule);
     let with = |name: &str| {
         let env = vec![(name.to_owned(), "1".to_owned())];
         Access::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env })

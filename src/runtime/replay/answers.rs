@@ -36,7 +36,7 @@ impl Replay {
                 let served = match &job.op {
                     FileOp::Write { content } => Some(Box::new(ServedFile {
                         access: Access::Write { path },
-                        by: job.allowed.unwrap_or(AllowedBy::InsideRoots),
+                        allowed: job.allowed.unwrap_or_else(|| AllowedBy::InsideRoots.into()),
                         change: Some(WriteChange {
                             size_bytes: content.len() as u64,
                             ..WriteChange::default()

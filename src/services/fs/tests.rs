@@ -205,7 +205,7 @@ fn paths_outside_of_the_roots_are_served_only_if_that_path_was_allowed() {
     // The link changes while the user reads the question.
     fs::remove_file(rig.root.join("link")).unwrap();
     symlink(rig.outside.join("other"), rig.root.join("link")).unwrap();
-    job.allowed = Some(AllowedBy::You);
+    job.allowed = Some(AllowedBy::You.into());
     let asked_again = rig.serve(job.clone());
     assert!(
         matches!(&asked_again, ServiceEvent::FileAsks { asked, .. }
@@ -223,7 +223,7 @@ fn a_permission_without_a_shown_path_is_not_accepted() {
     let rig = rig();
     let mut job =
         FileJob { path: rig.outside.join("secret"), ..rig.job("f", FileOp::Write { content: "x".into() }) };
-    job.allowed = Some(AllowedBy::You);
+    job.allowed = Some(AllowedBy::You.into());
     assert!(matches!(rig.serve(job.clone()), ServiceEvent::FileAsks { .. }));
     let other = FileJob { request_id: RequestId(job.request_id.0 + 1), ..job.clone() };
     assert!(matches!(rig.serve(other), ServiceEvent::FileAsks { .. }));
@@ -441,7 +441,7 @@ fn protected_files_are_recognized_under_any_path() {
     assert!(!hook.exists());
     let mut job = write_of(&rig, "notes.txt");
     rig.serve(job.clone());
-    job.allowed = Some(AllowedBy::You);
+    job.allowed = Some(AllowedBy::You.into());
     rig.done(job).unwrap();
     assert_eq!(fs::read_to_string(hook).unwrap(), "x\n");
 }
@@ -466,7 +466,7 @@ fn a_write_reports_its_change() {
     let ServiceEvent::FileDone { result: Ok(None), served: Some(served), .. } = event else {
         panic!("{event:?}")
     };
-    assert_eq!(served.by, AllowedBy::InsideRoots);
+    assert_eq!(served.allowed.by, AllowedBy::InsideRoots);
     let FileDiff { path, change } = served.change.unwrap().diff.unwrap();
     assert_eq!(path, rig.root.join("f"));
     assert_eq!(change, DiffChange::Texts { old: Some("old\n".into()), new: "x\n".into() });

@@ -120,7 +120,7 @@ impl Docs {
                 self.message = None;
                 put(seq, row("prompt", false, text.to_string()));
             }
-            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked { tool: patch, .. } => {
                 self.message = None;
                 let call = self.calls.entry(patch.id.clone()).or_insert_with(|| {
                     self.order.push_back(patch.id.clone());
@@ -151,7 +151,7 @@ impl Docs {
                 let text = format!("{}\n{}", command.as_deref().unwrap_or_default(), part(&plain(output)));
                 put(seq, row("command", exit.code.is_some_and(|code| code != 0), text));
             }
-            Record::Answered { question, answer } => {
+            Record::Answered { question, answer, .. } => {
                 put(seq, row("prompt", false, format!("{question}\n{answer}")));
             }
             Record::Notice { severity, title, detail, kind: _ } => {

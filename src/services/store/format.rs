@@ -32,7 +32,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
     match record {
         Record::Prompt { .. } => "prompt",
         Record::Update(update) => update_kind(update),
-        Record::Asked(_) => "asked",
+        Record::Asked { .. } => "asked",
         Record::Decided { .. } => "decided",
         Record::Located { .. } => "located",
         Record::Answered { .. } => "answered",
@@ -67,7 +67,7 @@ fn update_kind(update: &SessionUpdate) -> &'static str {
 pub(super) fn is_substance(record: &Record) -> bool {
     match record {
         Record::Prompt { .. }
-        | Record::Asked(_)
+        | Record::Asked { .. }
         | Record::Answered { .. }
         | Record::Access(_)
         | Record::Command { .. }

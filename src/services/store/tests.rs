@@ -51,6 +51,11 @@ pub fn event(turn: u32, record: Record) -> Note {
     Note::Event { turn, record: Box::new(record) }
 }
 
+pub fn answered(question: &str, answer: &str) -> Record {
+    let (question, answer) = (question.to_owned(), answer.to_owned());
+    Record::Answered { question, answer, request: None, by: Decider::User }
+}
+
 pub fn prompt(turn: u32, text: &str) -> Note {
     event(
         turn,

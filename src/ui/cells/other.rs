@@ -83,7 +83,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
                 push(lines, 2);
             }
         }
-        ItemBody::Answered { question, answer } => {
+        ItemBody::Answered { question, answer, .. } => {
             push(marked("?", question, Role::Text, look, cols), 0);
             push(short_lines(answer, Role::TextDim, look, below), 2);
         }

@@ -110,10 +110,12 @@ fn facts(ctx: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
     facts.push(("status", format!("{status}{assumed}")));
     facts.extend(call.took.map(|took| ("duration", duration(took))));
     facts.extend(call.exit_code.map(|code| ("exit code", code.to_string())));
-    facts.extend(call.decision.as_ref().map(|decision| match decision {
-        Decision::Chosen { name, .. } => ("answer", name.clone()),
-        Decision::Cancelled => ("answer", "cancelled".to_owned()),
-    }));
+    if let Some(decision) = &call.decision {
+        if let Decision::Chosen { name, .. } = decision {
+            facts.push(("answer", name.clone()));
+        }
+        facts.push(("decision", decision.description()));
+    }
     facts.extend(call.parent.as_ref().map(|parent| ("parent", parent.to_string())));
     for position in &call.locations {
         let line = position.line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -116,7 +116,11 @@ fn keys_are_shown_beside_context_and_cost() {
         assert!(rows.contains("ctx 34k of 200k") && rows.contains("$0.21"), "{rows}");
     };
     let mut stage = ready();
-    let says = crate::app::ItemBody::Answered { question: "a".into(), answer: "b".into() };
+    let says = crate::app::ItemBody::Answered {
+        question: "a".into(),
+        answer: "b".into(),
+        by: crate::model::Decider::User,
+    };
     stage.session(|session| {
         session.history = vec!["earlier".into()];
         session.transcript.push(1, says);

@@ -331,7 +331,7 @@ fn the_mark_steps_over_what_is_not_seen() {
     let gone = || {
         let mut call = crate::app::ToolCall::new("call".into(), std::time::Instant::now());
         call.from_ask_only = true;
-        call.decision = Some(crate::app::Decision::Cancelled);
+        call.decision = Some(crate::app::Decision::Cancelled(crate::model::Decider::User));
         ItemBody::Tool(Box::new(call))
     };
     for body in [gone(), notice("one"), gone(), notice("two"), gone()] {

@@ -31,7 +31,10 @@ fn the_selected_call_or_the_last_one_is_shown_as_received() {
     assert_eq!(focus(&rig.state), Focus::Main, "there is nothing to show");
     push(&mut rig, |_| {});
     push(&mut rig, |_| {});
-    rig.session().transcript.push(1, ItemBody::Answered { question: "?".into(), answer: "!".into() });
+    rig.session().transcript.push(
+        1,
+        ItemBody::Answered { question: "?".into(), answer: "!".into(), by: crate::model::Decider::User },
+    );
     let shown = |rig: &mut Rig| {
         rig.act(Action::InspectItem);
         rig.state.modals.pop()

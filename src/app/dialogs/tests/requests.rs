@@ -115,7 +115,7 @@ fn a_file_outside_can_be_refused_or_allowed() {
     rig.ask(5, outside_file(5));
     let fx = rig.act(Action::Choose(1));
     assert!(
-        fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::You))),
+        fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.allowed.as_ref().is_some_and(|it| it.by == AllowedBy::You))),
         "{fx:?}"
     );
 }

@@ -5,8 +5,9 @@
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, AskReason, ConnId, Facts, FileJob, Grant, GrantScope,
-    RefusedBy, RequestId, Response, RpcError, WriteChange,
+    Access, AccessOutcome, AccessQuestion, AccessRecord, Allowance, AllowedBy, AskReason, ConnId, Decider,
+    Facts, FileJob, Grant, GrantScope, PermissionKind, PermissionOption, RefusedBy, RequestId, Response,
+    RpcError, WriteChange,
 };
 
 use super::super::{policy, requests};
@@ -36,12 +37,35 @@ pub(super) fn question(
     AccessRequest { work, access, why, change, call, grant, offers_all_commands, agent }
 }
 
+/// The question for the record. A choice that answers other questions too is a rule for those.
+fn asked(open: &AccessRequest, choice: Option<AccessChoice>, by: Decider) -> AccessQuestion {
+    let option = |(choice, name): (&AccessChoice, String)| {
+        let (id, kind) = id_and_kind(*choice);
+        PermissionOption { id: id.to_owned(), name, kind }
+    };
+    let options = open.choices().iter().zip(open.labels()).map(option).collect();
+    let reason = format!("{} {}", open.why.heading(&open.access), open.why.description());
+    let chosen = choice.filter(|_| by == Decider::User).map(|choice| id_and_kind(choice).0.to_owned());
+    AccessQuestion { reason, options, chosen, by }
+}
+
+fn id_and_kind(choice: AccessChoice) -> (&'static str, PermissionKind) {
+    match choice {
+        AccessChoice::Once => ("once", PermissionKind::AllowOnce),
+        AccessChoice::Longer(GrantScope::Session) => ("session", PermissionKind::AllowAlways),
+        AccessChoice::Longer(GrantScope::Folder) => ("folder", PermissionKind::AllowAlways),
+        AccessChoice::AllCommands => ("all_commands", PermissionKind::AllowAlways),
+        AccessChoice::Refuse => ("reject", PermissionKind::RejectOnce),
+    }
+}
+
 /// Applies the user's answer about a file or command.
 pub(in crate::app) fn on_answered(
     state: &mut State,
     (conn, request_id): (ConnId, RequestId),
     open: &AccessRequest,
     choice: AccessChoice,
+    by: Decider,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -55,20 +79,21 @@ pub(in crate::app) fn on_answered(
         }
     };
     let Some(key) = key else { return };
-    let by = match choice {
-        AccessChoice::Once => AllowedBy::You,
+    let question = asked(open, Some(choice), by);
+    let allowed = match choice {
+        AccessChoice::Once => AllowedBy::You.into(),
         AccessChoice::Longer(scope) => {
             if let Some(grant) = &open.grant {
                 policy::add_grant(state, conn, key, grant.clone(), scope, fx);
             }
-            AllowedBy::Grant(scope)
+            open.grant.as_ref().map_or(AllowedBy::You.into(), |grant| grant.allowance(scope))
         }
         AccessChoice::AllCommands => {
             policy::add_grant(state, conn, key, Grant::AnyCommand, GrantScope::Session, fx);
-            AllowedBy::Grant(GrantScope::Session)
+            Grant::AnyCommand.allowance(GrantScope::Session)
         }
         AccessChoice::Refuse => {
-            note_refused(state, open, RefusedBy::You, now);
+            note_refused(state, open, (RefusedBy::You, by), now);
             let what = match &open.access {
                 Access::Read { path } => format!("reading {}", path.display()),
                 Access::Write { path } => format!("writing {}", path.display()),
@@ -79,18 +104,26 @@ pub(in crate::app) fn on_answered(
             return;
         }
     };
+    // The rule that this answer makes decides later requests.
+    let rule = allowed.rule.filter(|_| by == Decider::Rule);
+    let allowed = Allowance { by: allowed.by, rule, question: Some(Box::new(question)) };
     match &open.work {
-        AccessWork::File(job) => add_file(state, FileJob { allowed: Some(by), ..job.clone() }, fx),
+        AccessWork::File(job) => add_file(state, FileJob { allowed: Some(allowed), ..job.clone() }, fx),
         AccessWork::Run(key, command) => {
             // All commands in the session's folders, except where a link leads out of them.
             let is_bound = choice == AccessChoice::AllCommands;
-            start(state, (conn, request_id), *key, command.clone(), by, is_bound, fx);
+            start(state, (conn, request_id), *key, command.clone(), allowed, is_bound, fx);
         }
     }
 }
 
 /// Adds a refused access to the transcript.
-pub(in crate::app) fn note_refused(state: &mut State, open: &AccessRequest, by: RefusedBy, now: Instant) {
+pub(in crate::app) fn note_refused(
+    state: &mut State,
+    open: &AccessRequest,
+    (refused, by): (RefusedBy, Decider),
+    now: Instant,
+) {
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),
         AccessWork::File(job) => {
@@ -101,7 +134,9 @@ pub(in crate::app) fn note_refused(state: &mut State, open: &AccessRequest, by: 
         }
     };
     if let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) {
-        let record = AccessRecord::new(open.access.clone(), AccessOutcome::Refused(by));
-        access::add(session, AccessRecord { change: open.change.clone(), ..record }, now);
+        let record = AccessRecord::new(open.access.clone(), AccessOutcome::Refused(refused));
+        let chosen = (refused == RefusedBy::You).then_some(AccessChoice::Refuse);
+        let question = Some(Box::new(asked(open, chosen, by)));
+        access::add(session, AccessRecord { change: open.change.clone(), question, ..record }, now);
     }
 }

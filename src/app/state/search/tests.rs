@@ -177,7 +177,7 @@ fn only_shown_parts_of_a_call_are_searched() {
     tool.took = Some(Duration::from_secs(1));
     let shown = session.transcript.push(0, ItemBody::Tool(Box::new(tool.clone())));
     tool.from_ask_only = true;
-    tool.decision = Some(crate::app::Decision::Cancelled);
+    tool.decision = Some(crate::app::Decision::Cancelled(crate::model::Decider::User));
     session.transcript.push(0, ItemBody::Tool(Box::new(tool)));
     let mut search = search("needle", false, 0);
     finish(&mut search, &mut session, STEP_BYTES);

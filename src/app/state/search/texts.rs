@@ -60,7 +60,7 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
             out.head(Cow::Borrowed(title));
             out.body(description.as_deref().unwrap_or_default());
         }
-        ItemBody::Answered { question, answer } => {
+        ItemBody::Answered { question, answer, .. } => {
             out.body(question);
             out.body(answer);
         }

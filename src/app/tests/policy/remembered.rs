@@ -141,10 +141,9 @@ fn is_asked_again(
     app.fx.clear();
     let waiting = app.session().requests.len();
     app.service(ServiceEvent::FileAsks { job, asked });
-    let is_allowed = app
-        .fx
-        .iter()
-        .any(|effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::ApprovedCall)));
+    let is_allowed = app.fx.iter().any(
+        |effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::ApprovedCall.into())),
+    );
     let is_asked = app.session().requests.len() > waiting;
     assert!(is_asked != is_allowed, "{:?}", app.fx);
     if is_asked {

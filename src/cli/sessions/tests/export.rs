@@ -34,6 +34,52 @@ fn an_export_follows_links_and_keeps_pipes() {
 }
 
 #[test]
+fn exports_say_who_decided() {
+    let fixture = Fixture::new();
+    let option =
+        PermissionOption { id: "y".into(), name: "Go ahead".into(), kind: PermissionKind::AllowOnce };
+    let access = Access::Run(CommandAccess { line: "make".into(), cwd: "/here".into(), env: Vec::new() });
+    let rule = Some("policy.ask_commands = false".to_owned());
+    let allowed = Allowance { rule, ..AllowedBy::Configuration.into() };
+    let id = fixture.record_all(
+        "/here",
+        "go",
+        vec![
+            Record::Asked { tool: Box::new(ToolCallPatch::new("t".into())), options: vec![option] },
+            Record::Decided {
+                tool: "t".into(),
+                option: Some("Go ahead".to_owned()),
+                option_id: Some("y".to_owned()),
+                kind: Some(PermissionKind::AllowOnce),
+                is_allow: true,
+                by: Decider::User,
+            },
+            Record::Answered {
+                question: "Which port?".to_owned(),
+                answer: "accepted: 8080".to_owned(),
+                request: None,
+                by: Decider::User,
+            },
+            Record::Access(Box::new(AccessRecord::allowed(access, allowed))),
+        ],
+    );
+    for format in ["markdown", "html"] {
+        let text = fixture.run(&["export", &id, "--format", format]);
+        for line in [
+            "Allowed once by the user: Go ahead",
+            "accepted: 8080 (by the user)",
+            "allowed by the rule `policy.ask_commands = false` of the configuration",
+        ] {
+            assert!(text.contains(line), "{format}: {line}\n{text}");
+        }
+    }
+    let json = fixture.run(&["export", &id, "--format", "json"]);
+    for part in ["\"option_id\": \"y\"", "\"by\": \"user\"", "\"name\": \"Go ahead\""] {
+        assert!(json.contains(part), "{part}\n{json}");
+    }
+}
+
+#[test]
 fn exported_diffs_keep_line_ends_and_blanks() {
     let mut text = String::new();
     export::fence(&mut text, "diff", "-a\r\n+B\r\n+\t");

@@ -29,7 +29,7 @@ fn tool(raw: &str) -> Note {
 
 /// Filler, so that the secret is on pages of its own and the index has several.
 fn filler(turn: u32) -> Vec<Note> {
-    (0..40).map(|n| event(turn, Record::Answered { question: format!("q{n}"), answer: words(n) })).collect()
+    (0..40).map(|n| event(turn, answered(&format!("q{n}"), &words(n)))).collect()
 }
 
 fn words(seed: u32) -> String {

@@ -14,7 +14,7 @@ const FULL_DIR: &str = "PARLOR_TEST_STORE_FULL";
 const MOST_BYTES: u64 = 512 << 10;
 
 fn numbered(number: usize) -> Note {
-    event(1, Record::Answered { question: "q".to_owned(), answer: number.to_string() })
+    event(1, answered("q", &number.to_string()))
 }
 
 /// The recorded numbers of the only session, in order; empty without a session.

@@ -251,10 +251,7 @@ fn child_that_writes_until_it_is_killed() {
     let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "go")]);
     for n in 0_u32.. {
-        writer.keep_now(vec![
-            says(1, &format!("[{n}]")),
-            event(1, Record::Answered { question: "q".to_owned(), answer: n.to_string() }),
-        ]);
+        writer.keep_now(vec![says(1, &format!("[{n}]")), event(1, answered("q", &n.to_string()))]);
         // The harness captures `println`.
         std::io::Write::write_all(&mut std::io::stderr(), format!("written {n}\n").as_bytes()).unwrap();
     }

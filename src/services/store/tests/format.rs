@@ -102,6 +102,110 @@ fn records_have_this_format() {
 }
 
 #[test]
+fn questions_have_this_format() {
+    let option = PermissionOption { id: "y".into(), name: "Yes".into(), kind: PermissionKind::AllowOnce };
+    let mut tool = Box::new(ToolCallPatch::new("t1".into()));
+    tool.title = Patch::Set("Run".into());
+    tool.name = Patch::Clear;
+    tool.raw_input = Patch::Set(Raw("{\"n\":12345678901234567890}".into()));
+    check(
+        &Record::Asked { tool, options: vec![option.clone()] },
+        concat!(
+            r#"{"asked":{"id":"t1","is_announcement":false,"title":"Run","name":null,"#,
+            r#""raw_input":"{\"n\":12345678901234567890}","#,
+            r#""options":[{"id":"y","name":"Yes","kind":"allow_once"}]}}"#,
+        ),
+    );
+    check(
+        &Record::Decided {
+            tool: "t1".into(),
+            option: Some("Yes".into()),
+            option_id: Some("y".into()),
+            kind: Some(PermissionKind::AllowOnce),
+            is_allow: true,
+            by: Decider::User,
+        },
+        concat!(
+            r#"{"decided":{"tool":"t1","option":"Yes","option_id":"y","kind":"allow_once","#,
+            r#""is_allow":true,"by":"user"}}"#,
+        ),
+    );
+    let request = ElicitationRequest {
+        session: None,
+        tool: Some("t1".into()),
+        message: String::new(),
+        mode: ElicitationMode::Form {
+            title: None,
+            description: None,
+            fields: vec![FormField {
+                key: "k".into(),
+                title: "K".into(),
+                description: None,
+                is_required: true,
+                kind: FieldKind::Boolean { default: Some(true) },
+            }],
+        },
+    };
+    check(
+        &Record::Answered {
+            question: "q".into(),
+            answer: "a".into(),
+            request: Some(Box::new(request)),
+            by: Decider::TurnCancelled,
+        },
+        concat!(
+            r#"{"answered":{"question":"q","answer":"a","request":{"tool":"t1","mode":{"form":{"title":null,"#,
+            r#""description":null,"fields":[{"key":"k","title":"K","description":null,"is_required":true,"#,
+            r#""kind":{"boolean":{"default":true}}}]}}},"by":"turn_cancelled"}}"#,
+        ),
+    );
+    let question = AccessQuestion {
+        reason: "Why".into(),
+        options: vec![option],
+        chosen: Some("y".into()),
+        by: Decider::User,
+    };
+    let access = Access::Read { path: "/a".into() };
+    let mut record =
+        AccessRecord::allowed(access, Grant::ReadFile("/a".into()).allowance(GrantScope::Session));
+    record.question = Some(Box::new(question));
+    check(
+        &Record::Access(Box::new(record)),
+        concat!(
+            r#"{"access":{"access":{"read":{"path":"/a"}},"outcome":{"allowed":{"grant":"session"}},"#,
+            r#""rule":"read /a","question":{"reason":"Why","#,
+            r#""options":[{"id":"y","name":"Yes","kind":"allow_once"}],"chosen":"y","by":"user"}}}"#,
+        ),
+    );
+}
+
+#[test]
+fn questions_of_earlier_versions_are_read() {
+    let tool = Box::new(ToolCallPatch::new("t1".into()));
+    check(&Record::Asked { tool, options: Vec::new() }, r#"{"asked":{"id":"t1","is_announcement":false}}"#);
+    check(
+        &Record::Decided {
+            tool: "t1".into(),
+            option: Some("Yes".into()),
+            option_id: None,
+            kind: None,
+            is_allow: true,
+            by: Decider::Unknown,
+        },
+        r#"{"decided":{"tool":"t1","option":"Yes","is_allow":true}}"#,
+    );
+    check(
+        &Record::Answered { question: "q".into(), answer: "a".into(), request: None, by: Decider::Unknown },
+        r#"{"answered":{"question":"q","answer":"a"}}"#,
+    );
+    let access = Access::Read { path: "/a".into() };
+    check(
+        &Record::Access(Box::new(AccessRecord::new(access, AccessOutcome::Allowed(AllowedBy::You)))),
+        r#"{"access":{"access":{"read":{"path":"/a"}},"outcome":{"allowed":"you"}}}"#,
+    );
+}
+
+#[test]
 fn unknown_fields_are_ignored() {
     let record = decode(r#"{"prompt":{"text":"go","mood":"good"}}"#);
     assert_eq!(

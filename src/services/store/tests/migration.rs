@@ -32,7 +32,7 @@ fn add_session(conn: &Connection, id: i64, updated: i64) {
 }
 
 fn answered(text: &str) -> String {
-    super::super::format::encode(&Record::Answered { question: String::new(), answer: text.to_owned() })
+    super::super::format::encode(&super::answered("", text))
 }
 
 fn add_event(conn: &Connection, session: i64, seq: i64, text: &str) {

@@ -69,7 +69,7 @@ fn words_are_found_anywhere_and_letters_only_if_there_are_no_words() {
 fn long_prompts_are_found_complete_and_answers_are_left_out() {
     let (_dir, store) = store();
     let long = "word ".repeat(30_000);
-    let answered = Record::Answered { question: "word?".to_owned(), answer: "yes".to_owned() };
+    let answered = super::answered("word?", "yes");
     record(&store, vec![head_in("/one"), prompt(1, &long), event(1, answered), ended(1)]);
     let found = search(&store, "word", None);
     assert_eq!((found.len(), found[0].text.len()), (1, long.len()));

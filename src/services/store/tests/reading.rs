@@ -46,7 +46,7 @@ fn the_end_has_enough_turns_for_a_screen_as_long_as_they_are_small() {
 fn events_that_were_added_to_an_earlier_turn_do_not_start_the_end() {
     let (_dir, store) = store();
     let mut notes = vec![prompt(1, "first"), ended(1), prompt(2, "second"), says(1, "late"), says(2, "more")];
-    notes.extend((0..60).map(|n| event(2, Record::Answered { question: "q".into(), answer: n.to_string() })));
+    notes.extend((0..60).map(|n| event(2, answered("q", &n.to_string()))));
     let events: Vec<RecordedEvent> = notes.into_iter().map(recorded).collect();
     store.import(&SessionRow { uid: "late".to_owned(), ..SessionRow::default() }, &events).unwrap();
     // The last start of a turn is after the late event.

@@ -125,7 +125,7 @@ fn items(text: &str) -> Vec<ItemBody> {
         state: Some(own()),
         calls: usize::MAX,
     });
-    out.push(ItemBody::Answered { question: own(), answer: own() });
+    out.push(ItemBody::Answered { question: own(), answer: own(), by: crate::model::Decider::User });
     out.push(ItemBody::Raw { name: own(), raw: raw() });
     out
 }

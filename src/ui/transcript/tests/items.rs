@@ -188,7 +188,8 @@ fn decided_requests_without_a_call_use_no_row() {
     push(&mut session, message(Role::User, "one"));
     let before = rows_of(&render(&session, &mut TranscriptView::default(), 60, 10));
     let mut call = tool(ToolKind::Execute, ToolStatus::Cancelled, "asked only");
-    (call.from_ask_only, call.decision) = (true, Some(crate::app::Decision::Cancelled));
+    (call.from_ask_only, call.decision) =
+        (true, Some(crate::app::Decision::Cancelled(crate::model::Decider::User)));
     push_tool(&mut session, call);
     assert_eq!(rows_of(&render(&session, &mut TranscriptView::default(), 60, 10)), before);
 }
@@ -373,7 +374,7 @@ fn failures_and_decisions() {
     push_tool(&mut session, failed);
     let mut rejected = edit();
     rejected.status = ToolStatus::Failed;
-    rejected.decision = Some(crate::app::Decision::Chosen { name: "No".into(), is_allow: false });
+    rejected.decision = Some(crate::app::Decision::Chosen { name: "No".into(), kind: None, is_allow: false });
     push_tool(&mut session, rejected);
     push_tool(&mut session, tool(ToolKind::Other, ToolStatus::Cancelled, "something else"));
     let mut raw = tool(ToolKind::Other, ToolStatus::Completed, "with raw input");
@@ -422,7 +423,11 @@ fn everything_else() {
     );
     push(
         &mut session,
-        ItemBody::Answered { question: "Which port?".into(), answer: "accepted: 8080".into() },
+        ItemBody::Answered {
+            question: "Which port?".into(),
+            answer: "accepted: 8080".into(),
+            by: crate::model::Decider::User,
+        },
     );
     push(&mut session, ItemBody::Raw { name: "hologram".into(), raw: Raw("{\"x\":1}".into()) });
     snap("everything_else", &session);

@@ -266,7 +266,7 @@ mod hostile {
             push_tool(&mut session, run);
             let detail = Some(text.clone());
             push(&mut session, ItemBody::notice(Severity::Error, text.clone(), detail));
-            push(&mut session, ItemBody::Answered { question: text.clone(), answer: text.clone() });
+            push(&mut session, ItemBody::Answered { question: text.clone(), answer: text.clone(), by: crate::model::Decider::User });
             push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(text.as_str().into()) });
             let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
             for id in ids.into_iter().step_by(2) {

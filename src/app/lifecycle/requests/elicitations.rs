@@ -1,0 +1,149 @@
+//! Elicitations: forms and pages for the user.
+//!
+//! A record of one contains neither the value nor the default of a secret field.
+
+use std::time::Instant;
+
+use super::{answer, enqueue, is_cancelling, note_decision, route, take};
+use crate::app::lifecycle::{call, late};
+use crate::app::session::record;
+use crate::app::state::lookup;
+use crate::app::state::session::ElicitationOutcome;
+use crate::app::{Decision, Effect, ItemBody, OpenRequest, OpenRequestKind, Session, State};
+use crate::model::{
+    ConnId, Decider, ElicitationMode, ElicitationRequest, FieldValue, FormField, Record, RequestId, Response,
+    SessionKey,
+};
+
+pub(super) fn on_elicitation(
+    state: &mut State,
+    conn: ConnId,
+    request_id: RequestId,
+    request: ElicitationRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let key = route(state, conn, request.session.as_ref(), fx);
+    let kind = OpenRequestKind::Elicitation(request);
+    match key {
+        Some(key) if !is_cancelling(state, key) => {
+            enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
+        }
+        _ => {
+            if let Some(root) = key.map(|key| lookup::root_of(state, key)) {
+                note_decision(state, root, &kind, &Decision::Cancelled(Decider::TurnCancelled), now);
+            }
+            answer(state, conn, request_id, Response::ElicitationCancelled, fx);
+        }
+    }
+}
+
+/// The address of an elicitation was handled elsewhere.
+pub(in crate::app) fn on_page_done(
+    state: &mut State,
+    conn: ConnId,
+    id: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_it = |open: &&OpenRequest| {
+        open.conn == conn
+            && matches!(&open.kind, OpenRequestKind::Elicitation(request)
+                if matches!(&request.mode, ElicitationMode::Url { id: page, .. } if page == id))
+    };
+    let waiting =
+        state.sessions.values().flat_map(|session| &session.requests).find(is_it).map(|open| open.request_id);
+    if let Some(request_id) = waiting {
+        // It was not confirmed here, so the response is not `accept`.
+        if let Some((key, kind)) = take(state, conn, request_id) {
+            note_decision(state, key, &kind, &Decision::Cancelled(Decider::Elsewhere), now);
+        }
+        answer(state, conn, request_id, Response::ElicitationCancelled, fx);
+        call::flash(state, "The page request was completed elsewhere.", fx);
+    }
+}
+
+/// Answers the first open request, an elicitation.
+pub fn answer_elicitation(
+    state: &mut State,
+    key: SessionKey,
+    outcome: ElicitationOutcome,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    late::note_activity(state, key, now);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(OpenRequest { conn, request_id, kind: OpenRequestKind::Elicitation(request), .. }) =
+        session.requests.front().cloned()
+    else {
+        return;
+    };
+    session.requests.pop_front();
+    let (reply, shown) = match outcome {
+        ElicitationOutcome::Accept(values) => match &request.mode {
+            ElicitationMode::Url { url, .. } => {
+                fx.push(Effect::OpenUrl(url.clone()));
+                (Response::ElicitationAccepted(None), format!("opened {url}"))
+            }
+            ElicitationMode::Form { .. } => {
+                let values = values.unwrap_or_default();
+                let shown = values_text(&request, &values);
+                (Response::ElicitationAccepted(Some(values)), shown)
+            }
+        },
+        ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
+        ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
+    };
+    note_answer(session, &request, shown, Decider::User);
+    answer(state, conn, request_id, reply, fx);
+}
+
+/// The submitted values for the transcript: a single value alone, several with their labels.
+fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) -> String {
+    let fields = match &request.mode {
+        ElicitationMode::Form { fields, .. } => fields.as_slice(),
+        ElicitationMode::Url { .. } => &[],
+    };
+    let said: Vec<String> = values
+        .iter()
+        .map(|(key, value)| {
+            let field = fields.iter().find(|field| field.key == *key);
+            let label = field.map_or(key, |field| &field.title);
+            format!("{label}: {}", recorded_value(field, value))
+        })
+        .collect();
+    match (values, said.as_slice()) {
+        ([], _) => "accepted".to_owned(),
+        ([(key, only)], _) => {
+            format!("accepted: {}", recorded_value(fields.iter().find(|field| field.key == *key), only))
+        }
+        _ => format!("accepted: {}", said.join(", ")),
+    }
+}
+
+/// A value for the record: a secret is not included.
+fn recorded_value(field: Option<&FormField>, value: &FieldValue) -> String {
+    if field.is_some_and(FormField::is_secret) { "answered".to_owned() } else { value_text(value) }
+}
+
+/// Shows and records how an elicitation was answered.
+pub(super) fn note_answer(session: &mut Session, request: &ElicitationRequest, answer: String, by: Decider) {
+    let question = request.message.clone();
+    let body = ItemBody::Answered { question: question.clone(), answer: answer.clone(), by };
+    record::note(
+        session,
+        Record::Answered { question, answer, request: Some(Box::new(request.to_record())), by },
+    );
+    session.transcript.push(session.turn_count, body);
+}
+
+fn value_text(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Text(text) => text.clone(),
+        FieldValue::Texts(texts) => texts.join(", "),
+        FieldValue::Integer(number) => number.to_string(),
+        FieldValue::Number(number) => number.to_string(),
+        FieldValue::Bool(true) => "yes".to_owned(),
+        FieldValue::Bool(false) => "no".to_owned(),
+    }
+}
