@@ -53,7 +53,7 @@ use crate::app::dialogs::{self, Focus};
 use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
 
 use frame_context::{FrameContext, Marks};
-use render_context::{Glyphs, RenderContext};
+use render_context::{Glyphs, HistoryKeys, RenderContext};
 use theme::{Role, Theme};
 use transcript::TranscriptView;
 use view_state::{Hit, SPINNER_STEP};
@@ -172,6 +172,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             sideways: None,
             numbers_code: view.numbers_code,
             wraps: true,
+            history_keys: HistoryKeys::of(&keymap),
         },
         keymap: &keymap,
         pending: pending.as_deref(),
@@ -362,7 +363,7 @@ pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
 pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
     let session = state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
-    let home = view.home.clone();
+    let (home, keymap) = (view.home.clone(), view.keymap.clone());
     let look = RenderContext {
         theme,
         glyphs,
@@ -375,6 +376,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         sideways: None,
         numbers_code: false,
         wraps: view.wraps,
+        history_keys: HistoryKeys::of(&keymap),
     };
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }

@@ -201,6 +201,8 @@ pub enum NoticeKind {
     NotReplayed(usize),
     /// The turns below are from the history that the agent replayed: how many.
     Taken(usize),
+    /// The history that the agent replayed differs from the record. Not saved.
+    HistoryDiffers,
     /// The agent could not restore the conversation above.
     NotRestored,
     /// parlor ended while this turn was running.

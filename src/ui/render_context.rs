@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::app::DiffLayout;
+use crate::config::keymap::{Context, Keymap};
+use crate::model::Action;
 
 use super::text::{reveal_path, show_path};
 use super::theme::Theme;
@@ -31,6 +33,21 @@ pub struct RenderContext<'a> {
     pub numbers_code: bool,
     /// Whether long lines of diffs and code are wrapped; otherwise their end is hidden.
     pub wraps: bool,
+    pub history_keys: HistoryKeys<'a>,
+}
+
+/// The keys for the agent's history, as shown in hints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HistoryKeys<'a> {
+    pub open: Option<&'a str>,
+    pub put_back: Option<&'a str>,
+}
+
+impl<'a> HistoryKeys<'a> {
+    pub fn of(keymap: &'a Keymap) -> Self {
+        let key = |action| keymap.keys_for(Context::Main, action).first().map(String::as_str);
+        Self { open: key(Action::OpenAgentHistory), put_back: key(Action::PutBackTurns) }
+    }
 }
 
 impl<'a> RenderContext<'a> {
@@ -48,6 +65,7 @@ impl<'a> RenderContext<'a> {
             sideways: None,
             numbers_code: false,
             wraps: true,
+            history_keys: HistoryKeys::default(),
         }
     }
 

@@ -13,9 +13,9 @@ use ratatui::layout::Rect;
 use crate::app::dialogs::{self, Focus};
 use crate::app::lifecycle::operations;
 use crate::app::state::inbox;
-use crate::app::{ConnPhase, MouseOwner, Prompt, SessionPhase, Turn};
+use crate::app::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
 use crate::config::keymap::Context;
-use crate::model::{Action, CloseReason, Cost};
+use crate::model::{Action, CloseReason, Cost, NoticeKind};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
@@ -156,8 +156,11 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             (Context::EmptyPrompt, all.into_iter().flatten().collect())
         }
         Focus::Browse => {
+            let marked = session.selected.and_then(|id| session.transcript.get(id)).map(|item| &item.body);
+            let is_difference =
+                matches!(marked, Some(ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. }));
             let all = [
-                (ToggleFold, "expand"),
+                (ToggleFold, if is_difference { "agent's version" } else { "expand" }),
                 (OpenSearch, "search"),
                 (CopyItem, "copy"),
                 (OpenOutline, "outline"),

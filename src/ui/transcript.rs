@@ -158,6 +158,7 @@ struct LookKey {
     wraps: bool,
     sideways: Option<u16>,
     check: &'static str,
+    history_keys: [Option<String>; 2],
 }
 
 impl TranscriptView {
@@ -257,6 +258,8 @@ impl TranscriptView {
             wraps: look.wraps,
             sideways: look.sideways,
             check: look.glyphs.check,
+            history_keys: [look.history_keys.open, look.history_keys.put_back]
+                .map(|key| key.map(str::to_owned)),
         };
         if self.look.as_ref() != Some(&key) {
             let is_same_shape = self.look.as_ref().is_some_and(|look| {

@@ -6,7 +6,9 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
     ViewCommand,
 };
-use crate::model::{Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, Role, Target};
+use crate::model::{
+    Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
+};
 use std::time::Instant;
 
 use super::{open, say};
@@ -103,8 +105,15 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ShowSelected));
 }
 
-/// Opens or folds an item. That of a subagent shows the subagent's session.
+/// Opens or folds an item. That of a subagent shows the subagent's session, and the line about a different history
+/// opens that history.
 fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
+    let is_difference =
+        |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
+    if state.active_session().and_then(|session| session.transcript.get(id)).is_some_and(is_difference) {
+        operations::show_history(state, fx);
+        return;
+    }
     let child = state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
         ItemBody::Subagent { key, .. } => key.filter(|key| state.sessions.contains_key(key)),
         _ => None,
@@ -289,7 +298,8 @@ pub fn can_fold(body: &ItemBody) -> bool {
         ItemBody::Tool(_)
         | ItemBody::Compaction { .. }
         | ItemBody::Raw { .. }
-        | ItemBody::Subagent { .. } => true,
+        | ItemBody::Subagent { .. }
+        | ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. } => true,
         ItemBody::TurnEnd(_) | ItemBody::Notice { .. } | ItemBody::Answered { .. } => false,
     }
 }

@@ -27,9 +27,6 @@ pub(in crate::app) const QUIET: Duration = Duration::from_millis(500);
 pub(super) const SENT_EARLY: &str =
     "Sent before the agent's history was complete. New turns of it may be missing here.";
 
-/// How to see what could not be appended.
-const HOW_TO_SEE: &str = "\"Show the agent's version\" in the command palette opens it.";
-
 /// The session is about to be opened by a call after which the agent may replay its history.
 pub(super) fn begin(state: &mut State, key: SessionKey, is_expected: bool) {
     state.next.session += 1;
@@ -243,7 +240,8 @@ fn told(place: &Place, turns: usize) -> Option<String> {
 /// Says how the agent's history differs, once for each difference.
 fn tell(session: &mut Session, difference: u64, title: String) {
     session.recorder.tell(difference);
-    let body = ItemBody::notice(Severity::Info, title, Some(HOW_TO_SEE.to_owned()));
+    let (kind, severity) = (NoticeKind::HistoryDiffers, Severity::Info);
+    let body = ItemBody::Notice { kind, severity, title, detail: None };
     session.transcript.push(session.turn_count, body);
 }
 
@@ -488,7 +486,7 @@ pub(super) fn is_spool(state: &State, uid: &str) -> bool {
     owner_of(state, |spool| spool.uid.as_deref() == Some(uid)).is_some()
 }
 
-/// Removes the turns that were taken last from the agent's history.
+/// Removes turns that were taken from the agent's history: those after the selected marker, otherwise after the last one.
 pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     if session.turn.is_running() || session.loading.is_some() {
@@ -496,7 +494,9 @@ pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
     }
     let items = session.transcript.items();
     let is_marker = |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. });
-    let Some(at) = items.iter().rposition(is_marker) else {
+    let selected = session.selected.and_then(|id| session.transcript.index_of(id));
+    let selected = selected.filter(|at| items.get(*at).is_some_and(is_marker));
+    let Some(at) = selected.or_else(|| items.iter().rposition(is_marker)) else {
         return call::flash(state, "No turns of the agent's history were added here.", fx);
     };
     // The turn of the marker is a recorded one.

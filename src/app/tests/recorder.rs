@@ -480,6 +480,17 @@ fn another_history_is_told_and_changes_nothing() {
         "{:?}",
         app.fx
     );
+    // A click on the line does the same, and so does the key that expands items.
+    let is_line =
+        |item: &&Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
+    let line = app.session().transcript.items().iter().find(is_line).unwrap().id;
+    let by_key = app.fx.clone();
+    for action in [Action::ToggleItem(line), Action::ToggleFold] {
+        app.state.sessions.get_mut(&KEY).unwrap().selected = Some(line);
+        app.fx.clear();
+        app.play(Event::Act(action));
+        assert_eq!(app.fx, by_key);
+    }
 }
 
 #[test]

@@ -200,8 +200,7 @@ fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
 #[test]
 fn a_turn_that_the_agent_cancels_leaves_no_open_requests() {
     let mut app = TestApp::running();
-    app.ask(1, permission("t")).ask(2, question());
-    app.fx.clear();
+    app.ask(1, permission("t")).ask(2, question()).fx.clear();
     app.end_turn(StopReason::Cancelled);
     app.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
     app.expect(
@@ -467,8 +466,7 @@ fn a_lost_session_is_resumed_and_the_prompt_resent() {
     assert_eq!(app.session().draft, "go");
     app.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("");
     // A turn that was answered does not count as a retry.
-    app.submit("more").end_turn(StopReason::EndTurn).submit("go on");
-    app.fx.clear();
+    app.submit("more").end_turn(StopReason::EndTurn).submit("go on").fx.clear();
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     assert_eq!(app.session().outbox.unsent().map(|prompt| prompt.text.as_str()), Some("go on"));
 }

@@ -206,38 +206,6 @@ fn exports_can_be_imported_into_another_store() {
     assert!(error.contains("is not a JSON export"), "{error}");
 }
 
-#[test]
-fn existing_files_are_replaced_only_with_force_or_confirmation() {
-    let fixture = Fixture::new();
-    let id = fixture.record("/here", "fix this", "done");
-    let path = fixture.dir.path().join("notes.md");
-    let file = path.to_str().unwrap();
-    let read = || std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, "notes of a month").unwrap();
-    let error = fixture.try_run(&["export", &id, "-o", file], None).unwrap_err().to_string();
-    assert!(error.contains("notes.md already exists") && error.contains("--force"), "{error}");
-    assert!(fixture.try_run(&["export", &id, "-o", file], Some(false)).is_err());
-    // With --json, the user is not asked.
-    assert!(fixture.try_run(&["export", &id, "-o", file, "--json"], Some(true)).is_err());
-    assert_eq!(read(), "notes of a month");
-    assert!(fixture.try_run(&["export", &id, "-o", file], Some(true)).unwrap().starts_with("Written to"));
-    assert!(read().starts_with("# fix this"));
-    std::fs::write(&path, "notes").unwrap();
-    fixture.run(&["export", &id, "-o", file, "--force"]);
-    assert!(read().starts_with("# fix this"));
-    // A failed write leaves no partial file.
-    let below = fixture.dir.path().join("missing/notes.md");
-    let error = fixture.try_run(&["export", &id, "-o", below.to_str().unwrap()], None).unwrap_err();
-    assert!(error.to_string().contains("pass another file"), "{error}");
-    let into =
-        |name: &str| export_into(&fixture.store, &id, ExportForm::Markdown, &fixture.dir.path().join(name));
-    std::fs::create_dir(fixture.dir.path().join("out")).unwrap();
-    let (first, second) = (into("out").unwrap(), into("out").unwrap());
-    assert!(first.exists() && first.ends_with("out/parlor-fix-this.md"), "{first:?}");
-    assert!(second.exists() && second.ends_with("out/parlor-fix-this-2.md"), "{second:?}");
-    assert_eq!(std::fs::read_dir(fixture.dir.path().join("out")).unwrap().count(), 2, "no partial file");
-}
-
 /// Records with every kind of value, including unusual ones of an agent.
 fn all_sorts() -> Vec<Record> {
     let update = |update| Record::Update(update);

@@ -194,7 +194,7 @@ actions! {
     ExportSession, "export-session", SESSION, "Export session", "save markdown share download dump";
     HandOver, "hand-over", SESSION, "Hand over to another agent", "transfer switch move handoff";
     OpenAgentHistory, "open-agent-history", SESSION, "Show the agent's version", "replay history difference compare";
-    KeepAgentHistory, "keep-agent-history", SESSION, "Keep the agent's version as a session", "save replay history";
+    KeepAgentHistory, "keep-agent-history", SESSION, "Keep the agent's version", "save replay history";
     PutBackTurns, "put-back-turns", SESSION, "Put back turns of the agent", "remove undo replay taken history";
     ArchiveSession, "archive-session", SESSION, "Archive or unarchive session", "hide restore";
     OpenProviders, "open-providers", AGENT, "Configure providers", "api key endpoint base url";

@@ -3,7 +3,8 @@
 use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
-use crate::model::{MAY_RUN_TWICE, Severity, StopReason, UNREADABLE};
+use crate::config::keymap::actions::info;
+use crate::model::{Action, MAY_RUN_TWICE, NoticeKind, Severity, StopReason, UNREADABLE};
 use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
@@ -47,7 +48,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             }
             push(plain_lines(MAY_RUN_TWICE, Role::TextDim, look, below), 2);
         }
-        ItemBody::Notice { severity, title, detail, kind: _ } => {
+        ItemBody::Notice { severity, title, detail, kind } => {
             let (mark, role) = match severity {
                 Severity::Info => (look.glyphs.dot, Role::TextDim),
                 Severity::Warning => (look.glyphs.warn, Role::Warning),
@@ -57,6 +58,16 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             push(marked(mark, &format!("{title}{often}"), role, look, cols), 0);
             if let Some(detail) = detail {
                 push(short_lines(detail, Role::TextDim, look, below), 2);
+            }
+            let hint = match kind {
+                NoticeKind::HistoryDiffers => Some((look.history_keys.open, Action::OpenAgentHistory)),
+                NoticeKind::Taken(_) => Some((look.history_keys.put_back, Action::PutBackTurns)),
+                _ => None,
+            };
+            if let Some((key, action)) = hint {
+                let title = info(action).map_or("", |info| info.text);
+                let hint = format!("{}: {title}", key.unwrap_or("Command palette"));
+                push(plain_lines(&hint, Role::TextDim, look, below), 2);
             }
         }
         ItemBody::Compaction { summary, error, .. } => {

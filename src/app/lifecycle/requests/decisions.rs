@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use super::elicitations::note_answer;
 use crate::app::lifecycle::callbacks;
 use crate::app::session::{record, tools};
 use crate::app::state::lookup;
-use crate::app::{Decision, OpenRequestKind, State};
-use crate::model::{Decider, PermissionOption, PermissionRequest, Record, RefusedBy, SessionKey};
+use crate::app::{Decision, ItemBody, OpenRequestKind, Session, State};
+use crate::model::{
+    Decider, ElicitationRequest, PermissionOption, PermissionRequest, Record, RefusedBy, SessionKey,
+};
 
 pub(super) fn note_decision(
     state: &mut State,
@@ -70,4 +71,15 @@ fn decided(request: &PermissionRequest, decision: &Decision) -> Record {
             Record::Decided { tool, option: None, option_id: None, kind: None, is_allow: false, by: *by }
         }
     }
+}
+
+/// Shows and records how an elicitation was answered.
+pub(super) fn note_answer(session: &mut Session, request: &ElicitationRequest, answer: String, by: Decider) {
+    let question = request.message.clone();
+    let body = ItemBody::Answered { question: question.clone(), answer: answer.clone(), by };
+    record::note(
+        session,
+        Record::Answered { question, answer, request: Some(Box::new(request.to_record())), by },
+    );
+    session.transcript.push(session.turn_count, body);
 }

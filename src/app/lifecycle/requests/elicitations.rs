@@ -4,14 +4,14 @@
 
 use std::time::Instant;
 
-use super::{answer, enqueue, is_cancelling, note_decision, route, take};
+use super::decisions::{note_answer, note_decision};
+use super::{answer, enqueue, is_cancelling, route, take};
 use crate::app::lifecycle::{call, late};
-use crate::app::session::record;
 use crate::app::state::lookup;
 use crate::app::state::session::ElicitationOutcome;
-use crate::app::{Decision, Effect, ItemBody, OpenRequest, OpenRequestKind, Session, State};
+use crate::app::{Decision, Effect, OpenRequest, OpenRequestKind, State};
 use crate::model::{
-    ConnId, Decider, ElicitationMode, ElicitationRequest, FieldValue, FormField, Record, RequestId, Response,
+    ConnId, Decider, ElicitationMode, ElicitationRequest, FieldValue, FormField, RequestId, Response,
     SessionKey,
 };
 
@@ -124,17 +124,6 @@ fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) ->
 /// A value for the record: a secret is not included.
 fn recorded_value(field: Option<&FormField>, value: &FieldValue) -> String {
     if field.is_some_and(FormField::is_secret) { "answered".to_owned() } else { value_text(value) }
-}
-
-/// Shows and records how an elicitation was answered.
-pub(super) fn note_answer(session: &mut Session, request: &ElicitationRequest, answer: String, by: Decider) {
-    let question = request.message.clone();
-    let body = ItemBody::Answered { question: question.clone(), answer: answer.clone(), by };
-    record::note(
-        session,
-        Record::Answered { question, answer, request: Some(Box::new(request.to_record())), by },
-    );
-    session.transcript.push(session.turn_count, body);
 }
 
 fn value_text(value: &FieldValue) -> String {

@@ -3,7 +3,9 @@
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "shorter code is preferred in tests")]
 
 use super::*;
+use crate::config::keymap::Keymap;
 use crate::ui::cells::{ToolBody, diffs_of};
+use crate::ui::render_context::HistoryKeys;
 
 /// Draws a session folded by rule, expanded and closed at each width, and compares the snapshots.
 fn snap(name: &str, session: &Session) {
@@ -454,6 +456,32 @@ fn selection_and_open_requests_are_marked() {
     assert!(rows.iter().any(|row| row.starts_with(" ▌ do it")), "{rows:?}");
     let head = rows.iter().find(|row| row.contains("edit")).unwrap();
     assert!(head.starts_with(" ▸ ○ edit") && head.contains("answer required"), "{head}");
+}
+
+#[test]
+fn lines_about_the_agents_history_show_their_key() {
+    let mut session = session();
+    for (kind, title) in [(NoticeKind::HistoryDiffers, "It differs."), (NoticeKind::Taken(1), "1 turn")] {
+        let (severity, title) = (Severity::Info, title.to_owned());
+        push(&mut session, ItemBody::Notice { kind, severity, title, detail: None });
+    }
+    let theme = dark();
+    let mut view = TranscriptView::default();
+    let mut shown = |history_keys| {
+        let look = RenderContext { history_keys, ..look(&theme) };
+        rows_of(&render_with(&session, &mut view, &look, 60, 8)).join("\n")
+    };
+    let defaults = Keymap::defaults();
+    let rows = shown(HistoryKeys::of(&defaults));
+    assert!(rows.contains("Ctrl+X h: Show the agent's version"), "{rows}");
+    assert!(rows.contains("Ctrl+X z: Put back turns of the agent"), "{rows}");
+    let text =
+        "[keys.main]\n\"ctrl+x h\" = \"none\"\n\"f11\" = \"open-agent-history\"\n\"ctrl+x z\" = \"none\"";
+    let paths = crate::config::Paths::find(Some("/c.toml".into()), Some("/tmp".into())).unwrap();
+    let keymap = crate::config::read(&paths, text, &crate::config::Surroundings::default()).0.keymap;
+    let rows = shown(HistoryKeys::of(&keymap));
+    assert!(rows.contains("F11: Show the agent's version"), "a changed key is shown at once: {rows}");
+    assert!(rows.contains("Command palette: Put back turns of the agent"), "{rows}");
 }
 
 #[test]
