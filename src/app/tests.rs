@@ -9,6 +9,7 @@ mod callbacks;
 mod chosen;
 mod clear;
 mod close;
+mod delete_turn;
 mod dialects;
 mod diffs;
 mod far;
