@@ -12,6 +12,7 @@ mod choice;
 mod commands;
 mod composer;
 mod copy;
+mod delete_turn;
 mod draft;
 mod focus;
 mod form;

@@ -11,6 +11,7 @@ mod chosen;
 mod clear;
 mod close;
 mod decisions;
+mod delete_turn;
 mod dialects;
 mod diffs;
 mod far;

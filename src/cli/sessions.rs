@@ -5,6 +5,7 @@
 
 mod args;
 mod export;
+mod forget;
 mod html;
 mod import;
 mod named;
@@ -42,6 +43,8 @@ pub struct World<'a> {
     pub folder: PathBuf,
     /// The time, in Unix milliseconds.
     pub now_ms: i64,
+    /// Reads a text that is not shown.
+    pub read_text: &'a mut dyn FnMut() -> anyhow::Result<String>,
     /// Asks the user; `None` without a terminal.
     pub ask: Option<&'a mut dyn FnMut(&str) -> bool>,
 }
@@ -66,6 +69,7 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::R
         err: Printer::stderr(),
         folder,
         now_ms: time::now_ms(),
+        read_text: &mut forget::read_text,
         ask: has_terminal.then_some(&mut on_terminal as &mut dyn FnMut(&str) -> bool),
     };
     serve(job, &paths.data_dir, world)
@@ -88,6 +92,7 @@ pub(super) fn converted(store: Store) -> Result<Store, StoreError> {
     })?;
     if is_told {
         let _ = Printer::stderr().print("\n");
+        let _ = Printer::stderr().print(&old_database(&store).unwrap_or_default());
     }
     Ok(store)
 }
@@ -118,12 +123,30 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
         SessionsJob::Rename { id, title } => rename(&store, id, title, &world)?,
         SessionsJob::Delete { ids, yes, json } => delete(&store, ids, (*yes, *json), &mut world)?,
         SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
+        SessionsJob::Redact { id, yes } => forget::redact(&store, id.as_deref(), *yes, &mut world)?,
+        SessionsJob::DeleteTurns { id, turns, yes } => {
+            forget::delete_turns(&store, id, turns.as_deref(), *yes, &mut world)?
+        }
+        SessionsJob::DeleteOldDatabase { yes } => forget::delete_old_database(&store, *yes, &mut world)?,
     };
     super::print(&mut world.out, &text)?;
     for trouble in store.take_problems() {
         super::print(&mut world.err, &format!("{trouble}\n"))?;
     }
     Ok(())
+}
+
+/// Says that the database of an earlier version is still there.
+fn old_database(store: &Store) -> Option<String> {
+    let bytes: u64 =
+        store.former_files().iter().filter_map(|path| path.metadata().ok()).map(|it| it.len()).sum();
+    (bytes > 0).then(|| {
+        let size = bytes.div_ceil(1 << 20);
+        format!(
+            "\nThe database of an earlier version is still there ({size} MiB); `parlor sessions delete-old-database` \
+             deletes it.\n"
+        )
+    })
 }
 
 fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<String> {
@@ -161,6 +184,7 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
             let _ = writeln!(text, "\n{} in other folders: `parlor sessions list --all`", counted(hidden));
         }
     }
+    text.extend(old_database(store));
     if let Some(note) = store.unsaved_files() {
         let _ = writeln!(text, "\n{note}");
     }
@@ -298,17 +322,9 @@ fn remove(
     if !json {
         super::print(&mut world.out, &rows::table(rows, true, world.now_ms))?;
     }
-    if let Some((row, pid)) = rows.iter().find_map(|row| Some((row, store.opened_by(row)?))) {
-        let process = if pid == 0 { String::new() } else { format!(" (process {pid})") };
-        bail!("{} is open in another parlor{process}; close it there first; nothing was deleted", row.uid);
-    }
+    refuse_open(store, rows)?;
     let question = format!("Permanently delete {}?", counted(rows.len() as u64));
-    let is_meant = yes
-        || match &mut world.ask {
-            Some(ask) => ask(&question),
-            None => bail!("not a terminal; pass --yes to delete"),
-        };
-    if !is_meant {
+    if !confirmed(&question, yes, world)? {
         return Ok("Nothing was deleted.\n".to_owned());
     }
     let size = store.size_bytes();
@@ -323,6 +339,24 @@ fn remove(
     }
     let freed = size.saturating_sub(store.size_bytes());
     Ok(format!("Deleted {}; freed {} KiB.\n", counted(rows.len() as u64), freed >> 10))
+}
+
+/// Fails if one of the sessions is open in another parlor.
+fn refuse_open(store: &Store, rows: &[SessionRow]) -> anyhow::Result<()> {
+    if let Some((row, pid)) = rows.iter().find_map(|row| Some((row, store.opened_by(row)?))) {
+        let process = if pid == 0 { String::new() } else { format!(" (process {pid})") };
+        bail!("{} is open in another parlor{process}; close it there first; nothing was deleted", row.uid);
+    }
+    Ok(())
+}
+
+/// Whether the user agrees. Fails if they cannot be asked.
+fn confirmed(question: &str, yes: bool, world: &mut World<'_>) -> anyhow::Result<bool> {
+    match &mut world.ask {
+        _ if yes => Ok(true),
+        Some(ask) => Ok(ask(question)),
+        None => bail!("not a terminal; pass --yes to delete"),
+    }
 }
 
 pub(super) fn counted(count: u64) -> String {

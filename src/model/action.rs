@@ -198,6 +198,8 @@ pub enum Action {
     KeepAgentHistory,
     /// Removes the turns that were taken from the agent's history.
     PutBackTurns,
+    /// Deletes the turn of the selected item, or the last one, from the record.
+    DeleteTurn,
     /// Closes this session and shows another one.
     CloseSession,
     /// Restarts the agent and resumes its sessions.

@@ -5,10 +5,9 @@ pub mod terminal;
 use std::time::Instant;
 
 use super::Loop;
-use super::effects::text_to_copy;
 use crate::app::{Effect, Event};
 use crate::model::{CopyContent, CopyJob, SessionKey};
-use crate::services::clipboard;
+use crate::services::{clipboard, patch};
 use crate::ui;
 
 use terminal::{ClipboardPacket, Step};
@@ -84,4 +83,15 @@ impl Loop {
             None => {}
         }
     }
+}
+
+/// The text to copy, without characters that could control a terminal.
+pub(super) fn text_to_copy(content: CopyContent, now: Instant) -> String {
+    let text = match content {
+        CopyContent::Text(text) => text,
+        CopyContent::MarkdownAsPlain(source) => ui::markdown::plain_text(&source, now),
+        CopyContent::Output { bytes, has_returns } => ui::terminal::plain_text(&bytes, has_returns),
+        CopyContent::Patch { changes, folder } => patch::unified(&changes, &folder),
+    };
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r')).collect()
 }

@@ -13,7 +13,7 @@ use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::model::{
-    AgentSpec, Attachment, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery, FolderServers, Location,
+    AgentSpec, Attachment, AttachmentLabel, ConnId, CopyJob, FileQuery, FolderServers, Location,
     ServiceEvent, SessionAttachJob, SessionKey, StoreJob,
 };
 use crate::services::attachments::Attachments;
@@ -28,7 +28,6 @@ use crate::services::grants;
 use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::notification;
-use crate::services::patch;
 use crate::services::prompt;
 use crate::services::registry::{Registry, Stop};
 use crate::services::spill::Spill;
@@ -36,9 +35,9 @@ use crate::services::store::{Export, Recorder, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::terminals::Terminals;
 use crate::services::trust;
+use crate::ui::ViewState;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::theme::Theme;
-use crate::ui::{self, ViewState};
 
 use super::agents::Agents;
 
@@ -290,7 +289,7 @@ impl EffectRunner {
             Effect::Copy(CopyJob { what, content }) => {
                 let around = self.clipboard;
                 self.work(move || {
-                    let outcome = clipboard::copy(&text_to_copy(content, now), around);
+                    let outcome = clipboard::copy(&super::clipboard::text_to_copy(content, now), around);
                     Some(ServiceEvent::Copied { what, outcome })
                 });
             }
@@ -586,17 +585,6 @@ impl EffectRunner {
         let Some(store) = self.store.clone() else { return };
         self.work(move || job(&store).err().map(|error| ServiceEvent::Problem(error.to_string())));
     }
-}
-
-/// The text to copy, without characters that could control a terminal.
-pub(super) fn text_to_copy(content: CopyContent, now: Instant) -> String {
-    let text = match content {
-        CopyContent::Text(text) => text,
-        CopyContent::MarkdownAsPlain(source) => ui::markdown::plain_text(&source, now),
-        CopyContent::Output { bytes, has_returns } => ui::terminal::plain_text(&bytes, has_returns),
-        CopyContent::Patch { changes, folder } => patch::unified(&changes, &folder),
-    };
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r')).collect()
 }
 
 /// Replaces characters that are not safe in a file name.

@@ -106,6 +106,20 @@ impl Attachments {
         }
     }
 
+    /// Removes the files that contain a text, and returns their number. Blocks on the disk.
+    pub fn remove_with(&self, text: &str) -> io::Result<usize> {
+        let entries = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok());
+        let mut count = 0;
+        for entry in entries.into_iter().flatten().flatten() {
+            let bytes = fs::read(entry.path()).unwrap_or_default();
+            if bytes.windows(text.len().max(1)).any(|window| window == text.as_bytes()) {
+                fs::remove_file(entry.path())?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
     fn memory(&self) -> MutexGuard<'_, Vec<Attachment>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -60,17 +60,14 @@ impl SpillFile {
 
 impl SavedBody for Saved {
     fn read(&self) -> io::Result<String> {
-        let mut text = String::with_capacity(self.len);
+        let mut text = vec![0; self.len];
         {
             let mut file = locked(&self.file.0);
             file.seek(SeekFrom::Start(self.start))?;
-            (&*file).take(self.len as u64).read_to_string(&mut text)?;
+            file.read_exact(&mut text)?;
         }
         self.read.add(self.len);
-        if text.len() < self.len {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(text)
+        String::from_utf8(text).map_err(io::Error::other)
     }
 }
 

@@ -40,6 +40,7 @@ mod session_writer;
 mod write;
 
 pub use document::{Document, FORMAT, FORMAT_VERSION, pretty};
+pub use forget::TextUses;
 pub use manage::Imported;
 pub use migrate::Migrated;
 pub use read::ListFilter;

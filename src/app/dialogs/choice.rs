@@ -124,6 +124,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
                 operations::delete_session(state, id.clone(), fx);
             }
         }
+        ChoiceOutcome::DeleteTurn(key, turn) => operations::delete_turn(state, *key, *turn, fx),
         ChoiceOutcome::MoveAllTo(key, folder) => {
             operations::move_sessions(state, *key, folder.clone(), fx);
             operations::go_on_in(state, *key, folder.clone(), now, fx);

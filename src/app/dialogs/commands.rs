@@ -12,8 +12,8 @@ use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
 
 use super::obstacle::obstacle;
 use super::{
-    choice, history, inbox, items, jump, leave, line_dialog, locations, picker, pickers, providers, queue,
-    rewind, rows, say, say_obstacle, search, sessions, settings, stack, tabs,
+    choice, delete_turn, history, inbox, items, jump, leave, line_dialog, locations, picker, pickers,
+    providers, queue, rewind, rows, say, say_obstacle, search, sessions, settings, stack, tabs,
 };
 use crate::app::state::lookup::{mode_option, model_option};
 
@@ -162,6 +162,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::OpenAgentHistory => operations::show_history(state, fx),
         Action::KeepAgentHistory => operations::keep_history(state, fx),
         Action::PutBackTurns => operations::put_back(state, fx),
+        Action::DeleteTurn => delete_turn::ask(state, fx),
         Action::CloseSession => sessions::close(state, key, now, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),

@@ -100,7 +100,7 @@ pub fn go_back(
 }
 
 /// The text of a prompt as the user wrote it, with labels of pasted texts.
-fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
+pub(super) fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
     let ItemBody::Message(message) = &session.transcript.get(id)?.body else { return None };
     let label = |text: &str| Attachment::of_text(text).label();
     let texts = message.parts.iter().enumerate().filter_map(|(position, part)| match part {
@@ -117,7 +117,7 @@ fn has_prompt_before(session: &Session, id: ItemId) -> bool {
     session.loading.is_some() || before.iter().any(jump::is_prompt)
 }
 
-fn shortened(prompt: &str) -> String {
+pub(super) fn shortened(prompt: &str) -> String {
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),

@@ -24,7 +24,7 @@ pub use super::shell::{
     obstacle as shell_obstacle, password_obstacle, run as run_command, stop as stop_command, toggle_typing,
     type_in,
 };
-pub use super::spool::{keep_history, put_back, show_history};
+pub use super::spool::{deletable, delete_turn, keep_history, put_back, show_history};
 pub use super::ssh_sign_in::sign_in_to_host;
 pub use super::steer::steer;
 pub use super::tabs::activate;

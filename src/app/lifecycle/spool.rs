@@ -507,6 +507,26 @@ pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
     fx.push(Effect::Store(StoreJob::ForgetTurns { key: session.key, uid, turns: first..end }));
 }
 
+/// The id of the record from which a turn can be deleted now, or why it cannot be.
+pub fn deletable(state: &State, key: SessionKey, turn: u32) -> Result<String, &'static str> {
+    let session = state.sessions.get(&key).ok_or("The session is closed.")?;
+    let uid = session.recorder.kept_as().ok_or("This session is not saved, or is read-only here.")?;
+    match turn {
+        _ if session.turn.is_running() => Err("Wait until the turn has ended."),
+        _ if session.loading.is_some() => Err("Wait until the session is loaded."),
+        0 => Err("No turn to delete."),
+        _ => Ok(uid.to_owned()),
+    }
+}
+
+/// Deletes a turn from the record of a session.
+pub fn delete_turn(state: &mut State, key: SessionKey, turn: u32, fx: &mut Vec<Effect>) {
+    match deletable(state, key, turn) {
+        Ok(uid) => fx.push(Effect::Store(StoreJob::ForgetTurns { key, uid, turns: turn..turn + 1 })),
+        Err(why) => call::flash(state, why, fx),
+    }
+}
+
 /// Turns were removed from the record.
 pub(super) fn on_forgotten(
     state: &mut State,
@@ -529,5 +549,5 @@ pub(super) fn on_forgotten(
     take_record(session);
     // They are not added again as long as neither side changes.
     note_told(session);
-    call::flash(state, "The turns of the agent's history were removed here. The agent still has them.", fx);
+    call::flash(state, "Removed from the record. The agent still has its own history.", fx);
 }

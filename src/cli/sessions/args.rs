@@ -72,6 +72,35 @@ pub enum SessionsJob {
     },
     /// Delete old sessions after confirmation
     Prune(PruneArgs),
+    /// Remove a text, such as a password, from all sessions or from one
+    ///
+    /// The text is read from standard input, so that it is not in the history of the shell. In a terminal, it is not
+    /// shown while you type it.
+    Redact {
+        /// Id or its first characters, or part of the title [default: all sessions]
+        #[arg(value_name = "SESSION")]
+        id: Option<String>,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Delete turns of a session permanently
+    DeleteTurns {
+        /// Id or its first characters, or part of the title
+        #[arg(value_name = "SESSION")]
+        id: String,
+        /// A number or a range, such as 3 or 3-5 [default: only list the turns]
+        turns: Option<String>,
+        /// Do not ask for confirmation
+        #[arg(long, requires = "turns")]
+        yes: bool,
+    },
+    /// Delete the database of an earlier version, whose sessions were converted
+    DeleteOldDatabase {
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Format of an export.

@@ -1,5 +1,6 @@
 mod attachments;
 mod export;
+mod forget;
 mod named;
 mod rescue;
 
@@ -10,13 +11,15 @@ use crate::services::store::Recorder;
 struct Fixture {
     dir: tempfile::TempDir,
     store: Store,
+    /// Standard input.
+    input: &'static str,
 }
 
 impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
-        Self { dir, store }
+        Self { dir, store, input: "" }
     }
 
     /// Records a session in a folder, and returns its id.
@@ -81,6 +84,7 @@ impl Fixture {
             err: Printer::new(std::io::sink()),
             folder: "/here".into(),
             now_ms: time::now_ms(),
+            read_text: &mut || Ok(self.input.to_owned()),
             ask: answer.is_some().then_some(&mut ask as &mut dyn FnMut(&str) -> bool),
         };
         serve(&job, self.dir.path(), world)?;
@@ -512,6 +516,7 @@ fn errors_are_not_printed_to_standard_output() {
         err: Printer::new(&mut err),
         folder: "/here".into(),
         now_ms: time::now_ms(),
+        read_text: &mut || Ok(String::new()),
         ask: None,
     };
     serve(&job, dir.path(), world).unwrap();

@@ -196,6 +196,7 @@ actions! {
     OpenAgentHistory, "open-agent-history", SESSION, "Show the agent's version", "replay history difference compare";
     KeepAgentHistory, "keep-agent-history", SESSION, "Keep the agent's version", "save replay history";
     PutBackTurns, "put-back-turns", SESSION, "Put back turns of the agent", "remove undo replay taken history";
+    DeleteTurn, "delete-turn", SESSION, "Delete turn from the record", "remove forget secret password erase";
     ArchiveSession, "archive-session", SESSION, "Archive or unarchive session", "hide restore";
     OpenProviders, "open-providers", AGENT, "Configure providers", "api key endpoint base url";
     CloseSession, "close-session", SESSION, "Close session and tab", "end";

@@ -17,6 +17,22 @@ use crate::model::{MessageId, Record, Role};
 /// What takes the place of a deleted text.
 const REMOVED: &str = "[removed]";
 
+/// Where a text occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TextUses {
+    /// Number of rows: events, sessions and prompts of folders, also in old files that are kept.
+    pub row_count: usize,
+    /// The ids of the sessions.
+    pub sessions: BTreeSet<String>,
+}
+
+/// Whether what has a text is counted or changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Count,
+    Remove,
+}
+
 impl Store {
     /// Deletes turns of a session, with their search texts and the prompts of the folder that they were sent with. The
     /// numbers of other turns stay as they are.
@@ -33,7 +49,7 @@ impl Store {
         })?;
         let forgotten = Forgotten::Turns { turns: turns.clone(), first_prompt };
         locked(&self.inner.forgotten).push((uid.to_owned(), forgotten));
-        self.in_former_files(|conn| {
+        self.in_former_files(Purpose::Remove, |conn| {
             forget_turns_in(conn, "events", uid, &turns)?;
             forget_turns_in(conn, "late", uid, &turns)?;
             forget_turns_in(conn, "staged", uid, &turns)
@@ -41,16 +57,40 @@ impl Store {
         self.compact()
     }
 
-    /// Deletes a text wherever it occurs: in events it is replaced by a mark. Returns the number of changed rows.
-    pub fn forget_text(&self, text: &str) -> Result<usize, StoreError> {
+    /// Where a text occurs, in all sessions or in one.
+    pub fn find_text(&self, text: &str, uid: Option<&str>) -> Result<TextUses, StoreError> {
+        let (mut uses, _) = self.in_database(text, uid, Purpose::Count)?;
+        uses.row_count += self.in_former(text, uid, Purpose::Count)?;
+        Ok(uses)
+    }
+
+    /// Deletes a text wherever it occurs, in all sessions or in one: in events it is replaced by a mark. Returns the
+    /// number of changed rows.
+    pub fn forget_text(&self, text: &str, uid: Option<&str>) -> Result<usize, StoreError> {
         if text.trim().is_empty() {
             return Ok(0);
         }
+        let (uses, mut forgotten) = self.in_database(text, uid, Purpose::Remove)?;
+        forgotten.push((uid.unwrap_or_default().to_owned(), Forgotten::Text(text.to_owned())));
+        locked(&self.inner.forgotten).append(&mut forgotten);
+        let in_former = self.in_former(text, uid, Purpose::Remove)?;
+        self.compact()?;
+        Ok(uses.row_count + in_former)
+    }
+
+    /// Removes a text from the database; to count, the change is taken back.
+    fn in_database(
+        &self,
+        text: &str,
+        uid: Option<&str>,
+        purpose: Purpose,
+    ) -> Result<(TextUses, Vec<(String, Forgotten)>), StoreError> {
         let secret = Secret::new(text);
-        let (count, mut forgotten) = self.with_faults(|conn| {
+        self.with_faults(|conn| {
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let (mut count, mut forgotten) = (0, Vec::new());
-            let (ids, _) = readable::<i64>(&change, "SELECT id FROM sessions", [], |row| row.get(0))?;
+            let (mut uses, mut forgotten) = (TextUses::default(), Vec::new());
+            let sql = "SELECT id FROM sessions WHERE ?1 IS NULL OR uid = ?1 OR spool_of = ?1";
+            let (ids, _) = readable::<i64>(&change, sql, [uid], |row| row.get(0))?;
             for id in ids {
                 let (changed, turns) = secret.remove_from_log(&change, "log", id)?;
                 let changed_row = secret.remove_from_row(&change, id)?;
@@ -59,25 +99,33 @@ impl Store {
                 }
                 let sql = "SELECT * FROM sessions WHERE id = ?1";
                 let (row, _) = change.query_row(sql, [id], SessionRow::salvaged)?;
-                if let Some(pid) = self.open_in(&row) {
+                if purpose == Purpose::Remove
+                    && let Some(pid) = self.open_in(&row)
+                {
                     return Err(Fault::InUse(Some(pid).filter(|pid| *pid != 0)));
                 }
+                uses.sessions.insert(row.spool_of.clone().unwrap_or_else(|| row.uid.clone()));
                 if changed > 0 {
                     docs::rebuild(&change, id, Some(&turns))?;
                     let first_prompt = renew_first_prompt(&change, "log", id)?;
                     forgotten.push((row.uid, Forgotten::Turns { turns: 0..0, first_prompt }));
                 }
-                count += changed + changed_row;
+                uses.row_count += changed + changed_row;
             }
-            count += secret.remove_from_others(&change)?;
-            change.commit()?;
-            Ok((count, forgotten))
-        })?;
-        forgotten.push((String::new(), Forgotten::Text(text.to_owned())));
-        locked(&self.inner.forgotten).append(&mut forgotten);
-        let mut in_former = 0;
-        self.in_former_files(|conn| {
-            let (ids, _) = readable::<i64>(conn, "SELECT id FROM sessions", [], |row| row.get(0))?;
+            uses.row_count += secret.remove_from_others(&change, uid)?;
+            if purpose == Purpose::Remove {
+                change.commit()?;
+            }
+            Ok((uses, forgotten))
+        })
+    }
+
+    /// Removes a text from the old files that are kept; to count, the change is taken back.
+    fn in_former(&self, text: &str, uid: Option<&str>, purpose: Purpose) -> Result<usize, StoreError> {
+        let (secret, mut count) = (Secret::new(text), 0);
+        self.in_former_files(purpose, |conn| {
+            let sql = "SELECT id FROM sessions WHERE ?1 IS NULL OR uid = ?1";
+            let (ids, _) = readable::<i64>(conn, sql, [uid], |row| row.get(0))?;
             for id in ids {
                 let changed = secret.remove_from_log(conn, "events", id)?.0
                     + secret.delete_from(conn, "late", id)?
@@ -86,18 +134,18 @@ impl Store {
                     conn.execute("DELETE FROM docs WHERE session = ?1", [id])?;
                     renew_first_prompt(conn, "events", id)?;
                 }
-                in_former += changed + secret.remove_from_row(conn, id)?;
+                count += changed + secret.remove_from_row(conn, id)?;
             }
-            in_former += secret.remove_from_others(conn)?;
+            count += secret.remove_from_others(conn, uid)?;
             Ok(())
         })?;
-        self.compact()?;
-        Ok(count + in_former)
+        Ok(count)
     }
 
     /// Changes the old files that are kept.
     fn in_former_files(
         &self,
+        purpose: Purpose,
         mut work: impl FnMut(&Connection) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         for path in self.former_files() {
@@ -105,6 +153,9 @@ impl Store {
                 let mut conn = db::connect(&path)?;
                 let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 work(&change)?;
+                if purpose == Purpose::Count {
+                    return Ok(());
+                }
                 change.commit()?;
                 conn.execute_batch(REBUILD)
             };
@@ -162,7 +213,7 @@ fn forget_turns_in(conn: &Connection, table: &str, uid: &str, turns: &Range<u32>
 
 impl SessionRow {
     /// Removes a text from what the user and the agent wrote.
-    pub(super) fn scrub(&mut self, text: &str) {
+    pub fn scrub(&mut self, text: &str) {
         let texts = [self.title.as_mut(), self.first_prompt.as_mut(), Some(&mut self.draft)];
         let texts = texts.into_iter().flatten().chain(&mut self.queue).chain(&mut self.stash);
         texts.filter(|it| it.contains(text)).for_each(|it| *it = it.replace(text, REMOVED));
@@ -363,11 +414,16 @@ impl<'a> Secret<'a> {
         Ok(count.min(1))
     }
 
-    /// Removes the text from the prompts of folders, and from search texts that still contain it.
-    fn remove_from_others(&self, conn: &Connection) -> rusqlite::Result<usize> {
-        let replace =
-            |table| format!("UPDATE {table} SET text = replace(text, ?1, ?2) WHERE instr(text, ?1)");
-        conn.execute(&replace("docs"), [self.text, REMOVED])?;
-        conn.execute(&replace("prompts"), [self.text, REMOVED])
+    /// Removes the text from the prompts of folders, and from search texts that still contain it; if a session is given,
+    /// only from those of its folder, and from its own.
+    fn remove_from_others(&self, conn: &Connection, uid: Option<&str>) -> rusqlite::Result<usize> {
+        let replace = |table, of: &str| {
+            format!(
+                "UPDATE {table} SET text = replace(text, ?1, ?2) WHERE instr(text, ?1)
+                    AND (?3 IS NULL OR {of} FROM sessions WHERE uid = ?3))"
+            )
+        };
+        conn.execute(&replace("docs", "session = (SELECT id"), params![self.text, REMOVED, uid])?;
+        conn.execute(&replace("prompts", "folder = (SELECT folder"), params![self.text, REMOVED, uid])
     }
 }

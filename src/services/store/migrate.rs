@@ -72,14 +72,7 @@ impl Store {
         })
     }
 
-    /// The old file that was converted, and its size.
-    pub fn former_file(&self) -> Option<(PathBuf, u64)> {
-        let files = self.former_files();
-        let bytes = files.iter().filter_map(|path| path.metadata().ok()).map(|meta| meta.len()).sum();
-        Some((files.into_iter().next()?, bytes))
-    }
-
-    /// Deletes the old file that was converted.
+    /// Deletes the old files that were converted.
     pub fn discard_former(&self) -> Result<(), StoreError> {
         for path in self.former_files() {
             std::fs::remove_file(&path).map_err(|error| StoreError::new(&path, db::io_fault(&error)))?;
@@ -87,8 +80,8 @@ impl Store {
         Ok(())
     }
 
-    /// There are several if an older parlor was used again after a conversion.
-    pub(super) fn former_files(&self) -> Vec<PathBuf> {
+    /// The old files that were converted: several if an older parlor was used again after a conversion.
+    pub fn former_files(&self) -> Vec<PathBuf> {
         former_names(self.root()).take_while(|path| path.exists()).collect()
     }
 

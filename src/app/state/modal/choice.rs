@@ -92,6 +92,8 @@ pub enum ChoiceOutcome {
     GoOnIn(SessionKey, std::path::PathBuf),
     /// Continue a read-only session in a folder that was renamed, and move its other sessions.
     MoveAllTo(SessionKey, std::path::PathBuf),
+    /// Deletes a turn of an open session from its record.
+    DeleteTurn(SessionKey, u32),
     /// Exports a stored session to a file.
     Export(String, ExportForm),
     /// Copies a session at the end of this turn, or completely.

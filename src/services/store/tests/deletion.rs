@@ -73,10 +73,10 @@ fn a_text_is_removed_from_all_places_and_files() {
     let others = number(&store, "SELECT count(*) FROM docs");
 
     assert_eq!(
-        another(&dir).forget_text(SECRET).unwrap_err().fault(),
+        another(&dir).forget_text(SECRET, None).unwrap_err().fault(),
         &Fault::InUse(Some(std::process::id()))
     );
-    let changed = store.forget_text(SECRET).unwrap();
+    let changed = store.forget_text(SECRET, None).unwrap();
     // A prompt, two calls and four parts; the row; the prompt in the spool; the prompt of the folder.
     assert_eq!(changed, 7 + 1 + 1 + 1);
     assert_eq!(files_with(&dir, &WORDS), Vec::<PathBuf>::new());
@@ -102,8 +102,8 @@ fn a_text_is_removed_from_all_places_and_files() {
     assert_eq!(store.history(folder), ["log in with [removed]"]);
     drop(writer);
     assert_eq!(files_with(&dir, &WORDS), Vec::<PathBuf>::new());
-    assert_eq!(store.forget_text(SECRET).unwrap(), 0);
-    assert_eq!(store.forget_text(" ").unwrap(), 0);
+    assert_eq!(store.forget_text(SECRET, None).unwrap(), 0);
+    assert_eq!(store.forget_text(" ", None).unwrap(), 0);
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn a_text_is_removed_from_the_old_file_that_is_kept() {
     conn.execute("INSERT INTO prompts (folder, text, at) VALUES ('/code', ?1, 1)", [SECRET]).unwrap();
     drop(conn);
     assert_eq!(store.events("uid1").unwrap().0.len(), 2);
-    let (former, _) = store.former_file().unwrap();
+    let former = store.former_files().remove(0);
     assert_eq!(files_with(&dir, &WORDS).len(), 2, "the old file, and the new one or its log");
-    store.forget_text(SECRET).unwrap();
+    store.forget_text(SECRET, None).unwrap();
     assert_eq!(files_with(&dir, &WORDS), Vec::<PathBuf>::new());
     let old = Connection::open(former).unwrap();
     let left: String = old.query_row("SELECT body FROM events", [], |row| row.get(0)).unwrap();
@@ -194,7 +194,7 @@ fn search_texts_of_long_messages_are_made_anew() {
             text.drain(..length);
         }
         writer.keep_now([vec![ended(2)], filler(3)].concat());
-        assert!(store.forget_text("hunter2-swordfish").unwrap() > 50);
+        assert!(store.forget_text("hunter2-swordfish", None).unwrap() > 50);
         assert_eq!(files_with(&dir, &WORDS), Vec::<PathBuf>::new(), "seed {seed}");
         let missing: Vec<u32> = (0..400).filter(|n| hits(&store, &format!("word{n}")) == 0).collect();
         // Words at the end of a text of the index are split, as they were.
