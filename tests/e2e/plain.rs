@@ -116,5 +116,6 @@ fn a_session_that_cannot_be_saved_is_an_error() {
     std::fs::create_dir_all(folder.path().join("data/record.db")).unwrap();
     let (is_well, stderr) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
     assert!(read(&log).contains("(Not saved: "), "{}", read(&log));
-    assert!(!is_well && stderr.contains("could not be saved"), "{stderr}");
+    assert!(!is_well && stderr.contains("1 turn was not saved: "), "{stderr}");
+    assert!(stderr.contains("parlor sessions import "), "{stderr}");
 }
