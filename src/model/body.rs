@@ -291,6 +291,25 @@ impl<T: From<String>> Growing<T> {
 }
 
 impl<T> Growing<T> {
+    /// Size in bytes, without reading the text.
+    pub fn len(&self) -> usize
+    where
+        T: AsRef<[u8]>,
+    {
+        match self {
+            Self::Open(text) => text.as_ref().len(),
+            Self::Closed(body) => body.len(),
+        }
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool
+    where
+        T: AsRef<[u8]>,
+    {
+        self.len() == 0
+    }
+
     /// The text, if it is closed.
     pub fn closed_mut(&mut self) -> Option<&mut Body> {
         match self {

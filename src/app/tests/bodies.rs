@@ -61,6 +61,7 @@ fn saved_outputs_leave_memory_and_are_read_when_used() {
     app.service(ServiceEvent::BodiesSaved(true));
     assert!(loaded(&app) <= 6, "{} of 10 are in memory", loaded(&app));
     assert_eq!(app.session().transcript.revision(), revision, "nothing visible has changed");
+    assert_eq!(read.count(), 0, "unloading reads nothing");
     // The search reads them, but does not leave them in memory.
     let session = app.session();
     let found = session.transcript.items().iter().flat_map(|item| texts(item, session));
