@@ -39,6 +39,10 @@ pub(in crate::app) fn on_saved(state: &mut State, is_saved: bool) {
 
 fn unload(state: &mut State, fx: &mut Vec<Effect>) {
     state.bodies.read.reset();
+    for session in state.sessions.all_unchanged() {
+        session.grown_bytes = 0;
+        session.loading.iter_mut().for_each(|loading| loading.whole.grown_bytes = 0);
+    }
     let mut bodies: Vec<UnsavedBody> = Vec::new();
     visit_all(state, &mut |body| bodies.extend(body.unload()));
     if !bodies.is_empty() {
@@ -61,7 +65,6 @@ fn visit_all(state: &mut State, visit: &mut impl FnMut(&mut Body)) {
 }
 
 fn visit_session(session: &mut Session, visit: &mut impl FnMut(&mut Body)) {
-    session.grown_bytes = 0;
     session.transcript.items_unchanged().for_each(|item| visit_item(item, visit));
     for view in session.terminals.values_mut().filter(|view| view.exit.is_some()) {
         if view.output.len() >= LARGE_BYTES {

@@ -77,6 +77,26 @@ fn saved_outputs_leave_memory_and_are_read_when_used() {
 }
 
 #[test]
+fn content_that_arrives_during_saving_is_saved_next() {
+    let (mut app, bodies, read) = grown();
+    for number in 10..20 {
+        app.update(patch(&format!("t{number}"), |patch| {
+            patch.output_text = Patch::Set(output(number).into());
+        }));
+    }
+    for body in &bodies {
+        body.set_saved(Box::new(InMemory(body.text().to_owned(), read.clone())));
+    }
+    app.fx.clear();
+    app.service(ServiceEvent::BodiesSaved(true));
+    let next = app.fx.iter().find_map(|effect| match effect {
+        Effect::SaveBodies { bodies, .. } => Some(bodies.len()),
+        _ => None,
+    });
+    assert!(next.is_some_and(|count| count >= 10), "{next:?}");
+}
+
+#[test]
 fn outputs_that_cannot_be_saved_stay_in_memory() {
     let (mut app, bodies, _) = grown();
     app.service(ServiceEvent::BodiesSaved(false));
