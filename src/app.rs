@@ -573,4 +573,4 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

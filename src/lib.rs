@@ -67,6 +67,8 @@ pub mod config;
 pub mod demo;
 pub mod escape;
 pub mod guard;
+#[cfg(test)]
+mod lives;
 pub mod model;
 pub mod private;
 pub mod program;

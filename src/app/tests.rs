@@ -20,6 +20,7 @@ mod hostile;
 mod identity;
 mod inbox;
 mod life;
+pub(crate) mod lives;
 mod mentions;
 mod messages;
 mod offer;

@@ -199,9 +199,8 @@ pub enum Note {
     Queue(Vec<String>),
     /// The drafts that were put aside, the last one at the end.
     Stash(Vec<String>),
-    /// The difference between the record and the agent's history that the user was told last; see
-    /// [`RecordedSession::told`].
-    Told(u64),
+    /// All of [`RecordedSession::told`].
+    Told(Vec<u64>),
     /// The session continues another one: a fork of it, or a handover of its conversation.
     CameFrom {
         /// The key of that session.
@@ -280,8 +279,9 @@ pub struct RecordedSession {
     pub unreadable_count: u64,
     /// The sequence number after the last saved event.
     pub end_seq: i64,
-    /// Identifies the difference between the record and the agent's history that the user was told last.
-    pub told: Option<u64>,
+    /// Hashes of the differences between the record and the agent's history that the user was told, the last one at the
+    /// end.
+    pub told: Vec<u64>,
     /// The session that it continues: the store's id and the name.
     pub came_from: Option<(String, String)>,
     /// Process id of another parlor that has the session open; 0 if unknown.

@@ -201,6 +201,8 @@ pub enum NoticeKind {
     NotReplayed(usize),
     /// The turns below are from the history that the agent replayed: how many.
     Taken(usize),
+    /// The rest of the turn above, from the history that the agent replayed. `is_cut`: the text above ends within a line.
+    Rest { is_cut: bool },
     /// The history that the agent replayed differs from the record. Not saved.
     HistoryDiffers,
     /// The agent could not restore the conversation above.

@@ -50,7 +50,7 @@ pub use search::{Hit, Search};
 pub use serve::{Export, Transcript};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use super::unix;
 use crate::model::{PromptQuery, ServiceEvent, StoreJob, StoreNews};

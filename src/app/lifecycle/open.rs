@@ -380,6 +380,11 @@ pub(in crate::app) fn on_opened(
         Ok(Reply::Session(reply)) => Ok(reply),
         // Some agents respond to a load or a resume with an empty result.
         Ok(Reply::Done) if !is_fresh => Ok(SessionReply::default()),
+        // The agent has the session's id, so that it can be used.
+        Err(CallError::TimedOut(seconds)) if is_last_resort(state, key, purpose) => {
+            say_unanswered(state, key, seconds);
+            Ok(SessionReply::default())
+        }
         Ok(_) => Err(CallError::Malformed { error: "unexpected response".to_owned() }),
         Err(error) => Err(error),
     };
@@ -399,6 +404,25 @@ pub(in crate::app) fn on_opened(
         }
         Err(error) => on_open_failed(state, conn, key, purpose, error, now, fx),
     }
+}
+
+/// Whether the session cannot be opened by another call.
+fn is_last_resort(state: &State, key: SessionKey, purpose: &Purpose) -> bool {
+    let can_load = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_load);
+    match purpose {
+        Purpose::LoadSession(_) => true,
+        Purpose::ResumeSession(_) => !can_load,
+        _ => false,
+    }
+}
+
+/// Says that the agent has not answered. It is not recorded, because it may be so on each start.
+fn say_unanswered(state: &mut State, key: SessionKey, seconds: u64) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let title = format!("The agent has not answered the request to open the session within {seconds} s.");
+    let detail = "Prompts are sent anyway. If the agent does not answer them either, restart it.".to_owned();
+    let body = ItemBody::notice(Severity::Warning, title, Some(detail));
+    session.transcript.push(session.turn_count, body);
 }
 
 fn finish(

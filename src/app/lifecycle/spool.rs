@@ -5,23 +5,28 @@
 //! appended to the record, and anything else is told in one line. Ends with the first prompt.
 //! Invariants: what is recorded never changes because of a replay; nothing is appended twice.
 
+mod append;
+
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::call;
 use crate::app::session::recorded_turns::recorded_turns;
-use crate::app::session::{apply, messages, record, tools};
 use crate::app::state::place::{self, Outcome, Place};
 use crate::app::state::replay::{self, Replay, Spool, Taking};
 use crate::app::{Effect, Item, ItemBody, Session, SessionPhase, State, TimerId};
 use crate::model::{
-    ContentBlock, ItemId, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate, Severity,
-    StoreJob, ToolCallId, ToolStatus,
+    ItemId, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate, Severity, StoreJob,
+    ToolCallId,
 };
 
 /// Time without updates after which a replay is complete, once the agent has responded.
 pub(in crate::app) const QUIET: Duration = Duration::from_millis(500);
+
+/// Number of bytes of a text that are not the same by chance.
+const MIN_BEGIN_BYTES: usize = 16;
 
 /// What is said when the user does not wait for the history.
 pub(super) const SENT_EARLY: &str =
@@ -64,7 +69,10 @@ pub(super) fn take(
 ) -> Option<SessionUpdate> {
     let is_part = match &session.replay {
         Replay::Beside(spool) if !spool.is_over && is_item(&update) => {
-            !spool.is_quiet && (spool.has_begun() || !spool.is_answered) || continues(session, spool, &update)
+            let is_going_on =
+                if spool.has_begun() { !spool.is_quiet || !spool.is_at_end } else { !spool.is_answered };
+            !is_of_added_call(spool, &update)
+                && (is_going_on || continues(session, spool, &update) || is_recorded(session, &update))
         }
         _ => false,
     };
@@ -79,6 +87,7 @@ pub(super) fn take(
     if !spool.has_begun() {
         session.recorder.note_in_spool(spool.key, Note::Spool { of: key });
     }
+    spool.is_late |= !spool.has_begun() && spool.is_answered;
     let unit = spool.add(&update);
     // What comes late is compared after the next pause.
     if spool.is_answered && (spool.is_quiet || spool.seen == 1) {
@@ -90,12 +99,35 @@ pub(super) fn take(
     None
 }
 
+fn is_of_added_call(spool: &Spool, update: &SessionUpdate) -> bool {
+    matches!(update, SessionUpdate::Tool(patch) if !patch.is_announcement && spool.added_calls.contains(&patch.id))
+}
+
 /// Whether an update after the replay belongs to it: it begins with a user message, or what it is about was replayed.
 fn continues(session: &Session, spool: &Spool, update: &SessionUpdate) -> bool {
     match update {
         SessionUpdate::Tool(patch) => spool.knows(&patch.id) && session.tool_by_id(&patch.id).is_none(),
         update => update.is_from_user(),
     }
+}
+
+/// Whether an update is a recorded item, or its begin: an agent may replay no prompts, or pause.
+fn is_recorded(session: &Session, update: &SessionUpdate) -> bool {
+    if session.loading.is_some() {
+        return true;
+    }
+    if let SessionUpdate::Tool(patch) = update {
+        return patch.is_announcement && session.tool_by_id(&patch.id).is_some();
+    }
+    let Some((role @ (Role::Agent | Role::Thought), _, text)) = update.appended_text() else { return false };
+    let begins = |item: &Item| match &item.body {
+        ItemBody::Message(message) if message.role == role => {
+            let known = message.parts.first().and_then(|part| part.text()).unwrap_or_default();
+            known == text || text.len() >= MIN_BEGIN_BYTES && known.starts_with(text)
+        }
+        _ => false,
+    };
+    session.transcript.items().iter().any(begins)
 }
 
 /// Whether an update makes items of the transcript, or changes them.
@@ -140,7 +172,7 @@ pub(super) fn show_call(session: &mut Session, call: &ToolCallId, now: Instant) 
         return;
     }
     for update in spool.take_call(call) {
-        append(session, update, now);
+        append::append(session, update, now);
     }
 }
 
@@ -196,79 +228,110 @@ fn take_record(session: &mut Session) {
 
 /// Compares the replay with the record, and appends what comes after it or tells the difference.
 fn compare(session: &mut Session) {
-    let Replay::Beside(spool) = &session.replay else { return };
+    let Replay::Beside(spool) = &mut session.replay else { return };
     if spool.is_over || !spool.is_quiet || !spool.has_begun() || spool.taking.is_some() {
         return;
     }
     let Some(record) = &spool.record else { return };
-    let difference = difference(record, spool);
-    if session.recorder.told() == Some(difference) {
+    let outcome = record.place(&spool.turns);
+    spool.is_at_end = matches!(&outcome, Outcome::Place(place) if place.is_at_end && place.new_turns == 0);
+    let difference = difference(record, spool, &outcome);
+    let hash = difference.as_ref().map(|(hash, _)| *hash);
+    if spool.told.as_ref().is_none_or(|(_, told)| Some(*told) != hash) {
+        take_back(session);
+    }
+    if hash.is_some_and(|hash| session.recorder.was_told(hash)) {
         return;
     }
-    let outcome = record.place(&spool.turns);
-    let turns = record.turns().len();
-    match outcome {
-        Outcome::Place(place) if place.new_turns > 0 || place.rest.is_some() => start_taking(session, &place),
-        Outcome::Place(place) => {
-            if let Some(title) = told(&place, turns) {
-                tell(session, difference, title);
-            }
-        }
-        Outcome::NoPlace => {
-            let title = "The agent's history could not be matched with this record.".to_owned();
-            tell(session, difference, title);
-        }
-        Outcome::NoPrompts => {
-            let title = "The agent's history has no prompts, so it was not compared with this record.";
-            tell(session, difference, title.to_owned());
-        }
+    match (outcome, difference) {
+        (Outcome::Place(place), _) if is_new(&place) => start_taking(session, &place),
+        (_, Some((hash, title))) => tell(session, hash, title),
+        _ => {}
     }
 }
 
-/// What is told about a place after which nothing is new.
-fn told(place: &Place, turns: usize) -> Option<String> {
-    if let Some(last) = place.ends_after(turns) {
-        return Some(format!("The agent's history ends after turn {last}."));
-    }
-    match place.unrecorded {
-        0 => None,
-        1 => Some("The agent's history has 1 turn that this record lacks.".to_owned()),
-        count => Some(format!("The agent's history has {count} turns that this record lacks.")),
-    }
+fn is_new(place: &Place) -> bool {
+    place.new_turns > 0 || place.rest.is_some()
 }
 
 /// Says how the agent's history differs, once for each difference.
 fn tell(session: &mut Session, difference: u64, title: String) {
     session.recorder.tell(difference);
     let (kind, severity) = (NoticeKind::HistoryDiffers, Severity::Info);
-    let body = ItemBody::Notice { kind, severity, title, detail: None };
-    session.transcript.push(session.turn_count, body);
-}
-
-/// Nothing is to be told as long as neither the record nor the history changes.
-fn note_told(session: &mut Session) {
-    if let Replay::Beside(spool) = &session.replay
-        && let Some(record) = &spool.record
-    {
-        let difference = difference(record, spool);
-        session.recorder.tell(difference);
+    let item =
+        session.transcript.push(session.turn_count, ItemBody::Notice { kind, severity, title, detail: None });
+    if let Replay::Beside(spool) = &mut session.replay {
+        spool.told = Some((item, difference));
     }
 }
 
-/// Identifies a difference: the last turn of the record, and the prompts of the agent. It is saved, so the hash must stay
-/// the same.
-fn difference(record: &place::Record, spool: &Spool) -> u64 {
+/// Removes the line about a difference that what was replayed since has changed.
+fn take_back(session: &mut Session) {
+    let Replay::Beside(spool) = &mut session.replay else { return };
+    let Some((item, _)) = spool.told.take() else { return };
+    session.transcript.remove(item);
+    session.selected = session.selected.filter(|selected| *selected != item);
+}
+
+/// Nothing is told as long as neither the record nor the history changes, and, if `has_all`, nothing added.
+fn note_told(session: &mut Session, has_all: bool) {
+    let Replay::Beside(spool) = &session.replay else { return };
+    let Some(record) = &spool.record else { return };
+    let outcome = record.place(&spool.turns);
+    let is_new = matches!(&outcome, Outcome::Place(place) if is_new(place));
+    if let Some((hash, _)) = difference(record, spool, &outcome).filter(|_| has_all || !is_new) {
+        session.recorder.tell(hash);
+    }
+}
+
+/// How the agent's history differs, and what identifies that difference in any later replay. It is saved, so the hash
+/// must stay the same.
+fn difference(record: &place::Record, spool: &Spool, outcome: &Outcome) -> Option<(u64, String)> {
     let turns = record.turns();
-    let count = u64::try_from(turns.len()).unwrap_or(u64::MAX);
-    let mut hash = place::hashed(place::SEED, &count.to_le_bytes());
-    if let Some(last) = turns.last() {
-        hash = place::hashed(hash, last.prompt.as_bytes());
-        hash = place::hashed(hash, &last.reply.digest().to_le_bytes());
+    let hash_of = |kind: u8, replayed: &[usize]| {
+        let turns = replayed.iter().filter_map(|turn| spool.turns.get(*turn));
+        let prompts: BTreeSet<String> = turns.map(|turn| turn.prompt(0)).collect();
+        prompts.iter().fold(place::hashed(place::SEED, &[kind]), |hash, prompt| {
+            place::hashed(place::hashed(hash, prompt.trim().as_bytes()), &[0])
+        })
+    };
+    let unrecorded = |end: usize| record.unrecorded(spool.turns.get(..end).unwrap_or_default());
+    match outcome {
+        // Output that is the same on each start, such as a warning, is no history.
+        Outcome::NoPrompts if spool.is_late => None,
+        Outcome::NoPrompts => {
+            let title = "The agent's history has no prompts, so it was not compared with this record.";
+            Some((hash_of(0, &[]), title.to_owned()))
+        }
+        Outcome::NoPlace => {
+            let title = "The agent's history could not be matched with this record.";
+            Some((hash_of(1, &[]), title.to_owned()))
+        }
+        Outcome::Place(place) if is_new(place) => {
+            let rest = place.rest.as_ref().map(|rest| rest.turn);
+            let new = rest.into_iter().chain(place.next.turn..spool.turns.len());
+            let new = new.filter_map(|turn| spool.turns.get(turn));
+            let hash = new.fold(place::hashed(place::SEED, &[2]), |hash, turn| {
+                let hash = place::hashed(hash, turn.prompt(0).trim().as_bytes());
+                place::hashed(hash, &turn.reply.digest().to_le_bytes())
+            });
+            Some((hash, String::new()))
+        }
+        Outcome::Place(place) => {
+            let last = place.ends_after(turns.len()).and_then(|last| turns.get(last.checked_sub(1)?));
+            if let Some(last) = last {
+                let hash = place::hashed(hash_of(3, &[]), &last.number.to_le_bytes());
+                return Some((hash, format!("The agent's history ends after turn {}.", last.number)));
+            }
+            let others = unrecorded(place.next.turn);
+            let title = match others.len() {
+                0 => return None,
+                1 => "The agent's history has 1 turn that this record lacks.".to_owned(),
+                count => format!("The agent's history has {count} turns that this record lacks."),
+            };
+            Some((hash_of(4, &others), title))
+        }
     }
-    for chunk in spool.turns.iter().flat_map(|turn| &turn.chunks) {
-        hash = place::hashed(place::hashed(hash, chunk.as_bytes()), &[0]);
-    }
-    hash
 }
 
 /// Has the store confirm that the spool is on disk, to read the part after the place.
@@ -280,8 +343,8 @@ fn start_taking(session: &mut Session, place: &Place) {
     });
     let from = place.rest.as_ref().and_then(|rest| unit(rest.turn)).unwrap_or(new);
     spool.sync += 1;
-    spool.taking =
-        Some(Taking { from, new, rest: place.rest.clone(), turns: place.new_turns, is_asked: false });
+    let (rest, turns, end) = (place.rest.clone(), place.new_turns, spool.unit + 1);
+    spool.taking = Some(Taking { from, new, end, rest, turns, is_asked: false });
     session.recorder.note_in_spool(spool.key, Note::Sync(spool.sync));
 }
 
@@ -340,85 +403,14 @@ pub(super) fn on_read(
                 .push(session.turn_count, ItemBody::notice(Severity::Warning, title, Some(why)));
         }
         Ok(events) => {
-            put(session, taking, events, now);
+            let next = session.transcript.next_id();
+            append::put(session, taking, events, now);
             take_record(session);
-            // Both are the same now, whether or not the place of a turn that may still grow is certain.
-            note_told(session);
+            // Whether or not the place of a turn that may still grow is certain.
+            note_told(session, session.transcript.next_id() == next);
         }
     }
     compare(session);
-}
-
-/// Appends events of the spool: the rest of the last turn, then new turns.
-fn put(session: &mut Session, taking: Taking, events: Vec<RecordedEvent>, now: Instant) {
-    messages::close(session, now);
-    let Taking { new, mut rest, turns, .. } = taking;
-    let mut is_in_new = false;
-    for RecordedEvent { turn, record, .. } in events {
-        let Record::Update(update) = record else { continue };
-        if turn >= new {
-            if !std::mem::replace(&mut is_in_new, true) {
-                end_part(session, now);
-                let title = match turns {
-                    1 => "1 turn from the agent's history".to_owned(),
-                    _ => format!("{turns} turns from the agent's history"),
-                };
-                record::notice(session, NoticeKind::Taken(turns), Severity::Info, title, None);
-            }
-            append(session, update, now);
-        } else if let Some(update) = rest.as_mut().and_then(|rest| left_of(session, rest, update)) {
-            append(session, update, now);
-        }
-    }
-    end_part(session, now);
-}
-
-/// What of an update of the last turn is not recorded.
-fn left_of(session: &Session, rest: &mut place::Rest, update: SessionUpdate) -> Option<SessionUpdate> {
-    let update = match update {
-        SessionUpdate::Block { role, message, block: ContentBlock::Text(text) } => {
-            SessionUpdate::Chunk { role, message, text: text.into_string() }
-        }
-        update => update,
-    };
-    match update {
-        SessionUpdate::Chunk { role: Role::User, .. }
-        | SessionUpdate::Block { role: Role::User, .. }
-        | SessionUpdate::Message { role: Role::User, .. } => None,
-        SessionUpdate::Chunk { role: Role::Agent, message, text } => {
-            let text = rest.cut(&text).to_owned();
-            (!text.is_empty()).then_some(SessionUpdate::Chunk { role: Role::Agent, message, text })
-        }
-        SessionUpdate::Message { role: Role::Agent, message, content, more_content } => {
-            let blocks = content.as_set().into_iter().flatten().chain(&more_content);
-            let texts = blocks.filter_map(|block| match block {
-                ContentBlock::Text(text) => Some(rest.cut(text)),
-                _ => None,
-            });
-            let text: String = texts.collect();
-            let message = Some(message);
-            (!text.is_empty()).then_some(SessionUpdate::Chunk { role: Role::Agent, message, text })
-        }
-        // A call that is recorded gets its end; thoughts and other items come only with the text after them.
-        SessionUpdate::Tool(patch) if session.current_tool(&patch.id).is_some() => {
-            Some(SessionUpdate::Tool(patch))
-        }
-        update => rest.is_passed().then_some(update),
-    }
-}
-
-fn append(session: &mut Session, update: SessionUpdate, now: Instant) {
-    let kept = Record::Update(update.clone());
-    match update {
-        SessionUpdate::Subagent(patch) => drop(apply::on_subagent(session, patch, now)),
-        other => apply::apply_here(session, other, now, &mut Vec::new()),
-    }
-    record::note(session, kept);
-}
-
-fn end_part(session: &mut Session, now: Instant) {
-    messages::close(session, now);
-    tools::close_open(session, ToolStatus::Completed, now);
 }
 
 /// A prompt was sent, or the agent began a turn of its own: from now on, everything is live.
@@ -548,6 +540,6 @@ pub(super) fn on_forgotten(
     session.search.iter_mut().for_each(|search| search.restart());
     take_record(session);
     // They are not added again as long as neither side changes.
-    note_told(session);
+    note_told(session, true);
     call::flash(state, "Removed from the record. The agent still has its own history.", fx);
 }

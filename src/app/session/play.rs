@@ -189,6 +189,9 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
             access::place(session, *record, now);
         }
         Record::Notice { kind, severity, title, detail } => {
+            if matches!(kind, NoticeKind::Taken(_) | NoticeKind::Rest { .. }) {
+                messages::close(session, now);
+            }
             let body = ItemBody::Notice { kind, severity, title, detail };
             session.transcript.push(session.turn_count, body);
         }

@@ -12,7 +12,7 @@ pub(in crate::app) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
         |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::ContextCleared, .. });
     let begin = items.iter().rposition(is_cleared).map_or(0, |at| at + 1);
     let mut turns: Vec<RecordedTurn> = Vec::new();
-    let (mut was_sent, mut ended_in) = (Vec::new(), None);
+    let (mut was_sent, mut is_within_line) = (Vec::new(), false);
     for item in items.get(begin..).unwrap_or_default() {
         match &item.body {
             ItemBody::Message(message) if message.role == Role::User => {
@@ -34,41 +34,45 @@ pub(in crate::app) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                 let embedded = embedded.flat_map(|block| [replay::text_of(block), uri_of(block)]);
                 let end = if message.is_local { place::TurnEnd::Open } else { place::TurnEnd::Taken };
                 turns.push(RecordedTurn {
+                    number: item.turn,
                     prompt,
                     embedded: embedded.filter(|text| !text.is_empty()).collect(),
                     reply: Reply::with_texts(),
                     end,
                     ids: message.message.iter().map(|id| id.as_str().to_owned()).collect(),
+                    calls: Vec::new(),
                 });
                 was_sent.push(true);
             }
             ItemBody::Message(message) if message.role == Role::Agent => {
                 let Some(turn) = turns.last_mut() else { continue };
                 turn.ids.extend(message.message.iter().map(|id| id.as_str().to_owned()));
-                // What was added after the end of a turn may begin within a line.
-                if ended_in != Some(item.turn) {
+                // The rest of a reply may begin within a line.
+                if !std::mem::take(&mut is_within_line) {
                     turn.reply.push("\n");
                 }
                 for text in message.parts.iter().filter_map(|part| part.text()) {
                     turn.reply.push(text);
                 }
             }
+            ItemBody::Tool(call) => {
+                turns.last_mut().into_iter().for_each(|turn| turn.calls.push(call.id.as_str().to_owned()));
+            }
             ItemBody::TurnEnd(end) => {
                 if let Some(turn) = turns.last_mut() {
                     turn.end = place::TurnEnd::Open;
                 }
-                ended_in = Some(item.turn);
                 let is_unsent = matches!(end, TurnEnd::Failed { fault: FaultKind::Unsent, .. });
                 if let Some(last) = was_sent.last_mut().filter(|_| is_unsent) {
                     *last = false;
                 }
                 continue;
             }
+            ItemBody::Notice { kind: NoticeKind::Rest { is_cut }, .. } => is_within_line = *is_cut,
             ItemBody::Notice { kind: NoticeKind::TurnCut, .. } => {
                 if let Some(turn) = turns.last_mut() {
                     turn.end = place::TurnEnd::Open;
                 }
-                ended_in = Some(item.turn);
                 continue;
             }
             _ => {}

@@ -39,6 +39,8 @@ pub enum TurnEnd {
 /// A turn of the record. A prompt that was steered into a turn, or a message that the agent put into it, begins one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedTurn {
+    /// The number of its turn in the log.
+    pub number: u32,
     /// The text as it was sent.
     pub prompt: String,
     /// Texts and URIs of embedded resources, and what stands for content that is not text.
@@ -48,6 +50,8 @@ pub struct RecordedTurn {
     pub end: TurnEnd,
     /// Ids of the user message and of the messages of the reply, where the agent keeps them.
     pub ids: Vec<String>,
+    /// Ids of its tool calls.
+    pub calls: Vec<String>,
 }
 
 /// A turn of a replay, which begins with a user message.
@@ -58,6 +62,7 @@ pub struct ReplayedTurn {
     /// With texts, if [`Record::needs_texts`] says so.
     pub reply: Reply,
     pub ids: Vec<String>,
+    pub calls: Vec<String>,
 }
 
 impl ReplayedTurn {
@@ -103,8 +108,8 @@ pub struct Place {
     /// Numbers, from 1, of recorded turns since the place that the agent does not have. If the last turn that it has is
     /// followed by these only, and nothing is new, its history ends there.
     pub missing: Vec<usize>,
-    /// Number of replayed turns before the new part of which the record has neither the prompt nor a line of the reply.
-    pub unrecorded: usize,
+    /// Whether the replay has all of the record's last turn, which is complete: it may be over.
+    pub is_at_end: bool,
 }
 
 impl Place {
@@ -186,6 +191,12 @@ impl Record {
         }
         let place = search.place().filter(|_| search.steps.get() > 0);
         place.map_or(Outcome::NoPlace, Outcome::Place)
+    }
+
+    /// The replayed turns of which the record has neither the prompt nor a line of the reply.
+    #[must_use]
+    pub fn unrecorded(&self, replay: &[ReplayedTurn]) -> Vec<usize> {
+        Search::new(self, replay).unrecorded()
     }
 
     fn is_completed(&self, index: usize) -> bool {

@@ -7,6 +7,9 @@ use crate::model::{
     Action, AgentSpec, FolderOffer, ItemId, Note, Record, RecordedSession, SessionHead, SessionKey,
 };
 
+/// Number of differences to the agent's history that are remembered.
+const MAX_TOLD: usize = 16;
+
 /// What was recorded, and what will be.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecorderState {
@@ -20,8 +23,8 @@ pub struct RecorderState {
     spool_notes: Vec<(SessionKey, Note)>,
     /// The spool to which events are recorded that may be discarded.
     diverted: Option<SessionKey>,
-    /// The difference to the agent's history that the user was told last.
-    told: Option<u64>,
+    /// See [`crate::model::RecordedSession::told`].
+    told: Vec<u64>,
     /// The head at the last flush.
     pub(in crate::app) head: Option<Box<SessionHead>>,
     pub(in crate::app) draft: String,
@@ -97,19 +100,22 @@ impl RecorderState {
         }
     }
 
-    /// The difference to the agent's history that the user was told last.
-    pub(in crate::app) fn told(&self) -> Option<u64> {
-        self.told
+    /// Whether the user was told this difference to the agent's history.
+    pub(in crate::app) fn was_told(&self, difference: u64) -> bool {
+        self.told.contains(&difference)
     }
 
-    pub(in crate::app) fn set_told(&mut self, told: Option<u64>) {
+    pub(in crate::app) fn set_told(&mut self, told: Vec<u64>) {
         self.told = told;
     }
 
     /// The user is told a difference to the agent's history.
-    pub(in crate::app) fn tell(&mut self, told: u64) {
-        self.told = Some(told);
-        self.notes.push(Note::Told(told));
+    pub(in crate::app) fn tell(&mut self, difference: u64) {
+        if !self.was_told(difference) {
+            self.told.push(difference);
+            self.told.drain(..self.told.len().saturating_sub(MAX_TOLD));
+            self.notes.push(Note::Told(self.told.clone()));
+        }
     }
 
     /// Whether the stored session belongs to this agent. Its command may have changed since, which rarely affects its

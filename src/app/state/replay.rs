@@ -1,9 +1,9 @@
 //! The history that an agent replays when a session is opened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{ContentBlock, Role, SessionKey, SessionUpdate, ToolCallId, ToolStatus};
+use crate::model::{ContentBlock, ItemId, Role, SessionKey, SessionUpdate, ToolCallId, ToolStatus};
 
 use super::place::{Record, ReplayedTurn, Reply};
 use super::weight;
@@ -51,6 +51,12 @@ pub struct Spool {
     pub(in crate::app) is_answered: bool,
     /// Whether nothing was received for a while after that.
     pub(in crate::app) is_quiet: bool,
+    /// Whether it began after the call that opens the session was answered.
+    pub(in crate::app) is_late: bool,
+    /// Whether it has reached the end of the record: output of the agent after that is live.
+    pub(in crate::app) is_at_end: bool,
+    /// The line that tells the difference, and the difference.
+    pub(in crate::app) told: Option<(ItemId, u64)>,
     /// Whether a prompt was sent: from then on, everything is live.
     pub(in crate::app) is_over: bool,
     /// The number of the last request to confirm what is on disk, and of the last confirmation.
@@ -59,6 +65,8 @@ pub struct Spool {
     /// The part that is being read, to be appended to the record.
     pub(in crate::app) taking: Option<Taking>,
     last: Last,
+    /// The calls that were added to the record: their updates are live.
+    pub(in crate::app) added_calls: HashSet<ToolCallId>,
     /// The calls, with their updates while they are open.
     calls: HashMap<ToolCallId, Vec<SessionUpdate>>,
     call_bytes: usize,
@@ -67,9 +75,10 @@ pub struct Spool {
 /// The part of a spool that continues the record.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::app) struct Taking {
-    /// The first unit to read, and the first of a new turn.
+    /// The first unit to read, the first of a new turn, and the one after the last.
     pub from: u32,
     pub new: u32,
+    pub end: u32,
     pub rest: Option<super::place::Rest>,
     pub turns: usize,
     /// Whether the store was asked for it.
@@ -124,6 +133,9 @@ impl Spool {
             }
             SessionUpdate::Tool(patch) => {
                 self.last = Last::Other;
+                if let Some(turn) = self.turns.last_mut().filter(|_| patch.is_announcement) {
+                    turn.calls.push(patch.id.as_str().to_owned());
+                }
                 let is_over = patch.status.as_set().is_some_and(|status| {
                     matches!(status, ToolStatus::Completed | ToolStatus::Failed | ToolStatus::Cancelled)
                 });
@@ -141,6 +153,15 @@ impl Spool {
         self.unit
     }
 
+    /// Keeps only hashes of the last reply, unless it is compared with one that did not complete.
+    fn forget_texts(&mut self) {
+        if let Some(turn) = self.turns.last_mut()
+            && self.record.as_ref().is_some_and(|record| !record.needs_texts(&turn.chunks))
+        {
+            turn.reply.forget_texts();
+        }
+    }
+
     fn add_block(&mut self, role: Role, message: Option<&str>, block: &ContentBlock) {
         // A reply is compared by its text.
         if role == Role::User || matches!(block, ContentBlock::Text(_)) {
@@ -153,6 +174,7 @@ impl Spool {
             Role::User => {
                 self.unit += 1;
                 if self.last != Last::User || self.turns.is_empty() {
+                    self.forget_texts();
                     self.turns.push(ReplayedTurn::default());
                     self.units.push(self.unit);
                 }
@@ -165,10 +187,9 @@ impl Spool {
                 let last = Last::Reply(message.map(str::to_owned));
                 let is_same = self.last == last;
                 let Some(turn) = self.turns.last_mut() else { return };
-                if self.last == Last::User {
-                    let needs_texts =
-                        self.record.as_ref().is_none_or(|record| record.needs_texts(&turn.chunks));
-                    turn.reply = if needs_texts { Reply::with_texts() } else { Reply::default() };
+                if turn.reply == Reply::default() {
+                    // The last turn may become one of the record before it is complete.
+                    turn.reply = Reply::with_texts();
                 }
                 if !is_same {
                     turn.reply.push("\n");

@@ -20,24 +20,33 @@ pub fn kept_session(app: &mut TestApp) -> RecordedSession {
 /// The stored session with the new records added.
 pub fn again(mut kept: RecordedSession, app: &mut TestApp) -> RecordedSession {
     for note in kept_notes(app) {
-        match note {
-            Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
-            Note::Event { turn, record } => {
-                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
-            }
-            Note::Draft(draft) => kept.draft = draft,
-            Note::Queue(queue) => kept.queue = queue,
-            Note::Stash(stash) => kept.stash = stash,
-            Note::Told(told) => kept.told = Some(told),
-            Note::TakeSpool { spool } => kept.events = app.spools[&spool].clone(),
-            Note::Spool { .. }
-            | Note::KeepSpool { .. }
-            | Note::Sync(_)
-            | Note::Closed
-            | Note::CameFrom { .. } => {}
-        }
+        take_note(&mut kept, note, |spool| app.spools[&spool].clone());
     }
     kept
+}
+
+/// Changes a stored session as a store would. `events_of`: those of a spool.
+pub fn take_note(
+    kept: &mut RecordedSession,
+    note: Note,
+    events_of: impl Fn(SessionKey) -> Vec<RecordedEvent>,
+) {
+    match note {
+        Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
+        Note::Event { turn, record } => {
+            kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
+        }
+        Note::Draft(draft) => kept.draft = draft,
+        Note::Queue(queue) => kept.queue = queue,
+        Note::Stash(stash) => kept.stash = stash,
+        Note::Told(told) => kept.told = told,
+        Note::TakeSpool { spool } => kept.events = events_of(spool),
+        Note::Spool { .. }
+        | Note::KeepSpool { .. }
+        | Note::Sync(_)
+        | Note::Closed
+        | Note::CameFrom { .. } => {}
+    }
 }
 
 pub fn items(session: &Session) -> Vec<String> {
@@ -449,10 +458,14 @@ fn an_agent_that_lost_the_last_turns_is_told_once() {
     app.updates(first());
     opened(&mut app);
     app.expect(&format!("ready · idle{BOTH}\nnotice Info: The agent's history ends after turn 1."));
-    assert!(kept_notes(&mut app).iter().all(|note| matches!(note, Note::Head(_) | Note::Told(_))));
-    let told = app.session().recorder.told();
+    let notes = kept_notes(&mut app);
+    assert!(notes.iter().all(|note| matches!(note, Note::Head(_) | Note::Told(_))));
+    let told = notes.into_iter().find_map(|note| match note {
+        Note::Told(told) => Some(told),
+        _ => None,
+    });
     let mut app = loading();
-    app.state.sessions.get_mut(&KEY).unwrap().recorder.set_told(told);
+    app.state.sessions.get_mut(&KEY).unwrap().recorder.set_told(told.unwrap());
     app.updates(first());
     opened(&mut app).expect(&format!("ready · idle{BOTH}"));
 }
@@ -514,6 +527,7 @@ fn the_rest_of_an_interrupted_reply_is_added() {
     opened(&mut app).expect(
         "ready · idle\nuser* \"zero\"\nagent \"0\"\nuser* \"one\"\nagent \"1\"\n\
          notice Warning: Turn interrupted: parlor exited before the turn ended.\n\
+         notice Info: The rest of the turn, from the agent's history\n\
          agent \", and all the rest of it\"",
     );
 }

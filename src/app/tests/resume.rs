@@ -228,7 +228,7 @@ fn taken_turns_can_be_put_back_and_are_not_taken_again() {
     app.service(ServiceEvent::Store(Box::new(news)));
     assert_eq!(items(app.session()), shown(&kept));
     let told = again(grown, &mut app).told;
-    assert!(told.is_some());
+    assert!(!told.is_empty());
     let app = resumed(&RecordedSession { told, ..kept.clone() }, &replay, replay.len());
     assert_eq!(items(app.session()), shown(&kept));
 }
@@ -406,7 +406,8 @@ fn the_rest_of_a_whole_message_is_added() {
         more_content: Vec::new(),
     };
     let replay = [told("one"), vec![text(Role::User, "two"), message]].concat();
-    assert_eq!(added(&kept, &replay, replay.len()), ["agent \" and ends\""]);
+    let rest = ["notice Info: The rest of the turn, from the agent's history", "agent \" and ends\""];
+    assert_eq!(added(&kept, &replay, replay.len()), rest);
 }
 
 #[test]
@@ -427,4 +428,17 @@ fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
     quiet(&mut app);
     assert_eq!(app.spools[&spool].len(), before);
     assert_eq!(app.spools.len(), 2, "it goes to another spool");
+}
+
+#[test]
+fn a_call_of_an_added_turn_gets_its_late_end() {
+    let kept = recorded(&[good("one")]);
+    let replay = [told("one"), vec![text(Role::User, "two"), call("c", ToolStatus::InProgress)]].concat();
+    let mut app = resumed(&kept, &replay, replay.len());
+    let tool = || "tool c Failed \"do c\"".to_owned();
+    assert!(!items(app.session()).contains(&tool()));
+    let grown = again(kept, &mut app);
+    app.update(patch("c", |patch| patch.status = Patch::Set(ToolStatus::Failed)));
+    assert!(items(app.session()).contains(&tool()), "{:?}", items(app.session()));
+    assert!(shown(&again(grown, &mut app)).contains(&tool()));
 }

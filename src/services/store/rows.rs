@@ -60,7 +60,7 @@ macro_rules! column_types {
 
 column_types! {
     plain: String, Option<String>, bool, i64, u32, Option<u32>;
-    json: Vec<String>, Vec<PathBuf>, Vec<Setting>, Option<FolderMark>, Option<Usage>
+    json: Vec<String>, Vec<u64>, Vec<PathBuf>, Vec<Setting>, Option<FolderMark>, Option<Usage>
 }
 
 impl Column for PathBuf {
@@ -154,7 +154,7 @@ session_row! {
     "draft" => draft: String, "Text of the composer.";
     "queue" => queue: Vec<String>, "Queued prompts.";
     "stash" => stash: Vec<String>, "Drafts that were put aside.";
-    "told" => told: Option<u64>, "The difference to the agent's history that the user was told last.";
+    "told" => told: Vec<u64>, "The differences to the agent's history that the user was told.";
     "owner" => owner: Option<String>, "Mark of the parlor that has the session open.";
     "agent_pid" => agent_pid: Option<u32>, "Process id of the agent in that parlor.";
     "agent_born" => agent_born: Option<u64>, "Start time of that process in ticks, which makes the process id unique.";
@@ -226,7 +226,7 @@ impl SessionRow {
             draft: self.draft.clone(),
             queue: self.queue.clone(),
             stash: self.stash.clone(),
-            told: self.told,
+            told: self.told.clone(),
             end_seq: self.next_seq,
             ..RecordedSession::default()
         }

@@ -48,7 +48,7 @@ const STEPS: &[&str] = &["
         draft TEXT NOT NULL,               -- the text in the prompt
         queue TEXT NOT NULL,               -- JSON: queued prompts
         stash TEXT NOT NULL,               -- JSON: drafts that were put aside
-        told INTEGER,                      -- the difference to the agent's history that the user was told last
+        told TEXT,                         -- JSON: hashes of the differences to the agent's history that the user was told
         owner TEXT,                        -- the mark of the parlor that has it open: a file in `locks`
         agent_pid INTEGER,
         agent_born INTEGER,                -- the start of that process in ticks

@@ -72,7 +72,7 @@ impl Track {
                 self.is_kept |= !stash.is_empty();
                 self.row.stash = stash;
             }
-            Note::Told(told) => self.row.told = Some(told),
+            Note::Told(told) => self.row.told = told,
             Note::KeepSpool { title } => self.keep_spool(title, batch),
             Note::Closed => {
                 self.row.tab = None;

@@ -93,6 +93,49 @@ pub fn store_news(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEve
         .collect()
 }
 
+/// A store in a folder, as a parlor that may be killed writes it.
+pub struct Written {
+    dir: tempfile::TempDir,
+    pub store: Store,
+    writer: recorder::tests::TestWriter,
+    received: tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>,
+}
+
+impl Written {
+    pub fn new() -> Self {
+        let (dir, store) = store();
+        let (writer, received) = recorder::tests::writer(&store);
+        Self { dir, store, writer, received }
+    }
+
+    /// Writes notes in one batch. Returns the messages of the store.
+    pub fn write(&mut self, notes: Vec<(SessionKey, Vec<Note>)>) -> Vec<StoreNews> {
+        let all = notes.into_iter().flat_map(|(key, notes)| notes.into_iter().map(move |note| (key, note)));
+        self.writer.keep_all(all);
+        store_news(&mut self.received)
+    }
+
+    /// Ends the process, and starts another.
+    pub fn restart(&mut self, is_orderly: bool) {
+        if is_orderly {
+            self.writer.close();
+        }
+        lose_mark(&self.dir, &self.store);
+        self.store = another(&self.dir);
+        (self.writer, self.received) = recorder::tests::writer(&self.store);
+    }
+
+    /// All events of a session or a spool.
+    pub fn events(&self, uid: &str) -> Vec<RecordedEvent> {
+        self.store.events(uid).unwrap().0
+    }
+
+    /// The answers to a job.
+    pub fn served(&self, job: StoreJob) -> Vec<StoreNews> {
+        served(&self.store, job)
+    }
+}
+
 /// The number of rows of a query.
 pub fn number(store: &Store, sql: &str) -> i64 {
     store.with(|conn| conn.query_row(sql, [], |row| row.get(0))).unwrap()

@@ -115,6 +115,17 @@ impl Reply {
         line == last || line.len > last.len && texts.map_or(unknown, |(line, last)| line.starts_with(last))
     }
 
+    /// Whether a recorded reply begins with this one, whose last line may be cut. Where texts are not kept, a single line
+    /// is compared as a whole.
+    pub(super) fn may_begin(&self, recorded: &Self) -> bool {
+        let Some((last, head)) = self.lines.split_last() else { return true };
+        let is_line = |line: &Line| match self.text(head.len()).zip(recorded.text(head.len())) {
+            Some((text, line)) => line.starts_with(text),
+            None => line == last || !head.is_empty() && line.len >= last.len,
+        };
+        recorded.lines.starts_with(head) && recorded.lines.get(head.len()).is_some_and(is_line)
+    }
+
     /// Where the recorded part of this reply ends: a line, and a number of its characters. It stands at the beginning
     /// of a line, and its last line may be cut. Nothing is a part of everything.
     pub(super) fn end_of(&self, recorded: &Self, unknown: bool) -> Option<(usize, usize)> {
@@ -131,7 +142,7 @@ impl Reply {
 pub struct Rest {
     /// The replayed turn.
     pub turn: usize,
-    pub lines: usize,
+    pub(super) lines: usize,
     pub chars: usize,
     /// The line and the character that [`Rest::cut`] has reached.
     pub(super) at: (usize, usize),

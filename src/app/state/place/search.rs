@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::reply::{Gap, find};
 use super::reply::{Line, Reply, Rest};
+use super::wrappers::is_notes;
 use super::{
     Chunk, MIN_STEPS, Place, Position, Record, RecordedTurn, ReplayedTurn, TurnEnd, prompt_of, spend, split,
 };
@@ -20,6 +21,7 @@ pub(super) struct Message<'a> {
     chunks: Vec<Chunk<'a>>,
     reply: Cow<'a, Reply>,
     ids: Vec<&'a str>,
+    calls: Vec<&'a str>,
     /// Whether a recorded prompt may stand in it.
     is_known: bool,
 }
@@ -75,6 +77,7 @@ impl<'a> Search<'a> {
                 last.reply.to_mut().join(&replayed.reply);
             }
             last.ids.extend(replayed.ids.iter().map(String::as_str));
+            last.calls.extend(replayed.calls.iter().map(String::as_str));
         } else {
             let chunks = split(&replayed.chunks);
             let starts = self.record.starts(&chunks, &self.steps);
@@ -82,12 +85,14 @@ impl<'a> Search<'a> {
             self.found
                 .extend(starts.iter().map(|(prompt, chunk)| (*prompt, Spot { message, chunk: *chunk })));
             let ids = replayed.ids.iter().map(String::as_str).collect();
+            let calls = replayed.calls.iter().map(String::as_str).collect();
             let is_known = !starts.is_empty();
             self.messages.push(Message {
                 turn,
                 chunks,
                 reply: Cow::Borrowed(&replayed.reply),
                 ids,
+                calls,
                 is_known,
             });
         }
@@ -96,6 +101,31 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn place(&self) -> Option<Place> {
+        self.continuation().or_else(|| self.sameness())
+    }
+
+    /// A replay of the same turns, from the first to the last, has nothing new, even if text cannot tell them apart.
+    fn sameness(&self) -> Option<Place> {
+        let mut next = Spot { message: 0, chunk: 0 };
+        for (index, turn) in self.record.turns.iter().enumerate() {
+            let (after, reply) = self.run(turn, next)?;
+            let is_same = if self.record.is_completed(index) {
+                self.agree(&turn.reply, reply)
+            } else {
+                turn.reply.lines == reply.lines
+            };
+            if !is_same {
+                return None;
+            }
+            next = after;
+        }
+        let end = Position { turn: self.replay.len(), chunk: 0 };
+        let place = Place { next: end, rest: None, new_turns: 0, missing: Vec::new(), is_at_end: false };
+        (next.message == self.messages.len()).then_some(place)
+    }
+
+    /// Where the replay goes on after a turn that is certainly in both.
+    fn continuation(&self) -> Option<Place> {
         let (first, mut next) = self.anchor()?;
         let turns = &self.record.turns;
         // From there to the end of the record, turn by turn.
@@ -116,9 +146,16 @@ impl<'a> Search<'a> {
             if is_joined || !self.is_compatible(index, reply, false) || self.is_excluded(turn, next.message) {
                 return None;
             }
-            if is_completed && turn.reply.lines != reply.lines {
-                let shown: HashSet<_> = reply.lines.iter().collect();
-                left_out.extend(turn.reply.lines.iter().filter(|line| !shown.contains(line)));
+            if turn.reply.lines != reply.lines && (is_completed || reply.is_empty()) {
+                let mut shown: HashMap<_, usize> = HashMap::new();
+                reply.lines.iter().for_each(|line| *shown.entry(line).or_default() += 1);
+                left_out.extend(turn.reply.lines.iter().filter(|line| match shown.get_mut(line) {
+                    Some(count) if *count > 0 => {
+                        *count -= 1;
+                        false
+                    }
+                    _ => true,
+                }));
             }
             // A turn that did not complete may be another than this, unless its reply is the same or a turn that did
             // complete follows.
@@ -135,7 +172,11 @@ impl<'a> Search<'a> {
         let recorded = &turns.get(last)?.reply;
         // A turn that did not complete may have got the rest of its reply only as the record's last: else it may be
         // another.
-        if !is_last && !self.record.is_completed(last) && reply.size > recorded.size {
+        let is_like_missing = || {
+            let prompt = turns.get(last).and_then(prompt_of);
+            missing.iter().any(|index| *index > last && turns.get(*index).and_then(prompt_of) == prompt)
+        };
+        if !is_last && !self.record.is_completed(last) && (reply.size > recorded.size || is_like_missing()) {
             return None;
         }
         // What seemed to be missing or is doubtful, a turn or a line of a reply, must not stand in what seems new.
@@ -144,15 +185,24 @@ impl<'a> Search<'a> {
         if missing.iter().chain(&doubtful).any(is_new) || new_lines.any(|line| left_out.contains(line)) {
             return None;
         }
+        if self.is_repeated(next) || self.is_within(last, message, next) {
+            return None;
+        }
         let rest = if is_last && !self.record.is_completed(last) && !reply.is_empty() {
-            self.rest(message, reply, reply.end_of(recorded, false)?)
+            self.rest(message, turns.get(last)?, reply.end_of(recorded, false)?)
         } else {
             None
         };
+        let mut rest_lines = rest.iter().flat_map(|rest| reply.lines.iter().skip(rest.lines));
+        if rest_lines.any(|line| left_out.contains(line)) {
+            return None;
+        }
         let position = self.messages.get(next.message).map_or(
             Position { turn: self.replay.len(), chunk: 0 },
             |message| {
-                let chunk = message.chunks.get(next.chunk).filter(|_| next.chunk > 0);
+                // Notes that agents put before a prompt are about the turn before.
+                let mut chunks = message.chunks.iter().skip(next.chunk);
+                let chunk = chunks.find(|chunk| !is_notes(chunk.raw)).filter(|_| message.chunks.len() > 1);
                 Position { turn: message.turn, chunk: chunk.map_or(0, |chunk| chunk.index) }
             },
         );
@@ -161,8 +211,80 @@ impl<'a> Search<'a> {
             rest,
             new_turns: self.messages.len() - next.message,
             missing: missing.iter().map(|index| index + 1).collect(),
-            unrecorded: self.unrecorded(next.message),
+            is_at_end: is_last && turns.get(last)?.end == TurnEnd::Completed && reply.size >= recorded.size,
         })
+    }
+
+    /// Whether a turn after a place may be one that is before it too, because an agent may replay turns twice.
+    fn is_repeated(&self, next: Spot) -> bool {
+        // The last reply may still grow.
+        let may_be = |known: &Reply, spot: Spot| {
+            let (reply, is_last) = (self.reply_at(spot), spot.message + 1 == self.messages.len());
+            known.lines == reply.lines || is_last && reply.may_begin(known)
+        };
+        let live = self.record.turns.iter().rposition(|turn| turn.end == TurnEnd::Completed);
+        let is_recorded = |index: usize, turn: &RecordedTurn, spot: Spot, reply: &Reply, has_all: bool| {
+            let whole = self.reply_at(spot);
+            !self.is_excluded(turn, spot.message)
+                && (may_be(&turn.reply, spot)
+                    || turn.reply.is_empty() && reply.is_empty()
+                    || if self.record.is_completed(index) {
+                        self.agree(&turn.reply, whole)
+                    } else {
+                        // What is open since the last live turn may have been missing before.
+                        let is_missing = !has_all && live.is_none_or(|live| live < index);
+                        (is_missing || !turn.reply.is_empty()) && whole.end_of(&turn.reply, true).is_some()
+                    })
+        };
+        let mut new = self.found.iter().filter(|(_, spot)| *spot >= next);
+        new.any(|(prompt, spot)| {
+            let turns = all_of(&self.record.by_prompt, *prompt).iter();
+            let turns = turns.filter_map(|(_, index)| Some((*index, self.record.turns.get(*index)?)));
+            let runs = turns.filter_map(|(index, turn)| Some((index, turn, self.run(turn, *spot)?.1)));
+            let mut runs = runs.filter(|_| spend(&self.steps, 1)).peekable();
+            if runs.peek().is_none() {
+                return false;
+            }
+            let before = all_of(&self.found, *prompt).iter().take_while(|(_, other)| *other < next);
+            let mut before =
+                before.filter(|(_, other)| other.message != spot.message && spend(&self.steps, 1));
+            let has_all = before.clone().count() >= all_of(&self.record.by_prompt, *prompt).len();
+            runs.any(|(index, turn, reply)| is_recorded(index, turn, *spot, reply, has_all))
+                || before.any(|(_, other)| {
+                    may_be(self.reply_at(*other), *spot) && !self.has_other_id(other.message, spot.message)
+                })
+        })
+    }
+
+    /// Whether two messages are not the same, because one has an id that is recorded, and the other has other ids.
+    fn has_other_id(&self, one: usize, other: usize) -> bool {
+        let ids = |message: usize| self.messages.get(message).map_or(&[][..], |message| &message.ids);
+        let (one, other) = (ids(one), ids(other));
+        !other.is_empty()
+            && one.iter().any(|id| self.recorded_ids.contains_key(id))
+            && !one.iter().any(|id| other.contains(id))
+    }
+
+    /// Whether what follows a place may be the rest of the turn before it, with a message that the agent put into that:
+    /// it has an id that is recorded there and was not replayed there, or all of the recorded text.
+    fn is_within(&self, last: usize, replayed: usize, next: Spot) -> bool {
+        let (Some(turn), Some(replayed), Some(message)) =
+            (self.record.turns.get(last), self.messages.get(replayed), self.messages.get(next.message))
+        else {
+            return false;
+        };
+        let is_left = |id: &&str, known: &[String], shown: &[&str]| {
+            known.iter().any(|known| known == id) && !shown.contains(id)
+        };
+        let has_id = message.calls.iter().any(|call| is_left(call, &turn.calls, &replayed.calls))
+            || message.ids.iter().any(|id| is_left(id, &turn.ids, &replayed.ids));
+        let is_unanswered = replayed.reply.is_empty() && !turn.reply.is_empty();
+        has_id || is_unanswered && message.reply.end_of(&turn.reply, false).is_some()
+    }
+
+    /// The reply to a user message, no matter which of the prompts in it.
+    fn reply_at(&self, spot: Spot) -> &Reply {
+        self.messages.get(spot.message).map_or(&NO_REPLY, |message| &*message.reply)
     }
 
     /// The last completed turn that is found exactly once on each side: by its prompt, or, where that is repeated, by
@@ -196,7 +318,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let may_be = |(_, spot): &&(u64, Spot)| {
-                self.run(turn, *spot).is_some_and(|(_, reply)| self.is_related(&turn.reply, reply))
+                self.run(turn, *spot).is_some() && self.is_related(&turn.reply, self.reply_at(*spot))
             };
             let mut spots = found.iter().filter(may_be);
             if let (Some(found), None) = (spots.next(), spots.next())
@@ -226,7 +348,11 @@ impl<'a> Search<'a> {
             } else if let Some(at) = embedded.iter().position(|text| *text == chunk.raw.trim()) {
                 embedded.swap_remove(at);
             } else if rest.is_empty() && has_text {
-                return Some((Spot { chunk: index, ..spot }, &NO_REPLY));
+                // Within a line, chunks are parts of one text.
+                let before = index.checked_sub(1).and_then(|before| message.chunks.get(before));
+                let is_within_line =
+                    chunk.raw.starts_with(' ') || before.is_some_and(|chunk| chunk.raw.ends_with(' '));
+                return (!is_within_line).then_some((Spot { chunk: index, ..spot }, &NO_REPLY));
             } else {
                 return None;
             }
@@ -286,7 +412,11 @@ impl<'a> Search<'a> {
         let Some(turn) = self.record.turns.get(index) else { return false };
         let is_turn = |spot: Spot| {
             let _ = spend(&self.steps, 1);
-            self.run(turn, spot).is_some_and(|(_, reply)| self.is_compatible(index, reply, true))
+            let is_same = |reply: &Reply| {
+                self.is_compatible(index, reply, true)
+                    || !self.record.is_completed(index) && turn.reply.lines.starts_with(&reply.lines)
+            };
+            self.run(turn, spot).is_some_and(|(_, reply)| is_same(reply))
         };
         let is_embedded =
             |chunk: &Chunk<'_>| turn.embedded.iter().any(|text| text.trim() == chunk.raw.trim());
@@ -295,7 +425,7 @@ impl<'a> Search<'a> {
             message.is_some_and(|message| message.chunks.iter().skip(spot.chunk).any(is_embedded))
         };
         let has_reply = |spot: Spot| {
-            let reply = self.messages.get(spot.message).map_or(&NO_REPLY, |message| &message.reply);
+            let reply = self.reply_at(spot);
             !turn.reply.is_empty() && !reply.is_empty() && self.is_compatible(index, reply, true)
         };
         let later = (next.message + 1..self.messages.len()).map(|message| Spot { message, chunk: 0 });
@@ -324,26 +454,28 @@ impl<'a> Search<'a> {
     }
 
     /// The rest of a reply behind its recorded part.
-    fn rest(&self, message: usize, reply: &Reply, (lines, chars): (usize, usize)) -> Option<Rest> {
+    fn rest(&self, message: usize, known: &RecordedTurn, (lines, chars): (usize, usize)) -> Option<Rest> {
+        let message = self.messages.get(message)?;
+        let reply = &message.reply;
+        let has_call = |call: &&str| known.calls.iter().any(|known| known == call);
         let is_end = reply.lines.len() == lines + 1
             && reply.lines.last().is_some_and(|line| usize::try_from(line.len).is_ok_and(|len| len == chars));
-        let turn = self.messages.get(message)?.turn;
-        (!is_end).then_some(Rest { turn, lines, chars, at: (0, 0), gap: Gap::Line })
+        let turn = message.turn;
+        let has_all = is_end && message.calls.iter().all(has_call);
+        (!has_all).then_some(Rest { turn, lines, chars, at: (0, 0), gap: Gap::Line })
     }
 
-    /// Number of messages before a place that are not recorded. Agents change prompts, so no line of the reply may be
-    /// recorded either.
-    fn unrecorded(&self, end: usize) -> usize {
+    /// The replayed turns that are not recorded. Agents change prompts, so no line of the reply may be recorded either.
+    pub(super) fn unrecorded(&self) -> Vec<usize> {
+        let known: HashSet<_> = self.record.turns.iter().flat_map(|turn| &turn.reply.lines).collect();
         let is_other = |message: &&Message<'_>| {
             let is_wrapper = message.chunks.iter().all(Chunk::is_empty);
-            !message.is_known && !is_wrapper && !message.reply.is_empty()
+            !message.is_known
+                && !is_wrapper
+                && !message.reply.is_empty()
+                && message.reply.lines.iter().all(|line| !known.contains(line))
         };
-        let mut others = self.messages.iter().take(end).filter(is_other).peekable();
-        if others.peek().is_none() {
-            return 0;
-        }
-        let known: HashSet<_> = self.record.turns.iter().flat_map(|turn| &turn.reply.lines).collect();
-        others.filter(|message| message.reply.lines.iter().all(|line| !known.contains(line))).count()
+        self.messages.iter().filter(is_other).map(|message| message.turn).collect()
     }
 }
 

@@ -223,7 +223,16 @@ impl Transcript {
             Some(item.id) == marker
                 && matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. })
         };
-        self.items.retain(|item| !turns.contains(&item.turn) && !is_marker(item));
+        self.retain(|item| !turns.contains(&item.turn) && !is_marker(item));
+    }
+
+    /// Removes an item.
+    pub(in crate::app) fn remove(&mut self, id: ItemId) {
+        self.retain(|item| item.id != id);
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&Item) -> bool) {
+        self.items.retain(is_kept);
         let left: HashSet<ItemId> = self.items.iter().map(|item| item.id).collect();
         self.inserted.retain(|id, _| left.contains(id));
         self.reorder();

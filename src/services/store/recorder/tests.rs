@@ -29,6 +29,10 @@ impl TestWriter {
         self.0.take_all(notes, false);
     }
 
+    pub fn close(&mut self) {
+        self.0.take_all(Vec::new(), true);
+    }
+
     pub fn tell_growth_each(&mut self, step: u64) {
         self.0.growth = Growth { bytes: 0, told_at: step, step };
     }

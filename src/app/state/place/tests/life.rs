@@ -289,7 +289,7 @@ fn take(record: &mut Vec<Turn>, shown: &[Shown], place: &Place) {
         ids.dedup();
         let chunks = turn.chunks.iter().map(|(_, text)| text.clone()).collect();
         let (embedded, reply) = (Vec::new(), turn.reply.clone());
-        let replayed = ReplayedTurn { chunks, reply: done("", &reply).reply, ids: Vec::new() };
+        let replayed = ReplayedTurn { chunks, reply: done("", &reply).reply, ..ReplayedTurn::default() };
         if replayed.is_continuation() {
             let last = record.last_mut().unwrap();
             last.reply = format!("{}\n{reply}", last.reply);
@@ -408,6 +408,13 @@ mod model {
         related(recorded, replayed) && 2 * a.min(b) >= a.max(b)
     }
 
+    fn may_begin(replayed: &str, known: &str) -> bool {
+        let (a, b) = (lines(replayed), lines(known));
+        let Some((last, head)) = a.split_last() else { return true };
+        let is_line = |line: &String| line == last || !head.is_empty() && line.len() >= last.len();
+        b.starts_with(head) && b.get(head.len()).is_some_and(is_line)
+    }
+
     fn begins(recorded: &str, replayed: &str) -> bool {
         let (a, b) = (lines(recorded), lines(replayed));
         let Some((last, head)) = a.split_last() else { return true };
@@ -419,6 +426,15 @@ mod model {
             return agree(&turn.r, &replayed.r);
         }
         lines(&replayed.r).is_empty() || begins(&turn.r, &replayed.r)
+    }
+
+    /// Whether both have the same turns, which text may not tell apart.
+    pub fn is_same(record: &[Turn], replay: &[Turn]) -> bool {
+        let is_same = |(turn, replayed): (&Turn, &Turn)| {
+            let has_reply = if turn.ok { agree } else { |one: &str, other: &str| lines(one) == lines(other) };
+            turn.p == replayed.p && has_reply(&turn.r, &replayed.r)
+        };
+        record.len() == replay.len() && record.iter().zip(replay).all(is_same)
     }
 
     pub fn place(record: &[Turn], replay: &[Turn]) -> Option<usize> {
@@ -477,7 +493,20 @@ mod model {
         if new.iter().any(|t| lines(&t.r).iter().any(|line| rests.contains(line))) {
             return None;
         }
-        Some(next)
+        // An agent may replay turns twice: what is new is not the same as what was there, of which the last may grow.
+        let is_repeated = new.iter().enumerate().any(|(at, turn)| {
+            let is_last = at + 1 == new.len();
+            let is_same = |known: &Turn| {
+                known.p == turn.p
+                    && (lines(&known.r) == lines(&turn.r) || is_last && may_begin(&turn.r, &known.r))
+            };
+            let recorded = record
+                .iter()
+                .any(|known| is_same(known) || known.ok && known.p == turn.p && agree(&known.r, &turn.r));
+            let is_known = record.iter().any(|known| known.p == turn.p) && !turn.p.trim().is_empty();
+            is_known && (recorded || replay[..next].iter().any(is_same))
+        });
+        (!is_repeated).then_some(next)
     }
 }
 
@@ -506,7 +535,9 @@ fn places_are_those_of_the_model() {
                     r: turn.reply.clone(),
                     ok: true,
                 });
-                let expected = model::place(&ours, &theirs.collect::<Vec<_>>());
+                let theirs: Vec<_> = theirs.collect();
+                let same = (model::is_same(&ours, &theirs)).then_some(theirs.len());
+                let expected = model::place(&ours, &theirs).or(same);
                 let place = match outcome(record, shown) {
                     Outcome::Place(place) => Some(place),
                     _ => None,
@@ -515,12 +546,20 @@ fn places_are_those_of_the_model() {
                 let lost = |place: &Place| place.missing.iter().any(|number| ours[number - 1].ok);
                 let certain = place.as_ref().filter(|place| !lost(place));
                 // A turn that was taken is not missing: the agent had it. What may be a turn that did not complete is
-                // not new.
+                // not new, and two of them with equal prompts may be mistaken for each other.
                 let last = record.last();
-                let is_stricter = last.is_none_or(|turn| turn.end == TurnEnd::Taken)
+                let open: Vec<_> = ours.iter().filter(|turn| !turn.ok).map(|turn| &turn.p).collect();
+                let are_alike = (1..open.len()).any(|at| open[..at].contains(&open[at]));
+                let is_stricter = are_alike
+                    || last.is_none_or(|turn| turn.end == TurnEnd::Taken)
                     || expected.is_some_and(|next| {
                         let new: Vec<_> = shown[next..].iter().map(|turn| &turn.chunks[0].1).collect();
-                        ours.iter().any(|turn| !turn.ok && (turn.p.is_empty() || new.contains(&&turn.p)))
+                        let may_be_in = |reply: &str| {
+                            !reply.is_empty() && shown[next..].iter().any(|turn| turn.reply.contains(reply))
+                        };
+                        ours.iter().any(|turn| {
+                            !turn.ok && (turn.p.is_empty() || new.contains(&&turn.p) || may_be_in(&turn.r))
+                        })
                     });
                 if place.is_some() || !is_stricter {
                     let next = certain.map(|place| (place.next.turn, place.next.chunk));
