@@ -43,6 +43,7 @@ pub mod template;
 pub mod terminal_modes;
 pub mod tool;
 pub mod update;
+pub mod weight;
 
 pub use access::*;
 pub use action::*;

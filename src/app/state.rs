@@ -27,7 +27,6 @@ pub(in crate::app) mod sessions;
 pub mod tab;
 pub mod texts;
 pub mod transcript;
-pub(in crate::app) mod weight;
 
 use crate::guard::Guard;
 use crate::model::Action;

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::mpsc::Receiver;
 
 use crate::model::{Batch, ConnId};
+use crate::services::store::Backlog;
 
 /// A batch of events; `None`: the connection ended and was removed.
 pub type ConnectionBatch = (ConnId, Option<Batch>);
@@ -16,9 +17,15 @@ pub struct Agents {
     channels: Vec<(ConnId, Receiver<Batch>)>,
     /// The index at which the next poll starts, so that a flooding agent cannot starve others.
     next_index: usize,
+    backlog: Backlog,
 }
 
 impl Agents {
+    /// Without connections. While `backlog` is full, no batches are taken, so that the agents wait for the disk.
+    pub fn new(backlog: Backlog) -> Self {
+        Self { backlog, ..Self::default() }
+    }
+
     /// Adds a connection.
     pub fn add(&mut self, conn: ConnId, events: Receiver<Batch>) {
         self.channels.push((conn, events));
@@ -31,11 +38,15 @@ impl Agents {
 
     /// Waits for the next batch.
     pub async fn next(&mut self) -> ConnectionBatch {
+        self.backlog.wait_for_room().await;
         poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The next batch, if one is ready.
     pub fn try_next(&mut self) -> Option<ConnectionBatch> {
+        if self.backlog.is_full() {
+            return None;
+        }
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(batch) => Some(batch),
             Poll::Pending => None,

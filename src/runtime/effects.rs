@@ -31,7 +31,7 @@ use crate::services::notification;
 use crate::services::prompt;
 use crate::services::registry::{Registry, Stop};
 use crate::services::spill::Spill;
-use crate::services::store::{Export, Recorder, Store, Transcript};
+use crate::services::store::{Backlog, Export, Recorder, Store, Transcript};
 use crate::services::templates::TemplateFolders;
 use crate::services::terminals::Terminals;
 use crate::services::trust;
@@ -520,6 +520,10 @@ impl EffectRunner {
     }
 
     /// Reports events from other threads.
+    pub(super) fn backlog(&self) -> Backlog {
+        self.recorder.as_ref().map(Recorder::backlog).unwrap_or_default()
+    }
+
     pub(super) fn sender(&self) -> UnboundedSender<ServiceEvent> {
         self.services.clone()
     }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
 
+mod backlog;
 mod db;
 mod docs;
 mod document;
@@ -39,6 +40,7 @@ mod serve;
 mod session_writer;
 mod write;
 
+pub use backlog::Backlog;
 pub use document::{Document, FORMAT, FORMAT_VERSION, pretty};
 pub use forget::TextUses;
 pub use manage::Imported;

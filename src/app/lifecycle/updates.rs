@@ -13,7 +13,7 @@ use crate::model::{
 
 use super::{call, late, requests, spool, turn};
 use crate::app::session::{apply, clear, messages, record};
-use crate::app::state::{lookup, weight};
+use crate::app::state::lookup;
 use crate::app::{Early, Effect, Event, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
 /// Limit of updates per connection that wait for their session; the oldest are dropped.
@@ -61,7 +61,7 @@ fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
     {
         return;
     }
-    let bytes = EARLY_BYTES + id.as_str().len() + weight::of_update(&update);
+    let bytes = EARLY_BYTES + id.as_str().len() + crate::model::weight::of_update(&update);
     let mut waiting = Err((id, update));
     while let Err(update) = waiting {
         waiting = early.updates.push(update, bytes);

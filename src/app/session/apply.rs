@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 use super::{diffs, messages, settings, terminals, tools};
-use crate::app::state::{texts, weight};
+use crate::app::state::texts;
 use crate::app::{Effect, ItemBody, Part, Session};
 
 /// Applies an update that affects only its session.
@@ -19,7 +19,7 @@ pub(in crate::app) fn apply_here(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    session.grown_bytes += weight::of_update(&update);
+    session.grown_bytes += crate::model::weight::of_update(&update);
     match update {
         SessionUpdate::Chunk { role, message, text } => {
             messages::on_chunk(session, role, message, text, now);

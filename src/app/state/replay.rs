@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{ContentBlock, ItemId, Role, SessionKey, SessionUpdate, ToolCallId, ToolStatus};
+use crate::model::{ContentBlock, ItemId, Role, SessionKey, SessionUpdate, ToolCallId, ToolStatus, weight};
 
 use super::place::{Record, ReplayedTurn, Reply};
-use super::weight;
 use crate::app::{Session, Transcript};
 
 /// How a replayed history is received.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::backlog::{Backlog, bytes_of};
 use super::db::Db;
 use super::rescue::{self, Rescue};
 use super::session_writer::Track;
@@ -52,6 +53,7 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 struct Shared {
     inbox: Mutex<Inbox>,
+    backlog: Backlog,
     /// Notified about new notes, and when the recorder finishes.
     wake: Condvar,
     /// The thread has ended.
@@ -92,6 +94,7 @@ impl Recorder {
             let mut inbox = locked(&self.shared.inbox);
             let (is_first, was_much) = (inbox.notes.is_empty(), inbox.is_much());
             for note in notes {
+                self.shared.backlog.add(bytes_of(&note));
                 inbox.add(Taken { session, at_ms, note });
             }
             is_first || (inbox.is_much() && !was_much)
@@ -100,6 +103,11 @@ impl Recorder {
         if is_worth_a_look {
             self.shared.wake.notify_one();
         }
+    }
+
+    /// How much is not written.
+    pub fn backlog(&self) -> Backlog {
+        self.shared.backlog.clone()
     }
 
     /// Starts the thread, which first closes sessions of dead parlors.
@@ -184,19 +192,6 @@ fn is_of_user(record: &Record) -> bool {
 /// Waits for a notification, at most for a time.
 fn waited<'a>(wake: &Condvar, inbox: MutexGuard<'a, Inbox>, left: Duration) -> MutexGuard<'a, Inbox> {
     wake.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0
-}
-
-/// Approximate size of a note.
-fn bytes_of(note: &Note) -> usize {
-    /// Assumed size of notes other than chunks.
-    const OTHERS: usize = 1 << 10;
-    match note {
-        Note::Event { record, .. } => match &**record {
-            Record::Update(update) => update.appended_text().map_or(OTHERS, |(_, _, text)| text.len()),
-            _ => OTHERS,
-        },
-        _ => OTHERS,
-    }
 }
 
 /// State of the thread.
@@ -284,8 +279,9 @@ impl Writer {
             Err(fault) => self.tell_failure(&fault),
         }
         loop {
-            let (notes, is_closing) = self.wait();
+            let (notes, bytes, is_closing) = self.wait();
             self.take_all(notes, is_closing);
+            self.shared.backlog.remove(bytes, self.is_failing);
             if is_closing {
                 break;
             }
@@ -298,7 +294,7 @@ impl Writer {
     }
 
     /// Waits for notes and for the write delay; after a failure, for the retry delay.
-    fn wait(&self) -> (Vec<Taken>, bool) {
+    fn wait(&self) -> (Vec<Taken>, usize, bool) {
         let mut inbox = locked(&self.shared.inbox);
         let retry_at = self.is_failing.then(|| Instant::now() + RETRY);
         let mut write_at: Option<Instant> = None;
@@ -311,7 +307,8 @@ impl Writer {
             let is_due = deadline.is_some_and(|deadline| deadline <= Instant::now());
             let is_due = is_due || (inbox.is_much() && retry_at.is_none());
             if inbox.is_closing || is_due {
-                return (inbox.take(), inbox.is_closing);
+                let bytes = inbox.bytes;
+                return (inbox.take(), bytes, inbox.is_closing);
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             inbox = match left {

@@ -1,6 +1,5 @@
 //! The approximate size of updates in bytes.
 
-use crate::app::ToolCall;
 use crate::model::{
     AgentTerminal, ContentBlock, DiffChange, FileDiff, Patch, ResourceBody, SessionUpdate, ToolCallPatch,
     ToolContent, ToolInput,
@@ -49,7 +48,7 @@ fn of_block(block: &ContentBlock) -> usize {
 }
 
 /// The size of the content of an update.
-pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
+pub fn of_update(update: &SessionUpdate) -> usize {
     match update {
         SessionUpdate::Chunk { text, .. }
         | SessionUpdate::Compaction { summary: Patch::Set(text), .. }
@@ -81,7 +80,7 @@ fn of_patch(patch: &ToolCallPatch) -> usize {
     let raws = [&patch.raw_input, &patch.raw_output];
     let raws: usize = raws.into_iter().filter_map(Patch::as_set).map(|raw| raw.0.len()).sum();
     let content = patch.content.as_set().into_iter().flatten().chain(&patch.more_content);
-    let own = if patch.is_announcement { size_of::<ToolCall>() } else { EVENT };
+    let own = if patch.is_announcement { size_of::<ToolCallPatch>() } else { EVENT };
     own + raws
         + content.map(of_content).sum::<usize>()
         + patch.terminals.iter().map(of_news).sum::<usize>()
