@@ -50,7 +50,9 @@ pub(super) fn push_text(
     if text.is_empty() {
         return;
     }
-    if let Some(AgentEvent::Update(last_session, last)) = out.last_mut()
+    // Prompts without a reply follow each other, and are compared with the record one by one.
+    if role != Role::User
+        && let Some(AgentEvent::Update(last_session, last)) = out.last_mut()
         && *last_session == session
         && let Some(open) = last.text_to_grow(role, message.as_ref())
     {
