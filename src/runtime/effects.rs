@@ -519,11 +519,12 @@ impl EffectRunner {
         agents.add(conn, connection.events);
     }
 
-    /// Reports events from other threads.
+    /// What is not yet written to the store; always empty without one.
     pub(super) fn backlog(&self) -> Backlog {
         self.recorder.as_ref().map(Recorder::backlog).unwrap_or_default()
     }
 
+    /// Reports events from other threads.
     pub(super) fn sender(&self) -> UnboundedSender<ServiceEvent> {
         self.services.clone()
     }

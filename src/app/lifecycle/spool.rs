@@ -25,7 +25,7 @@ use crate::model::{
 /// Time without updates after which a replay is complete, once the agent has responded.
 pub(in crate::app) const QUIET: Duration = Duration::from_millis(500);
 
-/// Number of bytes of a text that are not the same by chance.
+/// Texts that have fewer bytes in common may be equal by chance.
 const MIN_BEGIN_BYTES: usize = 16;
 
 /// What is said when the user does not wait for the history.
@@ -111,7 +111,7 @@ fn continues(session: &Session, spool: &Spool, update: &SessionUpdate) -> bool {
     }
 }
 
-/// Whether an update is a recorded item, or its begin: an agent may replay no prompts, or pause.
+/// Whether an update begins an item that is recorded: an agent may replay no prompts, or pause.
 fn is_recorded(session: &Session, update: &SessionUpdate) -> bool {
     if session.loading.is_some() {
         return true;
@@ -120,6 +120,10 @@ fn is_recorded(session: &Session, update: &SessionUpdate) -> bool {
         return patch.is_announcement && session.tool_by_id(&patch.id).is_some();
     }
     let Some((role @ (Role::Agent | Role::Thought), _, text)) = update.appended_text() else { return false };
+    // The rest of a live message needs no search.
+    if session.open_message.is_some() {
+        return false;
+    }
     let begins = |item: &Item| match &item.body {
         ItemBody::Message(message) if message.role == role => {
             let known = message.parts.first().and_then(|part| part.text()).unwrap_or_default();
@@ -273,7 +277,8 @@ fn take_back(session: &mut Session) {
     session.selected = session.selected.filter(|selected| *selected != item);
 }
 
-/// Nothing is told as long as neither the record nor the history changes, and, if `has_all`, nothing added.
+/// Remembers the difference as told, so that it is not told or added at the next start. `has_all`: also one that would
+/// add something.
 fn note_told(session: &mut Session, has_all: bool) {
     let Replay::Beside(spool) = &session.replay else { return };
     let Some(record) = &spool.record else { return };
@@ -406,7 +411,7 @@ pub(super) fn on_read(
             let next = session.transcript.next_id();
             append::put(session, taking, events, now);
             take_record(session);
-            // Whether or not the place of a turn that may still grow is certain.
+            // The last turn may still grow, so its place may be uncertain now.
             note_told(session, session.transcript.next_id() == next);
         }
     }

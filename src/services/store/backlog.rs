@@ -1,4 +1,4 @@
-//! How much of what was received is not yet written.
+//! Counts what was received and is not yet written.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -92,11 +92,11 @@ impl Recorder {
         let at_ms = unix_ms();
         let is_worth_a_look = {
             let mut inbox = locked(&self.shared.inbox);
-            let (is_first, was_much) = (inbox.notes.is_empty(), inbox.is_much());
+            let (is_first, was_much, bytes) = (inbox.notes.is_empty(), inbox.is_much(), inbox.bytes);
             for note in notes {
-                self.shared.backlog.add(bytes_of(&note));
                 inbox.add(Taken { session, at_ms, note });
             }
+            self.shared.backlog.add(inbox.bytes - bytes);
             is_first || (inbox.is_much() && !was_much)
         };
         self.start();
@@ -105,7 +105,7 @@ impl Recorder {
         }
     }
 
-    /// How much is not written.
+    /// Counts what is not yet written.
     pub fn backlog(&self) -> Backlog {
         self.shared.backlog.clone()
     }

@@ -65,7 +65,7 @@ fn last_space(session: &Session) -> String {
     text.strip_prefix(text.trim_end()).unwrap_or_default().to_owned()
 }
 
-/// What of the last turn is not recorded.
+/// Finds what is not recorded of the last turn.
 struct Left {
     rest: place::Rest,
     /// Whether text was replayed last, and the id of its message.
@@ -79,7 +79,7 @@ struct Left {
 }
 
 impl Left {
-    /// What of an update is not recorded.
+    /// The part of an update that is not recorded.
     fn of(&mut self, session: &Session, update: SessionUpdate) -> Option<SessionUpdate> {
         let text = match &update {
             SessionUpdate::Chunk { role: Role::Agent, message, .. }
@@ -123,10 +123,7 @@ impl Left {
         }
         self.may_be_recorded = false;
         let space = std::mem::take(&mut self.space);
-        let text = match text.strip_prefix(&space).filter(|_| !space.is_empty()) {
-            Some(text) => text.to_owned(),
-            None => text,
-        };
+        let text = text.strip_prefix(&space).map_or_else(|| text.clone(), str::to_owned);
         Some(SessionUpdate::Chunk { role: Role::Agent, message, text })
     }
 }

@@ -233,25 +233,29 @@ impl<'a> Search<'a> {
                     } else {
                         // What is open since the last live turn may have been missing before.
                         let is_missing = !has_all && live.is_none_or(|live| live < index);
-                        (is_missing || !turn.reply.is_empty()) && whole.end_of(&turn.reply, true).is_some()
+                        (is_missing || !turn.reply.is_empty())
+                            && spend(&self.steps, turn.reply.lines.len() + whole.lines.len() + 1)
+                            && whole.end_of(&turn.reply, true).is_some()
                     })
         };
         let mut new = self.found.iter().filter(|(_, spot)| *spot >= next);
         new.any(|(prompt, spot)| {
-            let turns = all_of(&self.record.by_prompt, *prompt).iter();
+            let (known, found) = (all_of(&self.record.by_prompt, *prompt), all_of(&self.found, *prompt));
+            let turns = known.iter().take_while(|_| spend(&self.steps, 1));
             let turns = turns.filter_map(|(_, index)| Some((*index, self.record.turns.get(*index)?)));
             let runs = turns.filter_map(|(index, turn)| Some((index, turn, self.run(turn, *spot)?.1)));
-            let mut runs = runs.filter(|_| spend(&self.steps, 1)).peekable();
+            let mut runs = runs.peekable();
             if runs.peek().is_none() {
                 return false;
             }
-            let before = all_of(&self.found, *prompt).iter().take_while(|(_, other)| *other < next);
-            let mut before =
-                before.filter(|(_, other)| other.message != spot.message && spend(&self.steps, 1));
-            let has_all = before.clone().count() >= all_of(&self.record.by_prompt, *prompt).len();
+            let before = found.get(..found.partition_point(|(_, other)| *other < next)).unwrap_or_default();
+            let has_all = before.len() >= known.len();
+            let mut before = before.iter().take_while(|_| spend(&self.steps, 1));
             runs.any(|(index, turn, reply)| is_recorded(index, turn, *spot, reply, has_all))
                 || before.any(|(_, other)| {
-                    may_be(self.reply_at(*other), *spot) && !self.has_other_id(other.message, spot.message)
+                    other.message != spot.message
+                        && may_be(self.reply_at(*other), *spot)
+                        && !self.has_other_id(other.message, spot.message)
                 })
         })
     }

@@ -223,7 +223,7 @@ pub fn index(random: &mut Random, end: usize) -> usize {
     usize::try_from(random.below(end as u64)).unwrap_or(0)
 }
 
-/// Loses the begin or the end of a history, or single turns, or repeats or extends some. Returns whether it has more then.
+/// Loses the beginning or the end of a history, or single turns, or repeats or extends some. Returns whether it has more then.
 fn disturb(turns: &mut Vec<Turn>, random: &mut Random) -> bool {
     if turns.is_empty() {
         return false;
