@@ -267,6 +267,8 @@ pub struct Setup {
     pub first_settings: super::NamedSettings,
     /// The agent last used in this folder; unknown until the store has responded.
     pub last_agent: Option<String>,
+    /// The agents that have answered a prompt before, in any folder.
+    pub used_agents: BTreeSet<String>,
     /// Agents that spoke the draft of version 2 when they were last started, by command line.
     pub draft_agents: BTreeSet<String>,
     /// MCP servers to pass on to agents.
@@ -375,6 +377,8 @@ pub struct OtherTab {
     pub kept: Box<RecordedSession>,
     /// Whether it precedes the active tab.
     pub is_before: bool,
+    /// Whether it was open read-only; it is not locked then.
+    pub is_view: bool,
 }
 
 /// An agent of the picker.

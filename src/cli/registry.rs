@@ -219,7 +219,7 @@ fn update(
     if let (Some(id), true) = (id, chosen.is_empty()) {
         bail!("the agent {id} is not installed; see `parlor agents list`");
     }
-    let mut count = 0;
+    let (mut count, mut older_count) = (0, 0);
     for agent in chosen {
         let Some(entry) = index.agents.iter().find(|entry| entry.id == agent.id) else { continue };
         if is_older(&entry.version, &agent.version) {
@@ -229,6 +229,7 @@ fn update(
                 out,
                 &format!("{title}: {here} is installed; the registry has the older {there}.\n"),
             )?;
+            older_count += 1;
         } else if entry.version != agent.version {
             let newer = entry;
             super::print(
@@ -239,7 +240,12 @@ fn update(
             count += 1;
         }
     }
-    if count == 0 { super::print(out, "All installed agents are current.\n") } else { Ok(()) }
+    let text = match (count, older_count) {
+        (0, 0) => "All installed agents are up to date.\n",
+        (0, _) => "Nothing to update.\n",
+        _ => return Ok(()),
+    };
+    super::print(out, text)
 }
 
 #[cfg(test)]

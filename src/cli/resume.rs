@@ -145,12 +145,27 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
             Err(format!("Its folder {} no longer exists.", other.folder.display()))
         };
         match opened {
-            Ok(kept) => found.tabs.push(OtherTab { kept: Box::new(kept), is_before: location < front }),
+            Ok(kept) => found.tabs.push(OtherTab {
+                kept: Box::new(kept),
+                is_before: location < front,
+                is_view: false,
+            }),
             Err(why) => found.problems.push(format!(
                 "A tab was not reopened: {}: {why} Resume it with `parlor --resume {}`.",
                 other.name(),
                 other.uid
             )),
+        }
+    }
+    if *request == ResumeRequest::Last {
+        for uid in &found.kept.head.views {
+            let is_open = |tab: &OtherTab| tab.kept.head.kept_as.as_ref() == Some(uid);
+            // One that was deleted meanwhile is left out.
+            if let Ok((_, kept)) = store.peek(uid)
+                && !found.tabs.iter().any(is_open)
+            {
+                found.tabs.push(OtherTab { kept: Box::new(kept), is_before: false, is_view: true });
+            }
         }
     }
     if found.offers.is_empty() {

@@ -1,5 +1,6 @@
 //! Starts a session in the terminal: collects everything that the runtime needs, then runs it.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,6 +131,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         // The agent of the chosen session is started.
         start_with: agent.filter(|_| is_agent_named || !lists_sessions),
         last_agent: None,
+        used_agents: BTreeSet::new(),
         draft_agents: store.as_ref().map(Store::draft_agents).unwrap_or_default(),
         folder_servers,
         project: project.map(Box::new),

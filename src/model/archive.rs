@@ -290,8 +290,11 @@ pub enum StoreJob {
 /// A message from the store. Errors are full sentences with a next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreNews {
-    /// The agent that the folder was last used with.
-    FolderAgent(String),
+    /// The agent that the folder was last used with, and all that have answered a prompt.
+    UsedAgents {
+        here: Option<String>,
+        all: BTreeSet<String>,
+    },
     /// The last session of the folder that can be continued.
     FolderSession(Box<ArchiveRow>),
     /// A notice about saved sessions, shown until it is dismissed.

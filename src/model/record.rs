@@ -254,6 +254,8 @@ pub struct SessionHead {
     pub tab: u32,
     /// Whether its tab is the active one.
     pub is_front: bool,
+    /// The store's ids of the sessions that are open read-only in other tabs.
+    pub views: Vec<String>,
     /// The settings that the user chose.
     pub chosen: Vec<Setting>,
 }

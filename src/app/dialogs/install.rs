@@ -222,6 +222,12 @@ pub fn on_installed(
     }));
 }
 
+/// Marks the agent as the one last used in the folder.
+pub fn remember(state: &mut State, name: &str) {
+    let former = state.setup.last_agent.replace(name.to_owned());
+    state.setup.used_agents.extend(former);
+}
+
 /// Starts an installed agent in the active session, unless another one runs there.
 pub fn begin(state: &mut State, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
@@ -232,6 +238,6 @@ pub fn begin(state: &mut State, spec: AgentSpec, now: Instant, fx: &mut Vec<Effe
     }
     state.modals.retain(|modal| !matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent));
     fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
-    state.setup.last_agent = Some(spec.name.clone());
+    remember(state, &spec.name);
     operations::start_agent(state, key, spec, now, fx);
 }

@@ -175,7 +175,7 @@ fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>)
     let Some(session) = state.active_session() else { return };
     let folder = session.workspace.cwd.clone();
     fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
-    state.setup.last_agent = Some(spec.name.clone());
+    install::remember(state, &spec.name);
     operations::start_agent(state, state.active, spec, now, fx);
 }
 

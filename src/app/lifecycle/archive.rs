@@ -102,7 +102,6 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     true
 }
 
-/// Continues a session in another folder.
 pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.workspace.cwd.clone_from(&folder);
@@ -122,10 +121,9 @@ pub fn move_sessions(state: &State, key: SessionKey, to: PathBuf, fx: &mut Vec<E
     }
 }
 
-/// Handles a result of the store.
 pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
     match news {
-        StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
+        StoreNews::UsedAgents { here, all } => offer::on_agents(state, here, all),
         StoreNews::FolderSession(row) => offer::on_session(state, *row),
         StoreNews::Unsaved(unsaved) => {
             let former = std::mem::replace(&mut state.unsaved, unsaved);
@@ -356,7 +354,6 @@ fn on_around(
     }
 }
 
-/// Makes the session read-only.
 pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
     session.recorder.set_kept_as(None);
     session.read_only = Some(reading);
@@ -379,14 +376,21 @@ pub(in crate::app) fn reopen_tabs(
     fx: &mut Vec<Effect>,
 ) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for OtherTab { kept, is_before } in tabs {
+    for OtherTab { kept, is_before, is_view } in tabs {
         let key = state.add_session_in(kept.head.workspace.cwd.clone());
         if let Some(session) = state.sessions.get_mut(&key) {
+            let reading = Reading::of(kept.head.kept_as.as_deref().unwrap_or_default(), &kept);
+            let open_in = kept.open_in;
             restore_all(session, *kept, (None, ""), now, fx);
+            if is_view {
+                set_reading(session, reading, open_in);
+            }
             fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
         }
         history::init_history(state, key, fx);
-        start_known(state, key, now, fx);
+        if !is_view {
+            start_known(state, key, now, fx);
+        }
         if is_before { before.push(key) } else { after.push(key) }
     }
     let order = before.into_iter().chain([front]).chain(after);
@@ -397,8 +401,7 @@ pub(in crate::app) fn reopen_tabs(
     }
 }
 
-/// Continues a stored session with its agent: a running one, otherwise a new process. The user chooses if the agent is
-/// not known.
+/// Continues a stored session with its agent; the user chooses if it is not known.
 fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if !start_known(state, key, now, fx) {
         state.ui_requests.push(UiRequest::AgentPicker);

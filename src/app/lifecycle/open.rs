@@ -20,6 +20,7 @@ use super::{
 };
 use crate::app::recording::recorder;
 use crate::app::session::{clear, record, settings};
+use crate::app::state::session::Opened;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{
     ConnPhase, Effect, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State, UnseenKind,
@@ -434,6 +435,7 @@ fn finish(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    let is_remote = state.conns.get(&conn).is_some_and(|conn| conn.spec.remote.is_some());
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
@@ -456,8 +458,14 @@ fn finish(
         session.commands = commands;
     }
     spool::on_answered(session, fx);
-    if session.resume.opened(is_fresh, reply.is_provisional) {
-        record::say(session, "The agent restored this conversation.".to_owned(), None);
+    let text = match session.resume.opened(is_fresh, reply.is_provisional) {
+        Opened::AsUsual => None,
+        Opened::Restored => Some("The agent restored this conversation."),
+        Opened::Reconnected if is_remote => Some("Reconnected. Session resumed."),
+        Opened::Reconnected => Some("Agent restarted. Session resumed."),
+    };
+    if let Some(text) = text {
+        record::say(session, text.to_owned(), None);
     }
     session.phase = SessionPhase::Ready;
     session.outbox.expect_commands_until(session.commands.is_empty().then(|| now + prompt::COMMANDS_LIMIT));

@@ -13,10 +13,12 @@ use crate::app::{Conn, Effect, Replay, Session, State};
 /// Emits the notes of the touched sessions.
 pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
     let front = tab::front(state);
+    let views: Vec<String> =
+        state.sessions.values().filter_map(|session| Some(session.read_only.as_ref()?.uid.clone())).collect();
     let (conns, unsaved) = (&state.conns, &mut state.unsaved);
     state.sessions.visit_touched(|session| {
         let conn = session.conn.and_then(|conn| conns.get(&conn));
-        flush_session(session, conn, session.key == front, unsaved, fx);
+        flush_session(session, conn, (session.key == front, &views), unsaved, fx);
     });
 }
 
@@ -31,7 +33,7 @@ pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Eff
             let spool = spool.key;
             session.recorder.note_in_spool(spool, Note::Closed);
         }
-        flush_session(session, conn, false, &mut state.unsaved, fx);
+        flush_session(session, conn, (false, &[]), &mut state.unsaved, fx);
         fx.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
     }
 }
@@ -46,7 +48,12 @@ fn pid_of(conn: &Conn) -> Option<u32> {
 }
 
 /// Whether a session's metadata is still that of its last recorded head.
-fn is_current(head: &SessionHead, session: &Session, conn: &Conn, is_front: bool) -> bool {
+fn is_current(
+    head: &SessionHead,
+    session: &Session,
+    conn: &Conn,
+    (is_front, views): (bool, &[String]),
+) -> bool {
     head.session.as_ref() == known_as(session)
         && head.agent == conn.spec.name
         && head.agent_pid == pid_of(conn)
@@ -57,6 +64,7 @@ fn is_current(head: &SessionHead, session: &Session, conn: &Conn, is_front: bool
         && head.workspace == session.workspace
         && head.chosen == session.settings.chosen()
         && (head.tab, head.is_front) == (tab_of(session), is_front)
+        && head.views == views
         && head.branch.as_ref() == session.git.as_ref().map(|git| &git.branch)
 }
 
@@ -65,7 +73,7 @@ fn tab_of(session: &Session) -> u32 {
     u32::try_from(session.rank).unwrap_or(u32::MAX)
 }
 
-fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
+fn head_of(session: &Session, conn: &Conn, (is_front, views): (bool, &[String])) -> SessionHead {
     let spec = conn.spec.clone();
     // The command of a remote machine is not saved, so that it cannot run on this one if the agent is removed from the
     // configuration.
@@ -86,6 +94,7 @@ fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
         goes_on: session.resume.is_continued(),
         tab: tab_of(session),
         is_front,
+        views: views.to_vec(),
         chosen: session.settings.chosen().to_vec(),
     }
 }
@@ -93,7 +102,7 @@ fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
 fn flush_session(
     session: &mut Session,
     conn: Option<&Conn>,
-    is_front: bool,
+    tab: (bool, &[String]),
     unsaved: &mut Option<Unsaved>,
     fx: &mut Vec<Effect>,
 ) {
@@ -103,9 +112,9 @@ fn flush_session(
     let mut notes = Vec::new();
     // Without an agent, the recorded head stays as it was.
     if let Some(conn) = conn
-        && !session.recorder.head.as_ref().is_some_and(|head| is_current(head, session, conn, is_front))
+        && !session.recorder.head.as_ref().is_some_and(|head| is_current(head, session, conn, tab))
     {
-        let head = Box::new(head_of(session, conn, is_front));
+        let head = Box::new(head_of(session, conn, tab));
         session.recorder.head = Some(head.clone());
         notes.push(Note::Head(head));
     }
@@ -128,7 +137,7 @@ fn flush_session(
     // The events of a spool are on disk before the session takes it.
     for (spool, note) in recorder.take_spool_notes() {
         let is_first = matches!(note, Note::Spool { .. });
-        let head = conn.filter(|_| is_first).map(|conn| head_of(session, conn, false));
+        let head = conn.filter(|_| is_first).map(|conn| head_of(session, conn, (false, &[])));
         let head = head.map(|head| Note::Head(Box::new(SessionHead { kept_as: None, ..head })));
         let new = [note].into_iter().chain(head);
         match fx.last_mut() {

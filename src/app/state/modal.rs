@@ -508,11 +508,12 @@ pub fn agent_rows(state: &State) -> Vec<PickerRow> {
             "installed" => choice.version.clone(),
             _ => choice.spec.command_line(),
         },
-        right: if last == Some(choice.spec.name.as_str()) {
-            "last used here".to_owned()
-        } else {
-            String::new()
-        },
+        right: match choice.spec.name.as_str() {
+            name if last == Some(name) => "last used here",
+            name if state.setup.used_agents.contains(name) => "used before",
+            _ => "",
+        }
+        .to_owned(),
         group: Some(group_of(&choice.source)),
         is_current: current == Some(choice.spec.name.as_str()),
     };

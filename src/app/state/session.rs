@@ -36,6 +36,7 @@ pub use listed::ListedFiles;
 pub use loose::Loose;
 pub use outbox::{Handling, Outbox, Prompt, PromptState, Release};
 pub use permissions::{Approval, Permissions};
+pub(in crate::app) use resume::Opened;
 pub use resume::{ResumeConfidence, ResumeState};
 pub use settings::{NamedSettings, SettingsState, Wanted};
 pub use shell::{KnownOutput, UserShell};

@@ -99,6 +99,19 @@ fn a_key_continues_it_and_the_empty_session_is_closed() {
     assert!(operations::last_session(&app.state).is_none(), "it is open");
 }
 
+fn used_agents(here: &str) -> StoreNews {
+    StoreNews::UsedAgents { here: Some(here.to_owned()), all: ["one", here].map(str::to_owned).into() }
+}
+
+#[test]
+fn the_agent_picker_marks_agents_that_were_used() {
+    let now = std::time::Instant::now();
+    let (mut state, _) = start(setup(true, true), now);
+    update(&mut state, Event::Service(ServiceEvent::Store(Box::new(used_agents("two")))), now);
+    let marks: Vec<String> = dialogs::agent_rows(&state).into_iter().map(|row| row.right).collect();
+    assert_eq!(marks, ["used before", "last used here", ""]);
+}
+
 #[test]
 fn the_agent_picker_offers_it_without_moving_the_selection() {
     let now = std::time::Instant::now();
@@ -107,7 +120,7 @@ fn the_agent_picker_offers_it_without_moving_the_selection() {
     let tell = |state: &mut State, news| {
         update(state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
     };
-    tell(&mut state, StoreNews::FolderAgent("two".to_owned()));
+    tell(&mut state, used_agents("two"));
     assert_eq!(agents(&state).1, "two");
     tell(&mut state, StoreNews::FolderSession(Box::new(row("k1"))));
     let offer = "Resume “Mend the fence”";
@@ -131,7 +144,7 @@ fn the_users_selection_and_filter_in_the_picker_are_unchanged() {
     let (mut state, _) = start(setup(true, true), now);
     update(&mut state, Event::Act(Action::Down), now);
     update(&mut state, Event::Act(Action::Down), now);
-    for news in [StoreNews::FolderAgent("two".to_owned()), StoreNews::FolderSession(Box::new(row("k1")))] {
+    for news in [used_agents("two"), StoreNews::FolderSession(Box::new(row("k1")))] {
         update(&mut state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
     }
     assert_eq!(agents(&state).1, "three");

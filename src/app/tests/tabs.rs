@@ -382,7 +382,8 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
         let events = vec![RecordedEvent { at_ms: 0, turn: 1, record }];
         Box::new(RecordedSession { head, events, ..RecordedSession::default() })
     };
-    let other = |uid, folder, is_before| OtherTab { kept: kept(uid, folder), is_before };
+    let other = |uid, folder, is_before| OtherTab { kept: kept(uid, folder), is_before, is_view: false };
+    let view = OtherTab { kept: kept("k5", "/code/lib"), is_before: false, is_view: true };
     let unknown = {
         let mut tab = other("k4", "/code/shop", false);
         tab.kept.head.command.clear();
@@ -393,24 +394,30 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
         folder: "/code/shop".into(),
         start_with: Some(fake()),
         reopen: Some(kept("k2", "/code/shop")),
-        other_tabs: vec![other("k1", "/code/shop", true), other("k3", "/code/lib", false), unknown],
+        other_tabs: vec![other("k1", "/code/shop", true), other("k3", "/code/lib", false), unknown, view],
         ..Setup::default()
     };
     let now = std::time::Instant::now();
     let (state, fx) = start(setup, now);
     let mut app = TestApp::of(state, now, fx);
-    let order: Vec<_> = tabs(&app.state).filter_map(|tab| tab.recorder.kept_as()).collect();
-    assert_eq!(order, ["k1", "k2", "k3", "k4"]);
+    let name = |tab: &Session| {
+        let uid = tab.read_only.as_ref().map(|reading| format!("{}, read-only", reading.uid));
+        uid.unwrap_or_else(|| tab.recorder.kept_as().unwrap_or_default().to_owned())
+    };
+    let order: Vec<_> = tabs(&app.state).map(name).collect();
+    assert_eq!(order, ["k1", "k2", "k3", "k4", "k5, read-only"]);
     assert_eq!(app.state.active, KEY, "the active tab is that of the last run");
     assert!(app.state.modals.is_empty());
     // The tabs of a folder share an agent.
     app.expect_sent("connect 1 after 0 ms\nconnect 2 after 0 ms");
-    let last = tabs(&app.state).next_back().unwrap();
+    let last = tabs(&app.state).rev().nth(1).unwrap();
     assert_eq!(last.phase, SessionPhase::NoAgent);
     app.handshake(all_capabilities()).expect_sent("call load k2\ncall load k1");
     // The places are recorded for the next time.
     let heads: Vec<_> = kept_heads(&mut app);
     assert_eq!(heads.last(), Some(&(2, true)));
+    let is_noted = |note: &Note| matches!(note, Note::Head(head) if head.views == ["k5"]);
+    assert!(app.kept.iter().any(is_noted), "{:?}", app.kept);
 }
 
 /// The place of the first session's tab, and whether it is active, each time it was recorded.

@@ -172,3 +172,32 @@ fn continue_skips_what_another_parlor_has_open() {
     let error = find(&Store::open(root.join("data")).unwrap(), &ResumeRequest::Last, &folder).unwrap_err();
     assert!(error.to_string().contains("every saved session"), "{error}");
 }
+
+#[test]
+fn continue_reopens_read_only_tabs() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let folder = root.join("shop");
+    std::fs::create_dir(&folder).unwrap();
+    let store = store_with_session(&root, &folder);
+    let newer = SessionRow {
+        uid: "k2".to_owned(),
+        folder: folder.clone(),
+        folder_mark: folder_relocation::mark(&folder),
+        updated_ms: 5_000,
+        views: vec!["k1".to_owned(), "deleted".to_owned()],
+        ..SessionRow::default()
+    };
+    let record = Record::Prompt {
+        text: "newer".to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+        typed: None,
+    };
+    store.import(&newer, &[RecordedEvent { at_ms: 5_000, turn: 1, record }]).unwrap();
+    let found = find(&store, &ResumeRequest::Last, &folder).unwrap().unwrap();
+    let tabs: Vec<_> = found.tabs.iter().map(|tab| (tab.kept.head.kept_as.as_deref(), tab.is_view)).collect();
+    assert_eq!(tabs, [(Some("k1"), true)]);
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+}

@@ -71,6 +71,13 @@ impl Store {
         self.value_or_report(found)?.0.pop()
     }
 
+    /// The agents of all sessions with a turn.
+    pub fn used_agents(&self) -> BTreeSet<String> {
+        let sql = "SELECT DISTINCT agent FROM sessions WHERE turns > 0 AND NOT imported AND spool_of IS NULL";
+        let found = self.with(|conn| readable(conn, sql, [], |row| row.get(0)));
+        self.value_or_report(found).unwrap_or_default().0.into_iter().collect()
+    }
+
     /// Folders that were used before, latest first, at most 100.
     pub fn folders(&self) -> Vec<PathBuf> {
         let sql = "SELECT folder FROM folders ORDER BY at DESC LIMIT 100";

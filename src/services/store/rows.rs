@@ -162,6 +162,7 @@ session_row! {
     "opened" => opened_ms: i64, "Unix milliseconds of the time when it was opened there; 0 if unknown.";
     "tab" => tab: Option<u32>, "Place of its tab there; `None` if the tab was closed.";
     "front" => is_front: bool, "Whether that tab was the active one.";
+    "views" => views: Vec<String>, "Ids of the sessions that were open read-only in other tabs there.";
 }
 
 /// Inserts or updates a row. The order of use is set separately.
@@ -220,6 +221,7 @@ impl SessionRow {
                 goes_on: false,
                 tab: self.tab.unwrap_or_default(),
                 is_front: self.is_front,
+                views: self.views.clone(),
                 chosen: self.chosen.clone(),
             },
             usage: self.usage.clone(),

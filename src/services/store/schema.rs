@@ -116,6 +116,10 @@ const STEPS: &[&str] = &["
     );
     CREATE INDEX prompts_by_folder ON prompts (folder, id);
     CREATE TABLE folders (folder TEXT PRIMARY KEY, agent TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+    ",
+    "
+    -- JSON: the uids of the sessions that were open read-only in other tabs
+    ALTER TABLE sessions ADD COLUMN views TEXT;
     "];
 
 /// The newest version of the schema.

@@ -125,11 +125,9 @@ impl Store {
         }
     }
 
-    /// The agent is sent first, because closing the sessions of dead parlors may wait for a lock.
+    /// The agents are sent first, because closing the sessions of dead parlors may wait for a lock.
     fn serve_folder(&self, folder: &Path, wants_session: bool, report: &mut dyn FnMut(StoreNews)) {
-        if let Some(agent) = self.agent_for(folder) {
-            report(StoreNews::FolderAgent(agent));
-        }
+        report(StoreNews::UsedAgents { here: self.agent_for(folder), all: self.used_agents() });
         let of_folder =
             ListFilter { folder: Some(folder.to_owned()), limit: Some(MAX_LAST), ..ListFilter::default() };
         if !wants_session {

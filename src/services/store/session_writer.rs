@@ -150,7 +150,7 @@ impl Track {
     pub fn adopt(&mut self, known: SessionRow) {
         let came = std::mem::replace(&mut self.row, known);
         (self.row.owner, self.row.run, self.row.opened_ms) = (came.owner, came.run, came.opened_ms);
-        (self.row.tab, self.row.is_front) = (came.tab, came.is_front);
+        (self.row.tab, self.row.is_front, self.row.views) = (came.tab, came.is_front, came.views);
         (self.is_kept, self.is_used) = (true, false);
         self.is_adopted = self.row.next_seq > 0;
         self.move_waiting(self.row.next_seq);
@@ -233,6 +233,7 @@ impl Track {
         row.is_child = head.is_child;
         row.tab = Some(head.tab);
         row.is_front = head.is_front;
+        row.views = head.views;
         row.chosen = head.chosen;
     }
 

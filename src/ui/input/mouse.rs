@@ -49,14 +49,18 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         }
         MouseEventKind::Up(MouseButton::Left) => {
             let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
-            let action = match released {
-                Released::Selected if view.copies_on_select => Some(Action::CopySelection),
-                Released::Gap(item, gap) => Some(Action::OpenThisGap(item, gap)),
-                Released::Click(item) => Some(Action::ToggleItem(item)),
+            let event = match released {
+                Released::Selected if view.copies_on_select => Some(Event::Act(Action::CopySelection)),
+                Released::Gap(item, gap) => Some(Event::Act(Action::OpenThisGap(item, gap))),
+                // A page opens after a question; a file would open in the editor at once.
+                Released::Click(item) => match target_at(at, state, view) {
+                    Some(page @ Target::Url(_)) => Some(Event::Open(page)),
+                    _ => Some(Event::Act(Action::ToggleItem(item))),
+                },
                 Released::Selected | Released::Nothing => None,
             };
             let mut events = beside_question(at, state, view);
-            events.extend(action.map(Event::Act));
+            events.extend(event);
             events
         }
         _ => Vec::new(),

@@ -6,9 +6,10 @@
 
 use crate::app::state::lookup;
 use crate::app::state::modal;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::app::{Effect, Modal, Picker, PickerKind, State};
+use crate::app::{Effect, Modal, Picker, PickerKind, PickerValue, State};
 use crate::model::{ArchiveRow, StoreJob};
 
 /// Requests the folder's last agent, and its last session if it is to be offered.
@@ -27,12 +28,13 @@ pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     super::open_kept(state, &uid, true, None, now, fx);
 }
 
-/// The agent last used in the folder; an agent chosen meanwhile takes precedence.
-pub(super) fn on_agent(state: &mut State, agent: String) {
-    if state.setup.last_agent.is_some() {
-        return;
-    }
-    state.setup.last_agent = Some(agent);
+/// The agents that were used before; one chosen for the folder meanwhile takes precedence.
+pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<String>) {
+    let setup = &mut state.setup;
+    setup.used_agents = all;
+    let is_chosen = setup.last_agent.is_some();
+    setup.last_agent = setup.last_agent.take().or(here);
+    let last = setup.last_agent.clone();
     let rows = modal::agent_rows(state);
     let Some(picker) = agents_picker(state) else { return };
     let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
@@ -41,8 +43,11 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
         return;
     }
     picker.rows = rows;
-    let marked = picker.rows.iter().position(|row| !row.right.is_empty());
-    if let Some(position) = marked.filter(|_| is_untouched) {
+    let marked = picker
+        .rows
+        .iter()
+        .position(|row| matches!(&row.value, PickerValue::Id(id) if Some(id) == last.as_ref()));
+    if let Some(position) = marked.filter(|_| is_untouched && !is_chosen) {
         picker.selected = position;
     }
 }

@@ -12,6 +12,17 @@ pub enum ResumeConfidence {
     Provisional,
 }
 
+/// What is to be said about a session that its agent has opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::app) enum Opened {
+    /// Nothing.
+    AsUsual,
+    /// An earlier attempt to restore it had failed.
+    Restored,
+    /// It was open in this run, and its connection had ended.
+    Reconnected,
+}
+
 /// How the session was opened, and what its agent has of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -20,6 +31,8 @@ pub struct ResumeState {
     is_reopening: bool,
     /// Whether it was opened from the agent's list and its history was not received yet.
     wants_history: bool,
+    /// Whether the connection in which it was open has ended.
+    is_reconnecting: bool,
     /// Whether an agent has opened it in this run.
     was_open: bool,
     /// Why the agent may not have the session.
@@ -56,6 +69,7 @@ impl ResumeState {
     /// A connection is used. A session with a history is reopened, unless the agent replays it.
     pub(in crate::app) fn begin_connecting(&mut self, has_past: bool) {
         self.is_reopening = has_past && !self.wants_history;
+        self.is_reconnecting = self.is_reopening && self.was_open;
     }
 
     /// The session is opened again on the same connection.
@@ -73,18 +87,22 @@ impl ResumeState {
         self.doubt = Some(ResumeConfidence::Hinted);
     }
 
-    /// The agent has opened the session. Returns whether this restored one that could not be restored before.
-    pub(in crate::app) fn opened(&mut self, is_fresh: bool, is_provisional: bool) -> bool {
+    /// The agent has opened the session.
+    pub(in crate::app) fn opened(&mut self, is_fresh: bool, is_provisional: bool) -> Opened {
         self.is_reopening = false;
         self.wants_history = false;
         self.was_open = true;
         self.is_continued = !is_fresh;
         self.doubt = is_provisional.then_some(ResumeConfidence::Provisional);
-        let is_restored = !is_fresh && self.former_id.take().is_some();
-        if is_restored {
-            self.has_lost_history = false;
+        let is_reconnected = std::mem::take(&mut self.is_reconnecting);
+        if is_fresh {
+            return Opened::AsUsual;
         }
-        is_restored
+        if self.former_id.take().is_some() {
+            self.has_lost_history = false;
+            return Opened::Restored;
+        }
+        if is_reconnected { Opened::Reconnected } else { Opened::AsUsual }
     }
 
     /// The agent was removed or replaced.

@@ -250,7 +250,7 @@ fn last_of_folder(store: &Store, folder: &Path, wants_session: bool) -> (Option<
     let (mut agent, mut session) = (None, None);
     let job = StoreJob::Folder { folder: folder.to_owned(), wants_session };
     store.serve(job, |_, _, _, _| Err(String::new()), &mut |news| match news {
-        StoreNews::FolderAgent(name) => agent = Some(name),
+        StoreNews::UsedAgents { here, .. } => agent = here,
         StoreNews::FolderSession(row) => session = Some(row.uid),
         other => panic!("{other:?}"),
     });
