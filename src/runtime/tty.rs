@@ -47,6 +47,9 @@ static NEEDS_KEYPAD: AtomicBool = AtomicBool::new(false);
 /// Whether the shape of the cursor was changed.
 static IS_SHAPED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the window title was set.
+static IS_TITLED: AtomicBool = AtomicBool::new(false);
+
 /// Whether frames use synchronized updates, so that an unfinished one must be ended.
 static IS_SYNCHRONIZED: AtomicBool = AtomicBool::new(false);
 
@@ -201,6 +204,7 @@ impl Tty {
 
     /// Sets the window title; the text must not contain control characters.
     pub fn set_title(&mut self, title: &str) {
+        IS_TITLED.store(true, Ordering::SeqCst);
         let mut out = io::stdout().lock();
         self.note(queue!(out, SetTitle(title)).and_then(|()| out.flush()));
     }
@@ -349,6 +353,10 @@ pub fn restore() -> io::Result<()> {
     }
     if IS_SYNCHRONIZED.load(Ordering::SeqCst) {
         let _ = queue!(out, EndSynchronizedUpdate);
+    }
+    // Terminals without a stack of titles, such as st and urxvt, would show that of parlor until the next program.
+    if IS_TITLED.swap(false, Ordering::SeqCst) {
+        let _ = queue!(out, SetTitle(""));
     }
     let written = queue!(
         out,

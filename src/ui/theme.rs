@@ -6,7 +6,7 @@
 pub mod colour;
 pub mod load;
 
-pub use colour::{ColorSupport, reduce};
+pub use colour::{ColorSupport, reduce, rgb};
 pub use load::ThemeSet;
 
 use ratatui::style::{Color, Modifier, Style};

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use image::imageops::FilterType;
+use image::imageops::{self, ColorMap, FilterType};
 use image::{DynamicImage, Rgba, RgbaImage};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
@@ -20,7 +20,7 @@ use crate::ui::picture::strip::PLACEHOLDER;
 use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, PictureRows, row_of_cells};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
-use crate::ui::theme::{ColorSupport, reduce};
+use crate::ui::theme::{ColorSupport, reduce, rgb};
 
 use super::Text;
 use super::way::Way;
@@ -79,7 +79,12 @@ impl Encoder {
 
     fn blocks(&self, image: DynamicImage, size: Size) -> Result<Vec<Line<'static>>, String> {
         let (width, height) = (u32::from(size.width), u32::from(size.height) * 2);
-        let image = flat(smaller(image, width, height), self.ground);
+        let mut image = flat(smaller(image, width, height), self.ground);
+        if self.colors == ColorSupport::Ansi16 {
+            let mut dithered = image.into_rgba8();
+            imageops::dither(&mut dithered, &Ansi16);
+            image = DynamicImage::ImageRgba8(dithered);
+        }
         let protocol = Protocol::Halfblocks(Halfblocks::new(image, size).map_err(error_text)?);
         let buf = cells_of(&protocol, size);
         let rows = buf.content.chunks(usize::from(size.width.max(1)));
@@ -181,6 +186,25 @@ fn flat(image: DynamicImage, ground: [u8; 3]) -> DynamicImage {
         *alpha = 255;
     }
     DynamicImage::ImageRgba8(image)
+}
+
+/// The 16 colors that every terminal has, for dithering.
+struct Ansi16;
+
+impl ColorMap for Ansi16 {
+    type Color = Rgba<u8>;
+
+    fn index_of(&self, _: &Self::Color) -> usize {
+        0
+    }
+
+    fn map_color(&self, pixel: &mut Self::Color) {
+        let Rgba([red, green, blue, _]) = *pixel;
+        let nearest = reduce(Style::new().fg(Color::Rgb(red, green, blue)), ColorSupport::Ansi16, None).fg;
+        if let Some([red, green, blue]) = nearest.and_then(rgb) {
+            *pixel = Rgba([red, green, blue, 255]);
+        }
+    }
 }
 
 fn cells_of(protocol: &Protocol, size: Size) -> Buffer {

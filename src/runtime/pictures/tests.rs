@@ -61,6 +61,24 @@ fn half_blocks_show_two_pixels_per_cell() {
 }
 
 #[test]
+fn shades_are_dithered_with_sixteen_colors() {
+    let grey = RgbaImage::from_pixel(20, 20, Rgba([178, 178, 178, 255]));
+    let image = DynamicImage::ImageRgba8(grey);
+    let encoder = Encoder {
+        way: Way::Blocks,
+        grid: BLOCKS,
+        ground: [9, 9, 9],
+        colors: ColorSupport::Ansi16,
+        number: 1,
+    };
+    let encoded = encoder.encode(reader::Picture { image, format: "png", bytes: 9 }, 60).unwrap();
+    let spans = rows(&encoded).iter().flat_map(|row| &row.spans);
+    let shades: std::collections::HashSet<_> =
+        spans.flat_map(|span| [span.style.fg, span.style.bg]).collect();
+    assert!(shades.len() > 1, "none of the colors is that grey: {shades:?}");
+}
+
+#[test]
 fn kitty_gets_the_picture_once_and_a_placeholder_per_cell() {
     let way = Way::Kitty { is_in_tmux: false, compressed: true };
     let encoded = encode(way, POINTS, ColorSupport::TrueColor, 80, 64);
