@@ -97,7 +97,7 @@ fn streaming(c: &mut Criterion) {
 /// The whole screen with its terminal output, with and without the previous frame.
 fn screens(c: &mut Criterion) {
     let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
-    for (name, is_kept) in [("over the last one", true), ("on nothing", false)] {
+    for (name, is_saved) in [("over the last one", true), ("on nothing", false)] {
         let now = Instant::now();
         let (mut state, _) = parlor::app::start(Setup::default(), now);
         state.modals.clear();
@@ -126,7 +126,7 @@ fn screens(c: &mut Criterion) {
                         }
                     });
                 }
-                if !is_kept {
+                if !is_saved {
                     *painter.canvas() = Canvas::new(AREA.width, AREA.height);
                 }
                 let cursor = ui::draw_into(&state, &mut view, &theme, painter.canvas());

@@ -34,7 +34,7 @@ fn text(paragraphs: usize) -> String {
     out
 }
 
-fn look(theme: &Theme) -> RenderContext<'_> {
+fn render(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/"), Instant::now()) }
 }
 
@@ -54,7 +54,7 @@ fn chunks(c: &mut Criterion) {
                 }
                 markdown.update(&grown, false);
                 let last = markdown.blocks().len() - 1;
-                black_box(markdown.draw(last, &grown, &look(&theme), 96))
+                black_box(markdown.draw(last, &grown, &render(&theme), 96))
             });
         });
     }
@@ -72,7 +72,7 @@ fn whole(c: &mut Criterion) {
             || Markdown::of(&source),
             |mut markdown| {
                 for index in 0..markdown.blocks().len() {
-                    black_box(markdown.draw(index, &source, &look(&theme), 96));
+                    black_box(markdown.draw(index, &source, &render(&theme), 96));
                 }
             },
             BatchSize::LargeInput,

@@ -72,9 +72,9 @@ fn opening(c: &mut Criterion) {
         b.iter(|| {
             // As at the start of parlor: a new connection, the end of the session, its transcript.
             let store = Store::open(dir.path()).unwrap();
-            let kept = store.reopen("large").unwrap();
+            let saved = store.reopen("large").unwrap();
             let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
-            restore(&mut session, kept, Instant::now());
+            restore(&mut session, saved, Instant::now());
             black_box(session.transcript.items().len())
         });
     });

@@ -32,7 +32,7 @@ use ratatui::layout::{Position, Rect};
 #[path = "support/rig.rs"]
 mod rig;
 
-use rig::{Rig, look, message};
+use rig::{Rig, message, render};
 
 /// Wide enough for side-by-side diffs.
 const AREA: Rect = Rect { x: 0, y: 0, width: 160, height: 40 };
@@ -164,7 +164,7 @@ fn output(c: &mut Criterion) {
 }
 
 fn pictures(c: &mut Criterion) {
-    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    picture::show(Some(Grid { cell: (1, 2), max_pixels: u32::MAX }));
     let mut session = session();
     let data: Arc<str> = "AAAA".repeat(300_000).into();
     for _ in 0..20 {
@@ -177,9 +177,9 @@ fn pictures(c: &mut Criterion) {
     let mut rig = Rig::new(AREA);
     rig.frame(&session, AREA);
     while let Some(wanted) = picture::take_wanted() {
-        let facts = Facts { points: (160, 80), format: "png", bytes: 900_000 };
+        let facts = Facts { pixels: (160, 80), format: "png", bytes: 900_000 };
         let rows = picture::PictureRows::Text(vec![Line::raw("▀".repeat(80)); 20]);
-        picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 1600 }));
+        picture::put(wanted.key, Ok(Drawn { facts, rows, saved_as: None, weight: 1600 }));
         rig.frame(&session, AREA);
     }
     c.bench_function("page up over 20 pictures of 900 kB", |b| b.iter(|| rig.page_up(&session, AREA)));
@@ -259,7 +259,7 @@ fn selection(c: &mut Criterion) {
             rig.view.drag(Position::new(100, 38), now);
             rig.view.release();
             rig.frame(&session, AREA);
-            let text = transcript::selected_text(&session, &mut rig.view, &look(&rig.theme));
+            let text = transcript::selected_text(&session, &mut rig.view, &render(&rig.theme));
             assert!(text.is_some());
         });
     });

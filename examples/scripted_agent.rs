@@ -31,8 +31,8 @@ fn terminal_of(line: &str) -> Option<String> {
 }
 
 /// Replaces the saved names in a text.
-fn fill(text: &str, kept: &BTreeMap<String, String>) -> String {
-    kept.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
+fn fill(text: &str, saved: &BTreeMap<String, String>) -> String {
+    saved.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
 }
 
 /// The next message: a line, or the body after a header.
@@ -79,7 +79,7 @@ fn main() {
     let life = count_life(Path::new(&file)).to_string();
     let mut input = std::io::stdin().lock();
     let mut output = std::io::stdout().lock();
-    let mut kept = BTreeMap::from([("id".to_owned(), "null".to_owned())]);
+    let mut saved = BTreeMap::from([("id".to_owned(), "null".to_owned())]);
     let (mut has_headers, mut is_played) = (false, true);
     for step in script.lines() {
         let (kind, rest) = step.split_once(' ').unwrap_or((step, ""));
@@ -88,13 +88,13 @@ fn main() {
             _ if !is_played => {}
             ">" | "?" => loop {
                 let Some(message) = read(&mut input) else { return };
-                let wanted = fill(rest, &kept);
+                let wanted = fill(rest, &saved);
                 if message.contains(&wanted) {
                     if let Some(id) = id_of(&message) {
-                        kept.insert("id".to_owned(), id);
+                        saved.insert("id".to_owned(), id);
                     }
                     if let Some(terminal) = terminal_of(&message) {
-                        kept.insert("terminal".to_owned(), terminal);
+                        saved.insert("terminal".to_owned(), terminal);
                     }
                     break;
                 }
@@ -104,10 +104,10 @@ fn main() {
                 }
             },
             "=" => {
-                kept.insert(rest.to_owned(), kept.get("id").cloned().unwrap_or_default());
+                saved.insert(rest.to_owned(), saved.get("id").cloned().unwrap_or_default());
             }
             "<" => {
-                let text = fill(rest, &kept);
+                let text = fill(rest, &saved);
                 let text = if has_headers {
                     format!("Content-Length: {}\r\n\r\n{text}", text.len())
                 } else {

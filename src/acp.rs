@@ -97,7 +97,6 @@ pub struct Commands {
 /// A command to the connection's task.
 #[derive(Debug)]
 pub enum Command {
-    /// Sends a message to the agent.
     Agent(AgentCommand),
     /// Stops the agent's process group: close stdin, TERM after 2 s, KILL after another 3 s.
     Stop {
@@ -109,7 +108,6 @@ pub enum Command {
 }
 
 impl Commands {
-    /// Writes a command to the agent.
     pub fn send(&self, command: AgentCommand) {
         let _ = self.sender.send(Command::Agent(command));
     }
@@ -119,7 +117,6 @@ impl Commands {
         let _ = self.sender.send(Command::RetryNow);
     }
 
-    /// Stops the agent.
     pub fn stop(&self, force: bool) {
         let _ = self.sender.send(Command::Stop { force });
     }

@@ -48,9 +48,7 @@ use crate::model::{
 #[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// An event of a connection.
     Agent(ConnId, AgentEvent),
-    /// An action of the user.
     Act(Action),
     /// The text of the prompt has changed to this.
     Draft(String),
@@ -73,11 +71,9 @@ pub enum Event {
     },
     /// The cursor's byte in the draft, sent before an action that depends on it.
     Cursor(usize),
-    /// An edit of the line in the top dialog.
     Line(LineEdit),
     /// The user runs this command, which is the complete text of the composer and was shown.
     RunCommand(String),
-    /// The user types into a terminal.
     TypeIn(TerminalInput),
     /// A key of the sequence that is being pressed to bind it, as in the configuration.
     Capturing(String),
@@ -88,7 +84,6 @@ pub enum Event {
         /// The keys that have another meaning, and that meaning.
         taken: Option<(String, String)>,
     },
-    /// The configuration was read again.
     Config(Box<ConfigNews>),
     /// A message of the key routing for the status line.
     Message(String),
@@ -98,9 +93,7 @@ pub enum Event {
     Reading(ItemId, ItemId),
     /// A printable key at a question that the user did not open, with the action that is bound to it there.
     Letter(char, Option<Action>),
-    /// Backspace at such a question.
     Backspace,
-    /// A click on such a question, with the action of the clicked part.
     Click(Option<Action>),
     /// A key, click, paste or turn of the wheel without an effect.
     Input,
@@ -108,9 +101,7 @@ pub enum Event {
     InputElsewhere,
     /// The same, with its effects in order.
     Key(Vec<Event>),
-    /// An event of a service.
     Service(ServiceEvent),
-    /// A timer has expired.
     Timer(TimerId),
     Focus(bool),
     /// parlor has the terminal again, which another program had.
@@ -124,9 +115,9 @@ pub enum Event {
 }
 
 /// Maximum number of quirks listed for a connection.
-const MOST_QUIRKS: usize = 40;
+const MAX_QUIRKS: usize = 40;
 /// Maximum number of lines of noise that a connection retains for its end.
-const MOST_NOISE_LINES: usize = 5;
+const MAX_NOISE_LINES: usize = 5;
 /// More lines of noise before the first message are not a greeting.
 const MUCH_NOISE: u64 = 50;
 
@@ -140,8 +131,8 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     let mut fx = Vec::new();
     let key = state.add_session();
     state.active = key;
-    if let Some(kept) = reopen {
-        reopen_session(&mut state, key, *kept, now, &mut fx);
+    if let Some(saved) = reopen {
+        reopen_session(&mut state, key, *saved, now, &mut fx);
     }
     let named = std::mem::take(&mut state.setup.first_settings);
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -191,15 +182,15 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
 fn reopen_session(
     state: &mut State,
     key: SessionKey,
-    kept: RecordedSession,
+    saved: RecordedSession,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let folder = state.setup.folder.clone();
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let uid = kept.head.kept_as.clone().unwrap_or_default();
-    let reading = Reading::of(&uid, &kept);
-    lifecycle::archive::restore_all(session, kept, (None, ""), now, fx);
+    let uid = saved.head.saved_as.clone().unwrap_or_default();
+    let reading = Reading::of(&uid, &saved);
+    lifecycle::archive::restore_all(session, saved, (None, ""), now, fx);
     if state.setup.folder_offers.is_empty() {
         session.workspace.cwd = folder;
     } else {
@@ -236,7 +227,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
     let is_act = |event: &Event| matches!(event, Event::Act(_));
-    let is_wish = match &event {
+    let is_wanted = match &event {
         Event::Key(events) => events.iter().any(is_act),
         event => is_act(event),
     };
@@ -249,7 +240,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     if face.is_none_or(|before| touches_front(state) || before != state::tab::face(state)) {
         state.changes = state.changes.wrapping_add(1);
     }
-    if state.active != front_before && !is_wish {
+    if state.active != front_before && !is_wanted {
         dialogs::show_draft(state, &mut fx);
     }
     lifecycle::project::settle(state, now, &mut fx);
@@ -421,7 +412,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     if anomaly.kind == AnomalyKind::Dialect
         && let Some(info) = state.conns.get_mut(&id).and_then(|conn| conn.info.as_mut())
         && !info.quirks.contains(&anomaly.text)
-        && info.quirks.len() < MOST_QUIRKS
+        && info.quirks.len() < MAX_QUIRKS
     {
         info.quirks.push(anomaly.text);
         return;
@@ -430,7 +421,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     if anomaly.kind == AnomalyKind::Noise
         && let Some(conn) = state.conns.get_mut(&id)
     {
-        if conn.noise.len() >= MOST_NOISE_LINES {
+        if conn.noise.len() >= MAX_NOISE_LINES {
             conn.noise.remove(0);
         }
         let line = anomaly.text.clone();
@@ -505,7 +496,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::Git(key, git) => {
             // The state of a remote folder is not known here.
             if let Some(session) =
-                state.sessions.get_mut(&key).filter(|session| session.workspace.far.is_none())
+                state.sessions.get_mut(&key).filter(|session| session.workspace.remote.is_none())
             {
                 session.git = git;
             }

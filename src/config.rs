@@ -28,7 +28,6 @@ use self::keymap::Keymap;
 use self::read::Reader;
 use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules};
 
-/// Keys at the top of the file.
 const TOP_KEYS: &[&str] = &[
     "agent",
     "theme",
@@ -74,17 +73,14 @@ const DEFAULT_WARN_MIB: u64 = 1024;
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub struct Config {
-    /// Configured agents by name, with their callbacks.
     pub agents: BTreeMap<String, AgentSpec>,
     /// Settings of known agents that have no command in the configuration, by name.
     pub known_agents: BTreeMap<String, AgentSpec>,
     /// The agent to start with, by name: configured, known to the catalogue, or `demo`.
     pub default_agent: Option<String>,
-    /// The address of the registry of agents.
     pub registry: String,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
-    /// The settings of the project that are used.
     pub project: Option<project::ProjectSettings>,
     /// Whether the prompt templates of the project are offered; set by its configuration only.
     pub project_templates: bool,
@@ -98,13 +94,10 @@ pub struct Config {
     pub callbacks: Callbacks,
     /// Permission policy for requests of agents.
     pub policy: PolicyRules,
-    /// Key bindings.
     pub keymap: Keymap,
     /// How the prompt is edited: one of [`EDITING_STYLES`].
     pub editing: String,
-    /// Whether the mouse is captured.
     pub mouse: bool,
-    /// Whether a mouse selection is copied on release.
     pub copy_on_select: bool,
     /// Whether hyperlinks are sent to the terminal; `None` to send them if the terminal is known to support
     /// them.
@@ -115,7 +108,6 @@ pub struct Config {
     pub ambiguous_width: String,
     /// Whether the session runs as plain text.
     pub plain: bool,
-    /// Whether animations are disabled.
     pub reduced_motion: bool,
     /// Whether code blocks in messages have line numbers.
     pub code_line_numbers: bool,
@@ -123,7 +115,6 @@ pub struct Config {
     pub bell: bool,
     /// Desktop notifications: one of [`NOTIFY_WAYS`].
     pub notify: String,
-    /// Whether the window title is set.
     pub title: bool,
     /// Whether the terminal shows progress; `None` to show it if the terminal is known to support it.
     pub progress: Option<bool>,
@@ -131,7 +122,6 @@ pub struct Config {
     pub which_key_delay_ms: u64,
     /// Pasted texts of more lines become attachments; 0: none does.
     pub paste_lines: usize,
-    /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a handed-over conversation, in bytes.
     pub handover_bytes: usize,
@@ -184,7 +174,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A found agent with the settings that the user has made for it.
     pub fn with_settings(&self, found: &AgentSpec) -> AgentSpec {
         let Some(own) = self.known_agents.get(&found.name) else {
             return AgentSpec { callbacks: self.callbacks, ..found.clone() };
@@ -205,28 +194,22 @@ impl Config {
     }
 }
 
-/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// Built-in default.
     #[default]
     Default,
-    /// The configuration file.
     File {
         /// The line, from 1.
         line: usize,
     },
-    /// The configuration of the project, which the user has allowed.
     Project {
         /// The line, from 1.
         line: usize,
     },
-    /// An environment variable.
     Environment(&'static str),
     CommandLine,
 }
 
-/// A problem in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub file: PathBuf,
@@ -251,12 +234,10 @@ impl fmt::Display for Problem {
 pub struct Surroundings {
     /// The home folder, for `~/`.
     pub home: Option<PathBuf>,
-    /// The search path for programs.
     pub path: Option<OsString>,
 }
 
 impl Surroundings {
-    /// The environment of this process.
     pub fn of_process() -> Self {
         let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
         Self { home, path: environment("PATH") }
@@ -327,7 +308,6 @@ pub fn reread(
     Ok((config, problems))
 }
 
-/// Reads the text of a configuration.
 pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Problem>) {
     let mut config = Config::default();
     // Some editors add a byte order mark.

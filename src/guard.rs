@@ -26,7 +26,6 @@ pub struct Question {
 pub enum Effect {
     /// Refuses, or leaves everything as it is.
     Reject,
-    /// Allows this once.
     Once,
     /// Also decides about later requests.
     Lasting,
@@ -55,7 +54,6 @@ pub enum Input {
     Escape,
     /// Scrolls or unfolds the question, or does nothing.
     Look,
-    /// A click on an answer, or on another part of the question.
     Click(Option<Answer>),
     /// The key that moves the keys between the question and the prompt.
     Switch,
@@ -90,7 +88,6 @@ pub enum Refusal {
 pub enum Verdict {
     /// Gives this answer to this question; `None`: no answer is marked.
     Give(Question, Option<Answer>),
-    /// Marks the answer at this position.
     Mark(usize),
     /// The mark returns to its first position.
     Unmark,
@@ -122,13 +119,11 @@ pub struct Guard {
     question: Option<Question>,
     /// When the first frame with the question was written since it appeared or returned.
     appeared_at: Option<Instant>,
-    /// The same for its current revision.
     shown_at: Option<Instant>,
     /// Since when the end of it is on the screen, or was for long enough.
     end_at: Option<Instant>,
     last_input: Option<Instant>,
     open: Open,
-    /// The keys pressed at the question.
     keys: String,
     /// Whether one of them came before answers counted. Stays set while any is left.
     has_early_key: bool,
@@ -139,7 +134,6 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The question on top.
     pub fn question(&self) -> Option<Question> {
         self.question
     }
@@ -189,7 +183,6 @@ impl Guard {
         self.end_at.is_some()
     }
 
-    /// Whether keys go to the question.
     pub fn has_keys(&self, facts: Facts) -> bool {
         self.question.is_some() && self.is_moved.unwrap_or(!facts.has_text)
     }
@@ -242,7 +235,6 @@ impl Guard {
         has_passed(since, now) && (self.last_input.is_none() || has_passed(self.last_input, now))
     }
 
-    /// Handles an input.
     pub fn on(&mut self, input: Input, facts: Facts, now: Instant) -> Verdict {
         if self.question.is_none() {
             self.last_input = Some(now);

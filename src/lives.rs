@@ -9,7 +9,6 @@ use crate::services::store::tests::Written;
 /// A session in a store.
 struct Saved {
     store: Written,
-    /// Its id, once it is saved.
     uid: Option<String>,
 }
 
@@ -17,7 +16,7 @@ impl Disk for Saved {
     fn write(&mut self, notes: Vec<(SessionKey, Vec<Note>)>) -> Vec<StoreNews> {
         let news = self.store.write(notes);
         for item in &news {
-            if let StoreNews::KeptAs { key: KEY, uid } = item {
+            if let StoreNews::SavedAs { key: KEY, uid } = item {
                 self.uid = Some(uid.clone());
             }
         }
@@ -36,9 +35,9 @@ impl Disk for Saved {
         let rows = self.rows();
         let uid = self.uid.take()?;
         rows.iter().find(|row| matches!(row.record, Record::Prompt { .. }))?;
-        let kept = self.store.store.reopen(&uid).unwrap();
+        let saved = self.store.store.reopen(&uid).unwrap();
         self.uid = Some(uid);
-        Some(kept)
+        Some(saved)
     }
 
     fn rows(&mut self) -> Vec<RecordedEvent> {

@@ -93,7 +93,6 @@ pub enum Patch<T> {
     Keep,
     /// The update clears the field (`null` where the protocol defines it as "clear").
     Clear,
-    /// The update replaces the value.
     Set(T),
 }
 
@@ -116,7 +115,6 @@ impl<T> Patch<T> {
         }
     }
 
-    /// Applies the patch to an optional field.
     pub fn apply(self, field: &mut Option<T>) {
         match self {
             Self::Keep => {}

@@ -43,7 +43,6 @@ pub enum StartedBy {
     User,
     /// A sign-in method that the user confirmed; the agent chose arguments and variables.
     SignIn,
-    /// An allowed request of an agent.
     Agent,
 }
 
@@ -154,7 +153,6 @@ impl Start {
         self
     }
 
-    /// Adds arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
@@ -176,12 +174,10 @@ impl Start {
         self
     }
 
-    /// Program and arguments.
     pub fn command_line(&self) -> impl Iterator<Item = &OsStr> {
         std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
     }
 
-    /// The command for a blocking process.
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -195,7 +191,6 @@ impl Start {
         command
     }
 
-    /// The command for an async process.
     pub fn task(&self) -> tokio::process::Command {
         self.command().into()
     }
@@ -253,7 +248,6 @@ pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Starts an async process.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
 pub fn spawn_task(command: &mut tokio::process::Command) -> std::io::Result<tokio::process::Child> {
     let _starting = STARTS.read();
@@ -271,7 +265,6 @@ pub fn stop_group() {
 /// The `PATH` of programs if the user's has no absolute folder.
 const PLAIN_PATH: &str = "/usr/bin:/bin";
 
-/// The standard shell.
 pub const PLAIN_SHELL: &str = "/bin/sh";
 
 /// The mark of this run: its process id and a random number.

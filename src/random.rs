@@ -25,8 +25,8 @@ impl Random {
         self.below(count) == 0
     }
 
-    /// A duration below `most` milliseconds.
-    pub fn millis(&mut self, most: u64) -> Duration {
-        Duration::from_millis(self.below(most))
+    /// A duration below `max` milliseconds.
+    pub fn millis(&mut self, max: u64) -> Duration {
+        Duration::from_millis(self.below(max))
     }
 }

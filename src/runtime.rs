@@ -73,25 +73,18 @@ pub struct Launch {
     pub setup: Setup,
     /// The settings that can change while parlor runs.
     pub live: Live,
-    /// Changes and reads the configuration.
     pub configure: Configure,
-    /// The files of the configuration.
     pub watched: Watched,
-    /// The environment for clipboards.
     pub clipboard: Surroundings,
     /// Returns the name of the theme for a background; `None`: the terminal has too few colours.
     pub theme_for: Option<ThemeFor>,
-    /// The terminal, as detected from the environment.
     pub terminal: attention::Terminal,
     /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
-    /// The environment for images.
-    pub pictures: pictures::Around,
+    pub pictures: pictures::Environment,
     /// The user's home folder, displayed as `~`.
     pub home: Option<PathBuf>,
-    /// The data folder.
     pub data_dir: PathBuf,
-    /// Where prompt templates are.
     pub templates: TemplateFolders,
     /// Reads the MCP servers of a folder.
     pub find_servers: effects::FindServers,
@@ -104,7 +97,6 @@ pub struct Launch {
     /// Records every frame of the protocol.
     pub tap: Tap,
     pub registry: crate::services::registry::Registry,
-    /// The folder of the agents' logs.
     pub log_dir: PathBuf,
     /// Whether lines of a pipe or a file answer questions in plain-text mode.
     pub has_answers: bool,
@@ -142,7 +134,7 @@ struct Loop {
     ambiguous: WideAmbiguous,
     /// Whether the terminal draws ambiguous characters in two cells, as measured.
     is_wide: bool,
-    doer: EffectRunner,
+    executor: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     input: Option<Keys>,
@@ -162,7 +154,6 @@ struct Loop {
     is_lost: bool,
     /// Selects a theme for the terminal's background, until the user selects one.
     theme_for: Option<ThemeFor>,
-    /// Whether the terminal reports when its colors change.
     reports_colors: bool,
     /// Time when parlor last took the terminal back.
     back_since: Option<Instant>,
@@ -208,19 +199,19 @@ impl Loop {
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
-        let mut doer = EffectRunner::new(
+        let mut executor = EffectRunner::new(
             service_sender,
             launch.store,
             launch.tap,
             launch.log_dir,
             Arc::clone(&live.themes),
         );
-        doer.use_data_dir(launch.data_dir);
-        (doer.find_servers, doer.home) = (launch.find_servers, launch.home);
-        (doer.templates, doer.clipboard) = (launch.templates, launch.clipboard);
-        (doer.export, doer.transcript) = (launch.export, launch.transcript);
+        executor.use_data_dir(launch.data_dir);
+        (executor.find_servers, executor.home) = (launch.find_servers, launch.home);
+        (executor.templates, executor.clipboard) = (launch.templates, launch.clipboard);
+        (executor.export, executor.transcript) = (launch.export, launch.transcript);
         let (gate_keeper, gate) = GateKeeper::new();
-        (doer.registry, doer.gate) = (Some(launch.registry), gate);
+        (executor.registry, executor.gate) = (Some(launch.registry), gate);
         let mut this = Self {
             state,
             view,
@@ -231,8 +222,8 @@ impl Loop {
             images: live.images,
             ambiguous: live.ambiguous,
             is_wide: false,
-            agents: Agents::new(doer.backlog()),
-            doer,
+            agents: Agents::new(executor.backlog()),
+            executor,
             services,
             input: None,
             signals,
@@ -257,7 +248,7 @@ impl Loop {
         // The first frame is drawn before any agent is started and before anything is read from disk.
         this.draw(now);
         this.input = Some(Keys::listen()?);
-        this.doer.start_recording();
+        this.executor.start_recording();
         this.carry_out(first_effects, now);
         Ok(this)
     }
@@ -286,7 +277,7 @@ impl Loop {
             let now = Instant::now();
             self.on_deadlines(now);
             self.notice_loss(now);
-            if self.doer.is_leaving && self.agents.is_empty() {
+            if self.executor.is_leaving && self.agents.is_empty() {
                 break;
             }
             self.clock.animate(ui::next_frame_in(&self.state, &self.view));
@@ -297,11 +288,11 @@ impl Loop {
                     self.draw(now);
                 }
             }
-            self.gate.open_at(self.clock.next_look().into());
+            self.gate.open_at(self.clock.next_poll().into());
             self.send_pictures();
             self.notice_loss(now);
         }
-        let lost = self.doer.shut_down();
+        let lost = self.executor.shut_down();
         self.input = None;
         self.tty.send(&self.pictures.leave());
         self.tty.leave();
@@ -314,7 +305,7 @@ impl Loop {
 
     async fn wait(&mut self) -> Wake {
         let other =
-            [self.doer.next_connect(), self.terminal_clipboard.deadline()].into_iter().flatten().min();
+            [self.executor.next_connect(), self.terminal_clipboard.deadline()].into_iter().flatten().min();
         let deadline = self.clock.next_deadline(other, !self.is_away);
         let input = async {
             match &mut self.input {
@@ -397,12 +388,12 @@ impl Loop {
     }
 
     fn on_input(&mut self, event: &crossterm::event::Event, now: Instant) {
-        if self.doer.is_leaving {
+        if self.executor.is_leaving {
             // A second request to quit does not wait for agents.
             if let crossterm::event::Event::Key(key) = event
                 && key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL)
             {
-                self.doer.force_all();
+                self.executor.force_all();
             }
             return;
         }
@@ -451,7 +442,7 @@ impl Loop {
             self.is_lost = true;
             self.input = None;
             // Closing a window also sends a signal; a second request to quit would kill the agents immediately.
-            if !self.doer.is_leaving {
+            if !self.executor.is_leaving {
                 self.apply(Event::Terminate, now);
             }
         }
@@ -474,12 +465,12 @@ impl Loop {
                 self.clock.want_frame_at_once();
             }
         }
-        self.signals.answer(self.doer.is_leaving);
+        self.signals.answer(self.executor.is_leaving);
     }
 
     fn on_batch(&mut self, conn: ConnId, batch: Option<Batch>, now: Instant) {
         let Some(batch) = batch else {
-            self.doer.forget(conn);
+            self.executor.forget(conn);
             return;
         };
         self.clock.note_arrival(now);
@@ -489,7 +480,7 @@ impl Loop {
     }
 
     fn on_service(&mut self, event: ServiceEvent, now: Instant) {
-        self.doer.note_taken(&event);
+        self.executor.note_taken(&event);
         let is_back = matches!(
             event,
             ServiceEvent::LoginDone(..) | ServiceEvent::EditorDone(_) | ServiceEvent::DraftEdited { .. }
@@ -538,25 +529,25 @@ impl Loop {
                 Effect::ReadClipboard { session, before } => self.read_clipboard(session, before, now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
-                    self.theme = (self.doer.themes)(&name);
+                    self.theme = (self.executor.themes)(&name);
                     self.pictures.choose(None, self.theme.ground());
                 }
                 Effect::Configure(job) => self.config.run(job),
                 Effect::RunLogin { conn, spec, env } => {
                     self.step_aside();
-                    self.doer.login(conn, spec, env);
+                    self.executor.login(conn, spec, env);
                 }
                 Effect::OpenFile { location, folder, editor } => {
-                    if let Some(launch) = self.doer.editor_for(&location, editor.as_deref()) {
+                    if let Some(launch) = self.executor.editor_for(&location, editor.as_deref()) {
                         if !launch.is_windowed {
                             self.step_aside();
                         }
-                        self.doer.edit(launch, location.path, folder, editor.is_some());
+                        self.executor.edit(launch, location.path, folder, editor.is_some());
                     }
                 }
                 Effect::EditDraft { .. } | Effect::OpenAttachment { .. } => self.edit_text(effect, now),
                 Effect::Suspend => self.suspend(),
-                other => self.doer.carry_out(other, &mut self.agents, now),
+                other => self.executor.carry_out(other, &mut self.agents, now),
             }
         }
     }
@@ -565,14 +556,14 @@ impl Loop {
         for id in self.clock.take_due(now) {
             self.apply(Event::Timer(id), now);
         }
-        self.doer.connect_due(&mut self.agents, now);
+        self.executor.connect_due(&mut self.agents, now);
         self.on_clipboard_deadline(now);
     }
 
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
-            self.doer.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.state));
+            self.executor.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.state));
         }
         self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);

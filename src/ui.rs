@@ -63,14 +63,14 @@ use which_key::PendingKeys;
 const SIDE_COLS: u16 = 160;
 
 /// Minimum size; below it only a note is shown.
-const LEAST_COLS: u16 = 20;
-const LEAST_ROWS: u16 = 6;
+const MIN_COLS: u16 = 20;
+const MIN_ROWS: u16 = 6;
 
 /// In the full-screen composer, completions are above the cursor from this row on.
-const MOST_ABOVE: u16 = 4;
+const MAX_ABOVE: u16 = 4;
 
 /// From this height on panels are separated by blank rows.
-const AIRY_ROWS: u16 = 20;
+const SPACIOUS_ROWS: u16 = 20;
 
 /// The difference between the widths of the transcript and of its diffs.
 const DIFF_MARGIN: u16 = 8;
@@ -110,14 +110,13 @@ fn chrome_key(ctx: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canv
     let keymap = std::ptr::from_ref(ctx.keymap) as usize;
     canvas.key((
         (ctx.state.chrome_changes, &ctx.state.flash, status::is_quiet(ctx)),
-        (ctx.look.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
+        (ctx.render.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
         (panes.queue, panes.edge, modals::key_focus(ctx.state), text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
 
-/// Whether the keys that continue a sequence are listed.
 fn lists_keys(view: &ViewState) -> bool {
     view.pending.as_ref().is_some_and(|keys| keys.shown_in(view.now, view.which_key_delay).is_none())
 }
@@ -127,7 +126,7 @@ fn ground(
     state: &State,
     session: &Session,
     view: &ViewState,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     panes: &Panes,
 ) -> Option<u64> {
     let is_covered = lists_keys(view)
@@ -140,7 +139,7 @@ fn ground(
         || panes.side.is_some()
         || terminal_panel::shown(state).is_some();
     let mut hasher = std::hash::DefaultHasher::new();
-    (session.key, &look.theme.name, look.glyphs.arrow).hash(&mut hasher);
+    (session.key, &render.theme.name, render.glyphs.arrow).hash(&mut hasher);
     (!is_covered).then(|| hasher.finish())
 }
 
@@ -153,14 +152,14 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         buf.begin(blank, area, None);
         return None;
     };
-    text::link::keep_files(session.workspace.far.is_none());
+    text::link::keep_files(session.workspace.remote.is_none());
     let keymap = view.keymap.clone();
     let home = view.home.clone();
     let pending = view.pending.as_ref().map(PendingKeys::label);
     let ctx = FrameContext {
         state,
         session,
-        look: RenderContext {
+        render: RenderContext {
             theme,
             glyphs: view.glyphs,
             now: view.now,
@@ -168,7 +167,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             diff_layout: state.diff_layout,
             shows_thoughts: state.shows_thoughts,
             folder: session.workspace.folder(),
-            home: home.as_deref().filter(|_| session.workspace.far.is_none()),
+            home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
             sideways: None,
             numbers_code: view.numbers_code,
             wraps: true,
@@ -182,7 +181,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         until: std::cell::Cell::new(None),
         diff_room: std::cell::Cell::new(DiffRoom::OneColumn),
     };
-    if area.width < LEAST_COLS || area.height < LEAST_ROWS {
+    if area.width < MIN_COLS || area.height < MIN_ROWS {
         view.hits.clear();
         buf.begin(blank, area, None);
         let message = if area.width < 24 { "Too small." } else { "Window too small." };
@@ -199,15 +198,15 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let request = modals::AnchoredRequest::new(&ctx, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
-    let ground = ground(state, session, view, &ctx.look, &panes);
+    let ground = ground(state, session, view, &ctx.render, &panes);
     buf.begin(blank, panes.transcript, ground);
     if session.transcript.items().is_empty() && !is_full(state, view) {
         welcome::draw(&ctx, panes.transcript, buf);
     } else if panes.transcript.height > 0 && !is_full(state, view) {
         let shown = view.transcripts.entry(state.active).or_default();
         // Dialogs always wrap: the end of a line may be what the user has to see.
-        let look = RenderContext { wraps: view.wraps, ..ctx.look };
-        transcript::draw(session, shown, &look, panes.transcript, buf);
+        let render = RenderContext { wraps: view.wraps, ..ctx.render };
+        transcript::draw(session, shown, &render, panes.transcript, buf);
     }
     let is_covered = !state.modals.is_empty() || request.is_none() && !session.requests.is_empty();
     if is_covered {
@@ -232,7 +231,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         if let Some(Position { y, .. }) = cursor.filter(|_| is_full(state, view)) {
             // Above the row of the cursor, or at the end of the composer.
             let Rect { y: top, .. } = panes.composer;
-            let (y, end) = if y - top >= MOST_ABOVE { (top, y) } else { (y + 1, panes.composer.bottom()) };
+            let (y, end) = if y - top >= MAX_ABOVE { (top, y) } else { (y + 1, panes.composer.bottom()) };
             above = Rect { y, height: end.saturating_sub(y), ..panes.composer };
         }
         composer::draw_completions(&ctx, above, buf, &mut view.hits);
@@ -268,10 +267,9 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     cursor
 }
 
-/// What the frame had room for.
 fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
     let has_side_steps = panes.side.is_some() && side::has_steps(ctx);
-    let fits_plan = panes.side.is_some() || rows >= plan::LEAST_ROWS;
+    let fits_plan = panes.side.is_some() || rows >= plan::MIN_ROWS;
     let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
     Screen {
         diffs: ctx.diff_room.get(),
@@ -364,7 +362,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
     let session = state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
     let (home, keymap) = (view.home.clone(), view.keymap.clone());
-    let look = RenderContext {
+    let render = RenderContext {
         theme,
         glyphs,
         now,
@@ -372,13 +370,13 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         diff_layout: state.diff_layout,
         shows_thoughts: state.shows_thoughts,
         folder: session.workspace.folder(),
-        home: home.as_deref().filter(|_| session.workspace.far.is_none()),
+        home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
         sideways: None,
         numbers_code: false,
         wraps: view.wraps,
         history_keys: HistoryKeys::of(&keymap),
     };
-    transcript::selected_text(session, view.transcript_mut()?, &look)
+    transcript::selected_text(session, view.transcript_mut()?, &render)
 }
 
 struct Panes {
@@ -405,8 +403,8 @@ fn is_full(state: &State, view: &ViewState) -> bool {
 
 /// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.
 fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
-    let is_airy = area.height >= AIRY_ROWS;
-    let air = u16::from(is_airy);
+    let is_spacious = area.height >= SPACIOUS_ROWS;
+    let air = u16::from(is_spacious);
     let is_full = is_full(ctx.state, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
     let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(ctx, &view.side);
@@ -429,7 +427,7 @@ fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let queue_rows = if has_side || is_full { 0 } else { queue::rows(ctx.session, area.height) };
     let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
-    take(u16::from(is_airy && plan_rows + queue_rows > 0));
+    take(u16::from(is_spacious && plan_rows + queue_rows > 0));
     let search = search::is_there(ctx).then(|| take(1));
     let top = area.y + head_rows + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };

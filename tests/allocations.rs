@@ -71,7 +71,7 @@ impl Stream {
         let now = Instant::now();
         let spec = AgentSpec { name: "stream".into(), command: "stream".into(), ..AgentSpec::default() };
         let setup =
-            Setup { folder: "/".into(), start_with: Some(spec), keeps_sessions: true, ..Setup::default() };
+            Setup { folder: "/".into(), start_with: Some(spec), saves_sessions: true, ..Setup::default() };
         let (state, _) = parlor::app::start(setup, now);
         let mut stream = Self { state, now };
         let opening = stream.play(Event::Agent(ConnId(1), AgentEvent::Ready(Box::default())));

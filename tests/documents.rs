@@ -19,9 +19,9 @@ fn documents() -> Vec<(String, String)> {
 
 /// The anchor of a heading on GitHub.
 fn anchor(heading: &str) -> String {
-    let kept = heading.trim().to_lowercase();
-    let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-'));
-    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    let saved = heading.trim().to_lowercase();
+    let saved = saved.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-'));
+    saved.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
 #[test]

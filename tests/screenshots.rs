@@ -112,11 +112,11 @@ fn check(name: &str, title: &str, screen: &mut Screen) {
         fs::write(&path, picture).unwrap();
         return;
     }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    let (kept, drawn) = (timeless(&kept), timeless(&picture));
-    let difference = kept.lines().zip(drawn.lines()).find(|(kept, drawn)| kept != drawn);
+    let saved = fs::read_to_string(&path).unwrap_or_default();
+    let (saved, drawn) = (timeless(&saved), timeless(&picture));
+    let difference = saved.lines().zip(drawn.lines()).find(|(saved, drawn)| saved != drawn);
     assert!(
-        kept == drawn,
+        saved == drawn,
         "screenshots/{name}.svg is out of date. If the change is intended, run:\n\
          PARLOR_SCREENSHOTS=write cargo test --test screenshots\nFirst difference: {difference:?}\nThe screen:\n{}",
         screen.text()

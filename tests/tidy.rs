@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[path = "tidy/words.rs"]
 mod words;
 
-const MOST_LINES: usize = 600;
+const MAX_LINES: usize = 600;
 
 struct Source {
     path: String,
@@ -54,10 +54,10 @@ impl Source {
 fn without_tests(text: &str) -> Vec<&str> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut lines = text.lines();
-    let mut kept = Vec::new();
+    let mut saved = Vec::new();
     while let Some(line) = lines.next() {
         if line.trim() != "#[cfg(test)]" {
-            kept.push(line);
+            saved.push(line);
             continue;
         }
         let ends = |next: &str| {
@@ -67,7 +67,7 @@ fn without_tests(text: &str) -> Vec<&str> {
         };
         let _ = lines.find(|next| ends(next));
     }
-    kept
+    saved
 }
 
 /// The top-level modules of this crate that code uses, in paths and in `use crate::{…}`.
@@ -377,8 +377,8 @@ fn files_are_bounded_and_modules_are_documented() {
     let mut strays = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
-        if lines > MOST_LINES {
-            strays.push(format!("{}: {lines} lines, at most {MOST_LINES}", source.path));
+        if lines > MAX_LINES {
+            strays.push(format!("{}: {lines} lines, at most {MAX_LINES}", source.path));
         }
         if !source.text.starts_with("//!") && !source.is_test() {
             strays.push(format!("{}: no module doc", source.path));

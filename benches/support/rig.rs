@@ -27,7 +27,7 @@ pub fn message(role: Role, text: &str) -> ItemBody {
 }
 
 /// The default render context; tables can be scrolled horizontally.
-pub fn look(theme: &Theme) -> RenderContext<'_> {
+pub fn render(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/"), Instant::now()) }
 }
 
@@ -50,9 +50,9 @@ impl Rig {
 
     /// Draws one frame into an empty buffer.
     pub fn frame(&mut self, session: &Session, area: Rect) {
-        let look = look(&self.theme);
+        let render = render(&self.theme);
         self.buf.reset();
-        transcript::draw(session, &mut self.view, &look, area, &mut self.buf);
+        transcript::draw(session, &mut self.view, &render, area, &mut self.buf);
         black_box(&self.buf);
     }
 

@@ -33,7 +33,6 @@ pub type Method = (&'static str, String);
 
 /// The translator of one connection.
 pub(super) trait Dialect: Debug + Send + Sync {
-    /// The name that parlor gives itself.
     fn client_name(&self) -> &'static str {
         "parlor"
     }
@@ -100,7 +99,6 @@ pub(super) trait Dialect: Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Translation {
     pub(super) now: Instant,
-    /// Requests to the agent, with their ids.
     pub(super) to_agent: Vec<(u64, Method)>,
     /// Messages of the agent, as JSON text.
     pub(super) to_parlor: Vec<String>,

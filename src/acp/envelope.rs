@@ -31,7 +31,6 @@ pub enum Message<'a> {
     },
     /// A response without an id. An error: the agent could not parse the id.
     Loose(Result<&'a str, &'a str>),
-    /// Any other object.
     Odd(&'static str),
 }
 

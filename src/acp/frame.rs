@@ -97,16 +97,13 @@ enum State {
         length: u64,
         line: Bytes,
     },
-    /// Reading the body of a frame with a header.
     Body {
         length: usize,
     },
-    /// Skipping an oversized line.
     SkipLine {
         len_bytes: u64,
         head: BytesMut,
     },
-    /// Skipping the body of an oversized frame with a header.
     SkipBody {
         len_bytes: u64,
         left: u64,

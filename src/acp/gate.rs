@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 const WINDOW: Duration = Duration::from_millis(32);
 /// Maximum bytes per window. A faster agent would fill its pipe (64 KiB) before the next frame, and block.
-const MOST_BYTES: u128 = 24 << 10;
+const MAX_BYTES: u128 = 24 << 10;
 /// Minimum number of consecutive reads with updates only, so that an agent that sends an update with each request is
 /// not delayed.
 const STREAK: u32 = 4;
@@ -86,9 +86,9 @@ impl Stream {
         self.bytes = self.bytes.saturating_add(bytes);
         let took = now.saturating_duration_since(self.since);
         if took >= WINDOW {
-            self.is_slow = self.bytes as u128 * WINDOW.as_micros() <= MOST_BYTES * took.as_micros();
+            self.is_slow = self.bytes as u128 * WINDOW.as_micros() <= MAX_BYTES * took.as_micros();
             (self.since, self.bytes) = (now, 0);
-        } else if self.bytes as u128 > MOST_BYTES {
+        } else if self.bytes as u128 > MAX_BYTES {
             // A flood that begins in the middle of a window must not wait for its end.
             self.is_slow = false;
         }

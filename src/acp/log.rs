@@ -31,7 +31,6 @@ const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 pub struct Start {
     format: u32,
     parlor: String,
-    /// The agent's name in the configuration.
     agent: String,
     profile: Option<String>,
     /// Known agent names in its command, for its quirks. The command itself may contain secrets.
@@ -66,7 +65,6 @@ impl Default for Start {
 }
 
 impl Start {
-    /// The start line of an agent.
     pub fn of(spec: &AgentSpec) -> Self {
         let WireSpec { profile, is_strict, has_headers, protocol, .. } = &spec.wire;
         Self {
@@ -85,7 +83,6 @@ impl Start {
         }
     }
 
-    /// The text of its line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -137,10 +134,8 @@ pub struct Entry {
 /// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryKind {
-    /// A connection began.
     Start(Box<Start>),
     End(Box<CloseReason>),
-    /// A message, or a line of stderr.
     Message(Direction, String),
 }
 

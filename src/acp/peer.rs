@@ -37,7 +37,6 @@ pub const EVENT_BATCHES: usize = 32;
 pub struct Limits {
     /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
-    /// Timeouts of requests.
     pub deadlines: Deadlines,
 }
 
@@ -144,7 +143,7 @@ async fn drive(
                 None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },
             () = peer.outgoing_drained(), if is_full => {}
-            () = next_look(events, gate), if is_waiting && !has_events => is_waiting = false,
+            () = next_poll(events, gate), if is_waiting && !has_events => is_waiting = false,
             // Not while events are pending: the response may already be in the pipe if the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
                 peer.on_deadline(Instant::now());
@@ -167,7 +166,7 @@ async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, Clos
 }
 
 /// Waits until the app has received all events, and then for the gate, which the app sets after handling them.
-async fn next_look(events: &mpsc::Sender<Batch>, gate: &mut Gate) {
+async fn next_poll(events: &mpsc::Sender<Batch>, gate: &mut Gate) {
     let _ = events.reserve_many(events.max_capacity()).await;
     gate.open().await;
 }

@@ -27,9 +27,7 @@ pub enum Sent {
     Nothing,
     /// A request that the user caused. After it was made again, call [`LoggedAgent::claim`].
     Request(Request, UserAction),
-    /// The response to a request of the agent.
     Answer(RequestId, LoggedAnswer),
-    /// The turn of this session was cancelled.
     Cancel(SessionId),
 }
 
@@ -59,19 +57,13 @@ pub enum UserAction {
 pub enum LoggedAnswer {
     /// A permission: the selected option; `None`: cancelled.
     Permission(Option<String>),
-    /// A form or page was accepted with these values.
     Accepted(Vec<(String, FieldValue)>),
-    /// A form or page was declined.
     Declined,
-    /// A form or page was cancelled.
     Cancelled,
     /// The text of a file that was read; `None`: it was written.
     File(Option<String>),
-    /// A command was started in this terminal.
     Terminal(String),
-    /// The output of a command so far.
     Output(String, bool, Option<ExitInfo>),
-    /// The end of a command.
     Exit(ExitInfo),
     Error(RpcError),
 }
@@ -168,14 +160,12 @@ impl LoggedAgent {
         self.unplayed.insert(request.id);
     }
 
-    /// Ends the connection.
     pub fn close(&mut self, reason: CloseReason) {
         if !std::mem::replace(&mut self.is_closed, true) {
             self.peer.close(reason);
         }
     }
 
-    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

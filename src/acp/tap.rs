@@ -56,7 +56,6 @@ pub struct TapLine {
     pub sequence: u64,
     /// Time since the tap was created.
     pub at: Duration,
-    /// The number of the connection.
     pub conn: u64,
     pub direction: Direction,
     /// The line, possibly truncated; secrets are redacted, but it is not sanitised.
@@ -141,7 +140,6 @@ impl Default for Tap {
 }
 
 impl Tap {
-    /// The same tap for a connection.
     #[must_use]
     pub fn of_conn(&self, conn: u64) -> Self {
         Self { conn, shared: Arc::clone(&self.shared) }

@@ -82,18 +82,18 @@ pub struct Link {
     pub incoming: Incoming,
     /// Outgoing messages. Dropping it closes the agent's stdin once everything is written.
     pub outgoing: Outgoing,
-    /// Ends the connection.
     pub stopper: Stopper,
 }
 
 #[derive(Debug)]
 pub enum In {
-    /// The messages of one read.
     Pieces(Vec<InboundFrame>),
-    /// A problem of the transport, in one sentence.
     Note(String),
     /// A notification or response that could not be delivered, with its session if that is known. Full sentences.
-    Undelivered { session: Option<String>, text: String },
+    Undelivered {
+        session: Option<String>,
+        text: String,
+    },
     /// Whether the connection to a server is interrupted and parlor tries to restore it.
     Interrupted(bool),
     /// The end of the connection; always the last event.
@@ -103,7 +103,6 @@ pub enum In {
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The process ended.
     Exited {
         status: ExitInfo,
         /// The last lines of stderr, oldest first.
@@ -111,7 +110,6 @@ pub enum LinkEnd {
     },
     /// The stream ended, but the process did not, or there is none.
     Eof,
-    /// The stream failed.
     Io(String),
     /// A server could not be reached; a retry may help. Full sentences.
     Unreachable(String),

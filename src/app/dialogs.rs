@@ -98,7 +98,7 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         for request in std::mem::take(&mut state.ui_requests) {
             match request {
                 UiRequest::AgentPicker => open_agents(state),
-                UiRequest::LookForAgents => install::look_again(state, fx),
+                UiRequest::FindAgents => install::search_again(state, fx),
                 UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
                 UiRequest::SignInPage { session, url, printed } => {
@@ -113,7 +113,6 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Handles an action of the user.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     settle(state);
     let shown = state.active;

@@ -51,7 +51,6 @@ pub struct State {
     /// Connections, including closed ones of open sessions.
     pub conns: BTreeMap<ConnId, Conn>,
     pub sessions: Sessions,
-    /// The session on the screen.
     pub active: SessionKey,
     /// Open dialogs, the top one last.
     pub modals: Vec<Modal>,
@@ -65,24 +64,20 @@ pub struct State {
     pub(in crate::app) bodies: bodies::Bodies,
     /// What cannot be recorded now.
     pub unsaved: Option<Unsaved>,
-    /// Number of anomalies on all connections.
     pub anomaly_count: u64,
     /// The agents of the registry, once they were read.
     pub registry: Option<RegistryIndex>,
     /// The last lines of the progress of an installation that is running.
     pub installing: Option<Vec<String>>,
     /// The last session of the folder that parlor was started in, as long as it can be offered.
-    pub last_kept: Option<Box<ArchiveRow>>,
-    /// MCP servers configured in folders.
+    pub last_saved: Option<Box<ArchiveRow>>,
     pub folder_servers: BTreeMap<PathBuf, FolderRequest>,
     /// The settings of the project that the user has not decided on.
     pub project: Option<Box<ProjectRequest>>,
-    /// Permanent grants, to all agents.
     pub grants: Vec<StoredGrant>,
     pub diff_layout: DiffLayout,
     /// What the last frame had room for; `None` before the first.
     pub screen: Option<Screen>,
-    /// Whether thoughts are shown completely.
     pub shows_thoughts: bool,
     pub mouse: MouseOwner,
     pub has_focus: bool,
@@ -122,7 +117,7 @@ impl State {
             anomaly_count: 0,
             registry: None,
             installing: None,
-            last_kept: None,
+            last_saved: None,
             folder_servers: BTreeMap::new(),
             project: None,
             grants: Vec::new(),
@@ -152,7 +147,7 @@ impl State {
         let is_first = folder == self.setup.folder;
         let position = SessionWorkspace {
             cwd: folder,
-            far: None,
+            remote: None,
             additional_directories: if is_first {
                 self.setup.additional_directories.clone()
             } else {
@@ -173,23 +168,19 @@ impl State {
         self.flash_end = end;
     }
 
-    /// Clears the message.
     pub(in crate::app) fn clear_flash(&mut self) {
         self.flash = None;
         self.flash_end = FlashEnd::Time;
     }
 
-    /// The session on the screen.
     pub fn active_session(&self) -> Option<&Session> {
         self.sessions.get(&self.active)
     }
 
-    /// The connection of a session, open or closed.
     pub fn conn_of(&self, key: SessionKey) -> Option<&Conn> {
         self.sessions.get(&key).and_then(|session| session.conn).and_then(|conn| self.conns.get(&conn))
     }
 
-    /// The sessions listed by the agent of the active session.
     pub fn listed(&self) -> &[SessionInfo] {
         let conn = self.conn_of(super::state::lookup::root_of(self, self.active));
         conn.map(|conn| conn.listing.sessions.as_slice()).unwrap_or_default()
@@ -201,7 +192,7 @@ impl State {
 pub enum UiRequest {
     AgentPicker,
     /// The list of agents is open: look for changes.
-    LookForAgents,
+    FindAgents,
     /// The sign-in methods of an agent: on top, or in the tab of a session.
     SignIn {
         conn: ConnId,
@@ -216,7 +207,6 @@ pub enum UiRequest {
     },
     /// A template of the project has to be reviewed before a prompt of this session can use it.
     ReviewTemplates(SessionKey, Box<UnreviewedTemplate>),
-    /// A delayed action of the user.
     Act(Action),
 }
 
@@ -226,9 +216,7 @@ pub enum UiRequest {
 pub struct Setup {
     /// The folder of the first session, absolute.
     pub folder: PathBuf,
-    /// Where exported sessions are written.
     pub export_folder: PathBuf,
-    /// Additional roots.
     pub additional_directories: Vec<UserRoot>,
     /// The available agents, in the picker's order.
     pub agents: Vec<AgentChoice>,
@@ -242,10 +230,8 @@ pub struct Setup {
     pub reopen: Option<Box<RecordedSession>>,
     /// The other tabs to reopen, in order; taken by [`start`](super::start).
     pub other_tabs: Vec<OtherTab>,
-    /// Whether the list of sessions opens at the start.
     pub lists_sessions: bool,
-    /// Whether sessions are recorded, so that they can be reopened.
-    pub keeps_sessions: bool,
+    pub saves_sessions: bool,
     /// Where that session can be continued if its folder is missing: it is read-only until the user decides.
     pub folder_offers: Vec<FolderOffer>,
     /// Callbacks for agents without individual settings.
@@ -271,7 +257,6 @@ pub struct Setup {
     pub used_agents: BTreeSet<String>,
     /// Agents that spoke the draft of version 2 when they were last started, by command line.
     pub draft_agents: BTreeSet<String>,
-    /// MCP servers to pass on to agents.
     pub mcp_servers: Vec<McpServer>,
     /// MCP servers configured in the first folder; taken by [`start`](super::start).
     pub folder_servers: Option<FolderServers>,
@@ -286,17 +271,12 @@ pub struct Setup {
     pub auto_theme: String,
     pub folds: FoldRules,
     pub mouse: MouseOwner,
-    /// Problems in the configuration, each in one sentence.
     pub problems: Vec<String>,
     /// Whether plain mode is on. In plain mode, prompts that start with `/` are sent, except for `/clear`.
     pub is_plain: bool,
-    /// All settings with their values.
     pub settings: Vec<SettingRow>,
-    /// All key bindings.
     pub bindings: Vec<BindingRow>,
-    /// The user's configuration.
     pub config_file: PathBuf,
-    /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
 }
 
@@ -314,21 +294,14 @@ impl Setup {
 pub enum FlashEnd {
     /// The end of this question is shown, or the question is gone.
     QuestionRead(u64),
-    /// Nothing.
     Time,
-    /// The start of an agent.
     Start,
-    /// The end of the turn.
     Turn(SessionKey),
     /// The answer to the last open request of the session.
     Answer(SessionKey),
-    /// The answer to this question of the guard.
     Question(u64),
-    /// A change of the number of prompts on hold.
     Hold(SessionKey, usize),
-    /// The tab of the session is shown.
     Shown(SessionKey),
-    /// The action is available.
     Available(Action),
 }
 
@@ -354,7 +327,6 @@ pub const AUTO_THEME: &str = "auto";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThemeInfo {
     pub name: String,
-    /// Whether it is for a dark background.
     pub is_dark: bool,
 }
 
@@ -364,7 +336,6 @@ impl Setup {
         if choice == AUTO_THEME { &self.auto_theme } else { choice }
     }
 
-    /// The name of the chosen theme.
     pub fn theme_in_use(&self) -> &str {
         self.theme_named(&self.theme)
     }
@@ -374,7 +345,7 @@ impl Setup {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherTab {
     /// The saved session, locked for this process.
-    pub kept: Box<RecordedSession>,
+    pub saved: Box<RecordedSession>,
     /// Whether it precedes the active tab.
     pub is_before: bool,
     /// Whether it was open read-only; it is not locked then.
@@ -385,27 +356,22 @@ pub struct OtherTab {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentChoice {
     pub spec: AgentSpec,
-    /// The display name.
     pub title: String,
     /// `configured`, `installed`, `found` or `built in`.
     pub source: String,
     /// The id of the same agent in the registry, if it is known.
     pub registry_id: Option<String>,
-    /// The version that was installed from the registry.
     pub version: String,
 }
 
 /// Which program handles the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MouseOwner {
-    /// parlor, which selects text.
     #[default]
     Parlor,
-    /// The terminal, with its own selection.
     Terminal,
 }
 
-/// The layout of diffs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiffLayout {
     /// Side by side from 120 columns on, if that suits the diff.
@@ -413,7 +379,6 @@ pub enum DiffLayout {
     Auto,
     /// Side by side wherever two columns fit.
     SideBySide,
-    /// One column at any width.
     Unified,
 }
 
@@ -423,11 +388,8 @@ pub struct Screen {
     pub diffs: DiffRoom,
     /// Columns for the output of a command.
     pub output_cols: u16,
-    /// The size of the panel for a terminal.
     pub terminal: TerminalSize,
-    /// Whether the plan fits, at least as one line.
     pub fits_plan: bool,
-    /// Whether the steps of the plan are shown.
     pub shows_steps: bool,
 }
 
@@ -443,7 +405,6 @@ pub enum DiffRoom {
 }
 
 impl DiffRoom {
-    /// The room for diffs, by whether they are side by side with a layout.
     pub fn of(is_side_by_side: impl Fn(DiffLayout) -> bool) -> Self {
         match () {
             () if is_side_by_side(DiffLayout::Auto) => Self::Wide,
@@ -459,7 +420,6 @@ pub struct Counters {
     pub conn: u64,
     pub session: u64,
     pub call: u64,
-    /// A job of the store.
     pub store: u64,
 }
 

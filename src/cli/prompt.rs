@@ -13,7 +13,7 @@ use crate::runtime::keys;
 use crate::runtime::print::Printer;
 
 /// Maximum size of a first prompt in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The options for the first turn of a session.
 #[derive(Debug, Clone, Default, Args)]
@@ -92,8 +92,8 @@ pub fn join(given: Option<String>, piped: Option<String>) -> Option<String> {
 
 fn read_text(input: impl Read, name: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    input.take(MOST_BYTES + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    input.take(MAX_BYTES + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > MAX_BYTES {
         bail!("{name} is larger than 1 MiB; name the file in the prompt, so that the agent reads it");
     }
     match String::from_utf8(bytes) {

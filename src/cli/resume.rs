@@ -45,7 +45,7 @@ pub enum ResumeRequest {
 #[derive(Debug)]
 pub struct Found {
     /// The saved session.
-    pub kept: RecordedSession,
+    pub saved: RecordedSession,
     /// Its current folder.
     pub folder: PathBuf,
     /// Alternatives for a missing folder.
@@ -133,8 +133,9 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
     let row = rows.remove(front);
     let offers = store.folder_offers(&row, folder);
     // A session without a folder is read-only until the user chooses one.
-    let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid)?.1 };
-    let mut found = Found { kept, folder: folder.to_owned(), offers, tabs: Vec::new(), problems: Vec::new() };
+    let saved = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid)?.1 };
+    let mut found =
+        Found { saved, folder: folder.to_owned(), offers, tabs: Vec::new(), problems: Vec::new() };
     found.problems.extend(skipped.iter().map(|other| {
         format!("A session was skipped because it is open in another parlor: {}.", other.name())
     }));
@@ -145,8 +146,8 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
             Err(format!("Its folder {} no longer exists.", other.folder.display()))
         };
         match opened {
-            Ok(kept) => found.tabs.push(OtherTab {
-                kept: Box::new(kept),
+            Ok(saved) => found.tabs.push(OtherTab {
+                saved: Box::new(saved),
                 is_before: location < front,
                 is_view: false,
             }),
@@ -158,13 +159,13 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
         }
     }
     if *request == ResumeRequest::Last {
-        for uid in &found.kept.head.views {
-            let is_open = |tab: &OtherTab| tab.kept.head.kept_as.as_ref() == Some(uid);
+        for uid in &found.saved.head.views {
+            let is_open = |tab: &OtherTab| tab.saved.head.saved_as.as_ref() == Some(uid);
             // One that was deleted meanwhile is left out.
-            if let Ok((_, kept)) = store.peek(uid)
+            if let Ok((_, saved)) = store.peek(uid)
                 && !found.tabs.iter().any(is_open)
             {
-                found.tabs.push(OtherTab { kept: Box::new(kept), is_before: false, is_view: true });
+                found.tabs.push(OtherTab { saved: Box::new(saved), is_before: false, is_view: true });
             }
         }
     }
@@ -203,23 +204,23 @@ fn no_session(store: &Store, folder: &Path) -> String {
 /// The agent of a resumed session if the command line names none. For an unknown agent, returns a message, and the
 /// user chooses another one.
 pub fn agent_for(
-    kept: &RecordedSession,
+    saved: &RecordedSession,
     choices: &[AgentChoice],
     default: Option<AgentSpec>,
     callbacks: Callbacks,
 ) -> (Option<AgentSpec>, Option<String>) {
-    if kept.head.agent.is_empty() {
+    if saved.head.agent.is_empty() {
         return (default, None);
     }
-    let known = agent_of(kept, choices, callbacks);
-    let uid = kept.head.kept_as.as_deref().unwrap_or_default();
-    let problem = known.is_none().then(|| unknown_agent(&kept.head.agent, uid));
+    let known = agent_of(saved, choices, callbacks);
+    let uid = saved.head.saved_as.as_deref().unwrap_or_default();
+    let problem = known.is_none().then(|| unknown_agent(&saved.head.agent, uid));
     (known, problem)
 }
 
 /// The agent of a saved session: the one with that name, or the recorded command. An imported session has no command.
-fn agent_of(kept: &RecordedSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
-    let head = &kept.head;
+fn agent_of(saved: &RecordedSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
+    let head = &saved.head;
     let known =
         choices.iter().find(|choice| choice.spec.name == head.agent).map(|choice| choice.spec.clone());
     known.or_else(|| {

@@ -248,7 +248,7 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
              to this total size)"
         );
     }
-    let most = args.down_to.as_deref().map(bytes).transpose()?;
+    let max = args.down_to.as_deref().map(bytes).transpose()?;
     let filter = ListFilter {
         folder: args.folder.as_deref().map(real),
         agent: args.agent.clone(),
@@ -265,8 +265,8 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
         // Open sessions are never pruned.
         .filter(|row| store.opened_by(row).is_none())
         .collect();
-    let old = match most {
-        Some(most) => largest_rest(store, old, most)?,
+    let old = match max {
+        Some(max) => largest_rest(store, old, max)?,
         None => old,
     };
     if old.is_empty() && !args.json {
@@ -276,7 +276,7 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
 }
 
 /// The oldest sessions to delete, so that the file gets no larger than a limit.
-fn largest_rest(store: &Store, rows: Vec<SessionRow>, most: u64) -> anyhow::Result<Vec<SessionRow>> {
+fn largest_rest(store: &Store, rows: Vec<SessionRow>, max: u64) -> anyhow::Result<Vec<SessionRow>> {
     let sizes = store.sizes()?;
     let whole: u64 = sizes.values().sum();
     // Overhead of the file is attributed to sessions in proportion to their size.
@@ -287,7 +287,7 @@ fn largest_rest(store: &Store, rows: Vec<SessionRow>, most: u64) -> anyhow::Resu
     let mut left = file;
     let mut gone = Vec::new();
     for row in rows.into_iter().rev() {
-        if left <= most {
+        if left <= max {
             break;
         }
         left = left.saturating_sub(share(sizes.get(&row.uid).copied().unwrap_or(0)));

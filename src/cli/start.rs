@@ -36,6 +36,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
             None
         }
     };
+    // Opening the database takes milliseconds, in which the rest of the start is done.
+    let draft_agents = store.clone().map(|store| std::thread::spawn(move || store.draft_agents()));
     let tap = Tap::default();
     if let Some(file) = &session.log_file {
         tap.log_to(file).with_context(|| format!("cannot write the log {}", file.display()))?;
@@ -95,7 +97,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     if let Some(found) = found {
         if !is_agent_named {
             let (known, problem) =
-                resume::agent_for(&found.kept, &configured.agents, agent, config.callbacks);
+                resume::agent_for(&found.saved, &configured.agents, agent, config.callbacks);
             agent = known;
             problems.extend(problem);
         }
@@ -103,7 +105,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder_offers = found.offers;
         other_tabs = found.tabs;
         problems.extend(found.problems);
-        reopen = Some(Box::new(found.kept));
+        reopen = Some(Box::new(found.saved));
     }
     let piped = if is_plain { None } else { prompt::piped()? };
     let first_prompt = prompt::join(prompt, piped);
@@ -132,13 +134,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         start_with: agent.filter(|_| is_agent_named || !lists_sessions),
         last_agent: None,
         used_agents: BTreeSet::new(),
-        draft_agents: store.as_ref().map(Store::draft_agents).unwrap_or_default(),
+        draft_agents: draft_agents.and_then(|thread| thread.join().ok()).unwrap_or_default(),
         folder_servers,
         project: project.map(Box::new),
         without_templates,
         additional_directories: more_folders.into_iter().map(UserRoot::given).collect(),
         problems,
-        keeps_sessions: store.is_some(),
+        saves_sessions: store.is_some(),
         is_plain,
         reopen,
         other_tabs,
@@ -191,12 +193,12 @@ fn export_folder() -> Option<PathBuf> {
 }
 
 /// A warning if the saved sessions exceed the configured size.
-fn too_large(store: &Store, most_mib: u64) -> Option<String> {
+fn too_large(store: &Store, max_mib: u64) -> Option<String> {
     let mib = store.size_bytes() >> 20;
-    (most_mib > 0 && mib > most_mib).then(|| {
+    (max_mib > 0 && mib > max_mib).then(|| {
         format!(
-            "Saved sessions use {mib} MiB; the configured limit is {most_mib} MiB. `parlor sessions prune \
-             --down-to {most_mib}M` deletes the oldest after confirmation."
+            "Saved sessions use {mib} MiB; the configured limit is {max_mib} MiB. `parlor sessions prune \
+             --down-to {max_mib}M` deletes the oldest after confirmation."
         )
     })
 }
@@ -238,7 +240,7 @@ pub(super) fn editor_of_environment() -> Option<String> {
 }
 
 /// Detects the terminal's image support from the environment.
-fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
+fn pictures_here(setting: &str, colors: ColorSupport) -> pictures::Environment {
     let text = |name: &str| config::environment(name).map(|value| value.to_string_lossy().into_owned());
     let is_set = |name: &str| text(name).is_some_and(|value| !value.is_empty());
     let program = if is_set("KONSOLE_VERSION") {
@@ -248,8 +250,8 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
         let own = text("TERM_PROGRAM").filter(|name| !name.is_empty());
         own.or_else(|| text("LC_TERMINAL")).unwrap_or_default()
     };
-    pictures::Around {
-        wish: pictures::GraphicsSetting::of(wish),
+    pictures::Environment {
+        setting: pictures::GraphicsSetting::of(setting),
         is_in_tmux: is_set("TMUX"),
         is_in_screen: is_in_screen(),
         program,

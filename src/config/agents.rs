@@ -14,7 +14,6 @@ use super::read::{Reader, Value};
 use super::{Config, Surroundings};
 use crate::model::{AgentSpec, Callbacks, McpServer};
 
-/// Keys of the callbacks.
 pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
 pub(super) const AGENT_KEYS: &[&str] = &[
     "command",

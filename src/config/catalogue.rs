@@ -15,7 +15,6 @@ use crate::program;
 pub struct Known {
     /// Short name, for `--agent`.
     pub name: &'static str,
-    /// Name for display.
     pub title: &'static str,
     pub command: &'static str,
     /// Arguments that start it in ACP mode.
@@ -73,7 +72,6 @@ known! {
 }
 
 impl Known {
-    /// The spec to start it.
     pub fn spec(&self, callbacks: Callbacks) -> AgentSpec {
         AgentSpec {
             name: self.name.to_owned(),

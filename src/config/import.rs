@@ -19,7 +19,6 @@ use super::show::key;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
     pub text: String,
-    /// The names of the added agents in the configuration.
     pub added: Vec<String>,
     /// What was added, skipped or changed, with reasons: one sentence each, in the file's order.
     pub notes: Vec<String>,

@@ -27,7 +27,6 @@ use super::Origin;
 use super::read::Reader;
 use crate::model::{Action, BindingRow, LineEdit, PaletteCommand};
 
-/// The embedded defaults.
 pub const DEFAULTS: &str = include_str!("keymap/keymap.toml");
 
 /// Changes of the defaults, by the name in `keys.preset`.
@@ -40,7 +39,6 @@ pub const PRESETS: &[(&str, &str)] = &[
 /// The focused part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
-    /// The prompt and the transcript.
     Main,
     /// `Main` while the prompt is empty; unbound keys are looked up in `Main`.
     EmptyPrompt,
@@ -52,15 +50,12 @@ pub enum Context {
     Browse,
     /// A terminal that keys are typed into: unbound keys go to its command, also those of `Global`.
     Terminal,
-    /// The search bar.
     Search,
     /// A list with a filter: typing keys edit the filter.
     List,
     /// The list of sessions: typing keys edit its filter or search.
     Sessions,
-    /// A permission request of the agent.
     Permission,
-    /// A confirmation or choice of parlor.
     Choice,
     /// A form of the agent. In a text field, typing keys and the horizontal arrows edit the text: routing
     /// calls [`Keymap::edit`] first.
@@ -69,11 +64,9 @@ pub enum Context {
     Text,
     /// A single-line text input.
     Line,
-    /// The queued prompts.
     Queue,
     /// Text that is selected with the mouse; unbound keys are looked up in `Main`.
     Selection,
-    /// The changes of the session.
     Changes,
     /// Bindings for all contexts, looked up last.
     Global,
@@ -102,7 +95,6 @@ impl Context {
         Self::Changes,
     ];
 
-    /// The context with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|context| context.name() == name).copied()
     }
@@ -131,7 +123,6 @@ impl Context {
         }
     }
 
-    /// The name for display.
     pub fn title(self) -> &'static str {
         match self {
             Self::Main => "Prompt and transcript",
@@ -225,7 +216,6 @@ pub enum Lookup {
 /// A key that continues a sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Continuation {
-    /// The label of the key.
     pub key: String,
     /// The action; `None` if more keys follow.
     pub action: Option<Action>,
@@ -283,7 +273,6 @@ impl Keymap {
         PARSED.clone()
     }
 
-    /// The bindings of a preset.
     pub fn of_preset(name: &str) -> Self {
         let mut keymap = Self::defaults();
         if let Some((known, text)) = PRESETS.iter().find(|(known, _)| *known == name) {
@@ -293,7 +282,6 @@ impl Keymap {
         keymap
     }
 
-    /// The preset's name.
     pub fn preset(&self) -> &'static str {
         self.preset
     }
@@ -382,7 +370,6 @@ impl Keymap {
         self.labels.get(&(context, action)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The bindings of a context itself.
     fn of(&self, context: Context) -> &[Binding] {
         self.bindings.get(&context).map(Vec::as_slice).unwrap_or_default()
     }
@@ -440,7 +427,6 @@ impl Keymap {
         rows
     }
 
-    /// The commands of the palette.
     pub fn palette(&self) -> Vec<PaletteCommand> {
         all()
             .filter_map(|info| {
@@ -471,7 +457,6 @@ impl Keymap {
         text
     }
 
-    /// The keys that a context itself binds to an action.
     fn own_keys(&self, context: Context, action: Action) -> impl Iterator<Item = &Sequence> {
         self.of(context)
             .iter()

@@ -21,7 +21,6 @@ pub const NAME: &str = ".mcp.json";
 /// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
-    /// The valid servers.
     pub servers: Vec<McpServer>,
     /// The programs, arguments, variables, URLs and headers, one per line.
     pub lines: Vec<String>,

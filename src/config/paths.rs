@@ -16,7 +16,6 @@ pub const DATA_VARIABLE: &str = "PARLOR_DATA_DIR";
 /// Absolute paths of files and folders, which may not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
-    /// The configuration file.
     pub config_file: PathBuf,
     /// Saved sessions, prompt history and settings per folder.
     pub data_dir: PathBuf,
@@ -26,9 +25,7 @@ pub struct Paths {
     pub theme_dir: PathBuf,
     /// The user's prompt templates: `prompts` next to the configuration file.
     pub prompt_dir: PathBuf,
-    /// Origin of the configuration file's path.
     pub config_origin: Origin,
-    /// Origin of the data folder's path.
     pub data_origin: Origin,
 }
 
@@ -83,7 +80,6 @@ impl Paths {
         std::iter::once(config).chain(folders.into_iter().cloned()).collect()
     }
 
-    /// The folder of the configuration file.
     pub fn config_folder(&self) -> PathBuf {
         self.config_file.parent().unwrap_or(Path::new("/")).to_owned()
     }

@@ -15,24 +15,17 @@ use crate::escape::visible;
 /// The file's name, in the session's folder.
 pub const NAME: &str = ".parlor/config.toml";
 
-/// The keys that a project can set.
 const KEYS: &[&str] = &["agent", "mcp_servers", "templates", "theme"];
 
-/// The settings of a project.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProjectSettings {
     pub theme: Option<String>,
-    /// The name of a configured or known agent.
     pub agent: Option<String>,
-    /// Whether the templates of the project are offered.
     pub templates: Option<bool>,
-    /// The MCP servers by name.
     pub servers: Vec<(String, toml::Value)>,
-    /// The lines of the values by key.
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Parses the text of a project's configuration.
 pub fn read(file: &Path, text: &str) -> (ProjectSettings, Vec<Problem>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut reader, table) = Reader::parse(file, text);
@@ -68,7 +61,6 @@ fn named_servers(value: &toml::Value) -> Option<Vec<(String, toml::Value)>> {
 }
 
 impl ProjectSettings {
-    /// Whether the project sets a value.
     pub fn sets(&self, name: &str) -> bool {
         match name {
             "theme" => self.theme.is_some(),

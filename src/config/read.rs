@@ -22,7 +22,6 @@ pub type Value<'i> = Spanned<DeValue<'i>>;
 pub struct Reader<'a> {
     file: &'a Path,
     line_starts: Vec<usize>,
-    /// The problems so far.
     pub problems: Vec<Problem>,
     /// The lines of valid values by dotted name.
     pub lines: BTreeMap<String, usize>,
@@ -53,7 +52,6 @@ impl<'a> Reader<'a> {
         self.line_starts.partition_point(|start| *start <= span.start)
     }
 
-    /// Adds a problem at a position.
     pub fn problem(&mut self, span: &Range<usize>, text: impl Into<String>, fix: impl Into<String>) {
         let line = Some(self.line(span));
         self.problems.push(Problem { file: self.file.to_owned(), line, text: text.into(), fix: fix.into() });
@@ -74,7 +72,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a table, or adds a problem.
     pub fn table<'t, 'i>(&mut self, name: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
@@ -101,7 +98,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a boolean, or adds a problem.
     pub fn boolean(&mut self, name: &str, value: &Value<'_>) -> Option<bool> {
         let found = value.get_ref().as_bool();
         if found.is_some() {
@@ -112,24 +108,24 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Reads an integer of at least `least`, or adds a problem.
-    pub fn number(&mut self, name: &str, value: &Value<'_>, least: u64) -> Option<u64> {
+    /// Reads an integer of at least `min`, or adds a problem.
+    pub fn number(&mut self, name: &str, value: &Value<'_>, min: u64) -> Option<u64> {
         let found = value
             .get_ref()
             .as_integer()
             .and_then(|number| u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok());
         match found {
-            Some(number) if number >= least => {
+            Some(number) if number >= min => {
                 self.taken(name, value);
                 Some(number)
             }
             _ if value.get_ref().as_integer().is_some() => {
-                let fix = format!("use {} = {least} or more", last(name));
+                let fix = format!("use {} = {min} or more", last(name));
                 self.problem(&value.span(), format!("`{name}` is out of range"), fix);
                 None
             }
             _ => {
-                self.wrong_type(name, value, "an integer", &format!("{} = {}", last(name), least.max(1)));
+                self.wrong_type(name, value, "an integer", &format!("{} = {}", last(name), min.max(1)));
                 None
             }
         }
@@ -197,7 +193,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string, integer or boolean as a string.
 fn plain_text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

@@ -40,7 +40,6 @@ pub fn change(paths: &Paths, change: &SettingChange) -> Result<(), String> {
     staged.persist(&target).map(drop).map_err(|refused| failed(refused.error))
 }
 
-/// The text of a configuration with a change, or the problem that it would have.
 fn changed(paths: &Paths, text: &str, change: &SettingChange) -> Result<String, String> {
     let around = Surroundings::of_process();
     let parsed = Document::parse(text).map_err(|error| {
@@ -218,7 +217,7 @@ fn set_keys(
         table.remove(&name);
     }
     // The keys of before were unbound for this action.
-    let kept: Vec<Sequence> = table
+    let saved: Vec<Sequence> = table
         .iter()
         .flat_map(|(name, item)| match item.as_str() {
             Some("none") => Vec::new(),
@@ -227,7 +226,7 @@ fn set_keys(
         })
         .collect();
     let freed = before.iter().flat_map(|keys| (1..=keys.chords().len()).map(|count| keys.start(count)));
-    for keys in freed.filter(|keys| !kept.iter().any(|kept| kept.continues(keys.chords()))) {
+    for keys in freed.filter(|keys| !saved.iter().any(|saved| saved.continues(keys.chords()))) {
         if table.get(&keys.syntax()).and_then(Item::as_str) == Some("none") {
             table.remove(&keys.syntax());
         }
@@ -268,7 +267,6 @@ fn set_keys(
     Ok(())
 }
 
-/// The keys in a list of the file.
 fn listed(item: Option<&Item>) -> Vec<Sequence> {
     let keys = item.and_then(Item::as_array).into_iter().flatten().filter_map(Value::as_str);
     keys.filter_map(|key| Sequence::parse(key).ok()).collect()

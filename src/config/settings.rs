@@ -17,7 +17,6 @@ use crate::model::{Applies, Fold, SettingKind, SettingValue};
 /// A setting. `get` and `set` use `None` for a value that is not set.
 pub struct Setting {
     pub name: &'static str,
-    /// The heading in the list of settings.
     pub group: &'static str,
     pub about: &'static str,
     pub kind: SettingKind,
@@ -236,7 +235,6 @@ pub const SETTINGS: &[Setting] = settings! {
         { applies: Applies::NextStart };
 };
 
-/// The setting with this name.
 pub fn named(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }
@@ -248,7 +246,6 @@ impl Setting {
     }
 }
 
-/// The settings of a table of the file.
 pub fn in_section(section: &str) -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(move |setting| setting.place().0 == section)
 }
@@ -282,7 +279,7 @@ fn read_value(reader: &mut Reader<'_>, setting: &Setting, value: &Value<'_>) -> 
     let name = setting.name;
     match setting.kind {
         SettingKind::Flag => reader.boolean(name, value).map(SettingValue::Flag),
-        SettingKind::Number(least) => reader.number(name, value, least).map(SettingValue::Number),
+        SettingKind::Number(min) => reader.number(name, value, min).map(SettingValue::Number),
         SettingKind::Word(choices) => read_word(reader, setting, choices, value).map(SettingValue::Text),
         _ => reader.string(name, value).map(SettingValue::Text),
     }

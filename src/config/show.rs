@@ -174,11 +174,11 @@ impl Out<'_> {
     }
 
     fn providers(&mut self, name: &str, wire: &WireSpec) {
-        for (index, wish) in wire.providers.iter().enumerate() {
+        for (index, request) in wire.providers.iter().enumerate() {
             let location = format!("agents.{name}.providers.{}", index + 1);
             self.head(&format!("[[agents.{}.providers]]", key(name)));
-            self.field(&location, "id", wish.id.as_str());
-            match &wish.target {
+            self.field(&location, "id", request.id.as_str());
+            match &request.target {
                 Some(target) => {
                     self.field(&location, "api_type", target.api_type.as_str());
                     self.field(&location, "base_url", target.base_url.as_str());

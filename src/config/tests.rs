@@ -467,7 +467,7 @@ fn settings_can_be_read_and_set() {
     for setting in settings::SETTINGS.iter().filter(|setting| setting.name != "keys.preset") {
         let value = match setting.kind {
             SettingKind::Flag => SettingValue::Flag((setting.get)(&config) != Some(SettingValue::Flag(true))),
-            SettingKind::Number(least) => SettingValue::Number(least + 7),
+            SettingKind::Number(min) => SettingValue::Number(min + 7),
             SettingKind::Word(choices) => SettingValue::Text(choices[1].to_owned()),
             _ => SettingValue::Text("other".to_owned()),
         };

@@ -147,7 +147,7 @@ impl Agent {
             self.peer.update(session, &offers::commands_update());
             let live = self.sessions().get(session).cloned();
             if let Some(live) = live {
-                let usage = usage_update(&live.state().kept);
+                let usage = usage_update(&live.state().saved);
                 self.peer.update(session, &usage);
             }
         }
@@ -173,9 +173,9 @@ impl Agent {
 
     fn new_session(&self, params: &Value) -> Answer {
         let cwd = cwd(params)?;
-        let kept = Kept::new(self.new_id(), cwd);
-        let _ = self.saved_sessions.save(&kept);
-        Ok(self.insert(kept, true))
+        let saved = Kept::new(self.new_id(), cwd);
+        let _ = self.saved_sessions.save(&saved);
+        Ok(self.insert(saved, true))
     }
 
     fn new_id(&self) -> String {
@@ -184,42 +184,42 @@ impl Agent {
     }
 
     /// Registers a session; returns the result of new, load, resume and fork.
-    fn insert(&self, kept: Kept, with_id: bool) -> Value {
+    fn insert(&self, saved: Kept, with_id: bool) -> Value {
         let mut result = json!({
-            "modes": offers::modes(&kept),
-            "models": offers::models(&kept),
-            "configOptions": offers::options(&kept, self.client().has_booleans),
+            "modes": offers::modes(&saved),
+            "models": offers::models(&saved),
+            "configOptions": offers::options(&saved, self.client().has_booleans),
         });
         if let (true, Some(result)) = (with_id, result.as_object_mut()) {
-            result.insert("sessionId".to_owned(), json!(kept.id));
+            result.insert("sessionId".to_owned(), json!(saved.id));
         }
-        let live = Arc::new(Live::new(kept));
+        let live = Arc::new(Live::new(saved));
         self.sessions().insert(live.id.clone(), live);
         result
     }
 
     fn open(&self, params: &Value, with_history: bool) -> Answer {
-        let kept = self.find(params)?;
+        let saved = self.find(params)?;
         cwd(params)?;
-        if self.sessions().get(&kept.id).is_some_and(|live| live.state().turn.is_some()) {
+        if self.sessions().get(&saved.id).is_some_and(|live| live.state().turn.is_some()) {
             return Err(refusal(INVALID_REQUEST, "A turn is running in this session. Cancel it first."));
         }
         if with_history {
-            for update in &kept.history {
-                self.peer.update(&kept.id, update);
+            for update in &saved.history {
+                self.peer.update(&saved.id, update);
             }
         }
-        Ok(self.insert(kept, false))
+        Ok(self.insert(saved, false))
     }
 
     fn fork(&self, params: &Value) -> Answer {
-        let mut kept = self.find(params)?;
-        kept.cwd = cwd(params)?;
-        kept.id = self.new_id();
-        kept.title = kept.title.map(|title| format!("{title} (copy)"));
-        kept.updated_at = now();
-        self.save(&kept)?;
-        Ok(self.insert(kept, true))
+        let mut saved = self.find(params)?;
+        saved.cwd = cwd(params)?;
+        saved.id = self.new_id();
+        saved.title = saved.title.map(|title| format!("{title} (copy)"));
+        saved.updated_at = now();
+        self.save(&saved)?;
+        Ok(self.insert(saved, true))
     }
 
     fn list(&self, params: &Value) -> Answer {
@@ -234,7 +234,7 @@ impl Agent {
             .saved_sessions
             .list()
             .into_iter()
-            .filter(|kept| cwd.is_none_or(|cwd| kept.cwd == cwd))
+            .filter(|saved| cwd.is_none_or(|cwd| saved.cwd == cwd))
             .collect();
         let page: Vec<Value> = all.iter().skip(start).take(PAGE).map(Kept::info).collect();
         let mut result = json!({"sessions": page});
@@ -268,26 +268,26 @@ impl Agent {
             self.give_title(&live, &title);
         } else {
             // A session can be renamed without being open.
-            let mut kept = self.find(params)?;
-            kept.title = Some(title.clone());
-            self.save(&kept)?;
+            let mut saved = self.find(params)?;
+            saved.title = Some(title.clone());
+            self.save(&saved)?;
         }
         Ok(json!({"title": title}))
     }
 
     /// Saves a title and sends it to the client.
     pub(super) fn give_title(&self, live: &Live, title: &str) {
-        let kept = {
+        let saved = {
             let mut state = live.state();
-            state.kept.title = Some(title.to_owned());
-            state.kept.updated_at = now();
-            state.kept.clone()
+            state.saved.title = Some(title.to_owned());
+            state.saved.updated_at = now();
+            state.saved.clone()
         };
-        let _ = self.save(&kept);
+        let _ = self.save(&saved);
         self.peer.update(
             &live.id,
             &json!({
-                "sessionUpdate": "session_info_update", "title": title, "updatedAt": kept.updated_at,
+                "sessionUpdate": "session_info_update", "title": title, "updatedAt": saved.updated_at,
             }),
         );
     }
@@ -304,7 +304,7 @@ impl Agent {
         if !offers::is_mode(mode) {
             return Err(refusal(INVALID_PARAMS, format!("Unknown mode {mode}.")));
         }
-        mode.clone_into(&mut live.state().kept.mode);
+        mode.clone_into(&mut live.state().saved.mode);
         self.peer.update(&live.id, &json!({"sessionUpdate": "current_mode_update", "currentModeId": mode}));
         Ok(())
     }
@@ -324,20 +324,20 @@ impl Agent {
         match (text_of(params, "configId")?, &value) {
             ("mode", _) => self.give_mode(&live, text)?,
             ("model", _) => give_model(&live, text)?,
-            ("speed", _) if offers::is_speed(text) => text.clone_into(&mut live.state().kept.speed),
-            ("thoughts", Value::Bool(value)) => live.state().kept.has_thoughts = *value,
+            ("speed", _) if offers::is_speed(text) => text.clone_into(&mut live.state().saved.speed),
+            ("thoughts", Value::Bool(value)) => live.state().saved.has_thoughts = *value,
             (id, value) => {
                 let message = format!("Invalid value {value} for the option {id}.");
                 return Err(refusal(INVALID_PARAMS, message));
             }
         }
-        let kept = live.state().kept.clone();
-        self.save(&kept)?;
-        Ok(json!({"configOptions": offers::options(&kept, self.client().has_booleans)}))
+        let saved = live.state().saved.clone();
+        self.save(&saved)?;
+        Ok(json!({"configOptions": offers::options(&saved, self.client().has_booleans)}))
     }
 
     fn options_update(&self, live: &Live) -> Value {
-        let options = offers::options(&live.state().kept, self.client().has_booleans);
+        let options = offers::options(&live.state().saved, self.client().has_booleans);
         json!({"sessionUpdate": "config_option_update", "configOptions": options})
     }
 
@@ -365,12 +365,12 @@ impl Agent {
         let started = thread::Builder::new().name("turn".to_owned()).spawn(move || {
             let turn = Turn::new(Arc::clone(&agent), Arc::clone(&here), cancel);
             let answer = scenes::play(&turn, &params);
-            let kept = {
+            let saved = {
                 let mut state = here.state();
-                state.kept.updated_at = now();
-                state.kept.clone()
+                state.saved.updated_at = now();
+                state.saved.clone()
             };
-            let is_saved = agent.saved_sessions.save(&kept).is_ok();
+            let is_saved = agent.saved_sessions.save(&saved).is_ok();
             if !is_saved {
                 turn.warn_unsaved();
             }
@@ -396,8 +396,8 @@ impl Agent {
         }
     }
 
-    fn save(&self, kept: &Kept) -> Result<(), Refusal> {
-        self.saved_sessions.save(kept).map_err(|error| {
+    fn save(&self, saved: &Kept) -> Result<(), Refusal> {
+        self.saved_sessions.save(saved).map_err(|error| {
             let dir = self.saved_sessions.dir().display();
             refusal(INTERNAL, format!("Cannot save the session in {dir}: {error}."))
         })
@@ -412,7 +412,7 @@ impl Agent {
     fn find(&self, params: &Value) -> Result<Kept, Refusal> {
         let id = id_of(params)?;
         let live = self.sessions().get(id).cloned();
-        live.map(|live| live.state().kept.clone())
+        live.map(|live| live.state().saved.clone())
             .or_else(|| self.saved_sessions.load(id))
             .ok_or_else(|| unknown(id))
     }
@@ -423,11 +423,11 @@ impl Agent {
 }
 
 /// Context size and cost of a session.
-pub(super) fn usage_update(kept: &Kept) -> Value {
-    let (size, _) = offers::model_size_and_price(&kept.model);
-    let cost = (kept.cost * 10_000.0).round() / 10_000.0;
+pub(super) fn usage_update(saved: &Kept) -> Value {
+    let (size, _) = offers::model_size_and_price(&saved.model);
+    let cost = (saved.cost * 10_000.0).round() / 10_000.0;
     json!({
-        "sessionUpdate": "usage_update", "used": kept.used_tokens.min(size), "size": size,
+        "sessionUpdate": "usage_update", "used": saved.used_tokens.min(size), "size": size,
         "cost": {"amount": cost, "currency": "USD"},
     })
 }
@@ -436,7 +436,7 @@ fn give_model(live: &Live, model: &str) -> Result<(), Refusal> {
     if !offers::is_model(model) {
         return Err(refusal(INVALID_PARAMS, format!("Unknown model {model}.")));
     }
-    model.clone_into(&mut live.state().kept.model);
+    model.clone_into(&mut live.state().saved.model);
     Ok(())
 }
 

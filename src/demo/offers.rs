@@ -76,24 +76,24 @@ pub(super) fn commands_update() -> Value {
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
-pub(super) fn modes(kept: &Kept) -> Value {
+pub(super) fn modes(saved: &Kept) -> Value {
     let modes: Vec<Value> = MODES
         .iter()
         .map(|(id, name, description)| json!({"id": id, "name": name, "description": description}))
         .collect();
-    json!({"currentModeId": kept.mode, "availableModes": modes})
+    json!({"currentModeId": saved.mode, "availableModes": modes})
 }
 
-pub(super) fn models(kept: &Kept) -> Value {
+pub(super) fn models(saved: &Kept) -> Value {
     let models: Vec<Value> = MODELS
         .iter()
         .map(|(id, name, description, ..)| json!({"modelId": id, "name": name, "description": description}))
         .collect();
-    json!({"currentModelId": kept.model, "availableModels": models})
+    json!({"currentModelId": saved.model, "availableModels": models})
 }
 
 /// All options with their values; the boolean one only for a client that supports it.
-pub(super) fn options(kept: &Kept, with_boolean: bool) -> Vec<Value> {
+pub(super) fn options(saved: &Kept, with_boolean: bool) -> Vec<Value> {
     let choice = |value: &str, name: &str, description: &str| json!({"value": value, "name": name, "description": description});
     let modes: Vec<Value> = MODES.iter().map(|(id, name, text)| choice(id, name, text)).collect();
     let among = |wanted: &[&str]| -> Vec<Value> {
@@ -106,18 +106,18 @@ pub(super) fn options(kept: &Kept, with_boolean: bool) -> Vec<Value> {
     let speeds: Vec<Value> = SPEEDS.iter().map(|(id, name, _)| json!({"value": id, "name": name})).collect();
     let mut options = vec![
         json!({"id": "mode", "name": "Mode", "category": "mode", "type": "select",
-            "description": "Actions allowed without asking", "currentValue": kept.mode, "options": modes}),
+            "description": "Actions allowed without asking", "currentValue": saved.mode, "options": modes}),
         json!({"id": "model", "name": "Model", "category": "model", "type": "select",
-        "description": "Simulated models with different context size and cost", "currentValue": kept.model, "options": [
+        "description": "Simulated models with different context size and cost", "currentValue": saved.model, "options": [
             {"group": "quick", "name": "Quick", "options": among(&["chatty", "terse"])},
             {"group": "slow", "name": "Slow", "options": among(&["careful"])},
         ]}),
         json!({"id": "speed", "name": "Speed", "category": "model_config", "type": "select",
-            "description": "Speed of the answers", "currentValue": kept.speed, "options": speeds}),
+            "description": "Speed of the answers", "currentValue": saved.speed, "options": speeds}),
     ];
     if with_boolean {
         options.push(json!({"id": "thoughts", "name": "Thoughts", "category": "thought_level",
-            "type": "boolean", "description": "Show thoughts before answers", "currentValue": kept.has_thoughts}));
+            "type": "boolean", "description": "Show thoughts before answers", "currentValue": saved.has_thoughts}));
     }
     options
 }

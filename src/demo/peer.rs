@@ -110,7 +110,6 @@ impl Peer {
         let _ = waiting.sender.send(outcome);
     }
 
-    /// Cancels all requests of a session.
     pub(super) fn cancel_waiting(&self, session: &str) {
         for (_, waiting) in self.waiting().extract_if(|_, waiting| waiting.session == session) {
             let _ = waiting.sender.send(Outcome::Cancelled);

@@ -30,12 +30,12 @@ impl DemoSessions {
         Self { dir }
     }
 
-    pub(super) fn save(&self, kept: &Kept) -> io::Result<()> {
-        private::replace(&self.file(&kept.id)?, &serde_json::to_vec(kept)?)
+    pub(super) fn save(&self, saved: &Kept) -> io::Result<()> {
+        private::replace(&self.file(&saved.id)?, &serde_json::to_vec(saved)?)
     }
 
     pub(super) fn load(&self, id: &str) -> Option<Kept> {
-        read(&self.file(id).ok()?).filter(|kept| kept.id == id)
+        read(&self.file(id).ok()?).filter(|saved| saved.id == id)
     }
 
     /// All sessions, latest first.
@@ -69,7 +69,7 @@ impl DemoSessions {
             let _ = fs::remove_dir_all(work);
         }
         for file in self.files().iter().filter(|path| is_old(path, KEEP_UNUSED)) {
-            if read(file).is_some_and(|kept| kept.history.is_empty()) {
+            if read(file).is_some_and(|saved| saved.history.is_empty()) {
                 let _ = fs::remove_file(file);
             }
         }
@@ -120,9 +120,9 @@ mod tests {
     use super::*;
 
     fn session(id: &str, is_used: bool) -> Kept {
-        let mut kept = Kept::new(id.to_owned(), "/".to_owned());
-        kept.history.extend(is_used.then(|| json!({"sessionUpdate": "agent_message_chunk"})));
-        kept
+        let mut saved = Kept::new(id.to_owned(), "/".to_owned());
+        saved.history.extend(is_used.then(|| json!({"sessionUpdate": "agent_message_chunk"})));
+        saved
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let work = sessions.scratch("demo-1").unwrap();
         fs::write(work.join("greeting.rs"), "hello").unwrap();
         let ids =
-            || sessions.list().into_iter().map(|kept| kept.id).collect::<std::collections::BTreeSet<_>>();
+            || sessions.list().into_iter().map(|saved| saved.id).collect::<std::collections::BTreeSet<_>>();
 
         sessions.prune(SystemTime::now());
         assert_eq!(ids().len(), 2, "a new empty session may still be used");

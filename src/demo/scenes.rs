@@ -14,7 +14,6 @@ mod talk;
 mod tour;
 mod work;
 
-/// How a scene ended.
 #[derive(Debug)]
 pub(super) enum Ending {
     Done,
@@ -27,7 +26,7 @@ pub(super) enum Ending {
 /// Plays the scene of a prompt. Returns the result of `session/prompt`, or the message and data of its error.
 pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)> {
     let prompt = Prompt::read(params);
-    let before = turn.live.state().kept.counter;
+    let before = turn.live.state().saved.counter;
     take_prompt(turn, &prompt);
     let reason = match scene(turn, &prompt) {
         Ok(Ending::Done) => "end_turn",
@@ -35,7 +34,7 @@ pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)
         Ok(Ending::Failed(message, data)) => return Err((message, data)),
         Err(Stop) => "cancelled",
     };
-    let steps = turn.live.state().kept.counter - before;
+    let steps = turn.live.state().saved.counter - before;
     let input = 300 + u64::try_from(prompt.text.len() / 4).unwrap_or_default();
     let output = steps * 180;
     // After a cancel no step runs, and the usage does not matter.
@@ -92,7 +91,7 @@ fn take_prompt(turn: &Turn, prompt: &Prompt) {
     for block in &prompt.blocks {
         turn.record(&json!({"sessionUpdate": "user_message_chunk", "messageId": message, "content": block}));
     }
-    let is_untitled = turn.live.state().kept.title.is_none();
+    let is_untitled = turn.live.state().saved.title.is_none();
     if is_untitled && !prompt.text.is_empty() {
         let line = prompt.text.lines().next().unwrap_or_default().trim_start_matches('/');
         let title: String = line.chars().take(60).collect();
@@ -138,7 +137,7 @@ fn guess(turn: &Turn, text: &str) -> &'static str {
     let text = text.to_lowercase();
     let words: Vec<&str> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let is_on_tour = turn.live.state().kept.tour > 0;
+    let is_on_tour = turn.live.state().saved.tour > 0;
     if is_on_tour && words.len() <= 3 {
         let on = ["next", "go", "yes", "ok", "okay", "more", "continue", "weiter", "sure"];
         if words.iter().any(|word| on.contains(word)) {

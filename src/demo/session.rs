@@ -19,7 +19,6 @@ pub(super) struct Kept {
     pub(super) model: String,
     pub(super) speed: String,
     pub(super) has_thoughts: bool,
-    /// The current step of the tour.
     #[serde(default)]
     pub(super) tour: usize,
     /// Counter for the ids of messages and tool calls, which are never reused.
@@ -29,7 +28,6 @@ pub(super) struct Kept {
     pub(super) used_tokens: u64,
     #[serde(default)]
     pub(super) cost: f64,
-    /// All updates for a replay.
     #[serde(default)]
     pub(super) history: Vec<Value>,
 }
@@ -53,7 +51,6 @@ impl Kept {
         }
     }
 
-    /// A number that is unique in this session.
     pub(super) fn next_number(&mut self) -> u64 {
         self.counter += 1;
         self.counter
@@ -106,17 +103,16 @@ pub(super) struct Live {
 
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) kept: Kept,
-    /// The running turn.
+    pub(super) saved: Kept,
     pub(super) turn: Option<Arc<Cancel>>,
     /// Kinds of actions that the user always allows.
     pub(super) always: HashSet<&'static str>,
 }
 
 impl Live {
-    pub(super) fn new(kept: Kept) -> Self {
-        let id = kept.id.clone();
-        Self { id, state: Mutex::new(State { kept, turn: None, always: HashSet::new() }) }
+    pub(super) fn new(saved: Kept) -> Self {
+        let id = saved.id.clone();
+        Self { id, state: Mutex::new(State { saved, turn: None, always: HashSet::new() }) }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

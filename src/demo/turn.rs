@@ -19,7 +19,6 @@ use super::session::{Cancel, Live};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stop;
 
-/// The result of a step.
 pub(super) type Step<T = ()> = Result<T, Stop>;
 
 /// The outcome of a permission request.
@@ -48,25 +47,24 @@ impl Turn {
     }
 
     pub(super) fn cwd(&self) -> PathBuf {
-        PathBuf::from(&self.live.state().kept.cwd)
+        PathBuf::from(&self.live.state().saved.cwd)
     }
 
-    /// The scratch folder of the session.
     pub(super) fn scratch(&self) -> std::io::Result<PathBuf> {
         self.agent.scratch(&self.live.id)
     }
 
     pub(super) fn mode(&self) -> String {
-        self.live.state().kept.mode.clone()
+        self.live.state().saved.mode.clone()
     }
 
     pub(super) fn model(&self) -> String {
-        self.live.state().kept.model.clone()
+        self.live.state().saved.model.clone()
     }
 
     /// A new id for a message or a tool call.
     pub(super) fn new_id(&self, kind: &str) -> String {
-        format!("{kind}-{}", self.live.state().kept.next_number())
+        format!("{kind}-{}", self.live.state().saved.next_number())
     }
 
     pub(super) fn check(&self) -> Step {
@@ -82,7 +80,7 @@ impl Turn {
     /// Sends an update and records it in the history.
     pub(super) fn update(&self, update: &Value) -> Step {
         self.check()?;
-        self.live.state().kept.record(update);
+        self.live.state().saved.record(update);
         self.agent.peer.update(&self.live.id, update);
         Ok(())
     }
@@ -96,14 +94,14 @@ impl Turn {
 
     /// Records an update that the client received in another form.
     pub(super) fn record(&self, update: &Value) {
-        self.live.state().kept.record(update);
+        self.live.state().saved.record(update);
     }
 
     /// Saves the session for a turn that may fail. It is saved again at the end of a turn, with errors
     /// reported.
     pub(super) fn save(&self) {
-        let kept = self.live.state().kept.clone();
-        let _ = self.agent.saved_sessions.save(&kept);
+        let saved = self.live.state().saved.clone();
+        let _ = self.agent.saved_sessions.save(&saved);
     }
 
     /// Sends a message in small chunks.
@@ -113,7 +111,7 @@ impl Turn {
 
     /// Sends a thought, if thoughts are enabled.
     pub(super) fn think(&self, text: &str) -> Step {
-        if !self.live.state().kept.has_thoughts {
+        if !self.live.state().saved.has_thoughts {
             return self.check();
         }
         self.chunks("agent_thought_chunk", text)
@@ -121,7 +119,7 @@ impl Turn {
 
     fn chunks(&self, kind: &str, text: &str) -> Step {
         let message = self.new_id("message");
-        let ms = offers::chunk_ms(&self.live.state().kept.speed);
+        let ms = offers::chunk_ms(&self.live.state().saved.speed);
         for piece in text.split_inclusive([' ', '\n']) {
             self.update(&json!({
                 "sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": piece},
@@ -131,16 +129,15 @@ impl Turn {
         Ok(())
     }
 
-    /// Counts tokens of the turn and reports the usage.
     pub(super) fn count_usage(&self, tokens: u64) -> Step {
         let update = {
-            let kept = &mut self.live.state().kept;
-            let (_, price) = offers::model_size_and_price(&kept.model);
-            kept.used_tokens += tokens;
+            let saved = &mut self.live.state().saved;
+            let (_, price) = offers::model_size_and_price(&saved.model);
+            saved.used_tokens += tokens;
             #[expect(clippy::cast_precision_loss, reason = "simulated price")]
             let cost = tokens as f64 / 1000.0 * price;
-            kept.cost += cost;
-            usage_update(kept)
+            saved.cost += cost;
+            usage_update(saved)
         };
         self.send_update(&update)
     }
@@ -229,7 +226,6 @@ impl Turn {
         Ok(id)
     }
 
-    /// Updates a tool call.
     pub(super) fn tool_update(&self, id: &str, status: &str, more: Value) -> Step {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status});
         merge(&mut update, more);
@@ -237,7 +233,6 @@ impl Turn {
     }
 }
 
-/// Adds the fields of one object to another.
 fn merge(object: &mut Value, more: Value) {
     if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
         object.extend(more);

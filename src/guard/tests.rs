@@ -303,8 +303,8 @@ proptest! {
                 }
                 Step::Ask(next) if next != id => {
                     (id, revision) = (next, 0);
-                    let kept: String = history.keys.iter().map(|(key, _)| *key).collect();
-                    prop_assert_eq!(guard.ask(Some(Question { id, revision })), kept);
+                    let saved: String = history.keys.iter().map(|(key, _)| *key).collect();
+                    prop_assert_eq!(guard.ask(Some(Question { id, revision })), saved);
                     let inputs = std::mem::take(&mut history.inputs);
                     history = History { inputs, ..History::default() };
                 }
@@ -322,7 +322,7 @@ proptest! {
                     let mut reaches =
                         has_keys && !matches!(input, Input::Elsewhere | Input::Paste)
                         || matches!(input, Input::Click(_) | Input::Switch | Input::Escape);
-                    let kept = |history: &History| -> String { history.keys.iter().map(|(key, _)| *key).collect() };
+                    let saved = |history: &History| -> String { history.keys.iter().map(|(key, _)| *key).collect() };
                     match input {
                         Input::Enter(Some(answer)) | Input::Click(Some(answer)) if has_keys => {
                             let is_click = matches!(input, Input::Click(_));
@@ -355,7 +355,7 @@ proptest! {
                                 let keeps = is_early || had_early;
                                 prop_assert_eq!(verdict, if keeps { Verdict::Keep } else { Verdict::Mark(answer.position) });
                             } else {
-                                prop_assert_eq!(verdict, Verdict::Type(kept(&history) + &key.to_string()));
+                                prop_assert_eq!(verdict, Verdict::Type(saved(&history) + &key.to_string()));
                                 history.keys.clear();
                                 history.has_early_other = false;
                                 history.is_moved = None;
@@ -363,7 +363,7 @@ proptest! {
                             }
                         }
                         Input::Paste if has_keys && !history.keys.is_empty() => {
-                            prop_assert_eq!(verdict, Verdict::Type(kept(&history)));
+                            prop_assert_eq!(verdict, Verdict::Type(saved(&history)));
                             history.keys.clear();
                             history.has_early_other = false;
                             history.is_moved = None;

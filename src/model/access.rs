@@ -21,7 +21,6 @@ pub struct AccessRecord {
     /// The change of a write, if it is small enough to save.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<WriteChange>,
-    /// The terminal of a command that was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,13 +44,11 @@ pub struct AccessQuestion {
     /// Why the user was asked, as a sentence.
     pub reason: String,
     pub options: Vec<PermissionOption>,
-    /// The id of the chosen option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     pub by: Decider,
 }
 
-/// Who or what allowed an access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
     pub by: AllowedBy,
@@ -83,7 +80,6 @@ pub struct WriteChange {
 /// A file request that needs the user's decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedFile {
-    /// The access, with all links resolved.
     pub access: Access,
     pub facts: Facts,
     pub why: AskReason,
@@ -93,7 +89,6 @@ pub struct AskedFile {
 /// A file request that was served, for the transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServedFile {
-    /// The access, with all links resolved.
     pub access: Access,
     pub allowed: Allowance,
     pub change: Option<WriteChange>,
@@ -106,13 +101,11 @@ impl AccessRecord {
         Self { access, outcome, rule, question, change, terminal, error, is_told: false }
     }
 
-    /// The record of an allowed access.
     pub fn allowed(access: Access, allowed: Allowance) -> Self {
         let Allowance { by, rule, question } = allowed;
         Self { rule, question, ..Self::new(access, AccessOutcome::Allowed(by)) }
     }
 
-    /// The recorded change.
     pub fn diff(&self) -> Option<&FileDiff> {
         self.change.as_ref()?.diff.as_ref()
     }
@@ -125,7 +118,6 @@ impl AccessRecord {
         }
     }
 
-    /// Whether the request was refused.
     pub fn is_refused(&self) -> bool {
         matches!(self.outcome, AccessOutcome::Refused(_))
     }
@@ -158,7 +150,6 @@ impl AccessRecord {
         }
     }
 
-    /// Who decided, and by which rule.
     fn decision(&self) -> String {
         match (self.outcome, &self.rule, &self.question) {
             (AccessOutcome::Allowed(by), Some(rule), _) => match by.origin() {

@@ -143,7 +143,6 @@ pub enum Action {
     CopyPatch,
     /// Copies all changes of the last turn as one patch.
     CopyTurnPatch,
-    /// Lists what can be copied.
     OpenCopy,
     ToggleMouse,
 
@@ -151,7 +150,6 @@ pub enum Action {
     OpenGrants,
     OpenPalette,
     OpenHelp,
-    /// Shows all changes of the session.
     OpenChanges,
     OpenLog,
     OpenConnection,
@@ -168,11 +166,9 @@ pub enum Action {
     OpenOptions,
     OpenThemes,
     OpenSettings,
-    /// Opens the key bindings of the settings.
     OpenBindings,
     OpenSignIn,
     SignOut,
-    /// Opens the queue of prompts.
     OpenQueue,
     /// Cancels the running turn, and sends the draft or a queued prompt next.
     SendNow,
@@ -184,7 +180,6 @@ pub enum Action {
     OpenHistory,
     CancelTurn,
 
-    /// Starts a new session with the same agent.
     NewSession,
     /// Forks this session, if the agent supports it.
     ForkSession,
@@ -194,15 +189,12 @@ pub enum Action {
     HandOver,
     /// Shows the history that the agent replayed for this session.
     OpenAgentHistory,
-    /// Keeps the agent's history that is shown as a session of its own.
     KeepAgentHistory,
     /// Removes the turns that were taken from the agent's history.
     PutBackTurns,
     /// Deletes the turn of the selected item, or the last one, from the record.
     DeleteTurn,
-    /// Closes this session and shows another one.
     CloseSession,
-    /// Restarts the agent and resumes its sessions.
     RestartAgent,
     ForceStop,
 
@@ -273,7 +265,6 @@ pub enum Action {
     No,
     /// Archives the session in the agent's list, or restores it.
     ArchiveSession,
-    /// Opens the list of model providers.
     OpenProviders,
     /// Resends the prompt of the failed turn.
     SendAgain,
@@ -283,7 +274,6 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the action depends on the cursor in the prompt.
     pub fn depends_on_cursor(self) -> bool {
         matches!(self, Self::PasteImage | Self::OpenAttachment)
     }
@@ -308,7 +298,6 @@ impl Action {
     }
 }
 
-/// A command of the palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaletteCommand {
     pub action: Action,
@@ -316,7 +305,6 @@ pub struct PaletteCommand {
     /// Its key in the main context; empty if unbound.
     pub keys: String,
     pub group: CommandGroup,
-    /// Other words that find it.
     pub synonyms: &'static str,
 }
 
@@ -333,7 +321,6 @@ pub enum CommandGroup {
 }
 
 impl CommandGroup {
-    /// The heading in the palette.
     pub fn title(self) -> &'static str {
         match self {
             Self::Session => "Session",

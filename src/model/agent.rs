@@ -7,12 +7,9 @@ use super::ExitInfo;
 /// The result of `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentInfo {
-    /// Name for programs.
     pub name: Option<String>,
-    /// Name for display.
     pub title: Option<String>,
     pub version: Option<String>,
-    /// Negotiated protocol version.
     pub protocol_version: u16,
     pub capabilities: AgentCapabilities,
     pub auth_methods: Vec<AuthMethod>,
@@ -70,7 +67,6 @@ pub struct AgentCapabilities {
     pub tells_status: bool,
     /// `sessionCapabilities.systemPrompt` (unstable): a prompt can be appended to the agent's own.
     pub system_prompt: bool,
-    /// The same, but the prompt replaces the agent's own.
     pub system_prompt_override: bool,
     /// `auth.status` (unstable).
     pub tells_auth: bool,
@@ -90,7 +86,6 @@ pub struct AgentCapabilities {
 }
 
 impl AgentCapabilities {
-    /// Whether the agent accepts this system prompt.
     pub fn takes(&self, prompt: &super::SystemPrompt) -> bool {
         self.system_prompt && (!prompt.replaces || self.system_prompt_override)
     }
@@ -119,13 +114,10 @@ pub enum AuthState {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provider {
     pub id: String,
-    /// Whether it cannot be disabled.
     pub is_required: bool,
     /// The current API; `None` if the provider is disabled.
     pub api_type: Option<String>,
-    /// The current base URL.
     pub base_url: Option<String>,
-    /// The supported APIs.
     pub supported: Vec<String>,
 }
 
@@ -162,12 +154,10 @@ pub enum AuthKind {
     Agent,
     /// The agent reads a key in `authenticate`. Source: `_meta["api-key"]` of the method, an extension of some agents.
     ApiKey,
-    /// A command that runs interactively in the terminal.
     Terminal(super::SignInCommand),
     /// Environment variables that the user sets (removed from the protocol, still in use).
     EnvVar {
         vars: Vec<AuthVar>,
-        /// Where to get the values.
         link: Option<String>,
     },
 }
@@ -177,7 +167,6 @@ pub enum AuthKind {
 pub struct AuthVar {
     pub name: String,
     pub label: Option<String>,
-    /// Whether its value must be hidden.
     pub is_secret: bool,
     pub is_optional: bool,
 }
@@ -194,7 +183,6 @@ pub enum CloseReason {
         #[serde(default)]
         is_missing: bool,
     },
-    /// The process ended.
     Exited {
         status: ExitInfo,
         /// The last lines of its stderr, oldest first, at most 20.
@@ -202,7 +190,9 @@ pub enum CloseReason {
         stderr_tail: Vec<String>,
     },
     /// The stream ended or failed while the process is running or is not a child of parlor.
-    Lost { error: String },
+    Lost {
+        error: String,
+    },
     /// The agent behind a URL could not be reached; a retry may help.
     Unreachable {
         /// What happened and what to do, in full sentences.
@@ -218,6 +208,5 @@ pub enum CloseReason {
         /// What happened, in full sentences.
         error: String,
     },
-    /// parlor stopped it.
     Stopped,
 }

@@ -11,7 +11,6 @@ use super::{ConnId, MentionedSession, RecordedEvent, RecordedSession, SessionId,
 /// How close a folder is to the user's current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Nearness {
-    /// The same folder.
     Here,
     /// In the same repository: another worktree, or another folder in it.
     SameRepository,
@@ -22,14 +21,11 @@ pub enum Nearness {
 /// A saved session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveRow {
-    /// The store's id.
     pub uid: String,
     pub agent: String,
     /// The agent's program and arguments.
     pub command: String,
-    /// The agent's id of the session.
     pub agent_session: Option<SessionId>,
-    /// The session's folder.
     pub folder: PathBuf,
     /// The branch when the session was last open.
     pub branch: Option<String>,
@@ -47,7 +43,6 @@ pub struct ArchiveRow {
     pub date: String,
     /// The start of the agent's last reply; empty if there is none.
     pub last_reply: String,
-    /// Number of turns.
     pub turn_count: u32,
     /// Whether parlor ended during its last turn.
     pub was_cut: bool,
@@ -68,12 +63,9 @@ impl ArchiveRow {
     }
 }
 
-/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
-    /// For readers.
     Markdown,
-    /// All events, for import.
     Json,
     /// One self-contained page.
     Html,
@@ -100,17 +92,13 @@ pub struct ArchiveSearch {
 /// A match of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveHit {
-    /// The store's id of the session.
     pub uid: String,
     /// Its title or first prompt.
     pub name: String,
     pub agent: String,
     pub folder: PathBuf,
-    /// The sequence number of the event.
     pub seq: i64,
-    /// The kind of the event.
     pub kind: String,
-    /// Its time, for display.
     pub when: String,
     pub is_error: bool,
     /// The matches with their context, each between `\u{2}` and `\u{3}`.
@@ -120,7 +108,6 @@ pub struct ArchiveHit {
 /// A search of earlier prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PromptQuery {
-    /// Returned with the response.
     pub serial: u64,
     /// Words or letters; empty: all prompts.
     pub text: String,
@@ -135,7 +122,6 @@ pub struct PromptQuery {
 pub struct FoundPrompt {
     pub text: String,
     pub folder: PathBuf,
-    /// Its time, for display.
     pub when: String,
     /// Where it was sent, if that session is saved.
     pub source: Option<PromptSource>,
@@ -144,12 +130,10 @@ pub struct FoundPrompt {
 /// The session in which a prompt was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptSource {
-    /// The store's id of the session.
     pub uid: String,
     pub agent: String,
     /// Its title or first prompt.
     pub name: String,
-    /// The sequence number of the event.
     pub seq: i64,
 }
 
@@ -157,7 +141,6 @@ pub struct PromptSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderOffer {
     pub folder: PathBuf,
-    /// Why it is offered.
     pub why: FolderReason,
     /// Number of other sessions of the missing folder that can be moved to this one.
     pub others: usize,
@@ -168,13 +151,9 @@ pub struct FolderOffer {
 pub enum FolderReason {
     /// The same folder under another name, by its inode.
     Moved,
-    /// A worktree of the same repository.
     Worktree,
-    /// A repository with the same remote.
     SameRemote,
-    /// A folder with the same name.
     SameName,
-    /// The user's current folder.
     Current,
     /// A folder that an imported file names.
     Imported,
@@ -191,7 +170,6 @@ pub enum StoreJob {
     },
     /// Lists all sessions in pages, latest first; nearness is relative to `folder`.
     List {
-        /// Returned with each page.
         serial: u64,
         folder: PathBuf,
     },
@@ -204,7 +182,6 @@ pub enum StoreJob {
         uid: String,
         /// Whether the session will be continued, so that no other parlor may have it open.
         takes: bool,
-        /// The event to show.
         at: Option<i64>,
         folder: PathBuf,
     },
@@ -225,7 +202,6 @@ pub enum StoreJob {
         key: SessionKey,
         uid: String,
         before: i64,
-        /// The event to show.
         at: Option<i64>,
     },
     /// Loads the events of the turn of an event that is already shown.
@@ -260,24 +236,19 @@ pub enum StoreJob {
         uid: String,
         title: String,
     },
-    /// Deletes a session.
     Delete {
         uid: String,
     },
-    /// Exports a session.
     Export {
         uid: String,
         form: ExportForm,
-        /// The folder for the file.
         folder: PathBuf,
     },
     /// Runs a full-text search.
     Search {
-        /// Returned with the response.
         serial: u64,
         search: ArchiveSearch,
     },
-    /// Searches earlier prompts.
     Prompts(PromptQuery),
     /// Frees the prompts that were read for a search; has no response.
     ForgetPrompts,
@@ -301,7 +272,6 @@ pub enum StoreNews {
     Told(String),
     /// What cannot be saved now; `None` once everything is saved. Sent again when it changes.
     Unsaved(Option<Unsaved>),
-    /// A page of the list.
     Listed {
         serial: u64,
         /// The rows, or an error.
@@ -312,15 +282,15 @@ pub enum StoreNews {
     },
     Previewed {
         uid: String,
-        kept: Result<Box<RecordedSession>, String>,
+        saved: Result<Box<RecordedSession>, String>,
     },
     Opened(Box<ArchiveOpening>),
     /// A session of the agent's list is not in the archive.
-    NotKept(ConnId, Box<SessionInfo>),
+    NotSaved(ConnId, Box<SessionInfo>),
     /// The result of `Take`: the session as it is saved now.
     Taken {
         key: SessionKey,
-        kept: Result<Box<RecordedSession>, String>,
+        saved: Result<Box<RecordedSession>, String>,
     },
     /// A part of the result of `Load`, in order. After an error, nothing follows.
     Loaded {
@@ -385,9 +355,8 @@ pub enum StoreNews {
         upto: u64,
     },
     /// A session was saved, and has this id from now on.
-    KeptAs {
+    SavedAs {
         key: SessionKey,
-        /// The store's id.
         uid: String,
     },
 }
@@ -395,7 +364,6 @@ pub enum StoreNews {
 /// Changes that cannot be saved now.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unsaved {
-    /// Why, in a few words.
     pub why: String,
     /// The turns of each session with changes; none if only its drafts or queued prompts have changed.
     pub turns: BTreeMap<SessionKey, BTreeSet<u32>>,
@@ -404,7 +372,6 @@ pub struct Unsaved {
 }
 
 impl Unsaved {
-    /// Adds changes of a session.
     pub fn note(&mut self, key: SessionKey, turns: impl IntoIterator<Item = u32>) {
         self.turns.entry(key).or_default().extend(turns);
     }
@@ -414,12 +381,10 @@ impl Unsaved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArchiveOpening {
     pub uid: String,
-    /// Whether it will be continued.
     pub takes: bool,
-    /// The event to show.
     pub at: Option<i64>,
     /// The saved session, or an error.
-    pub kept: Result<RecordedSession, String>,
+    pub saved: Result<RecordedSession, String>,
     /// Folders in which it can continue, if its own no longer exists.
     pub offers: Option<Vec<FolderOffer>>,
 }

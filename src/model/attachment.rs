@@ -28,19 +28,16 @@ const SHOWN_MAX_LINES: usize = 10_000;
 /// A pasted text above this size becomes an attachment, whatever its number of lines.
 const INLINE_MAX_CHARS: usize = 2_000;
 
-/// The kinds of attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentKind {
     Text,
     Image,
-    /// The transcript of a session, as Markdown.
     Session,
 }
 
 impl AttachmentKind {
     const ALL: [Self; 3] = [Self::Text, Self::Image, Self::Session];
 
-    /// The name in labels.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "Pasted text",
@@ -49,7 +46,6 @@ impl AttachmentKind {
         }
     }
 
-    /// Whether the content is text, which can be edited.
     pub fn is_text(self) -> bool {
         self != Self::Image
     }
@@ -92,11 +88,11 @@ fn label_at(text: &str, start: usize) -> Option<AttachmentLabel> {
     let id = rest.get(..ID_CHARS).filter(|id| is_hex(id))?;
     let size = rest.get(ID_CHARS..)?.strip_prefix(": ")?;
     let is_size = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, ' ' | ',' | '×');
-    let (is_allowed, most): (&dyn Fn(char) -> bool, _) = match kind {
+    let (is_allowed, max): (&dyn Fn(char) -> bool, _) = match kind {
         AttachmentKind::Text | AttachmentKind::Image => (&is_size, SIZE_MAX_BYTES),
         AttachmentKind::Session => (&is_name_char, NAMED_MAX_BYTES),
     };
-    let bytes = size.find(|letter| !is_allowed(letter)).filter(|bytes| (1..=most).contains(bytes))?;
+    let bytes = size.find(|letter| !is_allowed(letter)).filter(|bytes| (1..=max).contains(bytes))?;
     let name = match kind {
         AttachmentKind::Text | AttachmentKind::Image => "",
         AttachmentKind::Session => {
@@ -133,12 +129,10 @@ pub struct Attachment {
     pub content: AttachmentContent,
 }
 
-/// The content of an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachmentContent {
     Text(Arc<str>),
     Image {
-        /// The encoded image.
         bytes: Arc<[u8]>,
         /// Width and height in pixels.
         size: (u32, u32),
@@ -147,13 +141,11 @@ pub enum AttachmentContent {
         name: String,
         /// Its transcript as Markdown, or the end of it.
         text: Arc<str>,
-        /// The size of the complete transcript.
         size_bytes: usize,
     },
 }
 
 impl Attachment {
-    /// An attachment with this content.
     pub fn new(content: AttachmentContent) -> Self {
         let hash = content_hash(match &content {
             AttachmentContent::Text(text) | AttachmentContent::Session { text, .. } => text.as_bytes(),
@@ -162,12 +154,10 @@ impl Attachment {
         Self { hash, content }
     }
 
-    /// An attachment of a pasted text.
     pub fn of_text(text: &str) -> Self {
         Self::new(AttachmentContent::Text(text.into()))
     }
 
-    /// An attachment of a session's transcript.
     pub fn of_session(name: &str, transcript: &str) -> Self {
         let (name, size_bytes) = (name.to_owned(), transcript.len());
         Self::new(AttachmentContent::Session { name, text: transcript.into(), size_bytes })
@@ -186,7 +176,6 @@ impl Attachment {
         self.bytes().split(|byte| *byte == b'\n').nth(SHOWN_MAX_LINES).is_none()
     }
 
-    /// The content as saved.
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
             AttachmentContent::Text(text) | AttachmentContent::Session { text, .. } => text.as_bytes(),
@@ -194,7 +183,6 @@ impl Attachment {
         }
     }
 
-    /// The kind of the content.
     pub fn kind(&self) -> AttachmentKind {
         match self.content {
             AttachmentContent::Text(_) => AttachmentKind::Text,
@@ -203,12 +191,10 @@ impl Attachment {
         }
     }
 
-    /// The hash of the content.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// The label in the text of a prompt.
     pub fn label(&self) -> String {
         let kib = |bytes: usize| bytes.div_ceil(1024);
         let size = match &self.content {

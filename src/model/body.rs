@@ -37,7 +37,6 @@ struct Source {
 
 /// A text in a file.
 pub trait SavedBody: Send + Sync {
-    /// Reads the text.
     fn read(&self) -> io::Result<String>;
 }
 
@@ -118,7 +117,6 @@ impl Body {
         Some(UnsavedBody { text: Arc::clone(large.text.get()?), source: Arc::clone(&large.source) })
     }
 
-    /// Whether the text is in memory.
     pub fn is_loaded(&self) -> bool {
         matches!(&self.0, Repr::Small(_))
             || matches!(&self.0, Repr::Large(large) if large.text.get().is_some())
@@ -139,7 +137,6 @@ impl Source {
 }
 
 impl WeakBody {
-    /// Whether there is a copy of the text.
     pub fn exists(&self) -> bool {
         match &self.0 {
             WeakRepr::Small(text) => text.strong_count() > 0,
@@ -149,12 +146,10 @@ impl WeakBody {
 }
 
 impl UnsavedBody {
-    /// The text to save.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Notes where the text is saved.
     pub fn set_saved(&self, saved: Box<dyn SavedBody>) {
         let _ = self.source.saved.set(saved);
     }
@@ -320,19 +315,16 @@ impl<T> Growing<T> {
 }
 
 impl Growing<String> {
-    /// Appends to the text.
     pub fn push_str(&mut self, more: &str) {
         self.edit(|text| text.push_str(more));
     }
 
-    /// Closes the text.
     pub fn close(&mut self) {
         if let Self::Open(text) = self {
             *self = Self::Closed(std::mem::take(text).into());
         }
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         self
     }
@@ -345,7 +337,6 @@ impl Growing<String> {
         }
     }
 
-    /// The text to own.
     pub fn into_string(self) -> String {
         match self {
             Self::Open(text) => text,

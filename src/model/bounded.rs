@@ -67,7 +67,6 @@ impl<T> Bounded<T> {
         taken.into_iter().map(|(item, _)| item).collect()
     }
 
-    /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -17,7 +17,6 @@ pub enum AgentCommand {
     Call(CallTag, Call),
     /// `session/cancel`, a notification.
     Cancel(SessionId),
-    /// The response to a request of the agent.
     Respond(RequestId, Response),
     /// `$/cancel_request` for a call that exceeded its timeout.
     CancelCall(CallTag),
@@ -36,22 +35,17 @@ pub struct CallTag {
 pub enum Purpose {
     Authenticate,
     LogOut,
-    /// A new session under this key.
     NewSession(SessionKey),
-    /// Loads a session with its history.
     LoadSession(SessionKey),
     /// Resumes a session without its history.
     ResumeSession(SessionKey),
     ListSessions,
-    /// Deletes a session from the agent's list.
     DeleteSession(SessionId),
-    /// Closes a session.
     CloseSession(SessionId),
-    /// Forks a session under this key.
     ForkSession(SessionKey),
     SetTitle(SessionKey),
     /// Sets the title of a session that is not open.
-    TitleKept(Box<TitleRequest>),
+    TitleSaved(Box<TitleRequest>),
     Prompt(SessionKey),
     /// Adds a prompt to the running turn.
     Steer(SessionKey),
@@ -60,14 +54,10 @@ pub enum Purpose {
     SetModel(SessionKey),
     /// Cancels one tool call or terminal.
     StopPart(SessionKey),
-    /// Archives a session, or restores it.
     Archive(SessionKey),
     AuthStatus,
-    /// Lists the model providers.
     ListProviders,
-    /// Configures the provider with this id at startup.
     SetProvider(String),
-    /// Configures a provider on the user's request.
     ChangeProvider(Box<ProviderRequest>),
     /// Asks whether the agent has the session in memory.
     SessionStatus(SessionId),
@@ -76,10 +66,8 @@ pub enum Purpose {
 /// A title for a saved session that is not open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TitleRequest {
-    /// The store's id of the session.
     pub uid: String,
     pub title: String,
-    /// Name of the session's agent.
     pub agent: String,
 }
 
@@ -88,7 +76,6 @@ pub struct TitleRequest {
 pub enum Call {
     /// `authenticate`.
     Authenticate {
-        /// The id of an advertised method.
         method_id: String,
         /// The key that the user has typed, for a method that reads one.
         api_key: Option<super::Secret>,
@@ -107,7 +94,6 @@ pub enum Call {
     ListSessions {
         /// Lists only sessions of this folder.
         cwd: Option<PathBuf>,
-        /// Cursor of the previous page.
         cursor: Option<String>,
     },
     /// `session/delete`.
@@ -148,7 +134,7 @@ pub struct SessionWorkspace {
     /// The folder on this machine, absolute and normalised. Saved sessions are indexed by it.
     pub cwd: PathBuf,
     /// The folder on another machine, if the agent runs there; all its paths are on that machine.
-    pub far: Option<RemoteFolder>,
+    pub remote: Option<RemoteFolder>,
     /// Additional roots; sent only to agents that support them.
     pub additional_directories: Vec<UserRoot>,
     /// MCP servers; `acp` omits those whose transport the agent does not support.
@@ -156,9 +142,8 @@ pub struct SessionWorkspace {
 }
 
 impl SessionWorkspace {
-    /// The folder as the agent sees it.
     pub fn folder(&self) -> &Path {
-        self.far.as_ref().map_or(&self.cwd, |far| &far.folder)
+        self.remote.as_ref().map_or(&self.cwd, |remote| &remote.folder)
     }
 
     /// The folders that the agent's file requests are limited to.
@@ -174,11 +159,7 @@ pub enum Reply {
     /// `new`, `load`, `resume`, `fork`.
     Session(SessionReply),
     /// `list`.
-    Sessions {
-        sessions: Vec<SessionInfo>,
-        /// Cursor of the next page.
-        next_cursor: Option<String>,
-    },
+    Sessions { sessions: Vec<SessionInfo>, next_cursor: Option<String> },
     /// `prompt`: the end of the turn.
     TurnEnded {
         reason: StopReason,
@@ -227,7 +208,6 @@ pub struct SessionInfo {
     pub title: Option<String>,
     /// Time of the last change, in ISO 8601.
     pub updated_at: Option<String>,
-    /// Additional roots.
     pub additional_directories: Vec<PathBuf>,
     /// Whether the agent hides it from its default list.
     pub is_archived: bool,
@@ -240,9 +220,7 @@ pub struct SessionInfo {
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     EndTurn,
-    /// The token limit was reached.
     MaxTokens,
-    /// The limit of model requests was reached.
     MaxTurnRequests,
     /// The agent refused; the prompt and everything after it is dropped from its context.
     Refusal,
@@ -283,10 +261,7 @@ pub enum CallError {
     /// The connection ended before the response.
     Lost,
     /// The agent supports only another version of the protocol.
-    OtherVersion {
-        /// The agent's version.
-        theirs: String,
-    },
+    OtherVersion { theirs: String },
     /// Delivery of this request failed; the connection remains open.
     Undelivered {
         /// What happened, with a next step.

@@ -12,23 +12,18 @@ pub struct Raw(pub Body);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentBlock {
-    /// Markdown text.
     Text(Growing<String>),
-    /// An image.
     Image {
         /// Base64 data.
         data: Body,
-        /// MIME type as sent.
         mime_type: String,
         /// The source, if sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
     },
-    /// A sound.
     Audio {
         /// Base64 data.
         data: Body,
-        /// MIME type as sent.
         mime_type: String,
     },
     /// A link to a resource that the reader can fetch.
@@ -88,7 +83,6 @@ pub struct ResourceLink {
     pub uri: String,
     /// A short name, required by the protocol.
     pub name: String,
-    /// A longer name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,9 +99,7 @@ pub struct ResourceLink {
 pub enum Role {
     /// The user: an echo of a prompt, or replayed history.
     User,
-    /// The agent.
     Agent,
-    /// The agent's reasoning.
     Thought,
     /// A message between a session and its subagents, from the view of that session.
     Letter,

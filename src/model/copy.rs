@@ -16,7 +16,6 @@ pub struct CopyJob {
 #[derive(Debug, Clone, PartialEq)]
 pub enum CopyContent {
     Text(String),
-    /// Markdown, to be copied as plain text.
     MarkdownAsPlain(String),
     /// The output of a command, with escape sequences.
     Output {
@@ -37,7 +36,6 @@ pub enum CopyContent {
 pub enum CopyOutcome {
     /// A clipboard program accepted it and exited successfully.
     Program(&'static str),
-    /// tmux stored it in its buffer.
     TmuxBuffer,
     /// Sent to the terminal as OSC 52, which has no response.
     Terminal {

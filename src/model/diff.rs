@@ -22,7 +22,6 @@ pub struct DiffPiece {
 pub struct LocateJob {
     pub session: SessionKey,
     pub item: ItemId,
-    /// The folders that may be read.
     pub roots: Vec<PathBuf>,
     /// Whether the changes should have been applied.
     pub is_done: bool,
@@ -36,7 +35,6 @@ pub struct LocateRequest {
     pub diff: FileDiff,
     /// Absolute path of the file.
     pub path: PathBuf,
-    /// The texts to look for.
     pub pieces: Vec<DiffPiece>,
     /// The line that the agent reported, from 1.
     pub near: Option<u32>,
@@ -65,7 +63,6 @@ pub enum DiffPosition {
     Lines(Vec<Option<PieceStart>>),
 }
 
-/// Where a piece starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PieceStart {
     /// The line, from 1.

@@ -20,19 +20,15 @@ pub enum AgentEvent {
     Update(SessionId, SessionUpdate),
     /// The agent works in a session without a prompt of parlor. Source: ACP v2, session states.
     TurnBegan(SessionId),
-    /// Such work has ended.
     TurnEnded(SessionId, Result<Reply, CallError>),
-    /// A request that needs a response.
     Request(RequestId, Box<AgentRequest>),
     /// The agent withdrew a request (`$/cancel_request`); parlor still responds to it.
     RequestWithdrawn(RequestId),
     /// `elicitation/complete` for this elicitation id.
     ElicitationComplete(String),
-    /// The sign-in status changed.
     AuthStatus(AuthStatus),
     /// Lines that the agent has written to stderr during `authenticate`.
     SignInOutput(Vec<String>),
-    /// The response to a call.
     Replied(CallTag, Result<Reply, CallError>),
     /// Whether the connection to a server is interrupted; parlor tries to restore it.
     Interrupted(bool),
@@ -48,11 +44,9 @@ pub type Batch = Vec<AgentEvent>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {
     pub kind: AnomalyKind,
-    /// The details, in one sentence.
     pub text: String,
 }
 
-/// Kinds of anomalies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnomalyKind {
     /// A line on stdout that is not JSON.

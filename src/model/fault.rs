@@ -27,7 +27,6 @@ pub enum FaultKind {
     Key,
     /// The prompt waits until the user has signed in.
     SignIn,
-    /// The quota or the credit of the account is used up.
     Quota,
     /// The agent lost the session; it is reopened, or a new one is started, and the prompt is resent.
     Gone,
@@ -36,7 +35,6 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::Line,
         Self::Protocol,
@@ -50,7 +48,6 @@ impl FaultKind {
         Self::Unsent,
     ];
 
-    /// The heading.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Line => "The connection failed",
@@ -65,7 +62,6 @@ impl FaultKind {
         }
     }
 
-    /// The next step for the user.
     pub fn next(self) -> &'static str {
         match self {
             Self::Line => MAY_RUN_TWICE,
@@ -81,7 +77,6 @@ impl FaultKind {
         }
     }
 
-    /// Whether it is the default kind.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

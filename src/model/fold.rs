@@ -5,7 +5,6 @@ use super::ToolKind;
 /// How much of a call is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
-    /// The header line.
     Closed,
     /// The first lines of changes, the last lines of output.
     Preview,
@@ -19,7 +18,6 @@ pub struct FoldRules {
     pub kinds: [Option<Fold>; FoldRules::KINDS.len()],
     /// Calls with file changes, unless their kind has a rule.
     pub changes: Fold,
-    /// Failed calls of any kind.
     pub failed: Fold,
     /// Results up to this number of lines are expanded; 0 disables the rule.
     pub open_up_to_lines: u32,
@@ -44,7 +42,6 @@ impl FoldRules {
         ("tool", ToolKind::Other),
     ];
 
-    /// The rule for a kind.
     pub fn of_kind(&self, kind: ToolKind) -> Option<Fold> {
         let position = Self::KINDS.iter().position(|(_, known)| *known == kind)?;
         self.kinds.get(position).copied().flatten()
@@ -67,7 +64,6 @@ impl Default for FoldRules {
 /// Hidden unchanged lines of a change, by their first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gap {
-    /// Index of the change in its call.
     pub change: u32,
     /// Index of the first hidden line in the new text.
     pub line: u32,

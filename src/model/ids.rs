@@ -53,7 +53,6 @@ macro_rules! number_id {
 }
 
 text_id! {
-    /// The agent's id of a session.
     SessionId
 }
 text_id! {
@@ -61,7 +60,6 @@ text_id! {
     ToolCallId
 }
 text_id! {
-    /// The message that a chunk belongs to.
     MessageId
 }
 text_id! {
@@ -73,7 +71,6 @@ text_id! {
     PlanId
 }
 text_id! {
-    /// A session mode.
     ModeId
 }
 text_id! {

@@ -3,7 +3,6 @@
 //! One table per fact, in order of preference. `acp` extracts the facts with them, and `ui` uses them to find
 //! out which keys it already shows.
 
-/// A command line.
 pub const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "shell_command", "script"];
 /// The working directory.
 pub const CWD: &[&str] = &[
@@ -35,19 +34,13 @@ pub const PATH: &[&str] = &[
     "dir_path",
     "directory",
 ];
-/// A search query.
 pub const QUERY: &[&str] =
     &["query", "pattern", "regex", "search", "search_term", "searchTerm", "glob_pattern", "glob", "q"];
-/// A URL.
 pub const URL: &[&str] = &["url", "uri", "href"];
-/// The agent's explanation.
 pub const DESCRIPTION: &[&str] = &["description", "explanation", "reason", "justification", "purpose"];
-/// A patch.
 pub const PATCH: &[&str] =
     &["patch", "input", "diff", "unified_diff", "unifiedDiff", "patchText", "patch_text"];
-/// The text that is replaced.
 pub const OLD: &[&str] = &["old_string", "oldString", "old_str", "oldStr", "oldText", "old_text", "search"];
-/// The replacement.
 pub const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newText", "new_text", "replace"];
 /// The entire new text of a file.
 pub const WHOLE: &[&str] = &["content", "contents", "file_text", "fileText"];

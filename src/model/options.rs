@@ -76,9 +76,7 @@ pub struct ConfigChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigValue {
-    /// A value of a select option.
     Text(String),
-    /// A value of a boolean option.
     Bool(bool),
 }
 
@@ -88,7 +86,6 @@ pub enum ConfigValue {
 pub enum Setting {
     Mode(ModeId),
     Model(ModelId),
-    /// A config option by its id, with its value.
     Option(String, ConfigValue),
 }
 

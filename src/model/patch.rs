@@ -35,7 +35,6 @@ pub enum PatchLine<'t> {
     NoNewline,
     /// A blank line outside a hunk.
     Blank,
-    /// Any other line, unchanged.
     Other(&'t str),
 }
 
@@ -83,7 +82,6 @@ const SECTIONS: [(&str, PatchFate); 3] = [
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// Outside a hunk.
     Nothing,
     /// In a hunk with this number of old and new lines left.
     Counted(u32, u32),
@@ -107,7 +105,6 @@ pub struct PatchLines<'t> {
 pub type PlacedLine<'t> = (std::ops::Range<usize>, PatchLine<'t>);
 
 impl<'t> PatchLines<'t> {
-    /// A parser at the start of a patch.
     pub fn new(text: &'t str) -> Self {
         let is_apply = text
             .lines()
@@ -267,7 +264,6 @@ pub fn git_path(names: &str) -> Option<&str> {
     names.rfind(" b/").and_then(|at| names.get(at + 3..))
 }
 
-/// Whether a text is a patch.
 pub fn is_patch(text: &str) -> bool {
     let start = text.trim_start();
     start.starts_with("*** Begin Patch")

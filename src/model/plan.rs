@@ -10,7 +10,6 @@ use super::PlanId;
 pub enum PlanBody {
     Entries(Vec<PlanEntry>),
     Markdown(String),
-    /// The path of a file with the plan.
     File(String),
 }
 

@@ -37,7 +37,6 @@ pub enum Access {
         path: PathBuf,
     },
     Run(CommandAccess),
-    /// Run a sign-in program.
     SignIn {
         line: String,
     },
@@ -61,11 +60,9 @@ pub struct Policy {
     pub rules: PolicyRules,
     /// Whether the agent runs on another machine.
     pub is_remote: bool,
-    /// The user's home folder.
     pub home: Option<PathBuf>,
     /// Folders of parlor's configuration and data.
     pub own_folders: Vec<PathBuf>,
-    /// The user's grants.
     pub grants: Vec<(Grant, GrantScope)>,
 }
 
@@ -94,11 +91,9 @@ pub enum Grant {
     Run(CommandAccess),
     /// All commands in the session's folders, unless their variables can change what they execute.
     AnyCommand,
-    /// Writes to this file.
     WriteFile(PathBuf),
     /// Writes to unprotected files directly in this folder.
     WriteIn(PathBuf),
-    /// Reads of this file.
     ReadFile(PathBuf),
     /// Reads of files directly in this folder.
     ReadIn(PathBuf),
@@ -119,7 +114,6 @@ pub enum GrantScope {
 pub struct StoredGrant {
     /// The agent's name and its command line or URL.
     pub agent: String,
-    /// The folder of the session.
     pub folder: PathBuf,
     pub grant: Grant,
 }
@@ -137,13 +131,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllowedBy {
-    /// It is inside the session's folders.
     InsideRoots,
     /// The user approved a tool call that shows it.
     ApprovedCall,
-    /// The configuration allows it.
     Configuration,
-    /// The user granted it earlier.
     Grant(GrantScope),
     /// The user allowed this one request.
     You,
@@ -156,7 +147,6 @@ pub enum AllowedBy {
 pub enum AskReason {
     /// The file is outside the session's folders.
     Outside,
-    /// The file is protected.
     Protected(Protection),
     /// The configuration requires confirmation of writes.
     Write,
@@ -164,7 +154,6 @@ pub enum AskReason {
     Command,
     /// The command runs outside the session's folders.
     CommandOutside,
-    /// It is a sign-in program.
     SignIn,
 }
 
@@ -172,7 +161,6 @@ pub enum AskReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusedBy {
-    /// The user refused it.
     You,
     /// The turn was cancelled, or the agent withdrew the request.
     Cancelled,
@@ -180,7 +168,6 @@ pub enum RefusedBy {
     RemoteSignIn,
 }
 
-/// Decides on a request.
 pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     let verdict = match access {
         Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots.into()),
@@ -244,7 +231,6 @@ impl Grant {
         }
     }
 
-    /// Whether the grant covers a request.
     pub fn covers(&self, access: &Access, facts: &Facts) -> bool {
         let is_ordinary = facts.protection.is_none_or(|protection| protection == Protection::WideRoot);
         match (self, access) {
@@ -262,7 +248,6 @@ impl Grant {
         }
     }
 
-    /// The permission of this grant as a rule.
     pub fn allowance(&self, scope: GrantScope) -> Allowance {
         Allowance { rule: Some(self.description()), ..AllowedBy::Grant(scope).into() }
     }
@@ -325,7 +310,6 @@ impl RefusedBy {
 }
 
 impl AskReason {
-    /// The heading of the dialog.
     pub fn heading(self, access: &Access) -> &'static str {
         match (self, access) {
             (_, Access::SignIn { .. }) => "Run a sign-in program?",

@@ -81,7 +81,6 @@ fn line_range(text: &str) -> Option<RangeInclusive<u32>> {
     (first <= last).then_some(first..=last)
 }
 
-/// The mention of a path as it is written in a prompt.
 pub fn mention_text(path: &str) -> String {
     let is_plain = !path.chars().any(char::is_whitespace)
         && !path.starts_with('"')
@@ -127,7 +126,6 @@ pub fn typed_argument(text: &str, cursor: usize) -> Option<(Range<usize>, &str)>
     (!word.starts_with('@') && !word.contains('\n')).then_some((start..cursor, path))
 }
 
-/// A path as an argument of a slash command.
 pub fn argument_text(path: &str) -> String {
     if path.contains(char::is_whitespace) { format!("\"{path}\"") } else { path.to_owned() }
 }
@@ -164,9 +162,7 @@ pub struct CommandOutput {
     pub cwd: Option<PathBuf>,
     /// `None`: it is running.
     pub exit: Option<ExitInfo>,
-    /// With escape sequences.
     pub output: Vec<u8>,
-    /// Whether its start is missing.
     pub is_cut: bool,
 }
 
@@ -208,7 +204,6 @@ pub fn symbol_name(query: &str) -> Option<&str> {
 /// A saved session that can be mentioned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MentionedSession {
-    /// The store's id of the session.
     pub uid: String,
     pub agent: String,
     /// Its title or first prompt.
@@ -220,7 +215,6 @@ pub struct MentionedSession {
 /// A request to attach the transcript of a saved session to a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionAttachJob {
-    /// The session of the draft.
     pub session: SessionKey,
     /// The mention in the draft that the label replaces, and its position.
     pub text: String,
@@ -238,7 +232,6 @@ pub struct DropJob {
     /// The text as pasted, and its place in the draft.
     pub text: String,
     pub at: usize,
-    /// The possible readings of the text.
     pub readings: Vec<Vec<PathBuf>>,
     /// The session's folder. `None` if it is on another machine.
     pub folder: Option<PathBuf>,

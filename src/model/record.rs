@@ -36,7 +36,6 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         typed: Option<String>,
     },
-    /// A session update of the agent.
     Update(SessionUpdate),
     /// A permission request, with the details of its tool call.
     Asked {
@@ -45,7 +44,6 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<PermissionOption>,
     },
-    /// A permission request was decided.
     Decided {
         tool: ToolCallId,
         /// The name of the chosen option; `None` if it was cancelled.
@@ -71,7 +69,6 @@ pub enum Record {
     Answered {
         question: String,
         answer: String,
-        /// The question as it was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<Box<ElicitationRequest>>,
         #[serde(default, skip_serializing_if = "Decider::is_unknown")]
@@ -93,7 +90,6 @@ pub enum Record {
         dropped_bytes: u64,
         exit: ExitInfo,
     },
-    /// A message of parlor.
     Notice {
         #[serde(default, skip_serializing_if = "NoticeKind::is_other")]
         kind: NoticeKind,
@@ -111,19 +107,15 @@ pub enum Record {
         /// Insert before this number of items at the end of its turn in the preceding records of its page.
         #[serde(default, skip_serializing_if = "is_at_end")]
         back: u32,
-        /// The updates that create the item.
         updates: Vec<SessionUpdate>,
     },
     /// The next prompt contains a conversation that the agent does not have.
     HandedOver {
-        /// The agent that had the conversation.
         agent: String,
-        /// The conversation as Markdown.
         text: String,
     },
     /// The agent archived the session, or restored it.
     Archived {
-        /// Whether it is archived now.
         is_away: bool,
     },
 }
@@ -170,7 +162,6 @@ pub enum TurnOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
     },
-    /// The agent's process ended.
     AgentDied {
         cause: String,
         /// The last lines of the agent's stderr.
@@ -192,10 +183,11 @@ pub enum Note {
     /// The session's metadata, sent whenever it changes.
     Head(Box<SessionHead>),
     /// An event. Turns are counted from 1; 0 is before the first.
-    Event { turn: u32, record: Box<Record> },
-    /// The text in the prompt.
+    Event {
+        turn: u32,
+        record: Box<Record>,
+    },
     Draft(String),
-    /// The queued prompts.
     Queue(Vec<String>),
     /// The drafts that were put aside, the last one at the end.
     Stash(Vec<String>),
@@ -203,21 +195,26 @@ pub enum Note {
     Told(Vec<u64>),
     /// The session continues another one: a fork of it, or a handover of its conversation.
     CameFrom {
-        /// The key of that session.
         session: SessionKey,
         /// Its id in the store, if known.
-        kept_as: Option<String>,
+        saved_as: Option<String>,
         /// Its records up to this turn are also the start of this session; `None` for none of them.
         copied_turns: Option<u32>,
     },
     /// The first note of a spool: the history that an agent replays for this session is saved beside its record. A spool
     /// is not listed or searched, and is deleted when it is closed.
-    Spool { of: SessionKey },
+    Spool {
+        of: SessionKey,
+    },
     /// The record consists of this spool from now on; the events that it had are deleted. Nothing is written to the
     /// spool after this.
-    TakeSpool { spool: SessionKey },
+    TakeSpool {
+        spool: SessionKey,
+    },
     /// The spool is an ordinary session from now on, with this title and without the agent's id.
-    KeepSpool { title: String },
+    KeepSpool {
+        title: String,
+    },
     /// Answered by [`super::StoreNews::Written`] once everything before it is on disk.
     Sync(u64),
     /// The session was closed and can be opened by others.
@@ -229,47 +226,39 @@ pub enum Note {
 #[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct SessionHead {
     /// The store's id if the session was saved before; `None` if it is new.
-    pub kept_as: Option<String>,
+    pub saved_as: Option<String>,
     pub agent: String,
     pub command: String,
     pub args: Vec<String>,
     /// The agent's process id, while it runs.
     pub agent_pid: Option<u32>,
-    /// The agent's id of the session.
     pub session: Option<SessionId>,
     /// The session's folders. MCP servers are not saved.
     pub workspace: SessionWorkspace,
-    /// The branch of the folder.
     pub branch: Option<String>,
     pub title: Option<String>,
     /// Whether the user chose the title, so that titles of the agent are ignored.
     pub has_own_title: bool,
     /// Whether the title has not been sent to the agent.
     pub owes_title: bool,
-    /// Whether it is a subagent's session.
     pub is_child: bool,
     /// Whether the agent had the session before; saved events under its id are then part of this session.
     pub goes_on: bool,
-    /// The place of its tab.
     pub tab: u32,
-    /// Whether its tab is the active one.
     pub is_front: bool,
     /// The store's ids of the sessions that are open read-only in other tabs.
     pub views: Vec<String>,
-    /// The settings that the user chose.
     pub chosen: Vec<Setting>,
 }
 
 /// A saved session, to be shown or continued.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordedSession {
-    /// The metadata; `kept_as` is the store's id.
+    /// The metadata; `saved_as` is the store's id.
     pub head: SessionHead,
     /// The last reported context size and cost.
     pub usage: Option<Usage>,
-    /// The text in the prompt.
     pub draft: String,
-    /// The queued prompts.
     pub queue: Vec<String>,
     /// The drafts that were put aside.
     pub stash: Vec<String>,

@@ -2,22 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-/// The protocol's own registry.
 pub const DEFAULT_REGISTRY: &str = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json";
 
-/// An agent of the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryAgent {
     pub id: String,
-    /// Name for display.
     pub title: String,
     pub version: String,
     pub description: String,
-    /// Its website or repository.
     pub page: Option<String>,
     /// How it is installed here; `None`: not on this system.
     pub source: Option<AgentSource>,
-    /// Why the registry has withdrawn it.
     pub quarantine: Option<String>,
 }
 
@@ -52,7 +47,6 @@ impl SourceKind {
         }
     }
 
-    /// What it needs, in a few words.
     fn needs(self, is_missing: bool) -> &'static str {
         match (self, is_missing) {
             (Self::Npm, false) => "needs Node.js",
@@ -64,7 +58,6 @@ impl SourceKind {
     }
 }
 
-/// An agent that was installed from the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledAgent {
     pub id: String,
@@ -152,7 +145,6 @@ impl RegistryAgent {
     }
 }
 
-/// The arguments of the installer.
 pub fn install_args(source: &AgentSource, folder: &Path) -> Vec<String> {
     let folder = folder.to_string_lossy().into_owned();
     let args: Vec<&str> = match source.kind {

@@ -12,7 +12,6 @@ pub struct Remote {
     pub carrier: Option<Carrier>,
     /// The URL of the event stream, for transports with a separate one; `None` for the usual one.
     pub events_url: Option<String>,
-    /// Headers for every request.
     pub headers: Vec<(String, String)>,
     /// The source of the token for `Authorization: Bearer`.
     pub token: Option<TokenSource>,
@@ -69,11 +68,9 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// All carriers.
     pub const ALL: [Self; 5] =
         [Self::StreamableHttp, Self::WebSocket, Self::RpcSse, Self::Post, Self::PostSse];
 
-    /// The name in the configuration.
     pub fn word(self) -> &'static str {
         match self {
             Self::StreamableHttp => "http",
@@ -104,9 +101,7 @@ impl Carrier {
 /// The source of a token. It is read again for each connection, and never stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenSource {
-    /// An environment variable.
     Env(String),
-    /// The contents of a file, trimmed.
     File(PathBuf),
     /// The first line of a program's output; the program runs without a shell.
     Command(Vec<String>),

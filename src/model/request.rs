@@ -18,7 +18,6 @@ pub enum AgentRequest {
         path: PathBuf,
         /// First line, from 1; 0 reads as 1.
         line: Option<u32>,
-        /// Number of lines.
         limit: Option<u32>,
     },
     /// `fs/write_text_file`.
@@ -43,7 +42,6 @@ pub struct TerminalCommand {
     /// Program, or a whole shell line when `args` is empty.
     pub command: String,
     pub args: Vec<String>,
-    /// Variables to add.
     pub env: Vec<(String, String)>,
     /// The folder; `None` or a relative path is resolved in the session's folder.
     pub cwd: Option<PathBuf>,
@@ -51,7 +49,6 @@ pub struct TerminalCommand {
     pub output_limit_bytes: Option<u64>,
 }
 
-/// A permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRequest {
     pub session: Option<SessionId>,
@@ -89,12 +86,9 @@ impl PermissionRequest {
     }
 }
 
-/// An option of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionOption {
-    /// The id to send in the response.
     pub id: String,
-    /// The agent's label.
     pub name: String,
     pub kind: PermissionKind,
 }
@@ -110,7 +104,6 @@ pub enum PermissionKind {
 }
 
 impl PermissionKind {
-    /// Whether the option allows the request.
     pub fn is_allow(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
@@ -126,7 +119,6 @@ pub enum Decider {
     User,
     /// A rule that the user made by answering another question.
     Rule,
-    /// The agent cancelled its request.
     Agent,
     /// The agent reported that its page was completed outside of parlor.
     Elsewhere,
@@ -164,7 +156,6 @@ pub struct ElicitationRequest {
     /// The session, if there is one. Not saved.
     #[serde(skip)]
     pub session: Option<SessionId>,
-    /// The tool call that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolCallId>,
     /// The agent's explanation. Saved as the question.
@@ -209,14 +200,11 @@ pub enum ElicitationMode {
     },
 }
 
-/// A field of a form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
-    /// Key in the response.
     pub key: String,
     /// The label; the key if the agent sends none.
     pub title: String,
-    /// The help text.
     pub description: Option<String>,
     pub is_required: bool,
     pub kind: FieldKind,
@@ -311,12 +299,10 @@ pub enum FieldKind {
         format: Option<String>,
         default: Option<String>,
     },
-    /// One of several values.
     Choice {
         choices: Vec<FieldChoice>,
         default: Option<String>,
     },
-    /// Any number of several values.
     Choices {
         choices: Vec<FieldChoice>,
         min_items: Option<u32>,
@@ -334,11 +320,9 @@ pub enum FieldKind {
     },
 }
 
-/// A choice in a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldChoice {
     pub value: String,
-    /// The label.
     pub title: String,
     pub description: Option<String>,
 }
@@ -346,9 +330,7 @@ pub struct FieldChoice {
 /// The value of a field in a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldValue {
-    /// Text, or one choice.
     Text(String),
-    /// Several choices.
     Texts(Vec<String>),
     Integer(i64),
     Number(f64),
@@ -371,7 +353,6 @@ pub enum Response {
     TerminalOutput {
         /// The output so far, without escape sequences.
         output: String,
-        /// Whether output was cut.
         is_truncated: bool,
         /// The exit status, if the command ended.
         exit: Option<ExitInfo>,

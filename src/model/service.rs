@@ -19,7 +19,6 @@ pub struct FileJob {
     pub session: SessionKey,
     /// Absolute path of the file (a relative one was resolved against the session's folder).
     pub path: PathBuf,
-    /// The folders that may be accessed.
     pub roots: Vec<PathBuf>,
     pub policy: Arc<Policy>,
     /// Who allowed the path after a confirmation; `None` before one.
@@ -35,7 +34,6 @@ pub enum FileOp {
     Read {
         /// First line, from 1; 0 reads as 1.
         line: Option<u32>,
-        /// Number of lines.
         limit: Option<u32>,
     },
     Write {
@@ -64,21 +62,22 @@ pub enum TerminalJob {
     /// folder and environment are those of the session's next command.
     Shell {
         session: SessionKey,
-        /// The number of the command in its session.
         number: u32,
         line: String,
         /// The folder of the session's first command, on this machine.
         folder: PathBuf,
         size: TerminalSize,
     },
-    /// Change the size of a terminal.
     Resize(TerminalId, TerminalSize),
-    /// Type into a terminal.
     Input(TerminalId, TerminalInput),
     /// Kill the commands that the user typed in a session, and drop the environment.
     CloseShell(SessionKey),
     /// Read the output for the agent; returns [`ServiceEvent::TerminalRead`].
-    Output { conn: ConnId, request_id: RequestId, terminal: TerminalId },
+    Output {
+        conn: ConnId,
+        request_id: RequestId,
+        terminal: TerminalId,
+    },
     /// Kill the command and its child processes; [`ServiceEvent::TerminalEnded`] follows.
     Kill(TerminalId),
     /// Kill the command if it is running, and remove its terminal.
@@ -101,7 +100,6 @@ pub enum TerminalInput {
     Bytes(Vec<u8>),
     /// An arrow key, Home or End, by the last letter of its sequence; the rest depends on the terminal's mode.
     Cursor(u8),
-    /// Pasted text.
     Paste(String),
 }
 
@@ -112,10 +110,8 @@ impl std::fmt::Debug for TerminalInput {
     }
 }
 
-/// Events of the services.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceEvent {
-    /// A file request was served.
     FileDone {
         conn: ConnId,
         request_id: RequestId,
@@ -138,12 +134,10 @@ pub enum ServiceEvent {
         /// The command; `cwd` is the real folder.
         command: TerminalCommand,
     },
-    /// A command was started, or failed to start.
     TerminalStarted {
         conn: ConnId,
         request_id: RequestId,
         session: SessionKey,
-        /// The command line for display.
         command: String,
         result: Result<TerminalId, RpcError>,
     },
@@ -155,14 +149,22 @@ pub enum ServiceEvent {
         folder: PathBuf,
         result: Result<TerminalId, String>,
     },
-    /// The folder of a session's next command.
     ShellFolder(SessionKey, PathBuf),
     /// New raw output of a command; several writes may be joined.
-    TerminalOutput { terminal: TerminalId, bytes: Vec<u8> },
+    TerminalOutput {
+        terminal: TerminalId,
+        bytes: Vec<u8>,
+    },
     /// A command began or ended to read a line that its terminal does not show, such as a password.
-    TerminalHidesInput { terminal: TerminalId, hides_input: bool },
+    TerminalHidesInput {
+        terminal: TerminalId,
+        hides_input: bool,
+    },
     /// A command ended. Sent once, after its last output.
-    TerminalEnded { terminal: TerminalId, exit: ExitInfo },
+    TerminalEnded {
+        terminal: TerminalId,
+        exit: ExitInfo,
+    },
     /// The result of [`TerminalJob::Output`].
     TerminalRead {
         conn: ConnId,
@@ -171,20 +173,31 @@ pub enum ServiceEvent {
         result: Result<(String, bool, Option<ExitInfo>), RpcError>,
     },
     /// The positions of a tool call's changes in their files.
-    DiffsLocated { session: SessionKey, item: ItemId, found: Vec<LocatedDiff> },
+    DiffsLocated {
+        session: SessionKey,
+        item: ItemId,
+        found: Vec<LocatedDiff>,
+    },
     /// The MCP servers that a folder configures, or the error in its file.
     ServersFound(PathBuf, Result<Option<FolderServers>, String>),
-    /// Whether all texts of a job were saved.
     BodiesSaved(bool),
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),
     /// The files that match the mention being typed, best first. Sent again as the folder is read.
-    FilesFound { session: SessionKey, query: String, files: Vec<FoundFile>, is_complete: bool },
+    FilesFound {
+        session: SessionKey,
+        query: String,
+        files: Vec<FoundFile>,
+        is_complete: bool,
+    },
     /// The symbols that match the mention being typed, best first, and whether the folder has any.
-    SymbolsFound { session: SessionKey, query: String, symbols: Vec<FoundSymbol>, has_tags: bool },
-    /// The templates for a session.
+    SymbolsFound {
+        session: SessionKey,
+        query: String,
+        symbols: Vec<FoundSymbol>,
+        has_tags: bool,
+    },
     TemplatesFound(SessionKey, TemplateList),
-    /// A prompt with everything that it refers to.
     PromptPrepared(SessionKey, super::PromptId, Box<super::PreparedPrompt>),
     /// The text that replaces the paths of dropped files, or why there is none. Not sent if they do not exist.
     DropRead(Box<super::DropJob>, Result<String, String>),
@@ -208,7 +221,6 @@ pub enum ServiceEvent {
     Folders(Vec<PathBuf>),
     /// The resolved path of a folder that the user entered, or an error for display.
     FolderFound {
-        /// The path as entered.
         text: String,
         found: Result<PathBuf, String>,
     },
@@ -218,28 +230,30 @@ pub enum ServiceEvent {
     LoginDone(ConnId, Result<(), String>),
     /// An editor that used the terminal ended; `Err` contains the failure.
     EditorDone(Result<(), String>),
-    /// The editor of a draft ended.
     DraftEdited {
         session: SessionKey,
-        /// The draft that was opened.
         before: String,
         /// The edited text, `None` if it is unchanged, or the failure.
         edited: Result<Option<String>, String>,
     },
-    /// A copy request finished.
-    Copied { what: String, outcome: CopyOutcome },
-    /// The saved grants of all agents.
+    Copied {
+        what: String,
+        outcome: CopyOutcome,
+    },
     Grants(Vec<StoredGrant>),
-    /// An event of the session store.
     Store(Box<super::StoreNews>),
-    /// A problem to show to the user.
     Problem(String),
     /// The registry of agents, or why it could not be read.
-    RegistryRead { result: Result<RegistryIndex, String>, is_fetched: bool },
-    /// A line about the progress of an installation.
+    RegistryRead {
+        result: Result<RegistryIndex, String>,
+        is_fetched: bool,
+    },
     InstallProgress(String),
     /// The installed agent with the packages whose install scripts were not run, or what failed.
-    AgentInstalled { agent: Box<RegistryAgent>, result: Result<(Box<AgentSpec>, Vec<String>), String> },
+    AgentInstalled {
+        agent: Box<RegistryAgent>,
+        result: Result<(Box<AgentSpec>, Vec<String>), String>,
+    },
 }
 
 /// A search for files to mention in a prompt.
@@ -247,7 +261,6 @@ pub enum ServiceEvent {
 pub struct FileQuery {
     pub session: SessionKey,
     pub folder: PathBuf,
-    /// The folders in which symbols may be.
     pub roots: Vec<PathBuf>,
     /// The path as typed so far.
     pub query: String,
@@ -279,6 +292,5 @@ pub struct FoundSymbol {
 pub struct GitInfo {
     /// Branch, or the short commit hash if detached.
     pub branch: String,
-    /// Whether there are uncommitted changes.
     pub is_dirty: bool,
 }

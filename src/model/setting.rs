@@ -1,6 +1,5 @@
 //! Settings of the configuration, as they are listed and changed on the screen.
 
-/// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingValue {
     Flag(bool),
@@ -24,17 +23,12 @@ impl SettingValue {
 pub enum SettingKind {
     /// `true` or `false`.
     Flag,
-    /// One of these words.
     Word(&'static [&'static str]),
-    /// An integer of at least this.
     Number(u64),
     /// Any text that is not empty.
     Text,
-    /// The name of a theme.
     Theme,
-    /// The keys of all actions.
     Keys,
-    /// A value with parts, which is changed in the file.
     File,
 }
 
@@ -53,14 +47,12 @@ pub enum Applies {
 pub struct SettingRow {
     /// The dotted name: `ui.mouse`.
     pub name: String,
-    /// The heading in the list.
     pub group: &'static str,
     pub about: String,
     pub kind: SettingKind,
     pub applies: Applies,
     /// The value; `None`: it is not set, and has no default.
     pub value: Option<SettingValue>,
-    /// The value as it is listed.
     pub shown: String,
     /// What applies if it is not set; empty if it always has a value.
     pub unset: &'static str,
@@ -69,7 +61,6 @@ pub struct SettingRow {
     /// Whether the project sets another value, which is used from the next start on.
     pub is_overridden: bool,
     pub is_default: bool,
-    /// The line in the configuration file.
     pub line: Option<usize>,
     /// The value that lets agents do more.
     pub widening: Option<bool>,
@@ -88,16 +79,13 @@ impl SettingRow {
 pub struct BindingRow {
     /// The name of the table in `[keys]`: `main`.
     pub context: &'static str,
-    /// The heading of that part.
     pub title: &'static str,
-    /// The name of the action in the configuration.
     pub action: &'static str,
     pub text: &'static str,
     /// The keys for display: `Ctrl+P`.
     pub labels: Vec<String>,
     /// The keys as written in the configuration: `ctrl+p`.
     pub keys: Vec<String>,
-    /// Whether the configuration file changes them.
     pub is_changed: bool,
 }
 
@@ -111,7 +99,6 @@ pub enum SettingChange {
 }
 
 impl SettingChange {
-    /// The name of the changed setting, for messages.
     pub fn name(&self) -> &str {
         match self {
             Self::Value { name, .. } => name,
@@ -125,9 +112,7 @@ impl SettingChange {
 pub enum ConfigJob {
     /// The file or a theme may have changed. A value that lets agents do more is reported and not applied.
     Reread,
-    /// The user agreed to such values.
     Accept,
-    /// The user agreed to the settings of the project.
     UseProject,
     /// The user changes a value, which is written to the file.
     Change(SettingChange),

@@ -32,7 +32,6 @@ pub enum SignInRefusal {
 }
 
 impl SignInRefusal {
-    /// The reason as a sentence.
     pub fn reason(&self) -> String {
         match self {
             Self::Remote => {
@@ -282,11 +281,11 @@ mod tests {
 
     #[test]
     fn agents_behind_urls_run_no_sign_in_command() {
-        let far = AgentSpec { remote: Some(Remote::default()), ..AgentSpec::default() };
+        let remote = AgentSpec { remote: Some(Remote::default()), ..AgentSpec::default() };
         for command in
             [command(None, &[]), command(None, &["login"]), command(Some("sh"), &[]), command(Some(""), &[])]
         {
-            assert_eq!(command.spec_for(&far), Err(SignInRefusal::Remote));
+            assert_eq!(command.spec_for(&remote), Err(SignInRefusal::Remote));
         }
         let by_ssh = AgentSpec { ssh: Some(Ssh::default()), ..spec(&["agent"]) };
         assert!(command(None, &["login"]).spec_for(&by_ssh).is_ok(), "it runs on the SSH host");

@@ -21,7 +21,6 @@ pub struct AgentSpec {
     /// Working directory of the process; `None` for the session's folder.
     pub cwd: Option<PathBuf>,
     pub callbacks: Callbacks,
-    /// Protocol settings.
     pub wire: WireSpec,
     /// The remote endpoint, if parlor connects to the agent instead of starting it; command, arguments,
     /// variables and folder are then unused.
@@ -34,7 +33,6 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
-    /// The name that is shown everywhere.
     pub fn shown_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -100,7 +98,6 @@ pub struct WireSpec {
     pub system_prompt: Option<SystemPrompt>,
     /// Whether requests include a trace context.
     pub is_traced: bool,
-    /// The model providers to configure.
     pub providers: Vec<ProviderRequest>,
     /// The number of a session's first turn, for agents that require turn numbers: 0 or 1.
     pub first_turn: u32,
@@ -110,7 +107,6 @@ pub struct WireSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPrompt {
     pub text: String,
-    /// Whether it replaces the agent's own.
     pub replaces: bool,
 }
 
@@ -131,11 +127,9 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// All profiles.
     pub const ALL: [Self; 6] =
         [Self::Official, Self::OpenOxide, Self::Elephant, Self::ZeptoClaw, Self::ActiveContext, Self::Banjo];
 
-    /// The name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Official => "official",
@@ -147,7 +141,6 @@ impl Profile {
         }
     }
 
-    /// The profile with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|profile| profile.name().eq_ignore_ascii_case(name))
     }
@@ -184,9 +177,7 @@ pub struct ProjectQuestion {
     pub theme: Option<String>,
     /// The agent to start; `None` if the file sets none, or if another one takes precedence.
     pub agent: Option<AgentSpec>,
-    /// Whether the templates of the project are used.
     pub templates: Option<bool>,
-    /// The file in which the answer is saved.
     pub answer_file: PathBuf,
 }
 
@@ -195,7 +186,6 @@ pub struct ProjectQuestion {
 pub struct FolderServers {
     pub file: PathBuf,
     pub folder: PathBuf,
-    /// The valid ones.
     pub servers: Vec<McpServer>,
     /// The programs, arguments, variables, URLs and headers, one per line, for the user's review.
     pub lines: Vec<String>,
@@ -203,12 +193,10 @@ pub struct FolderServers {
     pub notes: Vec<String>,
     /// The user's earlier answer about this exact text.
     pub answer: Option<bool>,
-    /// The file in which the answer is saved.
     pub answer_file: PathBuf,
 }
 
 impl McpServer {
-    /// The name of the server.
     pub fn name(&self) -> &str {
         match self {
             Self::Stdio { name, .. } | Self::Http { name, .. } | Self::Sse { name, .. } => name,
@@ -219,7 +207,6 @@ impl McpServer {
 /// An MCP server for the agent. Source: ACP v1 session-setup, `McpServer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpServer {
-    /// A local process.
     Stdio {
         name: String,
         /// Absolute path of the program.

@@ -37,7 +37,6 @@ pub struct Ssh {
 /// The folder of a session on another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteFolder {
-    /// The host as the user entered it.
     pub host: String,
     /// Absolute path on the host.
     pub folder: PathBuf,
@@ -52,7 +51,6 @@ pub struct SshRun {
 }
 
 impl Ssh {
-    /// The ssh program.
     pub fn program(&self) -> &str {
         self.program.as_deref().unwrap_or("ssh")
     }
@@ -81,7 +79,6 @@ impl Ssh {
         SshRun { args, first_lines }
     }
 
-    /// Runs the agent's program in the user's terminal.
     pub fn run_in_terminal(&self, spec: &AgentSpec, folder: &Path) -> Vec<String> {
         let mut args = strings(&["-t"]);
         args.extend(self.at_host(&start(spec, folder, &spec.env)));
@@ -163,12 +160,10 @@ fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     line
 }
 
-/// Quotes a word for a POSIX shell.
 pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether it is a valid name of a shell variable.
 fn is_shell_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use super::Location;
 
 /// Maximum length of a URL; terminals cut links at about this length.
-const MOST_BYTES: usize = 2_000;
+const MAX_BYTES: usize = 2_000;
 
 /// Something that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Target {
                         }
                     }
                 }
-                (address.len() <= MOST_BYTES).then_some(address)
+                (address.len() <= MAX_BYTES).then_some(address)
             }
             Self::File(_) => None,
         }
@@ -85,7 +85,7 @@ impl Target {
                 }
             }
         }
-        (url.len() <= MOST_BYTES).then_some(Self::Url(url))
+        (url.len() <= MAX_BYTES).then_some(Self::Url(url))
     }
 
     fn file(text: &str) -> Option<Self> {

@@ -43,9 +43,7 @@ pub struct TemplateInfo {
 pub struct UnreviewedTemplate {
     pub name: String,
     pub file: PathBuf,
-    /// The complete text of the file.
     pub text: String,
-    /// The file in which the answer is saved.
     pub answer_file: PathBuf,
 }
 
@@ -58,7 +56,6 @@ pub struct TemplateList {
     pub unreviewed: Vec<UnreviewedTemplate>,
     /// The files that cannot be used, with the reasons.
     pub problems: Vec<String>,
-    /// Whether the folders were read.
     pub is_loaded: bool,
 }
 

@@ -20,7 +20,6 @@ pub enum MouseReports {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "a program sets them independently")]
 pub struct TerminalModes {
-    /// Whether the program uses the alternate screen.
     pub is_alternate: bool,
     /// Whether the cursor keys send the sequences of applications.
     pub is_application_cursor: bool,
@@ -29,7 +28,6 @@ pub struct TerminalModes {
     pub mouse: MouseReports,
     /// Whether mouse events are reported as numbers, without a limit for the position.
     pub has_sgr_mouse: bool,
-    /// The start of a sequence.
     held: Vec<u8>,
 }
 
@@ -112,7 +110,6 @@ fn is_screen(mode: &[u8]) -> bool {
 
 /// An escape sequence at the start of some bytes.
 enum Sequence<'a> {
-    /// Sets or resets private modes.
     Modes {
         modes: &'a [u8],
         is_set: bool,

@@ -17,7 +17,6 @@ pub enum ToolKind {
     Search,
     Execute,
     Think,
-    /// Fetches external data.
     Fetch,
     SwitchMode,
     #[default]
@@ -50,7 +49,6 @@ impl ToolStatus {
 #[serde(rename_all = "snake_case")]
 pub enum ToolContent {
     Block(ContentBlock),
-    /// A change of a file.
     Diff(FileDiff),
     /// The output of a terminal, of parlor's or the agent's.
     Terminal(TerminalId),
@@ -78,7 +76,6 @@ pub enum DiffChange {
         /// The old text; `None` for a new file (some agents send an empty text instead).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         old: Option<Body>,
-        /// The new text.
         new: Body,
     },
     /// A unified diff or an `apply_patch` text.
@@ -104,13 +101,10 @@ pub struct ToolInput {
     /// The file or folder that the tool works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// A search pattern or query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// A URL to fetch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The agent's explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Changes that only the input contains (a patch, `old_str` and `new_str`, or the entire new text).
@@ -124,10 +118,8 @@ pub struct ToolCallPatch {
     pub id: ToolCallId,
     /// Whether the agent sent `tool_call` (a new call), not an update.
     pub is_announcement: bool,
-    /// The agent's title.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
-    /// The tool's name for programs.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
@@ -137,19 +129,16 @@ pub struct ToolCallPatch {
     /// Content; replaces the previous content.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub content: Patch<Vec<ToolContent>>,
-    /// Parts to append to the content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_content: Vec<ToolContent>,
     /// Locations; replaces the previous ones.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub locations: Patch<Vec<Location>>,
-    /// The raw input.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub raw_input: Patch<Raw>,
     /// The parsed input. `Set` whenever `raw_input` is.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub input: Patch<ToolInput>,
-    /// The raw output.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub raw_output: Patch<Raw>,
     /// The output as text, if it is a string or has one under a known key.
@@ -158,7 +147,6 @@ pub struct ToolCallPatch {
     /// Exit code found in the output or in `_meta`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub exit_code: Patch<i32>,
-    /// The parent call (for calls of a subagent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ToolCallId>,
     /// Updates of the agent's own terminals that were sent with the call (`_meta.terminal_*`).
@@ -210,7 +198,6 @@ impl ToolCallPatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentTerminal {
-    /// The terminal was created.
     Info {
         /// The id, as in `content`.
         id: TerminalId,
@@ -234,14 +221,17 @@ pub enum AgentTerminal {
         /// Whether they replace all previous output.
         is_whole: bool,
     },
-    /// Output text, as sent to a terminal.
-    Output { id: TerminalId, data: String },
-    /// The command ended.
-    Exit { id: TerminalId, status: ExitInfo },
+    Output {
+        id: TerminalId,
+        data: String,
+    },
+    Exit {
+        id: TerminalId,
+        status: ExitInfo,
+    },
 }
 
 impl AgentTerminal {
-    /// The id of the terminal.
     pub fn id(&self) -> &TerminalId {
         match self {
             Self::Info { id, .. }

@@ -7,7 +7,6 @@ use super::{
     Role, SessionId, SlashCommand, ToolCallPatch,
 };
 
-/// A session update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionUpdate {
@@ -31,27 +30,20 @@ pub enum SessionUpdate {
     Message {
         role: Role,
         message: MessageId,
-        /// Replaces the content so far.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         content: Patch<Vec<ContentBlock>>,
         /// Appended to the content. Adjacent updates that only append to one message may be merged.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         more_content: Vec<ContentBlock>,
     },
-    /// An update of a terminal that the agent owns.
     Terminal(AgentTerminal),
-    /// A tool call was created or changed.
     Tool(Box<ToolCallPatch>),
-    /// A plan was created or replaced.
     Plan(Plan),
-    /// A plan was removed.
     PlanRemoved(PlanId),
-    /// The complete list of slash commands.
     Commands(Vec<SlashCommand>),
     Mode(ModeId),
     /// The model changed (an extension of one agent).
     Model(ModelId),
-    /// The complete list of config options.
     Options(Vec<ConfigOption>),
     /// Title and time of the last change.
     Info {
@@ -72,12 +64,10 @@ pub enum SessionUpdate {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// The context is being compacted, or was.
     Compaction {
         id: String,
         /// `in_progress`, `completed`, `failed`, `cancelled` or an unknown status.
         status: String,
-        /// Summary as Markdown.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         summary: Patch<String>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
@@ -94,7 +84,6 @@ pub enum SessionUpdate {
     Unknown {
         /// The name of the update, `?` if it has none.
         name: String,
-        /// The entire update.
         raw: Raw,
     },
 }
@@ -102,7 +91,6 @@ pub enum SessionUpdate {
 /// Context size and cost. Source: ACP v1 `usage_update`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Number of tokens in the context.
     pub used_tokens: u64,
     /// Size of the context window in tokens; 0 if unknown.
     pub size_tokens: u64,
@@ -124,13 +112,10 @@ pub struct TurnUsage {
     pub total_tokens: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Part of the output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
-    /// Read from a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_read_tokens: Option<u64>,
-    /// Written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
 }
@@ -141,7 +126,6 @@ impl SessionUpdate {
         Self::Notice { kind: NoticeKind::Other, severity, title, description }
     }
 
-    /// Text to append to a message that is known by its id.
     pub fn more_text(role: Role, message: MessageId, text: String) -> Self {
         Self::Message {
             role,
@@ -179,7 +163,6 @@ impl SessionUpdate {
         }
     }
 
-    /// Whether it is a message of the user.
     pub fn is_from_user(&self) -> bool {
         matches!(
             self,
@@ -237,13 +220,11 @@ pub struct SubagentPatch {
     pub session: SessionId,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
-    /// The task.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub description: Patch<String>,
     /// `running`, `idle`, … as the agent sent it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub state: Patch<String>,
-    /// Whether it can be cancelled separately.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub can_cancel: Patch<bool>,
 }

@@ -47,7 +47,6 @@ fn of_block(block: &ContentBlock) -> usize {
     }
 }
 
-/// The size of the content of an update.
 pub fn of_update(update: &SessionUpdate) -> usize {
     match update {
         SessionUpdate::Chunk { text, .. }

@@ -26,7 +26,6 @@ impl Agents {
         Self { backlog, ..Self::default() }
     }
 
-    /// Adds a connection.
     pub fn add(&mut self, conn: ConnId, events: Receiver<Batch>) {
         self.channels.push((conn, events));
     }
@@ -36,7 +35,6 @@ impl Agents {
         self.channels.is_empty()
     }
 
-    /// Waits for the next batch.
     pub async fn next(&mut self) -> ConnectionBatch {
         self.backlog.wait_for_room().await;
         poll_fn(|cx| self.poll(cx)).await

@@ -18,15 +18,14 @@ const APART: Duration = Duration::from_secs(1);
 const REFRESH: Duration = Duration::from_secs(10);
 
 /// Maximum width of the title and the text of a notification.
-const MOST_TITLE: usize = 60;
-const MOST_TEXT: usize = 160;
+const MAX_TITLE: usize = 60;
+const MAX_TEXT: usize = 160;
 
 /// The user's settings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
     pub bell: bool,
     pub notify: Notify,
-    /// Whether the window title is set.
     pub title: bool,
     /// Whether progress is shown; `None`: if the terminal is known to support it.
     pub progress: Option<bool>,
@@ -94,7 +93,6 @@ impl Terminal {
         self.kind != Kind::Screen
     }
 
-    /// Detects the terminal from environment variables.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let is_in_tmux = set("TMUX").is_some();
@@ -136,7 +134,6 @@ impl Terminal {
         Self { kind, ..Self::of(&name, &version.unwrap_or_default()) }
     }
 
-    /// What the terminal with this name and version supports.
     fn of(name: &str, version: &str) -> Self {
         let name = name.to_lowercase();
         let protocol = match name.trim_start_matches("xterm-") {
@@ -165,7 +162,6 @@ fn numbers(version: &str) -> Vec<u32> {
 /// How to announce an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Announcement {
-    /// For the terminal.
     pub sequences: String,
     /// Title and text of a notification of the system.
     pub notification: Option<(String, String)>,
@@ -187,12 +183,10 @@ impl Attention {
         Self { settings, terminal, last: None, shown: None }
     }
 
-    /// Changes the user's settings.
     pub fn set(&mut self, settings: Settings) {
         self.settings = settings;
     }
 
-    /// Whether the window title is set.
     pub fn sets_title(&self) -> bool {
         self.settings.title
     }
@@ -212,7 +206,7 @@ impl Attention {
             return Announcement::default();
         }
         self.last = Some(now);
-        let (title, text) = (shortened(title, MOST_TITLE), shortened(text, MOST_TEXT));
+        let (title, text) = (shortened(title, MAX_TITLE), shortened(text, MAX_TEXT));
         let protocol = match self.settings.notify {
             _ if has_focus => None,
             Notify::Auto => self.terminal.protocol,
@@ -262,7 +256,6 @@ impl Attention {
         self.shown = None;
     }
 
-    /// The sequence that removes the progress.
     pub fn progress_end(&self) -> String {
         self.wrap("\x1b]9;4;0;0\x1b\\".to_owned())
     }

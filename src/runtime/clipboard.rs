@@ -26,10 +26,9 @@ impl Loop {
             self.view.clear_selection();
         }
         let job = CopyJob { what, content: CopyContent::Text(text) };
-        self.doer.carry_out(Effect::Copy(job), &mut self.agents, now);
+        self.executor.carry_out(Effect::Copy(job), &mut self.agents, now);
     }
 
-    /// Quotes the selected text in the prompt, or that of an item.
     pub(super) fn quote_selection(&mut self, item: Option<CopyContent>, now: Instant) {
         let selected = ui::selected_text(&self.state, &mut self.view, &self.theme);
         let text = selected.or_else(|| item.map(|content| text_to_copy(content, now)));
@@ -46,15 +45,15 @@ impl Loop {
 
     /// Reads the clipboard for a draft. `before`: the draft before the cursor; `None`: a command needs the text.
     pub(super) fn read_clipboard(&mut self, session: SessionKey, before: Option<String>, now: Instant) {
-        let around = self.doer.clipboard;
+        let around = self.executor.clipboard;
         if around.has_clipboard() || !self.terminal_clipboard.is_supported {
             return self
-                .doer
+                .executor
                 .paste(session, before, move |takes_images| clipboard::read(around, takes_images));
         }
         match self.terminal_clipboard.start(session, before.clone(), now) {
             Ok(sequence) => self.tty.send(&sequence),
-            Err(why) => self.doer.paste(session, before, |_| Err(why)),
+            Err(why) => self.executor.paste(session, before, |_| Err(why)),
         }
     }
 
@@ -78,7 +77,7 @@ impl Loop {
                 self.apply(Event::Message(text.to_owned()), now);
             }
             Some(Step::Done { session, before, contents }) => {
-                self.doer.paste(session, before, |_| contents);
+                self.executor.paste(session, before, |_| contents);
             }
             None => {}
         }

@@ -19,7 +19,6 @@ const INPUT_FRAME: Duration = Duration::from_millis(4);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameReason {
     Change,
-    /// The user did something.
     Answer,
 }
 
@@ -52,12 +51,10 @@ impl Clock {
         }
     }
 
-    /// Sets a timer, replacing one with the same id.
     pub fn set(&mut self, id: TimerId, at: Instant) {
         self.timers.insert(id, at);
     }
 
-    /// Removes a timer.
     pub fn stop(&mut self, id: TimerId) {
         self.timers.remove(&id);
     }
@@ -74,7 +71,7 @@ impl Clock {
     }
 
     /// When to poll the agents again: earlier updates would have to wait for their frame anyway.
-    pub fn next_look(&self) -> Instant {
+    pub fn next_poll(&self) -> Instant {
         self.last_frame.max(self.last_arrival) + FRAME
     }
 
@@ -83,7 +80,6 @@ impl Clock {
         self.wanted = Some(FrameReason::Answer);
     }
 
-    /// Whether a frame is due.
     pub fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_at().is_some_and(|at| at <= now)
     }
@@ -198,7 +194,7 @@ mod tests {
         clock.frame_drawn(now);
         clock.want_frame_at_once();
         clock.frame_drawn(now + 5 * MS);
-        assert_eq!(clock.next_look(), now + FRAME);
+        assert_eq!(clock.next_poll(), now + FRAME);
     }
 
     /// Number of frames and wake-ups in a second with the given numbers of updates and keys, and the longest time from
@@ -211,7 +207,7 @@ mod tests {
         let (mut sent, mut typed, mut waits_since) = (0, 0, None);
         let (mut frames, mut wakes, mut longest) = (0, 0, Duration::ZERO);
         loop {
-            let update = (sent < updates).then(|| every(updates, sent).max(clock.next_look()));
+            let update = (sent < updates).then(|| every(updates, sent).max(clock.next_poll()));
             let key = (typed < keys).then(|| every(keys, typed) + MS / 3);
             let due = clock.next_deadline(None, true);
             let Some(now) = [update, key, due].into_iter().flatten().min() else { break };

@@ -66,7 +66,6 @@ pub struct EffectRunner {
     pub home: Option<PathBuf>,
     /// The data folder; `None`: there is none.
     data_dir: Option<PathBuf>,
-    /// Where prompt templates are.
     pub templates: TemplateFolders,
     /// The texts and images that prompts refer to.
     attachments: Attachments,
@@ -89,11 +88,9 @@ pub struct EffectRunner {
     pub export: Export,
     /// Formats a saved session as Markdown.
     pub transcript: Transcript,
-    /// The environment for clipboards.
     pub clipboard: Surroundings,
     /// The registry of agents; `None`: there is none.
     pub registry: Option<Registry>,
-    /// Ends the running installation.
     pub(super) installation: Stop,
     services: UnboundedSender<ServiceEvent>,
 }
@@ -233,8 +230,8 @@ impl EffectRunner {
             Effect::LoadTemplates { session, project, answers, allows } => {
                 let locations = self.templates.clone();
                 self.work(move || {
-                    let kept = answers.iter().map(|(location, about)| trust::keep(location, allows, about));
-                    let problems: Vec<String> = kept.filter_map(Result::err).take(1).collect();
+                    let saved = answers.iter().map(|(location, about)| trust::keep(location, allows, about));
+                    let problems: Vec<String> = saved.filter_map(Result::err).take(1).collect();
                     let mut list = locations.list(project.as_deref());
                     list.problems.extend(problems);
                     Some(ServiceEvent::TemplatesFound(session, list))
@@ -362,11 +359,11 @@ impl EffectRunner {
             .ok()
     }
 
-    /// Runs the editor; the terminal was released before, unless the editor has a window. `is_far`: the file may be on
+    /// Runs the editor; the terminal was released before, unless the editor has a window. `is_remote`: the file may be on
     /// another machine.
-    pub fn edit(&self, launch: editor::Launch, path: PathBuf, folder: PathBuf, is_far: bool) {
+    pub fn edit(&self, launch: editor::Launch, path: PathBuf, folder: PathBuf, is_remote: bool) {
         self.work(move || {
-            let done = if is_far || path.exists() {
+            let done = if is_remote || path.exists() {
                 launch.run(&folder)
             } else {
                 Err(format!("File not found: {}.", path.display()))
@@ -412,13 +409,11 @@ impl EffectRunner {
         }
     }
 
-    /// Removes a connection that has ended.
     pub fn forget(&mut self, conn: ConnId) {
         self.conns.remove(&conn);
         self.files.forget(conn);
     }
 
-    /// Kills all agents.
     pub fn force_all(&mut self) {
         for commands in self.conns.values() {
             commands.stop(true);
@@ -524,7 +519,6 @@ impl EffectRunner {
         self.recorder.as_ref().map(Recorder::backlog).unwrap_or_default()
     }
 
-    /// Reports events from other threads.
     pub(super) fn sender(&self) -> UnboundedSender<ServiceEvent> {
         self.services.clone()
     }
@@ -538,7 +532,6 @@ impl EffectRunner {
         });
     }
 
-    /// Shows a notification of the system.
     pub fn notify(&self, title: String, text: String) {
         self.work(move || notification::show(&title, &text).err().map(ServiceEvent::Problem));
     }
@@ -555,7 +548,6 @@ impl EffectRunner {
         }
     }
 
-    /// Saves the transcript of a session as an attachment.
     fn attach_session(&self, job: SessionAttachJob) {
         let (transcript, attachments) = (self.transcript, self.attachments.clone());
         let store = self.store.clone();

@@ -31,7 +31,6 @@ pub enum TtyEvent {
     Input(Event),
     /// Whether synchronized updates (private mode 2026) are supported.
     Synchronizes(bool),
-    /// The background color in RGB.
     Background([u8; 3]),
     /// The terminal has switched to dark colors, or to light ones.
     IsDark(bool),
@@ -41,9 +40,7 @@ pub enum TtyEvent {
     Sixel(bool),
     /// Width and height of a cell in pixels.
     CellSize(u16, u16),
-    /// Name and version of the terminal.
     Name(String),
-    /// The number of cells of an ambiguous character.
     AmbiguousWidth(u16),
     /// Whether the terminal supports requests for its clipboard.
     HasClipboard(bool),

@@ -30,7 +30,6 @@ pub struct Live {
     pub themes: Themes,
     /// Whether text selected with the mouse is copied when the button is released.
     pub copies_on_select: bool,
-    /// Whether animations are disabled.
     pub reduced_motion: bool,
     /// Delay after which the keys that continue a sequence are listed.
     pub which_key_delay: Duration,
@@ -38,15 +37,11 @@ pub struct Live {
     pub paste_lines: usize,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
-    /// Whether the prompt is edited with vim keys.
     pub has_vim_keys: bool,
-    /// How the user is notified.
     pub attention: attention::Settings,
-    /// The protocol of images.
     pub images: GraphicsSetting,
     /// Whether the terminal supports links (OSC 8).
     pub has_links: bool,
-    /// The width of ambiguous characters.
     pub ambiguous: WideAmbiguous,
     /// The command of the user's editor; `None`: `vi`.
     pub editor: Option<String>,
@@ -73,7 +68,6 @@ pub struct LiveConfig {
 }
 
 impl LiveConfig {
-    /// Starts to watch the files.
     pub fn new(configure: Configure, watched: Watched) -> Self {
         let (sender, receiver) = unbounded_channel();
         let changed = Arc::new(Notify::new());
@@ -99,7 +93,6 @@ impl LiveConfig {
         }
     }
 
-    /// Starts a job.
     pub fn run(&mut self, job: ConfigJob) {
         run(&self.configure, &self.sender, job);
     }
@@ -132,7 +125,6 @@ impl Loop {
         self.apply(Event::Config(Box::new(reloaded.news)), now);
     }
 
-    /// Uses the settings of the runtime.
     pub(super) fn use_settings(&mut self, live: Live) {
         ui::text::link::show(live.has_links);
         self.view.set_keymap(&live.keymap);
@@ -144,8 +136,8 @@ impl Loop {
         self.view.copies_on_select = live.copies_on_select;
         self.keymap = live.keymap;
         self.attention.set(live.attention);
-        self.doer.editor = live.editor;
-        self.doer.themes = live.themes;
+        self.executor.editor = live.editor;
+        self.executor.themes = live.themes;
         self.images = live.images;
         self.ambiguous = live.ambiguous;
         self.use_width();

@@ -27,7 +27,6 @@ pub struct Painter {
     shown: Vec<Packed>,
     /// The rows drawn in this frame; others are from earlier frames.
     packed: Vec<Packed>,
-    /// Whether a row was drawn.
     drawn: Vec<bool>,
     /// The content of the terminal is unknown: everything is painted.
     is_void: bool,
@@ -68,12 +67,10 @@ impl Painter {
         self.writer.synchronizes = does;
     }
 
-    /// Sets whether italic text is written as such.
     pub fn use_italics(&mut self, does: bool) {
         self.writer.omitted.set(Modifier::ITALIC, !does);
     }
 
-    /// The canvas of the next frame.
     pub fn canvas(&mut self) -> &mut Canvas {
         &mut self.canvas
     }
@@ -92,7 +89,7 @@ impl Painter {
         self.packed.resize(count, Packed::BLANK);
         self.drawn.clear();
         for row in 0..self.rows() {
-            let is_drawn = is_first || !self.canvas.is_kept(row);
+            let is_drawn = is_first || !self.canvas.is_saved(row);
             self.drawn.push(is_drawn);
             if is_drawn {
                 self.pack_row(row);
@@ -173,7 +170,7 @@ impl Painter {
     /// Searches for moved rows by their cells.
     fn find_scroll(&self) -> Option<Scroll> {
         let differs = |row: &u16| self.row(&self.shown, *row) != self.row(&self.packed, *row);
-        (0..self.rows()).filter(differs).nth(scroll::LEAST_MOVED)?;
+        (0..self.rows()).filter(differs).nth(scroll::MIN_MOVED)?;
         let hashes = |cells| (0..self.rows()).map(|row| hash(self.row(cells, row))).collect::<Vec<_>>();
         let scroll = scroll::find(&hashes(&self.shown), &hashes(&self.packed))?;
         // Not all terminals move pictures along with text.

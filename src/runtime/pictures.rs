@@ -14,31 +14,30 @@ use crate::services::picture as reader;
 use crate::ui::picture::{self, Drawn, Key, Wanted};
 
 mod encode;
-mod way;
+mod graphics;
 
 use encode::{Encoded, Encoder};
-use way::Way;
-pub(super) use way::through_tmux;
-pub use way::{Answers, Around, GraphicsSetting};
+use graphics::Graphics;
+pub(super) use graphics::through_tmux;
+pub use graphics::{Answers, Environment, GraphicsSetting};
 
 /// Bytes sent at a time, which limits the delay of a key press.
 const SLICE_BYTES: usize = 32 * 1024;
 
 /// The state of all pictures.
 pub struct Pictures {
-    around: Around,
+    environment: Environment,
     answers: Answers,
-    way: Way,
+    graphics: Graphics,
     /// The size of a cell in pixels, as reported by the system.
     cell: Option<(u16, u16)>,
     ground: [u8; 3],
     sender: UnboundedSender<Done>,
     receiver: UnboundedReceiver<Done>,
-    /// Whether a picture is being read.
     is_busy: bool,
     outgoing: Option<Outgoing>,
     /// Ids of pictures stored by the terminal.
-    kept: Vec<u32>,
+    saved: Vec<u32>,
     next_number: u32,
 }
 
@@ -58,19 +57,19 @@ struct Outgoing {
 
 impl Pictures {
     /// No pictures yet.
-    pub fn new(around: Around) -> Self {
+    pub fn new(environment: Environment) -> Self {
         let (sender, receiver) = unbounded_channel();
         Self {
-            around,
+            environment,
             answers: Answers::default(),
-            way: Way::Off,
+            graphics: Graphics::Off,
             cell: None,
             ground: [0; 3],
             sender,
             receiver,
             is_busy: false,
             outgoing: None,
-            kept: Vec::new(),
+            saved: Vec::new(),
             // Other programs on the same terminal count from 1.
             next_number: 0x0050_0000 | std::process::id() & 0x000f_ffff,
         }
@@ -78,7 +77,7 @@ impl Pictures {
 
     /// The queries sent to the terminal at the start.
     pub fn questions(&self) -> String {
-        self.around.questions()
+        self.environment.questions()
     }
 
     /// Selects the protocol again after a response of the terminal, or a change of the cell size or background.
@@ -86,17 +85,17 @@ impl Pictures {
         let ground = ground.unwrap_or(self.ground);
         // The size reported by the system follows font changes; the terminal's response is from the start.
         let cell = cell.or(self.answers.cell).or(self.cell);
-        let way = self.around.choose(&self.answers, cell);
-        if (way, cell, ground) == (self.way, self.cell, self.ground) {
+        let graphics = self.environment.choose(&self.answers, cell);
+        if (graphics, cell, ground) == (self.graphics, self.cell, self.ground) {
             return;
         }
-        (self.way, self.cell, self.ground) = (way, cell, ground);
-        picture::show(way.grid(cell));
+        (self.graphics, self.cell, self.ground) = (graphics, cell, ground);
+        picture::show(graphics.grid(cell));
     }
 
     /// Changes the protocol that the user chose, and whether half blocks are one cell wide.
-    pub fn set_wish(&mut self, wish: GraphicsSetting, has_rich_glyphs: bool) {
-        (self.around.wish, self.around.has_rich_glyphs) = (wish, has_rich_glyphs);
+    pub fn set_setting(&mut self, setting: GraphicsSetting, has_rich_glyphs: bool) {
+        (self.environment.setting, self.environment.has_rich_glyphs) = (setting, has_rich_glyphs);
         self.choose(None, None);
     }
 
@@ -114,8 +113,8 @@ impl Pictures {
         let (Some(wanted), Some(grid)) = (picture::take_wanted(), picture::grid()) else { return };
         self.is_busy = true;
         self.next_number += 1;
-        let (way, ground, number) = (self.way, self.ground, self.next_number);
-        let encoder = Encoder { way, grid, ground, colors: self.around.colors, number };
+        let (graphics, ground, number) = (self.graphics, self.ground, self.next_number);
+        let encoder = Encoder { graphics, grid, ground, colors: self.environment.colors, number };
         let sender = self.sender.clone();
         tokio::task::spawn_blocking(move || {
             let Wanted { key, data, cols } = wanted;
@@ -136,14 +135,13 @@ impl Pictures {
             Err(why) => picture::put(key, Err(why)),
             Ok(Encoded { drawn, to_send: None }) => picture::put(key, Ok(drawn)),
             Ok(Encoded { drawn, to_send: Some(text) }) => {
-                self.kept.extend(drawn.kept_as);
+                self.saved.extend(drawn.saved_as);
                 self.outgoing = Some(Outgoing { key, drawn, text, sent: 0 });
                 false
             }
         }
     }
 
-    /// Whether there is data to send to the terminal.
     pub fn has_more_to_send(&self) -> bool {
         self.outgoing.is_some()
     }
@@ -166,16 +164,16 @@ impl Pictures {
     /// Deletes all pictures stored by the terminal, because the screen is left to other programs. All are read again
     /// later.
     pub fn leave(&mut self) -> String {
-        let kept = std::mem::take(&mut self.kept);
+        let saved = std::mem::take(&mut self.saved);
         self.outgoing = None;
         picture::show(picture::grid());
         picture::take_gone();
-        self.take_back(&kept)
+        self.take_back(&saved)
     }
 
     fn take_back(&mut self, numbers: &[u32]) -> String {
-        self.kept.retain(|kept| !numbers.contains(kept));
-        numbers.iter().map(|number| self.way.take_back(*number)).collect()
+        self.saved.retain(|saved| !numbers.contains(saved));
+        numbers.iter().map(|number| self.graphics.take_back(*number)).collect()
     }
 }
 

@@ -38,7 +38,7 @@ const TYPED_MAX: usize = 1024;
 struct Lines {
     state: State,
     linear: PlainOutput,
-    doer: EffectRunner,
+    executor: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     signals: Signals,
@@ -87,14 +87,14 @@ impl Lines {
         let (service_sender, services) = mpsc::unbounded_channel();
         let (state, first_effects) = crate::app::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
-        let mut doer =
+        let mut executor =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.live.themes);
-        doer.use_data_dir(launch.data_dir);
-        doer.templates = launch.templates;
+        executor.use_data_dir(launch.data_dir);
+        executor.templates = launch.templates;
         let mut this = Self {
             state,
             linear: PlainOutput::new(glyphs),
-            doer,
+            executor,
             agents: Agents::default(),
             services,
             signals: Signals::new()?,
@@ -122,14 +122,14 @@ impl Lines {
             for id in self.clock.take_due(now) {
                 self.apply(Event::Timer(id), now);
             }
-            self.doer.connect_due(&mut self.agents, now);
+            self.executor.connect_due(&mut self.agents, now);
             self.print(now)?;
             if let Err(error) = self.take_lines(now) {
                 lost.get_or_insert(error);
                 self.apply(Event::Act(Action::Quit), now);
             }
             self.print(now)?;
-            if self.doer.is_leaving && self.agents.is_empty() {
+            if self.executor.is_leaving && self.agents.is_empty() {
                 break;
             }
             self.prompt()?;
@@ -141,7 +141,7 @@ impl Lines {
             let turns = if failed == 1 { "turn" } else { "turns" };
             lost.get_or_insert_with(|| anyhow!("{failed} {turns} failed or were refused, see above"));
         }
-        let unsaved = self.doer.shut_down();
+        let unsaved = self.executor.shut_down();
         match (lost, unsaved) {
             (None, None) => Ok(()),
             (Some(lost), None) => Err(lost),
@@ -150,9 +150,8 @@ impl Lines {
         }
     }
 
-    /// Waits for the next event.
     async fn wait(&mut self) -> Wake {
-        let deadline = self.clock.next_deadline(self.doer.next_connect(), false);
+        let deadline = self.clock.next_deadline(self.executor.next_connect(), false);
         tokio::select! {
             biased;
             line = self.typing.recv(), if !self.is_over && self.typed.len() < TYPED_MAX => Wake::Typed(line),
@@ -176,7 +175,7 @@ impl Lines {
                     if is_interrupt { Event::Act(Action::ClearOrQuit) } else { Event::Terminate },
                     now,
                 );
-                self.signals.answer(self.doer.is_leaving);
+                self.signals.answer(self.executor.is_leaving);
             }
             Wake::Signal(Signal::Continue | Signal::Resize) | Wake::Deadline => {}
             Wake::Agent(conn, Some(batch)) => {
@@ -184,9 +183,9 @@ impl Lines {
                     self.apply(Event::Agent(conn, event), now);
                 }
             }
-            Wake::Agent(conn, None) => self.doer.forget(conn),
+            Wake::Agent(conn, None) => self.executor.forget(conn),
             Wake::Service(event) => {
-                self.doer.note_taken(&event);
+                self.executor.note_taken(&event);
                 self.apply(Event::Service(event), now);
             }
         }
@@ -213,7 +212,7 @@ impl Lines {
     /// Whether no prompt can be accepted without an action of the user.
     fn is_stuck(&self) -> bool {
         let phase = self.state.active_session().map(|session| &session.phase);
-        let is_waiting = self.doer.next_connect().is_some();
+        let is_waiting = self.executor.next_connect().is_some();
         !is_waiting
             && matches!(
                 phase,
@@ -228,7 +227,7 @@ impl Lines {
 
     /// Processes the lines that are currently accepted. Fails if lines remain that cannot be processed.
     fn take_lines(&mut self, now: Instant) -> anyhow::Result<()> {
-        while !self.doer.is_leaving && !self.state.is_quitting {
+        while !self.executor.is_leaving && !self.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
                 if self.source == Source::Prompts && self.state.guard.question().is_some() {
@@ -249,7 +248,6 @@ impl Lines {
         Ok(())
     }
 
-    /// The next line that is currently accepted.
     fn next_line(&mut self) -> Option<Typed> {
         let is_command = |line: &str| line.trim_start().starts_with(':');
         let position = match self.asked_at {
@@ -384,7 +382,7 @@ impl Lines {
                 | Effect::QuoteSelection(_)
                 | Effect::Announce { .. }
                 | Effect::Suspend => {}
-                other => self.doer.carry_out(other, &mut self.agents, now),
+                other => self.executor.carry_out(other, &mut self.agents, now),
             }
         }
     }
@@ -398,7 +396,7 @@ impl Lines {
 
     /// Prints the prompt marker when a prompt is accepted.
     fn prompt(&mut self) -> anyhow::Result<()> {
-        let is_wanted = self.has_prompts && self.is_idle() && !self.is_asked() && !self.doer.is_leaving;
+        let is_wanted = self.has_prompts && self.is_idle() && !self.is_asked() && !self.executor.is_leaving;
         match self.state.active_session().filter(|_| is_wanted) {
             Some(session) => write(&self.linear.prompt(session)),
             None => Ok(()),

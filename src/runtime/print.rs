@@ -13,12 +13,10 @@ pub struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Prints to a writer.
     pub fn new(out: impl Write + 'a) -> Self {
         Self { out: Box::new(out) }
     }
 
-    /// Standard output.
     pub fn stdout() -> Printer<'static> {
         Printer::new(io::stdout())
     }
@@ -28,12 +26,10 @@ impl<'a> Printer<'a> {
         Printer::new(io::stderr())
     }
 
-    /// Borrows the destination.
     pub fn by_ref(&mut self) -> Printer<'_> {
         Printer::new(&mut self.out)
     }
 
-    /// Sanitises a text, prints it, and flushes.
     pub fn print(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());

@@ -119,7 +119,6 @@ impl Replay {
         replay
     }
 
-    /// The state of the app.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -417,7 +416,6 @@ impl Replay {
     }
 }
 
-/// The session and the folder that a line opens.
 fn opening(entry: &Entry) -> Option<(Option<SessionId>, Option<String>)> {
     match &entry.kind {
         EntryKind::Message(Direction::ToAgent, text) => replay::opening(text),

@@ -29,7 +29,7 @@ pub fn print(state: &mut State, services: &mut UnboundedReceiver<ServiceEvent>) 
 /// How to resume the sessions of the tabs; empty if nothing was saved. `here` is the folder of the shell.
 fn resume_hint(state: &State, here: &Path) -> String {
     let saved: Vec<(&Session, &str)> =
-        tab::tabs(state).filter_map(|session| Some((session, session.recorder.kept_as()?))).collect();
+        tab::tabs(state).filter_map(|session| Some((session, session.recorder.saved_as()?))).collect();
     let mut lines = String::new();
     match saved.as_slice() {
         [] => {}
@@ -68,9 +68,9 @@ mod tests {
             let key = state.add_session();
             let session = state.sessions.get_mut(&key).unwrap();
             session.title = Some(format!("Fix \u{1b}[31m{} {}", uid.unwrap_or_default(), "tests ".repeat(9)));
-            let kept_as = uid.map(str::to_owned);
-            let head = SessionHead { kept_as, agent: "claude".into(), ..SessionHead::default() };
-            session.recorder = RecorderState::of_kept(head, "", Vec::new(), &[]);
+            let saved_as = uid.map(str::to_owned);
+            let head = SessionHead { saved_as, agent: "claude".into(), ..SessionHead::default() };
+            session.recorder = RecorderState::of_saved(head, "", Vec::new(), &[]);
         }
         state.active = SessionKey(1);
         state

@@ -23,7 +23,7 @@ impl Loop {
             self.tty.send(&announcement.sequences);
         }
         if let Some((title, text)) = announcement.notification {
-            self.doer.notify(title, text);
+            self.executor.notify(title, text);
         }
     }
 
@@ -69,12 +69,12 @@ impl Loop {
         };
         if let Some(folder) = folder {
             let location = Location { path: folder.join(DRAFT_NAME), line: None };
-            let Some(launch) = self.doer.editor_for(&location, None) else { return };
+            let Some(launch) = self.executor.editor_for(&location, None) else { return };
             if !launch.is_windowed {
                 self.step_aside();
             }
         }
-        self.doer.carry_out(effect, &mut self.agents, now);
+        self.executor.carry_out(effect, &mut self.agents, now);
     }
 
     /// Stops the process until the shell continues it.
@@ -87,7 +87,6 @@ impl Loop {
         }
     }
 
-    /// Takes the screen back.
     pub(super) fn come_back(&mut self) {
         self.is_away = false;
         self.back_since = Some(Instant::now());

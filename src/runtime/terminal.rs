@@ -10,7 +10,6 @@ use crate::ui::render_context::Glyphs;
 use crate::ui::text::WideAmbiguous;
 
 impl Loop {
-    /// Selects a theme for the terminal's background.
     pub(super) fn on_background(&mut self, color: [u8; 3], now: Instant) {
         let theme = self.theme_for.map(|choose| choose(color)).filter(|name| *name != self.state.setup.theme);
         if let Some(theme) = theme {
@@ -61,7 +60,7 @@ impl Loop {
         };
         let is_rich = self.has_rich_glyphs && !is_wide;
         self.view.glyphs = if is_rich { Glyphs::rich() } else { Glyphs::plain() };
-        self.pictures.set_wish(self.images, is_rich);
+        self.pictures.set_setting(self.images, is_rich);
         if ui::text::set_wide(is_wide) {
             self.view.forget_layouts();
             self.tty.clear();

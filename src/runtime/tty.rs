@@ -47,7 +47,6 @@ static NEEDS_KEYPAD: AtomicBool = AtomicBool::new(false);
 /// Whether the shape of the cursor was changed.
 static IS_SHAPED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the window title was set.
 static IS_TITLED: AtomicBool = AtomicBool::new(false);
 
 /// Whether frames use synchronized updates, so that an unfinished one must be ended.
@@ -158,7 +157,6 @@ impl Tty {
         }
     }
 
-    /// Sets whether frames use synchronized updates.
     pub fn synchronize(&mut self, does: bool) {
         IS_SYNCHRONIZED.store(does, Ordering::SeqCst);
         self.painter.synchronize(does);
@@ -174,7 +172,6 @@ impl Tty {
         self.painter.clear();
     }
 
-    /// Sets whether mouse events are captured.
     pub fn capture_mouse(&mut self, captures: bool) {
         self.mouse = captures;
         let mut out = io::stdout().lock();
@@ -183,7 +180,6 @@ impl Tty {
         self.note(queued.and_then(|()| out.flush()));
     }
 
-    /// Asks for the background color again.
     pub fn ask_background(&mut self) {
         note_question();
         self.send(BACKGROUND_QUESTION);
@@ -340,7 +336,6 @@ fn keypad(sequence: &'static str) -> Print<&'static str> {
     Print(if NEEDS_KEYPAD.load(Ordering::SeqCst) { sequence } else { "" })
 }
 
-/// Restores the screen, once.
 pub fn restore() -> io::Result<()> {
     if !IS_ENTERED.swap(false, Ordering::SeqCst) {
         return Ok(());

@@ -18,7 +18,6 @@ const FOLDER: &str = "attachments";
 /// Maximum size of all files, and of one.
 const FOLDER_MAX_BYTES: u64 = 1 << 30;
 const FILE_MAX_BYTES: u64 = 32 << 20;
-/// Maximum number of attachments in memory.
 const MEMORY_MAX: usize = 32;
 /// Number of hexadecimal digits of a hash.
 const HASH_CHARS: usize = 64;
@@ -137,7 +136,6 @@ fn extension(attachment: &Attachment) -> &'static str {
     }
 }
 
-/// The hash and the kind in the name of a file.
 fn parse_name(name: &str) -> Option<(String, AttachmentKind)> {
     let (hash, extension) = name.split_once('.')?;
     let kind = match extension {

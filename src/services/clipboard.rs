@@ -57,7 +57,6 @@ impl Surroundings {
         }
     }
 
-    /// Whether this machine has the user's clipboard.
     pub fn has_clipboard(self) -> bool {
         !self.is_remote && (self.has_wayland || self.has_x11 || self.is_macos || cfg!(windows))
     }
@@ -98,7 +97,6 @@ pub fn copy(text: &str, around: Surroundings) -> CopyOutcome {
 pub enum Contents {
     /// Width and height, and four bytes per pixel.
     Pixels((u32, u32), Vec<u8>),
-    /// A file of an image.
     Encoded(Vec<u8>),
     Text(String),
 }
@@ -166,13 +164,13 @@ fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Resul
         }
     }
     if text.len() > TERMINAL_MAX_BYTES {
-        let (size, most) = (byte_size(text.len() as u64), byte_size(TERMINAL_MAX_BYTES as u64));
+        let (size, max) = (byte_size(text.len() as u64), byte_size(TERMINAL_MAX_BYTES as u64));
         let advice = match (around.is_remote, around.has_wayland, around.has_x11) {
             (false, true, _) => "Install wl-clipboard, or copy less.",
             (false, false, true) => "Install xclip or xsel, or copy less.",
             _ => "Copy less.",
         };
-        return CopyOutcome::Failed(format!("Cannot copy {size}: the terminal's limit is {most}. {advice}"));
+        return CopyOutcome::Failed(format!("Cannot copy {size}: the terminal's limit is {max}. {advice}"));
     }
     CopyOutcome::Terminal { sequence: sequence(text, around) }
 }

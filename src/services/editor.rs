@@ -168,7 +168,6 @@ fn fill(word: &str, path: &str, line: &str) -> String {
     out + rest
 }
 
-/// The arguments for a path and line in the format of an editor.
 fn arguments(program: &str, path: &str, line: Option<u32>) -> Vec<String> {
     let Some(line) = line else { return vec![path.to_owned()] };
     match program {

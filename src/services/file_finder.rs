@@ -24,7 +24,6 @@ use self::search::{FilePath, STEP, Search, is_hidden};
 use super::symbols;
 use crate::model::{FileQuery, FoundFile, ServiceEvent};
 
-/// Maximum number of found files.
 const FOUND_MAX: usize = 50;
 /// Maximum number of files of a folder.
 const FILES_MAX: usize = 500_000;
@@ -70,7 +69,6 @@ impl FileFinder {
         Ok(Self { folder, queries, symbols })
     }
 
-    /// The folder that is searched.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -417,7 +415,6 @@ mod tests {
             Self { folder, finder, events }
         }
 
-        /// The complete answer to a query.
         fn find(&mut self, query: &str, recent: &[&str]) -> Vec<String> {
             let recent = recent.iter().map(|path| (*path).to_owned()).collect();
             let folder = self.folder.path().to_owned();

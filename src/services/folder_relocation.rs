@@ -14,9 +14,9 @@ use super::{git, unix};
 use crate::model::{FolderOffer, FolderReason, Nearness};
 
 /// Maximum number of folder entries that are searched for a moved folder.
-const MOST_LOOKED_AT: usize = 4_000;
+const MAX_LOOKED_AT: usize = 4_000;
 
-const MOST_OFFERS: usize = 6;
+const MAX_OFFERS: usize = 6;
 
 /// What identifies a folder independently of its path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,7 +43,6 @@ pub fn mark(folder: &Path) -> Option<FolderMark> {
 }
 
 impl FolderMark {
-    /// Whether this is the mark of the given folder, under any path.
     pub fn is_of(&self, folder: &Path) -> bool {
         let is_made_then = || match (self.made_us, unix::made_us(folder)) {
             (Some(then), Some(made)) => then == made,
@@ -77,7 +76,6 @@ pub struct Kin {
 }
 
 impl Kin {
-    /// Creates a classifier for a folder.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), common_dir: common_dir(folder), known: HashMap::new() }
     }
@@ -109,7 +107,7 @@ pub fn offers(gone: &Path, mark: Option<&FolderMark>, current: &Path, known: &[P
     let mut found: Vec<FolderOffer> = Vec::new();
     let mut add = |folder: PathBuf, why: FolderReason| {
         let is_new = folder != gone && found.iter().all(|offer| offer.folder != folder);
-        if is_new && folder.is_dir() && (found.len() < MOST_OFFERS || why == FolderReason::Current) {
+        if is_new && folder.is_dir() && (found.len() < MAX_OFFERS || why == FolderReason::Current) {
             found.push(FolderOffer { folder, why, others: 0 });
         }
     };
@@ -166,11 +164,11 @@ fn neighbours(gone: &Path, current: &Path, known: &[PathBuf]) -> Vec<PathBuf> {
         for folder in level {
             let Ok(entries) = fs::read_dir(folder) else { continue };
             let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            below.extend(folders.map(|entry| entry.path()).take(MOST_LOOKED_AT));
+            below.extend(folders.map(|entry| entry.path()).take(MAX_LOOKED_AT));
         }
         below.sort();
-        found.extend(below.iter().take(MOST_LOOKED_AT).cloned());
-        level = below.into_iter().take(MOST_LOOKED_AT / 10).collect();
+        found.extend(below.iter().take(MAX_LOOKED_AT).cloned());
+        level = below.into_iter().take(MAX_LOOKED_AT / 10).collect();
     }
     let mut seen = std::collections::HashSet::new();
     found.retain(|folder| seen.insert(folder.clone()));

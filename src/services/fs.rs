@@ -179,7 +179,6 @@ impl Files {
         memory.shown.insert(request_id, real.to_owned());
     }
 
-    /// The change of a write, to show it to the user.
     fn preview(job: &FileJob, rooted: &RootedPath) -> Option<WriteChange> {
         match &job.op {
             FileOp::Write { content } => Some(change_of(rooted, content)),
@@ -235,7 +234,6 @@ impl Files {
 /// Content of a file that parlor reads for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Glance {
-    /// The complete content.
     Text(Vec<u8>),
     Missing,
     /// Outside of the roots, not a regular file, too large, or not readable.
@@ -245,7 +243,6 @@ pub(super) enum Glance {
 /// A file or folder that the user mentions in a prompt.
 #[derive(Debug)]
 pub(super) struct Mentioned {
-    /// The path with all links resolved.
     pub real: PathBuf,
     pub is_inside: bool,
     pub content: MentionedContent,
@@ -255,7 +252,6 @@ pub(super) struct Mentioned {
 pub(super) enum MentionedContent {
     /// A regular file of at most the requested size.
     File(Vec<u8>),
-    /// A larger file.
     Large {
         size_bytes: u64,
     },
@@ -283,7 +279,6 @@ pub(super) fn read_mentioned(path: &Path, roots: &[PathBuf], max_bytes: u64) -> 
 pub enum ProjectFile {
     Text(String),
     Missing,
-    /// Contains the reason.
     Refused(&'static str),
 }
 
@@ -322,7 +317,6 @@ fn look(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Result<Mentioned, FsE
     Ok(Mentioned { real, is_inside, content })
 }
 
-/// The access of a job, and the facts for the policy.
 fn describe(job: &FileJob, rooted: &RootedPath) -> (Access, Facts) {
     let path = rooted.real().to_owned();
     let is_inside = rooted.root().is_some();

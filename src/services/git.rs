@@ -37,7 +37,6 @@ pub fn read(folder: &Path) -> Option<GitInfo> {
 
 /// The repository that a folder is in.
 pub(super) struct Repository {
-    /// The work tree.
     pub root: PathBuf,
     pub git_dir: PathBuf,
     /// The git folder that all work trees of the repository share.

@@ -11,13 +11,11 @@ use std::path::{Path, PathBuf};
 use crate::model::{StoredGrant, content_hash};
 use crate::private;
 
-/// The folder of the grants in the data folder.
 const FOLDER: &str = "grants";
 
 /// Maximum number of grants that are read.
-const MOST: usize = 2_000;
+const MAX: usize = 2_000;
 
-/// A grant and its file.
 pub type GrantFile = (PathBuf, StoredGrant);
 
 /// All grants, sorted by agent and folder.
@@ -25,7 +23,7 @@ pub fn list(data_dir: &Path) -> Vec<GrantFile> {
     let Ok(entries) = fs::read_dir(data_dir.join(FOLDER)) else { return Vec::new() };
     let mut found: Vec<GrantFile> = entries
         .flatten()
-        .take(MOST)
+        .take(MAX)
         .filter_map(|entry| {
             let text = fs::read_to_string(entry.path()).ok()?;
             let grant: StoredGrant = serde_json::from_str(&text).ok()?;

@@ -74,10 +74,10 @@ fn work(jobs: &Receiver<LocateJob>, events: &UnboundedSender<ServiceEvent>) {
 
 fn latest(batch: Vec<LocateJob>) -> Vec<LocateJob> {
     let mut seen = std::collections::HashSet::new();
-    let mut kept: Vec<LocateJob> =
+    let mut saved: Vec<LocateJob> =
         batch.into_iter().rev().filter(|job| seen.insert((job.session, job.item))).collect();
-    kept.reverse();
-    kept
+    saved.reverse();
+    saved
 }
 
 /// Locates all changes of a call. Blocks on the disk.
@@ -112,8 +112,8 @@ fn plain_ends(text: Vec<u8>) -> Vec<u8> {
     if memmem::find(&text, b"\r\n").is_none() {
         return text;
     }
-    let is_kept = |at: usize| !(text.get(at) == Some(&b'\r') && text.get(at + 1) == Some(&b'\n'));
-    text.iter().enumerate().filter(|(at, _)| is_kept(*at)).map(|(_, byte)| *byte).collect()
+    let is_saved = |at: usize| !(text.get(at) == Some(&b'\r') && text.get(at + 1) == Some(&b'\n'));
+    text.iter().enumerate().filter(|(at, _)| is_saved(*at)).map(|(_, byte)| *byte).collect()
 }
 
 /// A change at line 1 does not depend on the text before it, so the agent's line number is used without reading the
@@ -149,7 +149,6 @@ fn place_in(file: &[u8], request: &LocateRequest, is_done: bool) -> DiffPosition
 /// How to choose among several occurrences.
 #[derive(Debug, Clone, Copy)]
 enum Hint {
-    /// The one closest to this line.
     Near(u32),
     /// The first one after this line.
     Below(u32),

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn remote_agents_have_no_sign_in_command() {
-        let far = AgentSpec { remote: Some(Remote::default()), ..shell("exit 0") };
-        assert!(run(&far, &[]).is_err_and(|error| error.contains("runs on another machine")));
+        let remote = AgentSpec { remote: Some(Remote::default()), ..shell("exit 0") };
+        assert!(run(&remote, &[]).is_err_and(|error| error.contains("runs on another machine")));
     }
 }

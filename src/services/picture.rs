@@ -10,11 +10,11 @@ use base64::Engine as _;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits};
 
 /// Maximum size of the base64 text in bytes.
-const MOST_TEXT_BYTES: usize = 48 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 48 * 1024 * 1024;
 /// Maximum number of pixels; covers photos of common cameras.
-const MOST_POINTS: u64 = 40_000_000;
+const MAX_PIXELS: u64 = 40_000_000;
 /// Maximum memory for decoding an image.
-const MOST_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A decoded image.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub fn read(base64: &str) -> Result<Picture, String> {
         Some((_, data)) => data,
         None => base64,
     };
-    if text.len() > MOST_TEXT_BYTES {
+    if text.len() > MAX_TEXT_BYTES {
         return Err("not shown: larger than 36 MB".to_owned());
     }
     let bytes = decode_base64(text).ok_or("not shown: invalid base64")?;
@@ -66,15 +66,15 @@ pub fn decode_bytes(bytes: &[u8]) -> Result<Picture, String> {
     let damaged = |_| "not shown: damaged image".to_owned();
     let mut decoder = reader.into_decoder().map_err(damaged)?;
     let (width, height) = decoder.dimensions();
-    let is_huge = u64::from(width) * u64::from(height) > MOST_POINTS;
-    if is_huge || decoder.total_bytes() > MOST_MEMORY_BYTES {
+    let is_huge = u64::from(width) * u64::from(height) > MAX_PIXELS;
+    if is_huge || decoder.total_bytes() > MAX_MEMORY_BYTES {
         return Err(format!("not shown: {width}×{height} pixels is too large"));
     }
     if width == 0 || height == 0 {
         return Err("not shown: empty image".to_owned());
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_MEMORY_BYTES);
+    limits.max_alloc = Some(MAX_MEMORY_BYTES);
     decoder.set_limits(limits).map_err(|_| "not shown: out of image memory".to_owned())?;
     let turned = decoder.orientation().ok();
     let mut image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(why(&STANDARD.encode("<svg/>")), "not shown: not a PNG, JPEG, GIF or WebP image");
         let whole = bytes_of(30, 20, ImageFormat::Png);
         assert_eq!(why(&STANDARD.encode(&whole[..60])), "not shown: damaged image");
-        assert!(why(&"A".repeat(MOST_TEXT_BYTES + 4)).contains("larger"));
+        assert!(why(&"A".repeat(MAX_TEXT_BYTES + 4)).contains("larger"));
     }
 
     #[test]

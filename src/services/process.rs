@@ -23,7 +23,6 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
     read_start(&Start::find(StartedBy::Parlor, program, folder, &[])?.args(args), MAX_TIME)
 }
 
-/// The same for any program and time limit.
 pub(super) fn read_start(start: &Start, max_time: Duration) -> io::Result<Vec<u8>> {
     let program = start.command_line().next().unwrap_or_default().to_string_lossy().into_owned();
     let mut command = start.command();

@@ -305,7 +305,6 @@ fn is_written_inside(path: &str) -> bool {
         })
 }
 
-/// The transcript of a session, as an embedded file or as text.
 fn session_block(label: &AttachmentLabel, text: String, is_embedded: bool) -> ContentBlock {
     if is_embedded {
         // No file has this address: the file with the transcript is outside of the session's folders.
@@ -337,8 +336,8 @@ fn end_of(transcript: String) -> String {
     let head = transcript.find("\n## ").filter(|bytes| *bytes <= TRANSCRIPT_HEAD_MAX_BYTES);
     let mut head = head.and_then(|end| transcript.get(..end)).unwrap_or_default().trim_end().to_owned();
     head.push_str("\n\n*The start of this transcript is omitted.*\n");
-    let least = transcript.len() - SESSION_MAX_BYTES.saturating_sub(head.len());
-    let start = (least..transcript.len()).find(|at| transcript.is_char_boundary(*at)).unwrap_or(least);
+    let min = transcript.len() - SESSION_MAX_BYTES.saturating_sub(head.len());
+    let start = (min..transcript.len()).find(|at| transcript.is_char_boundary(*at)).unwrap_or(min);
     let end = transcript.get(start..).unwrap_or_default();
     // A whole turn, or at least a whole line.
     let turn = end.find("\n## Prompt\n").filter(|at| *at < SESSION_MAX_BYTES / 2);
@@ -346,7 +345,6 @@ fn end_of(transcript: String) -> String {
     head + whole
 }
 
-/// The output of a command, as text.
 fn output_block(output: &CommandOutput) -> ContentBlock {
     let (text, is_cut) = terminals::plain_text(&output.output, OUTPUT_MAX_BYTES);
     let position = output.cwd.as_ref().map(|cwd| format!(" in {}", cwd.display())).unwrap_or_default();
@@ -377,7 +375,6 @@ fn fenced(head: &str, language: &str, text: &str) -> String {
     format!("\n{head}\n\n{fence}{language}\n{text}\n{fence}\n")
 }
 
-/// The mentioned lines of a text.
 fn lines_of(text: String, mention: &Mention) -> String {
     let Some(lines) = &mention.lines else { return text };
     let skip = usize::try_from(lines.start() - 1).unwrap_or(usize::MAX);

@@ -27,9 +27,7 @@ pub use fetch::built_in;
 /// The registry and the agents that were installed from it.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    /// The folder of installed agents.
     agents: PathBuf,
-    /// The address of the index.
     url: String,
 }
 
@@ -62,14 +60,13 @@ impl Registry {
         Self { agents: data_dir.join("agents"), url: url.to_owned() }
     }
 
-    /// The folder of installed agents.
     pub fn agents_dir(&self) -> &Path {
         &self.agents
     }
 
     /// The index as last fetched, or the one that parlor was built with. Reads no network.
     pub fn index(&self) -> RegistryIndex {
-        let index = fetch::kept(&self.agents, &self.url).unwrap_or_else(|| built_in().clone());
+        let index = fetch::saved(&self.agents, &self.url).unwrap_or_else(|| built_in().clone());
         RegistryIndex { missing_installers: missing_installers(), ..index }
     }
 
@@ -82,7 +79,6 @@ impl Registry {
         Ok(RegistryIndex { missing_installers: missing_installers(), ..index })
     }
 
-    /// The installed agents.
     pub fn installed(&self) -> Vec<InstalledAgent> {
         lock::read(&self.agents).map(|lock| lock.installed(&self.agents)).unwrap_or_default()
     }

@@ -194,9 +194,7 @@ struct Inner {
     owner: Mutex<Option<Arc<Owner>>>,
     /// The latest search; earlier ones are obsolete.
     newest_search: AtomicU64,
-    /// Rows of resumed sessions, for the recorder.
     reopened: Mutex<Vec<SessionRow>>,
-    /// The prompts that are being searched.
     prompts: Mutex<Option<prompts::PromptIndex>>,
     /// Deletions in sessions that the recorder may have in memory, by id; an empty id: in any session.
     forgotten: Mutex<Vec<(String, Forgotten)>>,
@@ -216,7 +214,7 @@ enum Forgotten {
 struct Problem {
     text: String,
     /// Whether it concerns the user's data and belongs in the transcript.
-    is_grave: bool,
+    is_serious: bool,
 }
 
 impl Store {
@@ -246,8 +244,8 @@ impl Store {
 
     /// Reports the problems to the app: grave ones in the transcript, others as notices.
     pub fn report_problems(&self, report: &mut dyn FnMut(ServiceEvent)) {
-        for Problem { text, is_grave } in std::mem::take(&mut *locked(&self.inner.problems)) {
-            report(if is_grave {
+        for Problem { text, is_serious } in std::mem::take(&mut *locked(&self.inner.problems)) {
+            report(if is_serious {
                 ServiceEvent::Store(Box::new(StoreNews::Told(text)))
             } else {
                 ServiceEvent::Problem(text)
@@ -255,7 +253,6 @@ impl Store {
         }
     }
 
-    /// The data folder.
     pub fn root(&self) -> &Path {
         &self.inner.root
     }
@@ -264,8 +261,8 @@ impl Store {
         result.map_err(|error| self.report(error.to_string(), false)).ok()
     }
 
-    fn report(&self, text: String, is_grave: bool) {
-        locked(&self.inner.problems).push(Problem { text, is_grave });
+    fn report(&self, text: String, is_serious: bool) {
+        locked(&self.inner.problems).push(Problem { text, is_serious });
     }
 
     /// The readable rows; reports new ones that are not.
@@ -283,7 +280,6 @@ impl Store {
         self.with_faults(|conn| Ok(work(conn)?))
     }
 
-    /// The same for functions that return other faults.
     fn with_faults<T>(
         &self,
         mut work: impl FnMut(&mut Connection) -> Result<T, Fault>,

@@ -90,7 +90,6 @@ struct Tags {
     /// When the file was changed, and its size.
     stamp: Option<(Option<SystemTime>, u64)>,
     bytes: Vec<u8>,
-    /// The start of each symbol's line.
     lines: Vec<usize>,
     /// Whether names and paths contain escape sequences.
     is_escaped: bool,
@@ -109,8 +108,8 @@ impl Tags {
         }
         *self = Self { stamp, ..Self::default() };
         if stamp.is_some_and(|(_, bytes)| bytes > TAGS_MAX_BYTES) {
-            let most = TAGS_MAX_BYTES >> 20;
-            return Some(format!("The file `tags` is larger than {most} MiB; its symbols are not listed."));
+            let max = TAGS_MAX_BYTES >> 20;
+            return Some(format!("The file `tags` is larger than {max} MiB; its symbols are not listed."));
         }
         if let Glance::Text(bytes) = glance(&path, roots, TAGS_MAX_BYTES) {
             self.read(bytes);
@@ -153,7 +152,6 @@ impl Tags {
         }
     }
 
-    /// The line of a symbol.
     fn line(&self, start: usize) -> Option<&str> {
         let rest = self.bytes.get(start..)?;
         let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
@@ -190,7 +188,6 @@ impl Tags {
         found.into_iter().map(|(_, _, start)| start).collect()
     }
 
-    /// The name of a kind.
     fn kind(&self, kind: &str) -> String {
         let common = || KINDS.iter().find(|(letter, _)| *letter == kind).map(|(_, kind)| (*kind).to_owned());
         let described = self.kinds.get(kind).cloned().unwrap_or_else(common);
@@ -344,8 +341,8 @@ impl<'a> Sources<'a> {
     /// The content of a file; `None` if it is missing, outside of the roots, or too large.
     fn read(&mut self, path: &str) -> Option<&[u8]> {
         if !self.files.contains_key(path) {
-            let most = SOURCE_MAX_BYTES.min(self.left_bytes as u64);
-            let content = match glance(&self.root.join(path), self.roots, most) {
+            let max = SOURCE_MAX_BYTES.min(self.left_bytes as u64);
+            let content = match glance(&self.root.join(path), self.roots, max) {
                 Glance::Text(bytes) => Some(bytes),
                 Glance::Missing | Glance::Refused => None,
             };

@@ -17,7 +17,6 @@ use crate::model::{
 use super::fs::{Glance, MentionedContent, glance, read_mentioned};
 use super::trust::{self, Subject};
 
-/// The templates of a project, in its folder.
 const PROJECT_FOLDER: &str = ".parlor/prompts";
 /// Maximum size of a template.
 const FILE_MAX_BYTES: u64 = 64 << 10;
@@ -33,7 +32,6 @@ const DEPTH_MAX: usize = 4;
 /// Where templates and answers are.
 #[derive(Debug, Clone, Default)]
 pub struct TemplateFolders {
-    /// The folder of the user's templates.
     pub own: PathBuf,
     /// The data folder, with the answers about templates of projects.
     pub data_dir: PathBuf,

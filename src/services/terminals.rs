@@ -66,7 +66,6 @@ pub struct Terminals {
 
 #[derive(Debug)]
 struct Inner {
-    /// The user's shell.
     shell: PathBuf,
     out: UnboundedSender<ServiceEvent>,
     backlog: Arc<Backlog>,
@@ -101,7 +100,6 @@ impl Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Agent(ConnId),
-    /// The user, in this session.
     User(SessionKey),
 }
 
@@ -111,7 +109,6 @@ impl Terminals {
         Self::with_shell(out, start::user_shell())
     }
 
-    /// The same with this shell for the user's commands.
     fn with_shell(out: UnboundedSender<ServiceEvent>, shell: PathBuf) -> Self {
         let table = Mutex::new(Table::default());
         let (backlog, drain) = (Arc::default(), Arc::default());
@@ -230,7 +227,6 @@ impl Terminals {
         });
     }
 
-    /// Runs a command line of the user.
     fn run_shell(&self, session: SessionKey, number: u32, line: String, first: PathBuf, size: TerminalSize) {
         let inner = Arc::clone(&self.inner);
         let failed = (line.clone(), first.clone());

@@ -14,16 +14,12 @@ use crate::private;
 /// The kind of file that an answer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// MCP servers.
     Servers,
-    /// The project's configuration.
     Project,
-    /// A prompt template.
     Template,
 }
 
 impl Subject {
-    /// The folder of the answers in the data folder.
     fn folder(self) -> &'static str {
         match self {
             Self::Servers => "mcp",
@@ -36,7 +32,6 @@ impl Subject {
 const YES: &str = "yes";
 const NO: &str = "no";
 
-/// The file with the answer for a text in a folder.
 pub fn place(data_dir: &Path, subject: Subject, folder: &Path, text: &str) -> PathBuf {
     let mut asked = folder.as_os_str().as_encoded_bytes().to_vec();
     asked.push(0);
@@ -44,7 +39,6 @@ pub fn place(data_dir: &Path, subject: Subject, folder: &Path, text: &str) -> Pa
     data_dir.join(subject.folder()).join(content_hash(&asked))
 }
 
-/// Reads the answer in a file.
 pub fn read(location: &Path) -> Option<bool> {
     match fs::read_to_string(location).ok()?.lines().next()? {
         YES => Some(true),

@@ -58,7 +58,6 @@ fn real(folder: &Path) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// Whether an event is more than a read.
 fn is_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }

@@ -29,9 +29,7 @@ use scroll::Scroll;
 #[derive(Debug, Default)]
 pub struct Canvas {
     buf: Buffer,
-    /// By screen row.
     notes: Vec<RowNotes>,
-    /// Whether the frame is on the screen.
     is_shown: bool,
     hasher: RandomState,
     /// The keys of the rows of the transcript's area; empty: not known.
@@ -41,7 +39,6 @@ pub struct Canvas {
     ground: Option<u64>,
     blank: Cell,
     is_keeping: bool,
-    /// By row of the area.
     stays: Vec<bool>,
     scroll: Option<Scroll>,
     chrome: Option<Chrome>,
@@ -88,7 +85,7 @@ impl Canvas {
     }
 
     /// Whether a row has the cells of the previous frame, after [`Canvas::scroll`].
-    pub fn is_kept(&self, y: u16) -> bool {
+    pub fn is_saved(&self, y: u16) -> bool {
         let is_transcript = (self.area.y..self.area.bottom()).contains(&y);
         if is_transcript { self.stays(y) } else { self.is_chrome_kept }
     }
@@ -98,7 +95,6 @@ impl Canvas {
         self.scroll
     }
 
-    /// The links and pictures of a row.
     pub fn notes(&self, y: u16) -> Option<&RowNotes> {
         self.notes.get(usize::from(y))
     }
@@ -134,7 +130,6 @@ impl Canvas {
         }
     }
 
-    /// Removes the pictures of these rows.
     pub(super) fn remove_pictures(&mut self, rows: Range<u16>) {
         for notes in self.notes.iter_mut().take(rows.end.into()).skip(rows.start.into()) {
             notes.pictures.clear();
@@ -222,7 +217,6 @@ impl Canvas {
         self.is_chrome_kept
     }
 
-    /// The cursor position in the chrome.
     pub(super) fn chrome_cursor(&self) -> Option<Position> {
         self.chrome.and_then(|chrome| chrome.cursor)
     }

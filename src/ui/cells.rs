@@ -39,7 +39,6 @@ const RAW_LINES_MAX: usize = 40;
 /// Bytes that are shown of a text expected to be short.
 const SHORT_BYTES: usize = 16 * 1024;
 
-/// The label of a kind.
 pub fn kind_word(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",
@@ -55,7 +54,6 @@ pub fn kind_word(kind: ToolKind) -> &'static str {
     }
 }
 
-/// The distinct changes shown by a tool call.
 pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     let mut seen = HashSet::new();
     tool.diffs().filter(|change| seen.insert(*change)).take(CHANGES_MAX).collect()
@@ -72,56 +70,64 @@ pub(crate) fn hidden_changes(tool: &ToolCall) -> usize {
 }
 
 /// Who allowed the accesses through parlor, and the folder and variables of commands.
-pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn access_lines(tool: &ToolCall, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for access in &tool.accesses {
-        lines.extend(plain_lines(&access.description(), Role::TextDim, look, cols));
-        lines.extend(access_details(access, look, cols));
+        lines.extend(plain_lines(&access.description(), Role::TextDim, render, cols));
+        lines.extend(access_details(access, render, cols));
     }
     lines
 }
 
 /// Commands run through parlor for a call that does not show them.
-pub(crate) fn hidden_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn hidden_commands(tool: &ToolCall, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let commands = tool.accesses.iter().filter_map(AccessRecord::command);
     let unlisted = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
     unlisted
-        .flat_map(|command| plain_lines(&format!("$ {}", command.line), Role::TextDim, look, cols))
+        .flat_map(|command| plain_lines(&format!("$ {}", command.line), Role::TextDim, render, cols))
         .collect()
 }
 
 /// The folder and variables of a command, where they are not the default.
-fn access_details(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+fn access_details(access: &AccessRecord, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(command) = access.command() else { return Vec::new() };
     let mut lines = Vec::new();
-    if command.cwd != look.folder {
-        let text = format!("in {}", look.path(&command.cwd));
-        lines.extend(plain_lines(&text, Role::TextDim, look, cols));
+    if command.cwd != render.folder {
+        let text = format!("in {}", render.path(&command.cwd));
+        lines.extend(plain_lines(&text, Role::TextDim, render, cols));
     }
     for (name, value) in &command.env {
-        lines.extend(plain_lines(&format!("with {name}={value}"), Role::TextDim, look, cols));
+        lines.extend(plain_lines(&format!("with {name}={value}"), Role::TextDim, render, cols));
     }
     lines
 }
 
-/// Changes with their positions in the files.
 pub(crate) fn placed<'t>(tool: &'t ToolCall, changes: &[&'t FileDiff]) -> Vec<Placed<'t>> {
     changes.iter().map(|change| (*change, tool.position_of(change))).collect()
 }
 
-/// Plain text with its line breaks, in one style.
-pub(crate) fn plain_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    exact_lines(text.trim_end_matches(['\n', '\r']), role, look, cols)
+pub(crate) fn plain_lines(
+    text: &str,
+    role: Role,
+    render: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
+    exact_lines(text.trim_end_matches(['\n', '\r']), role, render, cols)
 }
 
 /// The start of an error or a note, and how much of a very long one is omitted.
-pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn short_lines(
+    text: &str,
+    role: Role,
+    render: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
     let head = head_of(text);
-    let mut lines = plain_lines(head, role, look, cols);
+    let mut lines = plain_lines(head, role, render, cols);
     if head.len() < text.len() {
         let left = byte_size((text.len() - head.len()) as u64);
-        let count_text = format!("{} {left} more", look.glyphs.fold);
-        lines.push(Mark::NO_LINE.row(Line::styled(count_text, look.theme.style(Role::TextDim))));
+        let count_text = format!("{} {left} more", render.glyphs.fold);
+        lines.push(Mark::NO_LINE.row(Line::styled(count_text, render.theme.style(Role::TextDim))));
     }
     lines
 }
@@ -132,34 +138,38 @@ fn head_of(text: &str) -> &str {
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// The same with trailing blank lines.
-pub(crate) fn exact_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let style = look.theme.style(role);
+pub(crate) fn exact_lines(
+    text: &str,
+    role: Role,
+    render: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
+    let style = render.theme.style(role);
     let text = sanitize(text);
     let mut out = Vec::new();
     for line in text.split('\n') {
         let mut spans = Vec::new();
         text::tabbed(line, 0, text::TAB_COLS, style, &mut spans);
-        let spans = text::link::linkify(spans, look.folder);
+        let spans = text::link::linkify(spans, render.folder);
         out.extend(wrap_line(&Line::from(spans), cols));
     }
     out
 }
 
 /// JSON that parlor does not parse, unchanged and dimmed.
-pub(crate) fn raw_lines(raw: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn raw_lines(raw: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let room = usize::from(cols) * RAW_LINES_MAX * 4;
     let end = (0..=room.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
-    let mut lines = plain_lines(raw.get(..end).unwrap_or_default(), Role::RawItem, look, cols);
+    let mut lines = plain_lines(raw.get(..end).unwrap_or_default(), Role::RawItem, render, cols);
     if lines.len() > RAW_LINES_MAX || end < raw.len() {
         lines.truncate(RAW_LINES_MAX);
-        lines.push(Line::styled(look.glyphs.ellipsis, look.theme.style(Role::RawItem)));
+        lines.push(Line::styled(render.glyphs.ellipsis, render.theme.style(Role::RawItem)));
     }
     lines
 }
 
 /// A complete content block: text as Markdown, anything else as a description.
-pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn block_lines(block: &ContentBlock, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     match block {
         ContentBlock::Text(text) => {
             let mut markdown = super::markdown::Markdown::of(text);
@@ -168,34 +178,34 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
                 if markdown.blocks().get(index).is_some_and(|block| block.has_gap) {
                     out.push(Line::default());
                 }
-                out.extend(markdown.draw(index, text, look, cols));
+                out.extend(markdown.draw(index, text, render, cols));
             }
             out
         }
         ContentBlock::Image { data, mime_type, uri } => {
-            picture::lines(data, mime_type, uri.as_deref().unwrap_or_default(), look, cols)
+            picture::lines(data, mime_type, uri.as_deref().unwrap_or_default(), render, cols)
         }
         ContentBlock::Audio { data, mime_type } => {
-            vec![media_line("sound", mime_type, base64_bytes(data), "", look, cols)]
+            vec![media_line("sound", mime_type, base64_bytes(data), "", render, cols)]
         }
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
             // A link that cannot be opened is not styled as one.
             let target = Target::of_link(&link.uri);
             let role = if target.is_some() { Role::Link } else { Role::TextStrong };
-            let number = target.map_or(0, |target| text::link::number_of(&target, look.folder));
-            let name = Span::styled(text::one_line(name), look.theme.style(role));
+            let number = target.map_or(0, |target| text::link::number_of(&target, render.folder));
+            let name = Span::styled(text::one_line(name), render.theme.style(role));
             let mut spans = vec![name.linked(number)];
             let mut more = vec![text::one_line(&link.uri)];
             more.extend(link.mime_type.as_deref().map(text::one_line));
             more.extend(link.size_bytes.map(byte_size));
-            let dot = look.glyphs.dot;
+            let dot = render.glyphs.dot;
             let text = format!(" {dot} {}", more.join(&format!(" {dot} ")));
-            let more = Span::styled(text, look.theme.style(Role::TextDim));
-            spans.extend(text::link::linkify(vec![more], look.folder));
+            let more = Span::styled(text, render.theme.style(Role::TextDim));
+            spans.extend(text::link::linkify(vec![more], render.folder));
             let mut lines = wrap_prefixed(&Line::from(spans), cols, &[], &[Span::raw("  ")]);
             if let Some(description) = &link.description {
-                lines.extend(plain_lines(description, Role::TextDim, look, cols));
+                lines.extend(plain_lines(description, Role::TextDim, render, cols));
             }
             lines
         }
@@ -203,19 +213,19 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
             let kind = mime_type.as_deref().unwrap_or("text");
             match body {
                 crate::model::ResourceBody::Text(text) => {
-                    let mut lines = vec![resource_line(uri, mime_type.as_deref(), text, look, cols)];
-                    lines.extend(plain_lines(text, Role::TextDim, look, cols));
+                    let mut lines = vec![resource_line(uri, mime_type.as_deref(), text, render, cols)];
+                    lines.extend(plain_lines(text, Role::TextDim, render, cols));
                     lines
                 }
                 crate::model::ResourceBody::Blob(data) if kind.starts_with("image/") => {
-                    picture::lines(data, kind, uri, look, cols)
+                    picture::lines(data, kind, uri, render, cols)
                 }
                 crate::model::ResourceBody::Blob(data) => {
-                    vec![media_line("resource", kind, base64_bytes(data), uri, look, cols)]
+                    vec![media_line("resource", kind, base64_bytes(data), uri, render, cols)]
                 }
             }
         }
-        ContentBlock::Unknown(raw) => raw_lines(&raw.0, look, cols),
+        ContentBlock::Unknown(raw) => raw_lines(&raw.0, render, cols),
     }
 }
 
@@ -224,16 +234,20 @@ pub(crate) fn resource_line(
     uri: &str,
     kind: Option<&str>,
     text: &str,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> Line<'static> {
     match Target::of_link(uri) {
         Some(Target::File(position)) => {
-            let text =
-                format!("{} {} {}", look.path(&position.path), look.glyphs.dot, byte_size(text.len() as u64));
-            Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
+            let text = format!(
+                "{} {} {}",
+                render.path(&position.path),
+                render.glyphs.dot,
+                byte_size(text.len() as u64)
+            );
+            Line::styled(text::truncate(&text, usize::from(cols)), render.theme.style(Role::TextDim))
         }
-        _ => media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols),
+        _ => media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, render, cols),
     }
 }
 
@@ -243,14 +257,14 @@ fn media_line(
     kind: &str,
     bytes: u64,
     name: &str,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> Line<'static> {
-    let dot = look.glyphs.dot;
+    let dot = render.glyphs.dot;
     let name = if name.is_empty() { String::new() } else { format!(" {dot} {}", text::one_line(name)) };
     let kind = text::one_line(kind);
     let text = format!("{what} {dot} {kind} {dot} {}{name}", byte_size(bytes));
-    Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
+    Line::styled(text::truncate(&text, usize::from(cols)), render.theme.style(Role::TextDim))
 }
 
 #[cfg(test)]

@@ -32,8 +32,8 @@ use super::view_state::{Hit, ViewState};
 /// Minimum width at which the files are shown next to the changes, in columns.
 const LIST_FROM_COLS: u16 = 84;
 /// Minimum and maximum width of the file list.
-const LEAST_LIST: u16 = 24;
-const MOST_LIST: u16 = 44;
+const MIN_LIST: u16 = 24;
+const MAX_LIST: u16 = 44;
 /// Total size of texts that are compared in one frame, in bytes.
 const COUNTED_BYTES: usize = 1 << 18;
 /// Rows above a hunk after jumping to it.
@@ -42,7 +42,6 @@ const ROWS_ABOVE: usize = 3;
 /// State of the page between frames.
 #[derive(Default)]
 pub(super) struct ChangesView {
-    /// The session, and the revisions of all sessions, to detect changes.
     revisions: (Option<SessionKey>, Vec<(SessionKey, u64)>),
     key: ChangesKey,
     files: Vec<ChangedFile>,
@@ -58,7 +57,7 @@ pub(super) struct ChangesView {
 /// The line layout of the shown diffs.
 struct Laid {
     of: Diffs,
-    wish: DiffLayout,
+    setting: DiffLayout,
     cols: u16,
     wraps: bool,
     theme: String,
@@ -141,29 +140,29 @@ impl ChangesView {
     }
 
     /// The diffs laid out for a width; reuses the previous layout if it is still valid.
-    fn lay(&mut self, diffs: &Diffs, look: &RenderContext<'_>, cols: u16) -> Laid {
-        let wish = look.diff_layout;
+    fn lay(&mut self, diffs: &Diffs, render: &RenderContext<'_>, cols: u16) -> Laid {
+        let setting = render.diff_layout;
         let epoch = highlight::epoch();
         let known = self
             .laid
             .take()
             .filter(|laid| Diffs::ptr_eq(&laid.of, diffs))
-            .filter(|laid| (laid.wish, laid.cols, laid.wraps) == (wish, cols, look.wraps));
+            .filter(|laid| (laid.setting, laid.cols, laid.wraps) == (setting, cols, render.wraps));
         let mut laid = known.unwrap_or_else(|| Laid {
             of: Diffs::clone(diffs),
-            wish,
+            setting,
             cols,
-            wraps: look.wraps,
-            theme: look.theme.name.clone(),
+            wraps: render.wraps,
+            theme: render.theme.name.clone(),
             epoch,
             pages: diffs
                 .iter()
-                .map(|diff| Pages::of(diff, diff.layout(wish, cols), cols, look.wraps))
+                .map(|diff| Pages::of(diff, diff.layout(setting, cols), cols, render.wraps))
                 .collect(),
             at: None,
         });
-        if laid.epoch != epoch || laid.theme != look.theme.name {
-            (laid.epoch, laid.theme) = (epoch, look.theme.name.clone());
+        if laid.epoch != epoch || laid.theme != render.theme.name {
+            (laid.epoch, laid.theme) = (epoch, render.theme.name.clone());
             laid.pages.iter_mut().for_each(Pages::forget);
         }
         laid
@@ -197,13 +196,13 @@ pub(super) fn draw(
     let has_list = area.width >= LIST_FROM_COLS && !files.is_empty();
     draw_head(ctx, &page, (&shown, files.len()), (!has_list).then_some(selected), area, buf);
     let body = Rect { y: area.y + 2, height: area.height - 4, ..area };
-    let list_cols = if has_list { (area.width / 3).clamp(LEAST_LIST, MOST_LIST) } else { 0 };
+    let list_cols = if has_list { (area.width / 3).clamp(MIN_LIST, MAX_LIST) } else { 0 };
     let list = Rect { width: list_cols, ..body };
     let right = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
     if has_list {
         draw_list(ctx, &page, &shown, selected, list, view, buf);
         for y in list.y..list.bottom() {
-            buf.set_string(list.right() - 1, y, ctx.look.glyphs.pipe, ctx.style(Role::Rule));
+            buf.set_string(list.right() - 1, y, ctx.render.glyphs.pipe, ctx.style(Role::Rule));
         }
     }
     if let Some(file) = file {
@@ -275,18 +274,18 @@ fn draw_head(
             None => files,
         };
         right.push_span(ctx.span(Role::TextDim, text));
-        right.spans.extend(counts_line(sum, &ctx.look).spans);
+        right.spans.extend(counts_line(sum, &ctx.render).spans);
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
-    let name = file.map(|file| ctx.look.path(&file.path));
+    let name = file.map(|file| ctx.render.path(&file.path));
     let left_room = room.saturating_sub(right_cols + 2);
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     let left_room = u16::try_from(left_room).unwrap_or(u16::MAX);
     text::put_text(buf, area.x + 1, area.y, &left, left_room, ctx.style(Role::ModalTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), area.y, &right, width);
-    let rule = ctx.look.glyphs.rule.repeat(room);
+    let rule = ctx.render.glyphs.rule.repeat(room);
     buf.set_string(area.x + 1, area.y + 1, &rule, ctx.style(Role::Rule));
     buf.set_string(area.x + 1, area.bottom() - 2, &rule, ctx.style(Role::Rule));
 }
@@ -304,10 +303,10 @@ fn draw_list(
     let skip = selected.saturating_sub(rows / 2).min(files.len().saturating_sub(rows));
     for ((position, file), y) in files.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
         let is_selected = position == selected;
-        let counts = counts(page, file).map(|counts| counts_line(counts, &ctx.look)).unwrap_or_default();
+        let counts = counts(page, file).map(|counts| counts_line(counts, &ctx.render)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
         let room = cols.saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&ctx.look.path(&file.path), room);
+        let name = text::truncate_path(&ctx.render.path(&file.path), room);
         let role = if is_selected { Role::TextStrong } else { Role::Text };
         let fill = room.saturating_sub(text::width(&name));
         let mut line = Line::from(ctx.span(role, format!("{name}{}", " ".repeat(fill))));
@@ -316,7 +315,7 @@ fn draw_list(
         buf.put_line(row.x + 2, y, &line, row.width.saturating_sub(3));
         if is_selected {
             buf.set_style(row, ctx.style(Role::Selection));
-            buf.set_string(row.x, y, ctx.look.glyphs.arrow, ctx.style(Role::Selection));
+            buf.set_string(row.x, y, ctx.render.glyphs.arrow, ctx.style(Role::Selection));
         }
         if let Ok(position) = u16::try_from(position) {
             view.hits.add(row, Hit::Act(Action::Mark(position)));
@@ -358,7 +357,7 @@ impl Laid {
                 if (top..end).contains(&begin) {
                     let before = index.checked_sub(1).and_then(|before| self.of.get(before));
                     out.push(if says_more(diff) {
-                        diff_head(diff, &ctx.look, self.cols)
+                        diff_head(diff, &ctx.render, self.cols)
                     } else {
                         Line::from(ctx.span(Role::DiffMeta, left_out(ctx, before, diff)))
                     });
@@ -368,7 +367,7 @@ impl Laid {
             let len = pages.len();
             let (from, to) = (top.max(begin), end.min(begin + len));
             if from < to {
-                out.extend(pages.lines(diff, from - begin..to - begin, &ctx.look));
+                out.extend(pages.lines(diff, from - begin..to - begin, &ctx.render));
             }
             begin += len;
         }
@@ -378,7 +377,7 @@ impl Laid {
 
 /// The separator between two changes of a file, with the number of unchanged lines if it is known.
 fn left_out(ctx: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String {
-    let fold = ctx.look.glyphs.fold;
+    let fold = ctx.render.glyphs.fold;
     let end = before.and_then(Diff::last_line);
     match end.zip(diff.first_line()).map(|(end, begin)| begin.saturating_sub(end + 1)) {
         None | Some(0) => fold.to_owned(),
@@ -397,12 +396,12 @@ fn draw_file(
 ) {
     let cols = area.width.saturating_sub(3);
     let Some(diffs) = page.compare(file, true) else {
-        let note = comparing(&ctx.look);
+        let note = comparing(&ctx.render);
         buf.put_line(area.x + 1, area.y, &note, cols);
         return;
     };
-    let look = RenderContext { wraps: view.wraps, ..ctx.look };
-    let mut laid = page.lay(&diffs, &look, cols);
+    let render = RenderContext { wraps: view.wraps, ..ctx.render };
+    let mut laid = page.lay(&diffs, &render, cols);
     let height = usize::from(area.height);
     let all = laid.len();
     let scroll = &mut view.dialog.scroll;
@@ -426,7 +425,7 @@ fn draw_file(
     for ((row, line), y) in lines.iter().enumerate().zip(area.y..area.bottom()) {
         buf.put_line(area.x + 1, y, line, cols);
         if at == Some(row) {
-            buf.set_string(area.x, y, ctx.look.glyphs.arrow, ctx.style(Role::Accent));
+            buf.set_string(area.x, y, ctx.render.glyphs.arrow, ctx.style(Role::Accent));
         }
     }
     let bar = Rect { x: area.right() - 1, width: 1, ..area };

@@ -50,7 +50,7 @@ use super::view_state::{Hit, HitMap};
 use chips::{ShownLabel, Side};
 
 /// Maximum number of text rows.
-pub(super) const MOST_ROWS: u16 = 8;
+pub(super) const MAX_ROWS: u16 = 8;
 
 /// Number of completions shown: a third of the rows above, within these bounds.
 const COMPLETIONS: RangeInclusive<usize> = 6..=12;
@@ -103,7 +103,6 @@ impl Default for Composer {
     }
 }
 
-/// Whether a key types a character.
 pub fn types_letter(key: &KeyEvent) -> bool {
     matches!(letter_of(key), Some(Letter::Typed(_)))
 }
@@ -120,7 +119,6 @@ fn text_area(lines: Vec<String>) -> TextArea<'static> {
 }
 
 impl Composer {
-    /// The entire text.
     pub fn text(&self) -> String {
         self.with_ids(&self.area.lines().join("\n"))
     }
@@ -180,7 +178,6 @@ impl Composer {
         is_change
     }
 
-    /// Inserts a line break.
     pub fn new_line(&mut self) {
         self.area.insert_newline();
         self.forget();
@@ -221,7 +218,6 @@ impl Composer {
         true
     }
 
-    /// Moves the cursor to a clicked position.
     pub fn click(&mut self, at: Position) {
         let (top, left) = self.area.scroll_offset();
         let row = usize::from(at.y.saturating_sub(self.position.y) + top);
@@ -233,22 +229,22 @@ impl Composer {
         self.forget_drawn();
     }
 
-    /// Number of rows at this width, from 1 to [`MOST_ROWS`], unless it takes the place of the transcript.
+    /// Number of rows at this width, from 1 to [`MAX_ROWS`], unless it takes the place of the transcript.
     pub fn rows(&mut self, cols: u16) -> u16 {
         if let Some((_, rows)) = self.rows.filter(|(width, _)| *width == cols) {
             return rows;
         }
         // The text area counts its rows only when it is drawn, so a copy is drawn into a discarded buffer.
         // This is skipped if the number of lines already exceeds the limit.
-        let rows = if self.area.lines().len() >= usize::from(MOST_ROWS) {
-            MOST_ROWS
+        let rows = if self.area.lines().len() >= usize::from(MAX_ROWS) {
+            MAX_ROWS
         } else {
             let mut probe = text_area(self.area.lines().to_vec());
             let area = Rect::new(0, 0, cols.max(1), 1);
             (&probe).render(area, &mut Buffer::empty(area));
             probe.move_cursor(CursorMove::Bottom);
             probe.move_cursor(CursorMove::End);
-            u16::try_from(probe.screen_cursor().row + 1).unwrap_or(MOST_ROWS).clamp(1, MOST_ROWS)
+            u16::try_from(probe.screen_cursor().row + 1).unwrap_or(MAX_ROWS).clamp(1, MAX_ROWS)
         };
         self.rows = Some((cols, rows));
         rows
@@ -270,7 +266,7 @@ impl Composer {
         } else {
             (Role::Text, Role::TextDim, Role::TextDim)
         };
-        let ground = Style::new().bg(ctx.style(ground).bg.unwrap_or(ctx.look.theme.screen_bg()));
+        let ground = Style::new().bg(ctx.style(ground).bg.unwrap_or(ctx.render.theme.screen_bg()));
         let inset = |area: Rect| Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
         buf.set_style(inset(area), ground);
         buf.set_style(inset(edge), ground);
@@ -317,7 +313,7 @@ impl Composer {
     /// The same, for the rendered text area.
     fn hidden_rows(&self, height: u16) -> (usize, usize) {
         let (above, _) = self.area.scroll_offset();
-        let is_short = self.rows.is_some_and(|(_, rows)| rows <= height && rows < MOST_ROWS);
+        let is_short = self.rows.is_some_and(|(_, rows)| rows <= height && rows < MAX_ROWS);
         if above == 0 && is_short {
             return (0, 0);
         }
@@ -400,20 +396,19 @@ fn placeholder(ctx: &FrameContext) -> String {
     }
 }
 
-/// Draws the completions above the composer, over the transcript.
 pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let offered = completions(ctx.state);
     let rows = usize::from(above.height);
-    let most = (rows / 3).clamp(*COMPLETIONS.start(), *COMPLETIONS.end()).min(rows.saturating_sub(1));
-    if most == 0 {
+    let max = (rows / 3).clamp(*COMPLETIONS.start(), *COMPLETIONS.end()).min(rows.saturating_sub(1));
+    if max == 0 {
         return;
     }
     if offered.is_empty() {
         return draw_argument_hint(ctx, above, buf);
     }
     let selected = selected_completion(ctx.state);
-    let first = selected.saturating_sub(most - 1).min(offered.len().saturating_sub(most));
-    let shown: Vec<(usize, &Completion)> = offered.iter().enumerate().skip(first).take(most).collect();
+    let first = selected.saturating_sub(max - 1).min(offered.len().saturating_sub(max));
+    let shown: Vec<(usize, &Completion)> = offered.iter().enumerate().skip(first).take(max).collect();
     let rows = u16::try_from(shown.len()).unwrap_or(0);
     let area = Rect { y: above.bottom() - rows, height: rows, ..above };
     let labels =
@@ -424,7 +419,7 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
         let row = Rect { y, height: 1, ..area };
         let style = ctx.style(if is_selected { Role::Selection } else { Role::Modal });
         buf.blank(row, style);
-        let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
+        let mark = if is_selected { ctx.render.glyphs.arrow } else { " " };
         let sign = match offer.kind {
             CompletionKind::File
             | CompletionKind::Review
@@ -438,7 +433,7 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
         let room = usize::from(area.width).saturating_sub(labels + 6);
         let about = [Some(offer.description.as_str()), offer.hint.as_deref()];
         let about: Vec<&str> = about.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        let about = about.join(&format!(" {} ", ctx.look.glyphs.dot));
+        let about = about.join(&format!(" {} ", ctx.render.glyphs.dot));
         let detail = text::truncate(&text::one_line(&about), room);
         let dim = if is_selected { style } else { ctx.style(Role::TextDim) };
         let count = format!("{} of {} ", index + 1, offered.len());
@@ -449,7 +444,7 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
         ]);
         let free = usize::from(area.width).saturating_sub(line_width(&line));
         buf.put_line(row.x, y, &line, row.width);
-        if is_selected && offered.len() > most && free > count.len() {
+        if is_selected && offered.len() > max && free > count.len() {
             let at = row.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));
             buf.set_string(at, y, count, dim);
         }
@@ -460,7 +455,6 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
     }
 }
 
-/// Draws the hint for the arguments that are being typed, above the composer.
 fn draw_argument_hint(ctx: &FrameContext, above: Rect, buf: &mut Canvas) {
     let Some(Completion { name, hint: Some(hint), description, .. }) = argument_hint(ctx.state) else {
         return;
@@ -540,7 +534,7 @@ mod tests {
         composer.set_text("some words that do not fit into twenty columns");
         assert_eq!(composer.rows(20), 3);
         composer.set_text(&"line\n".repeat(40));
-        assert_eq!(composer.rows(20), MOST_ROWS);
+        assert_eq!(composer.rows(20), MAX_ROWS);
     }
 
     #[test]

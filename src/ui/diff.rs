@@ -41,7 +41,6 @@ const COMPARED_MAX_LINES: usize = 100_000;
 /// A change of one file, ready for drawing.
 #[derive(Debug, Clone)]
 pub struct Diff {
-    /// The path as the agent sent it.
     pub path: PathBuf,
     /// The old path, if the file was moved.
     pub moved_from: Option<PathBuf>,
@@ -71,7 +70,6 @@ pub enum FileStatus {
     Binary,
 }
 
-/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
     Context,
@@ -375,7 +373,6 @@ impl Diff {
         (0..self.len(layout)).filter(begins).collect()
     }
 
-    /// Number of rows in a layout.
     pub fn len(&self, layout: Layout) -> usize {
         match layout {
             Layout::Unified => self.rows.len(),
@@ -418,8 +415,8 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
         return diff.ops().to_vec();
     }
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let most = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let max = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(max).take_while(|(a, b)| a == b).count();
     let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
     let ops = [
         DiffOp::Equal { old_index: 0, new_index: 0, len: head },
@@ -429,7 +426,6 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     ops.into_iter().filter(|op| !op.old_range().is_empty() || !op.new_range().is_empty()).collect()
 }
 
-/// The line number of an index.
 fn number(line: usize) -> u32 {
     u32::try_from(line + 1).unwrap_or(0)
 }

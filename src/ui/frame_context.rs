@@ -22,21 +22,18 @@ use super::theme::Role;
 /// After this time without a response, a start is shown as slow; most agents need up to 25 s.
 const SLOW_START: Duration = Duration::from_secs(30);
 
-/// The context of one frame.
 pub(super) struct FrameContext<'a> {
     pub state: &'a State,
     pub session: &'a Session,
-    pub look: RenderContext<'a>,
+    pub render: RenderContext<'a>,
     pub keymap: &'a Keymap,
     /// The keys of the started sequence, for display.
     pub pending: Option<&'a str>,
-    /// Whether the keys that continue it are listed.
     pub lists_keys: bool,
     pub home: Option<&'a Path>,
     pub marks: Marks,
     /// When the first of the times that were drawn changes; `None`: none was.
     pub until: Cell<Option<Instant>>,
-    /// The room for the diffs on top.
     pub diff_room: Cell<DiffRoom>,
 }
 
@@ -92,12 +89,10 @@ impl Marks {
 }
 
 impl<'a> FrameContext<'a> {
-    /// The style of a role in the current theme.
     pub fn style(&self, role: Role) -> Style {
-        self.look.theme.style(role)
+        self.render.theme.style(role)
     }
 
-    /// A span in the style of a role.
     pub fn span(&self, role: Role, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }
@@ -112,15 +107,14 @@ impl<'a> FrameContext<'a> {
         }
     }
 
-    /// The agent's name.
     pub fn agent(&self) -> String {
         let conn = self.state.conn_of(self.session.key);
         let name = conn.map(|conn| {
             let title = conn.info.as_ref().and_then(|info| info.title.as_deref().or(info.name.as_deref()));
             if conn.spec.name.is_empty() { title.unwrap_or("the agent") } else { conn.spec.shown_name() }
         });
-        let kept = self.session.recorder.agent().map(|(name, ..)| name.as_str());
-        text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))
+        let saved = self.session.recorder.agent().map(|(name, ..)| name.as_str());
+        text::one_line(name.or(saved).filter(|name| !name.is_empty()).unwrap_or("the agent"))
     }
 
     /// Whether parlor connects to the agent instead of starting it, so that its state is unknown.
@@ -128,7 +122,6 @@ impl<'a> FrameContext<'a> {
         self.state.conn_of(self.session.key).is_some_and(|conn| conn.spec.remote.is_some())
     }
 
-    /// The name of the current model.
     pub fn model(&self) -> Option<String> {
         let listed = || {
             let models = self.session.models.as_ref()?;
@@ -139,7 +132,6 @@ impl<'a> FrameContext<'a> {
         self.option_of("model").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
     }
 
-    /// The name of the current mode.
     pub fn mode(&self) -> Option<String> {
         let listed = || {
             let modes = self.session.modes.as_ref()?;
@@ -149,7 +141,6 @@ impl<'a> FrameContext<'a> {
         self.option_of("mode").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
     }
 
-    /// The current value of the option in a category.
     fn option_of(&self, category: &str) -> Option<&'a str> {
         let option =
             self.session.options.iter().find(|option| option.category.as_deref() == Some(category))?;
@@ -182,17 +173,16 @@ impl<'a> FrameContext<'a> {
             "Right" => "→",
             _ => key,
         };
-        if self.look.glyphs == Glyphs::plain() { key.to_owned() } else { arrow.to_owned() }
+        if self.render.glyphs == Glyphs::plain() { key.to_owned() } else { arrow.to_owned() }
     }
 
-    /// The context of the same frame for another session.
     pub fn of<'b>(&self, session: &'b Session) -> FrameContext<'b>
     where
         'a: 'b,
     {
         FrameContext {
             session,
-            look: RenderContext { folder: &session.workspace.cwd, ..self.look },
+            render: RenderContext { folder: &session.workspace.cwd, ..self.render },
             until: self.until.clone(),
             diff_room: self.diff_room.clone(),
             ..*self
@@ -201,7 +191,7 @@ impl<'a> FrameContext<'a> {
 
     /// Hints in a row, as many as fit: `Esc stop · F1 help`.
     pub fn hints(&self, hints: &[(String, String)], cols: usize) -> Line<'static> {
-        let dot = format!(" {} ", self.look.glyphs.dot);
+        let dot = format!(" {} ", self.render.glyphs.dot);
         let mut spans: Vec<Span<'static>> = Vec::new();
         let mut used = 0;
         for (key, does) in hints {
@@ -222,20 +212,20 @@ impl<'a> FrameContext<'a> {
 
     /// The elapsed time, for display.
     pub fn since(&self, begin: Instant) -> String {
-        let time = self.look.now.saturating_duration_since(begin);
+        let time = self.render.now.saturating_duration_since(begin);
         self.changes_at(begin + Duration::from_secs(time.as_secs() + 1));
         duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
     }
 
     /// The time that the turn took so far, without that of the user's answers.
     pub fn worked(&self, begin: Instant) -> String {
-        let waited = self.session.wait.total(self.look.now);
+        let waited = self.session.wait.total(self.render.now);
         self.since(begin.checked_add(waited).unwrap_or(begin))
     }
 
     /// Whether a start that began at this time is slow.
     pub fn is_slow(&self, begin: Instant) -> bool {
-        let is_slow = self.look.now.saturating_duration_since(begin) >= SLOW_START;
+        let is_slow = self.render.now.saturating_duration_since(begin) >= SLOW_START;
         if !is_slow {
             self.changes_at(begin + SLOW_START);
         }
@@ -251,8 +241,8 @@ impl<'a> FrameContext<'a> {
     /// The session's folder; with the host if it is on another machine.
     pub fn folder(&self) -> String {
         let position = &self.session.workspace;
-        match &position.far {
-            Some(far) => text::one_line(&format!("{}:{}", far.host, far.folder.display())),
+        match &position.remote {
+            Some(remote) => text::one_line(&format!("{}:{}", remote.host, remote.folder.display())),
             None => self.path(&position.cwd),
         }
     }

@@ -19,7 +19,7 @@ use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyMo
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
-use crate::config::keymap::sequence::{MOST_KEYS, Sequence, label};
+use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
 use crate::escape;
 use crate::model::{
@@ -74,7 +74,6 @@ fn with_mention(mut events: Vec<Event>, state: &State, view: &ViewState) -> Vec<
     events
 }
 
-/// Marks the events as one input of the user.
 fn as_user_input(events: Vec<Event>) -> Vec<Event> {
     vec![if events.is_empty() { Event::Input } else { Event::Key(events) }]
 }
@@ -212,7 +211,7 @@ fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Opti
     }
     let is_end = chord.syntax() == "enter" && !capture.pressed.is_empty();
     if !is_end {
-        let is_possible = capture.pressed.len() < MOST_KEYS;
+        let is_possible = capture.pressed.len() < MAX_KEYS;
         return Some(is_possible.then(|| Event::Capturing(chord.syntax())).into_iter().collect());
     }
     let context = Context::named(capture.binding.context)?;
@@ -227,7 +226,6 @@ fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Opti
 }
 
 enum Pressed {
-    /// An action, and the context that binds it.
     Action(Context, Action),
     /// A sequence was started, continued or cancelled.
     Pending,

@@ -2,7 +2,7 @@
 //! or invalid JSON is shown completely, and splits a text into its values. Does not validate.
 
 /// Maximum indentation, in levels.
-const MOST_INDENT: usize = 24;
+const MAX_INDENT: usize = 24;
 
 /// Formats the text with one member per line. Whitespace between tokens is replaced; strings are unchanged.
 pub fn lay_out(text: &str) -> String {
@@ -51,7 +51,7 @@ pub fn lay_out(text: &str) -> String {
 
 fn break_line(out: &mut String, depth: usize) {
     out.push('\n');
-    for _ in 0..depth.min(MOST_INDENT) {
+    for _ in 0..depth.min(MAX_INDENT) {
         out.push_str("  ");
     }
 }
@@ -73,20 +73,20 @@ pub enum Step {
 }
 
 /// Deeper values are returned as one leaf.
-const MOST_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// The first leaves of a JSON value up to a maximum number, and whether these are all. Text that is not JSON
 /// is one leaf.
-pub fn leaves(text: &str, most: usize) -> (Vec<Leaf<'_>>, bool) {
+pub fn leaves(text: &str, max: usize) -> (Vec<Leaf<'_>>, bool) {
     let text = text.trim();
     let mut out = Vec::new();
     let mut path = Vec::new();
-    let is_whole = add_leaves(text, most, &mut path, &mut out);
+    let is_whole = add_leaves(text, max, &mut path, &mut out);
     (out, is_whole)
 }
 
-fn add_leaves<'t>(text: &'t str, most: usize, path: &mut Vec<Step>, out: &mut Vec<Leaf<'t>>) -> bool {
-    if out.len() >= most {
+fn add_leaves<'t>(text: &'t str, max: usize, path: &mut Vec<Step>, out: &mut Vec<Leaf<'t>>) -> bool {
+    if out.len() >= max {
         return false;
     }
     let inside = match (text.as_bytes().first(), text.as_bytes().last()) {
@@ -97,12 +97,12 @@ fn add_leaves<'t>(text: &'t str, most: usize, path: &mut Vec<Step>, out: &mut Ve
     };
     let is_object = text.starts_with('{');
     let is_flat = !is_object && members(inside).all(|member| !member.trim_start().starts_with(['{', '[']));
-    if inside.trim().is_empty() || is_flat || path.len() >= MOST_DEPTH {
+    if inside.trim().is_empty() || is_flat || path.len() >= MAX_DEPTH {
         out.push(Leaf { path: path.clone(), raw: text });
         return true;
     }
     for (index, member) in members(inside).enumerate() {
-        if out.len() >= most {
+        if out.len() >= max {
             return false;
         }
         let (step, value) = match split_key(member).filter(|_| is_object) {
@@ -110,7 +110,7 @@ fn add_leaves<'t>(text: &'t str, most: usize, path: &mut Vec<Step>, out: &mut Ve
             None => (Step::Index(index), member),
         };
         path.push(step);
-        let is_whole = add_leaves(value.trim(), most, path, out);
+        let is_whole = add_leaves(value.trim(), max, path, out);
         path.pop();
         if !is_whole {
             return false;
@@ -237,7 +237,7 @@ mod tests {
             assert_eq!(compact(&lay_out(text)), compact(text));
         }
         let deep = "[".repeat(1000);
-        assert!(lay_out(&deep).lines().all(|line| line.len() <= 2 * MOST_INDENT + 1));
+        assert!(lay_out(&deep).lines().all(|line| line.len() <= 2 * MAX_INDENT + 1));
     }
 
     fn leaf_lines(text: &str) -> Vec<String> {

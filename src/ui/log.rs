@@ -19,20 +19,16 @@ use super::theme::Role;
 use super::view_state::{Hit, ViewState};
 
 /// Maximum number of rows per line; for the rest, only the size is shown.
-const MOST_ROWS: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// The source of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogDirection {
-    /// Sent to the agent.
     ToAgent,
-    /// Received from the agent's stdout.
     FromAgent,
-    /// Received from the agent's stderr.
     Stderr,
 }
 
-/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     /// Time in milliseconds since parlor started.
@@ -85,7 +81,6 @@ impl LogView {
             if lines < 0 { self.below.saturating_add(steps) } else { self.below.saturating_sub(steps) };
     }
 
-    /// Scrolls to the end and follows it.
     pub fn follow(&mut self) {
         self.below = 0;
     }
@@ -149,17 +144,17 @@ fn draw_head(ctx: &FrameContext, view: &ViewState, fitting: usize, area: Rect, b
         counted(all, "line", "lines")
     };
     if let Some(warnings) = ctx.protocol_warnings() {
-        count = format!("{warnings} {} {count}", ctx.look.glyphs.dot);
+        count = format!("{warnings} {} {count}", ctx.render.glyphs.dot);
     }
     if view.log.below > 0 {
-        count = format!("{count} {} {} below", ctx.look.glyphs.dot, view.log.below);
+        count = format!("{count} {} {} below", ctx.render.glyphs.dot, view.log.below);
     }
     let width = u16::try_from(text::width(&count)).unwrap_or(0);
     let x = area.right().saturating_sub(width + 1);
     if x > area.x + 18 {
         buf.set_string(x, area.y, count, ctx.style(Role::TextDim));
     }
-    let rule = ctx.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
+    let rule = ctx.render.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
     buf.set_string(area.x + 1, area.y + 1, &rule, ctx.style(Role::Rule));
     buf.set_string(area.x + 1, area.bottom() - 2, &rule, ctx.style(Role::Rule));
 }
@@ -188,21 +183,21 @@ fn lines(ctx: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<Lin
     let (mark, mark_role, role) = match line.direction {
         LogDirection::ToAgent => (ctx.marks.to_agent, Role::Accent, Role::Text),
         LogDirection::FromAgent => (ctx.marks.from_agent, Role::Success, Role::Text),
-        LogDirection::Stderr => (ctx.look.glyphs.warn, Role::Warning, Role::TextDim),
+        LogDirection::Stderr => (ctx.render.glyphs.warn, Role::Warning, Role::TextDim),
     };
     let time = clock(line.time_ms);
     let lead = text::width(&time) + 3;
     let room = cols.saturating_sub(u16::try_from(lead).unwrap_or(0)).max(4);
     // A line may have megabytes, so only the visible part is processed.
-    let most_chars = usize::from(room) * MOST_ROWS;
-    let cut: String = line.text.chars().take(most_chars).collect();
+    let max_chars = usize::from(room) * MAX_ROWS;
+    let cut: String = line.text.chars().take(max_chars).collect();
     let is_cut = cut.len() < line.text.len();
     let source = Line::from(highlighted(ctx, &text::one_line(&cut), wanted, role));
     let mut rows = text::hard_wrap(&source, room);
-    if is_cut || rows.len() > MOST_ROWS {
-        rows.truncate(MOST_ROWS);
+    if is_cut || rows.len() > MAX_ROWS {
+        rows.truncate(MAX_ROWS);
         let size = byte_size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
-        rows.push(Line::from(ctx.span(Role::TextDim, format!("{} {size} in total", ctx.look.glyphs.fold))));
+        rows.push(Line::from(ctx.span(Role::TextDim, format!("{} {size} in total", ctx.render.glyphs.fold))));
     }
     for (index, row) in rows.iter_mut().enumerate() {
         if index == 0 {

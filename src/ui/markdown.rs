@@ -116,7 +116,6 @@ pub enum BlockKind {
     Prose,
     /// Lines of a fence, without its markers.
     Code {
-        /// Index of the fence in the text.
         fence: u32,
         part: u32,
         /// Number of its first line in the fence, from 1.
@@ -132,7 +131,6 @@ pub struct Stats {
     /// Parser events to find blocks.
     pub events: u64,
     pub drawn_blocks: u64,
-    /// Lines of code that were drawn.
     pub code_lines: u64,
 }
 
@@ -153,7 +151,7 @@ impl Markdown {
         if source.len() == self.len && is_closed == self.is_closed && self.len > 0 {
             return self.blocks.len();
         }
-        let (kept, links) = (self.frozen, self.definitions.len());
+        let (saved, links) = (self.frozen, self.definitions.len());
         self.blocks.truncate(self.frozen);
         self.languages.truncate(self.frozen_languages);
         let lines_end = if is_closed {
@@ -178,7 +176,7 @@ impl Markdown {
         }
         self.len = source.len();
         self.is_closed = is_closed;
-        if self.definitions.len() == links { kept } else { 0 }
+        if self.definitions.len() == links { saved } else { 0 }
     }
 
     /// The current blocks; those of the tail may still change.
@@ -191,7 +189,6 @@ impl Markdown {
         self.sideways
     }
 
-    /// The counters so far.
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -201,7 +198,7 @@ impl Markdown {
         &mut self,
         index: usize,
         source: &str,
-        look: &RenderContext<'_>,
+        render: &RenderContext<'_>,
         cols: u16,
     ) -> Vec<Line<'static>> {
         let Some(block) = self.blocks.get(index).copied() else { return Vec::new() };
@@ -209,7 +206,7 @@ impl Markdown {
         self.stats.drawn_blocks += 1;
         match block.kind {
             BlockKind::Prose => {
-                let (mut lines, sideways) = prose::draw(text, &self.definitions, look, cols);
+                let (mut lines, sideways) = prose::draw(text, &self.definitions, render, cols);
                 self.sideways = self.sideways.max(sideways);
                 if block.is_joined
                     && let Some(first) = lines.first_mut()
@@ -232,7 +229,7 @@ impl Markdown {
                     let back = index.checked_sub((position.part - part) as usize)?;
                     firsts.get(back).and_then(|block| source.get(block.start..block.end))
                 };
-                self.code.draw(position, text, language, before, look, cols, &mut self.stats.code_lines)
+                self.code.draw(position, text, language, before, render, cols, &mut self.stats.code_lines)
             }
         }
     }
@@ -296,11 +293,11 @@ impl Markdown {
                 }
                 Display::None => {}
             }
-            let most = top.most_bytes();
-            if top.end - top.text > 2 * most {
-                let at = if top.is_paragraph { None } else { line_split(source, top.text + most, most) };
+            let max = top.max_bytes();
+            if top.end - top.text > 2 * max {
+                let at = if top.is_paragraph { None } else { line_split(source, top.text + max, max) };
                 let seam = at.map_or(Seam::Word, |at| Seam::Line { has_gap: ends_blank(source, at) });
-                let at = at.unwrap_or_else(|| word_split(source, top.text + most, most));
+                let at = at.unwrap_or_else(|| word_split(source, top.text + max, max));
                 self.push_prose(top.start, at);
                 (self.cut, self.seam) = (at, seam);
                 return Step::Split;
@@ -330,7 +327,7 @@ impl Markdown {
             self.add_fence_tail(source, is_closed);
             return;
         }
-        let kept = (self.cut, self.tried, self.seam);
+        let saved = (self.cut, self.tried, self.seam);
         'parse: loop {
             let tops = self.parse(source, source.len(), false);
             for (index, top) in tops.iter().enumerate() {
@@ -353,7 +350,7 @@ impl Markdown {
             }
             break;
         }
-        (self.cut, self.tried, self.seam) = kept;
+        (self.cut, self.tried, self.seam) = saved;
     }
 
     /// Whether the parser and the line scan end the fence at the same position; otherwise the rest of the
@@ -463,7 +460,7 @@ struct Top {
 
 impl Top {
     /// Blocks of more than twice this size are split.
-    fn most_bytes(&self) -> usize {
+    fn max_bytes(&self) -> usize {
         match () {
             () if self.is_paragraph => PARAGRAPH_BYTES,
             () if self.is_table => TABLE_BYTES,
@@ -471,7 +468,6 @@ impl Top {
         }
     }
 
-    /// The display formula that it contains.
     fn display(&self, source: &str, end: usize) -> Display {
         if self.is_grown { math::display_in(source, self.text..self.end, end) } else { Display::None }
     }
@@ -559,7 +555,6 @@ fn line_split(source: &str, from: usize, within: usize) -> Option<usize> {
     Some(from + starts.find(is_outer).unwrap_or(first))
 }
 
-/// Whether a blank line ends at this position.
 fn ends_blank(source: &str, at: usize) -> bool {
     let before = source.get(..at).map(|before| before.trim_end_matches([' ', '\t', '\r']));
     let before = before.and_then(|before| before.strip_suffix('\n'));

@@ -47,7 +47,6 @@ use super::view_state::{DialogId, ViewState};
 const ANCHOR_COLS: u16 = 60;
 const ANCHOR_ROWS: u16 = 11;
 
-/// Whether keys go to a dialog.
 pub(super) fn takes_keys(state: &State) -> bool {
     dialogs::focus(state).is_dialog() && dialogs::takes_input(state)
 }
@@ -131,7 +130,6 @@ impl<'s> AnchoredRequest<'s> {
         Some(Self { frame: permission::frame(ctx, request, view, position)?, position })
     }
 
-    /// Its height.
     pub fn rows(&self) -> u16 {
         self.frame.height(self.position)
     }
@@ -159,15 +157,14 @@ fn asked_session(state: &State) -> Option<&Session> {
     state.sessions.get(key)
 }
 
-/// The effect of the layout key on these diffs.
 pub(super) fn other_layout(ctx: &FrameContext, cols: u16, diffs: &[Diff]) -> &'static str {
-    let has = |wish| match diffs {
+    let has = |setting| match diffs {
         // They are being computed.
-        [] => Layout::choose(wish, cols) == Layout::SideBySide,
-        diffs => diffs.iter().any(|diff| diff.layout(wish, cols) == Layout::SideBySide),
+        [] => Layout::choose(setting, cols) == Layout::SideBySide,
+        diffs => diffs.iter().any(|diff| diff.layout(setting, cols) == Layout::SideBySide),
     };
     ctx.diff_room.set(DiffRoom::of(has));
-    if has(ctx.look.diff_layout) { "unified" } else { "side by side" }
+    if has(ctx.render.diff_layout) { "unified" } else { "side by side" }
 }
 
 /// `1 of 3` if more requests are open; in the inbox after the tab.

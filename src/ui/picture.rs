@@ -23,12 +23,12 @@ use crate::model::{Body, WeakBody, byte_size};
 pub mod strip;
 
 /// Maximum width of an image, in cells.
-pub const MOST_COLS: u16 = 80;
+pub const MAX_COLS: u16 = 80;
 /// Maximum height of an image, in cells.
-pub const MOST_ROWS: u16 = 20;
+pub const MAX_ROWS: u16 = 20;
 
 /// Maximum size of cached images in bytes.
-const KEPT_BYTES: usize = 24 * 1024 * 1024;
+const CACHED_BYTES: usize = 24 * 1024 * 1024;
 /// Maximum number of cache entries.
 const KNOWN_MAX: usize = 2048;
 
@@ -38,7 +38,7 @@ pub struct Grid {
     /// Pixels per cell, horizontally and vertically.
     pub cell: (u16, u16),
     /// Maximum number of pixels of an image on the screen.
-    pub most_points: u32,
+    pub max_pixels: u32,
 }
 
 impl Grid {
@@ -47,21 +47,21 @@ impl Grid {
     pub fn fit(self, (width, height): (u32, u32), cols: u16) -> (u16, u16) {
         let cell = (u64::from(self.cell.0.max(1)), u64::from(self.cell.1.max(1)));
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
-        let most_cols = u64::from(cols.clamp(1, MOST_COLS));
-        let most_rows = u64::from(MOST_ROWS).min(u64::from(self.most_points) / (most_cols * cell.0 * cell.1));
-        let most_rows = most_rows.max(1);
+        let max_cols = u64::from(cols.clamp(1, MAX_COLS));
+        let max_rows = u64::from(MAX_ROWS).min(u64::from(self.max_pixels) / (max_cols * cell.0 * cell.1));
+        let max_rows = max_rows.max(1);
         // The scale factor as a fraction.
         let mut shrink = (1, 1);
-        for (room, wish) in [(most_cols * cell.0, width), (most_rows * cell.1, height)] {
-            if room * shrink.1 < wish * shrink.0 {
-                shrink = (room, wish);
+        for (room, wanted) in [(max_cols * cell.0, width), (max_rows * cell.1, height)] {
+            if room * shrink.1 < wanted * shrink.0 {
+                shrink = (room, wanted);
             }
         }
-        let cells = |points: u64, cell: u64, most: u64| {
-            let count = (points * shrink.0).div_ceil(shrink.1 * cell).clamp(1, most);
+        let cells = |pixels: u64, cell: u64, max: u64| {
+            let count = (pixels * shrink.0).div_ceil(shrink.1 * cell).clamp(1, max);
             u16::try_from(count).unwrap_or(1)
         };
-        (cells(width, cell.0, most_cols), cells(height, cell.1, most_rows))
+        (cells(width, cell.0, max_cols), cells(height, cell.1, max_rows))
     }
 }
 
@@ -69,7 +69,7 @@ impl Grid {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// Width and height in pixels.
-    pub points: (u32, u32),
+    pub pixels: (u32, u32),
     /// The file format, such as `png`.
     pub format: &'static str,
     /// Size of the encoded image in bytes.
@@ -82,7 +82,7 @@ pub struct Drawn {
     pub facts: Facts,
     pub rows: PictureRows,
     /// The id under which the terminal stores it, if it does.
-    pub kept_as: Option<u32>,
+    pub saved_as: Option<u32>,
     /// Memory usage in bytes.
     pub weight: usize,
 }
@@ -124,16 +124,8 @@ struct Entry {
 }
 
 enum State {
-    /// Queued for rendering.
     Wanted,
-    Drawn {
-        facts: Facts,
-        rows: Vec<Line<'static>>,
-        strips: Vec<u32>,
-        kept_as: Option<u32>,
-        weight: usize,
-    },
-    /// It was rendered and evicted.
+    Drawn { facts: Facts, rows: Vec<Line<'static>>, strips: Vec<u32>, saved_as: Option<u32>, weight: usize },
     Dropped(Facts, u16),
     Failed(String),
 }
@@ -194,7 +186,7 @@ pub fn take_wanted() -> Option<Wanted> {
 pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
     CACHE.with_borrow_mut(|cache| {
         if !cache.entries.contains_key(&key) {
-            if let Ok(Drawn { kept_as: Some(number), .. }) = outcome {
+            if let Ok(Drawn { saved_as: Some(number), .. }) = outcome {
                 cache.gone.push(number);
             }
             return false;
@@ -202,7 +194,7 @@ pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
         cache.rev += 1;
         let state = match outcome {
             Err(why) => State::Failed(why),
-            Ok(Drawn { facts, rows, kept_as, weight }) => {
+            Ok(Drawn { facts, rows, saved_as, weight }) => {
                 let (rows, strips) = match rows {
                     PictureRows::Text(rows) => (rows, Vec::new()),
                     PictureRows::Strips(cols, texts) => {
@@ -210,7 +202,7 @@ pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
                         (numbers.iter().map(|number| strip::row(*number, cols)).collect(), numbers)
                     }
                 };
-                State::Drawn { facts, rows, strips, kept_as, weight }
+                State::Drawn { facts, rows, strips, saved_as, weight }
             }
         };
         if let Some(entry) = cache.entries.get_mut(&key) {
@@ -228,35 +220,41 @@ pub fn take_gone() -> Vec<u32> {
 
 /// An image with its caption, in a maximum width. Only the caption while it is rendered, after an error, and
 /// if images are disabled.
-pub fn lines(data: &Body, mime: &str, name: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub fn lines(
+    data: &Body,
+    mime: &str,
+    name: &str,
+    render: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
     let bytes = base64_bytes(data);
     let caption = |facts: Option<&Facts>, why: Option<&str>| {
         let mut parts = vec!["image".to_owned()];
         match facts {
             Some(facts) => {
-                let by = if look.glyphs == Glyphs::plain() { "x" } else { "×" };
+                let by = if render.glyphs == Glyphs::plain() { "x" } else { "×" };
                 parts.push(facts.format.to_owned());
-                parts.push(format!("{}{by}{}", facts.points.0, facts.points.1));
+                parts.push(format!("{}{by}{}", facts.pixels.0, facts.pixels.1));
                 parts.push(byte_size(facts.bytes));
             }
             None => parts.extend([one_line(mime), byte_size(bytes)]),
         }
         parts.extend(why.map(str::to_owned));
-        let dot = format!(" {} ", look.glyphs.dot);
+        let dot = format!(" {} ", render.glyphs.dot);
         let facts = parts.join(&dot);
         // The end of a long path names the file.
         let name = match name.strip_prefix("file://") {
-            Some(path) => look.path(Path::new(path)),
+            Some(path) => render.path(Path::new(path)),
             None => one_line(name),
         };
         let room = usize::from(cols).saturating_sub(width(&facts) + width(&dot));
         let text = if name.is_empty() { facts } else { truncate_path(&name, room.max(8)) + &dot + &facts };
-        Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
+        Line::styled(truncate(&text, usize::from(cols)), render.theme.style(Role::TextDim))
     };
     CACHE.with_borrow_mut(|cache| {
         let Some(grid) = cache.grid else { return vec![caption(None, None)] };
         let position = (data.address(), data.len());
-        let key = Key { position, cols: cols.min(MOST_COLS), epoch: cache.epoch };
+        let key = Key { position, cols: cols.min(MAX_COLS), epoch: cache.epoch };
         cache.looks += 1;
         let used = cache.looks;
         let blank = |rows: u16| vec![Mark::NO_LINE.row(Line::default()); usize::from(rows)];
@@ -273,7 +271,7 @@ pub fn lines(data: &Body, mime: &str, name: &str, look: &RenderContext<'_>, cols
             cache.entries.retain(|key, entry| !is_overtaken(key) || !matches!(entry.state, State::Wanted));
             cache.entries.insert(key, Entry { data: data.downgrade(), state: State::Wanted, used });
             cache.wanted.push((key, data.clone()));
-            let rows = facts.as_ref().map_or(0, |facts| grid.fit(facts.points, cols).1);
+            let rows = facts.as_ref().map_or(0, |facts| grid.fit(facts.pixels, cols).1);
             let mut lines = blank(rows);
             lines.push(caption(facts.as_ref(), None));
             return lines;
@@ -283,7 +281,7 @@ pub fn lines(data: &Body, mime: &str, name: &str, look: &RenderContext<'_>, cols
             State::Wanted => {
                 let facts = cache.entries.iter().find(|(other, _)| other.position == position);
                 let facts = facts.and_then(|(_, entry)| entry.state.facts());
-                let rows = facts.map_or(0, |facts| grid.fit(facts.points, cols).1);
+                let rows = facts.map_or(0, |facts| grid.fit(facts.pixels, cols).1);
                 let mut lines = blank(rows);
                 lines.push(caption(facts, None));
                 lines
@@ -322,12 +320,12 @@ impl Cache {
             _ => 0,
         };
         let mut total: usize = self.entries.values().map(weight_of).sum();
-        while total > KEPT_BYTES {
+        while total > CACHED_BYTES {
             let drawn = self.entries.iter_mut().filter(|(_, entry)| weight_of(entry) > 0);
             let Some((_, entry)) = drawn.min_by_key(|(_, entry)| entry.used) else { break };
             total -= weight_of(entry);
             let State::Drawn { facts, rows, .. } = &entry.state else { break };
-            let dropped = State::Dropped(facts.clone(), u16::try_from(rows.len()).unwrap_or(MOST_ROWS));
+            let dropped = State::Dropped(facts.clone(), u16::try_from(rows.len()).unwrap_or(MAX_ROWS));
             let state = std::mem::replace(&mut entry.state, dropped);
             let old = Entry { state, data: entry.data.clone(), used: 0 };
             self.let_go(old);
@@ -347,9 +345,9 @@ impl Cache {
     }
 
     fn let_go(&mut self, entry: Entry) {
-        if let State::Drawn { strips, kept_as, .. } = entry.state {
+        if let State::Drawn { strips, saved_as, .. } = entry.state {
             strips.into_iter().for_each(strip::drop);
-            self.gone.extend(kept_as);
+            self.gone.extend(saved_as);
         }
     }
 }

@@ -40,7 +40,6 @@ pub struct PlainOutput {
     unsaved: Option<String>,
     /// Whether the offer to resume the last session was printed.
     has_offered: bool,
-    /// Other lines to print.
     notes: Vec<String>,
     /// Whether the last line is a prompt that waits for input.
     is_prompting: bool,
@@ -53,13 +52,11 @@ pub struct PlainOutput {
 /// The output of a session so far.
 #[derive(Default)]
 struct PrintedSession {
-    /// The number of turns that have failed or were refused.
     failed: usize,
     /// The first item that is not completed.
     first_open: Option<ItemId>,
     /// Items after it that were partly printed.
     begun: BTreeMap<ItemId, Said>,
-    /// Revision of the printed history.
     history: u64,
     phase: String,
     plan: String,
@@ -70,7 +67,6 @@ struct PrintedSession {
 /// How much of an item was printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
-    /// That it started.
     Start,
     /// The text up to this byte of this part.
     Text {
@@ -81,7 +77,6 @@ enum Said {
 }
 
 impl PlainOutput {
-    /// The number of turns that have failed or were refused.
     pub fn failed_turns(&self) -> usize {
         self.sessions.values().map(|printed| printed.failed).sum()
     }
@@ -150,7 +145,7 @@ impl PlainOutput {
         for note in self.notes.drain(..) {
             let _ = writeln!(out, "{note}");
         }
-        let question = question::question(state, &self.look(session, now));
+        let question = question::question(state, &self.render(session, now));
         if question != self.question {
             if let Some(question) = &question {
                 let _ = writeln!(out, "\n{}", question.text.trim_end());
@@ -191,7 +186,7 @@ impl PlainOutput {
         }
     }
 
-    fn look<'a>(&'a self, session: &'a Session, now: Instant) -> RenderContext<'a> {
+    fn render<'a>(&'a self, session: &'a Session, now: Instant) -> RenderContext<'a> {
         RenderContext {
             glyphs: self.glyphs,
             diff_layout: DiffLayout::Unified,
@@ -248,8 +243,8 @@ impl PlainOutput {
     ) -> Option<Said> {
         let is_over = match &item.body {
             ItemBody::Message(message) if message.role == Role::Agent => {
-                let look = self.look(session, now);
-                return say_text(state, message, before, &look, out);
+                let render = self.render(session, now);
+                return say_text(state, message, before, &render, out);
             }
             ItemBody::Message(message) if message.role == Role::User => {
                 self.say_prompt(item.turn, message, out);
@@ -262,12 +257,12 @@ impl PlainOutput {
                 let is_begun =
                     !tool.is_own && tool.kind == ToolKind::Execute && tool.status == ToolStatus::InProgress;
                 if is_begun && before.is_none() {
-                    let look = self.look(session, now);
+                    let render = self.render(session, now);
                     let _ = writeln!(
                         out,
                         "... {} {}",
                         kind_word(tool.kind),
-                        title(tool, &look, usize::from(COLS))
+                        title(tool, &render, usize::from(COLS))
                     );
                     return Some(Said::Start);
                 }
@@ -301,9 +296,9 @@ impl PlainOutput {
 
     /// An item as on the screen, without colours, borders and wraps.
     fn draw(&self, session: &Session, item: &Item, now: Instant) -> String {
-        let look = self.look(session, now);
+        let render = self.render(session, now);
         let mut screens = Screens::new();
-        let mut context = Context { session, look: &look, cols: COLS, screens: &mut screens };
+        let mut context = Context { session, render: &render, cols: COLS, screens: &mut screens };
         let mut layout = Layout::default();
         layout.update(item, false, &mut context);
         let mut out = String::new();
@@ -338,7 +333,7 @@ fn say_text(
     state: &State,
     message: &Message,
     before: Option<Said>,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     out: &mut String,
 ) -> Option<Said> {
     let (mut part, mut bytes) = match before {
@@ -366,7 +361,7 @@ fn say_text(
                 }
             }
             MessagePart::Block(block) => {
-                for line in block_lines(block, look, COLS) {
+                for line in block_lines(block, render, COLS) {
                     let _ = writeln!(said, "{}", line.to_string().trim_end());
                 }
             }
@@ -390,7 +385,6 @@ fn say_text(
     }
 }
 
-/// Prints the end of a turn.
 fn say_turn(session: &Session, printed: &mut PrintedSession, now: Instant, out: &mut String) {
     match &session.turn {
         Turn::Running { since, .. } => {
@@ -415,7 +409,6 @@ fn say_over(session: &Session, printed: &mut PrintedSession, now: Instant, out: 
     }
 }
 
-/// How a turn has ended, as the start of a sentence.
 fn end_of(session: &Session, turn: u32) -> &'static str {
     let items = session.transcript.items().iter().rev();
     let end = items.take_while(|item| item.turn >= turn).find_map(|item| match &item.body {
@@ -431,7 +424,6 @@ fn end_of(session: &Session, turn: u32) -> &'static str {
     }
 }
 
-/// Prints the number of queued prompts when it increases.
 fn say_queue(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let count = session.outbox.queue_len();
     if count > printed.queued {
@@ -441,7 +433,6 @@ fn say_queue(session: &Session, printed: &mut PrintedSession, out: &mut String) 
     printed.queued = count;
 }
 
-/// Prints the progress of the plan when it changes.
 fn say_plan(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let steps: Vec<_> = session
         .plans
@@ -465,7 +456,6 @@ fn say_plan(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     }
 }
 
-/// Prints the status of the agent when it changes.
 fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let agent = agent_name(state);
     let message = match &session.phase {
@@ -508,13 +498,12 @@ fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out
 }
 
 fn show_folder(position: &SessionWorkspace) -> String {
-    match &position.far {
-        Some(far) => one_line(&format!("{}:{}", far.host, far.folder.display())),
+    match &position.remote {
+        Some(remote) => one_line(&format!("{}:{}", remote.host, remote.folder.display())),
         None => one_line(&position.cwd.to_string_lossy()),
     }
 }
 
-/// The agent's display name.
 fn agent_name(state: &State) -> String {
     state
         .conn_of(state.active)

@@ -18,10 +18,10 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Minimum height of the screen for the plan above the prompt.
-pub(super) const LEAST_ROWS: u16 = 16;
+pub(super) const MIN_ROWS: u16 = 16;
 
 /// Maximum number of steps in the list above the prompt.
-const MOST_STEPS: usize = 8;
+const MAX_STEPS: usize = 8;
 
 /// The completed and total number of steps, `2/4`; `None` without steps.
 pub(super) fn count(session: &Session) -> Option<String> {
@@ -33,7 +33,6 @@ pub(super) fn count(session: &Session) -> Option<String> {
     (!steps.is_empty()).then(|| format!("{done}/{}", steps.len()))
 }
 
-/// Whether there is a plan to show.
 pub(super) fn is_there(session: &Session) -> bool {
     let has_text = |plan: &Plan| match &plan.body {
         PlanBody::Entries(entries) => !entries.is_empty(),
@@ -44,7 +43,7 @@ pub(super) fn is_there(session: &Session) -> bool {
 
 /// Number of rows above the prompt, for a screen of this height.
 pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
-    if !is_there(session) || screen_rows < LEAST_ROWS {
+    if !is_there(session) || screen_rows < MIN_ROWS {
         return 0;
     }
     // On a low screen, the steps are shown only if the user asked for them.
@@ -53,8 +52,8 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     }
     let steps = steps(session);
     let list = if steps.is_empty() { other_lines(session).len() } else { steps.len() };
-    let most = MOST_STEPS.min(usize::from(screen_rows) / 4);
-    u16::try_from(1 + list.min(most)).unwrap_or(1)
+    let max = MAX_STEPS.min(usize::from(screen_rows) / 4);
+    u16::try_from(1 + list.min(max)).unwrap_or(1)
 }
 
 /// Draws the plan above the prompt, as one line or a list.
@@ -78,7 +77,7 @@ pub(super) fn side_lines(ctx: &FrameContext, cols: u16) -> Vec<(usize, Line<'sta
         return lines;
     }
     for (index, step) in steps(ctx.session).into_iter().enumerate() {
-        let (mark, role) = mark(step, &ctx.look.glyphs);
+        let (mark, role) = mark(step, &ctx.render.glyphs);
         let style = step_style(ctx, step, role);
         let line = Line::styled(text::one_line(&step.content), style);
         for (row, mut wrapped) in
@@ -139,7 +138,7 @@ fn draw_list(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
     let at = steps.iter().position(|step| step.status != PlanStatus::Completed).unwrap_or(0);
     let skip = at.saturating_sub(1).min(steps.len().saturating_sub(room));
     for step in steps.iter().skip(skip).take(room) {
-        let (mark, role) = mark(step, &ctx.look.glyphs);
+        let (mark, role) = mark(step, &ctx.render.glyphs);
         let title = text::truncate(&text::one_line(&step.content), cols.saturating_sub(2));
         let line = Line::from(vec![
             Span::styled(format!("{mark} "), ctx.style(role)),
@@ -169,7 +168,7 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
     }
     let is_done = steps.iter().all(|step| step.status == PlanStatus::Completed);
     if is_done {
-        line.push_span(ctx.span(Role::PlanDone, format!("   {} done", ctx.look.glyphs.check)));
+        line.push_span(ctx.span(Role::PlanDone, format!("   {} done", ctx.render.glyphs.check)));
         return line;
     }
     let active = steps.iter().position(|step| step.status == PlanStatus::InProgress);
@@ -185,14 +184,14 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
         first -= 1;
     }
     if first > 0 {
-        line.push_span(ctx.span(Role::TextDim, format!("   {}", ctx.look.glyphs.ellipsis)));
+        line.push_span(ctx.span(Role::TextDim, format!("   {}", ctx.render.glyphs.ellipsis)));
     }
     for step in steps.into_iter().skip(first) {
         let left = cols.saturating_sub(line_width(&line));
         if left < 12 {
             break;
         }
-        let (mark, role) = mark(step, &ctx.look.glyphs);
+        let (mark, role) = mark(step, &ctx.render.glyphs);
         let title = text::truncate(&text::one_line(&step.content), left - 5);
         line.push_span(Span::styled(format!("   {mark} "), ctx.style(role)));
         line.push_span(Span::styled(title, step_style(ctx, step, role)));

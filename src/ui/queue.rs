@@ -13,18 +13,17 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Maximum number of prompts shown; others are counted.
-const MOST_ROWS: u16 = 3;
+const MAX_ROWS: u16 = 3;
 
 /// Maximum number of prompts in the panel beside the transcript.
 const SIDE_ROWS: usize = 8;
 
 /// Minimum width of a prompt beside the hints.
-const LEAST_TEXT: usize = 16;
+const MIN_TEXT: usize = 16;
 
-/// Number of rows, for a screen of this height.
 pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
-    let most = if screen_rows < super::AIRY_ROWS { 1 } else { MOST_ROWS };
-    u16::try_from(session.outbox.queue_len()).unwrap_or(most).min(most)
+    let max = if screen_rows < super::SPACIOUS_ROWS { 1 } else { MAX_ROWS };
+    u16::try_from(session.outbox.queue_len()).unwrap_or(max).min(max)
 }
 
 /// The state of a queued prompt, and the style of that word; `None`: it is that of the prompt above.
@@ -98,7 +97,7 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
     let more = (hidden > 0).then(|| (format!("+{hidden}"), "more".to_owned()));
     let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
     let facts: Vec<_> = more.into_iter().chain(keys).collect();
-    let facts = ctx.hints(&facts, cols.saturating_sub(LEAST_TEXT + 2));
+    let facts = ctx.hints(&facts, cols.saturating_sub(MIN_TEXT + 2));
     let facts_cols = line_width(&facts);
 
     for ((y, position), word) in (area.y..area.bottom()).zip(positions).zip(words) {
@@ -121,7 +120,6 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
 /// Where keys go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Focused {
-    /// Whether the composer has the keys.
     pub has_keys: bool,
     /// Whether the composer is empty.
     pub is_empty: bool,
@@ -134,7 +132,8 @@ pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<L
     let counts = [(count - held, "queued", Role::TextDim), (held, "on hold", Role::Warning)];
     let mut heading = Line::default();
     for (count, word, role) in counts.into_iter().filter(|(count, ..)| *count > 0) {
-        let dot = if heading.spans.is_empty() { String::new() } else { format!(" {} ", ctx.look.glyphs.dot) };
+        let dot =
+            if heading.spans.is_empty() { String::new() } else { format!(" {} ", ctx.render.glyphs.dot) };
         heading.push_span(ctx.span(role, format!("{dot}{count} {word}")));
     }
     let room = usize::from(cols).saturating_sub(line_width(&heading) + 2);
@@ -155,7 +154,7 @@ pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<L
         Line { spans: word.into_iter().chain([prompt]).collect(), ..Line::default() }
     }));
     if hidden > 0 {
-        lines.push(Line::from(ctx.span(Role::TextDim, format!("{} {hidden} more", ctx.look.glyphs.fold))));
+        lines.push(Line::from(ctx.span(Role::TextDim, format!("{} {hidden} more", ctx.render.glyphs.fold))));
     }
     lines
 }

@@ -15,13 +15,10 @@ use super::theme::Theme;
 pub struct RenderContext<'a> {
     pub theme: &'a Theme,
     pub glyphs: Glyphs,
-    /// The time of this frame.
     pub now: Instant,
     /// Number of the spinner's frame; any number.
     pub spinner: usize,
-    /// The layout of diffs.
     pub diff_layout: DiffLayout,
-    /// Whether thoughts are expanded.
     pub shows_thoughts: bool,
     /// Absolute path of the session's folder; paths below it are shown relative to it.
     pub folder: &'a Path,
@@ -79,7 +76,6 @@ impl<'a> RenderContext<'a> {
         reveal_path(path, self.folder, self.home)
     }
 
-    /// The current frame of the spinner.
     pub fn spinner(&self) -> &'static str {
         self.glyphs.spinner[self.spinner % self.glyphs.spinner.len()]
     }
@@ -90,7 +86,6 @@ impl<'a> RenderContext<'a> {
 pub struct Glyphs {
     pub check: &'static str,
     pub cross: &'static str,
-    /// Frames of the spinner.
     pub spinner: [&'static str; 4],
     /// Not started; not selected.
     pub pending: &'static str,
@@ -99,27 +94,19 @@ pub struct Glyphs {
     /// Selected; active.
     pub arrow: &'static str,
     pub thought: &'static str,
-    /// Warning.
     pub warn: &'static str,
     /// The bar to the left of prompts and requests.
     pub bar: &'static str,
-    /// Truncated text.
     pub ellipsis: &'static str,
-    /// Hidden lines.
     pub fold: &'static str,
     /// Removed lines, and their count.
     pub minus: &'static str,
-    /// List bullet.
     pub bullet: &'static str,
-    /// Horizontal rule.
     pub rule: &'static str,
-    /// Vertical rule.
     pub pipe: &'static str,
     /// Crossing of both rules.
     pub join: &'static str,
-    /// Open task.
     pub task_open: &'static str,
-    /// Completed task.
     pub task_done: &'static str,
 }
 
@@ -148,7 +135,6 @@ impl Glyphs {
         }
     }
 
-    /// For other terminals and locales.
     pub const fn plain() -> Self {
         Self {
             check: "+",

@@ -16,7 +16,6 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Whether the search bar is shown.
 pub(super) fn is_there(ctx: &FrameContext) -> bool {
     dialogs::search_of(ctx.state).is_some()
 }
@@ -73,7 +72,7 @@ fn count(ctx: &FrameContext, search: &Search) -> Line<'static> {
         return Line::default();
     }
     let is_reading = ctx.session.loading.as_ref().is_some_and(|loading| !loading.has_failed);
-    let more = if search.is_complete() && !is_reading { "" } else { ctx.look.glyphs.ellipsis };
+    let more = if search.is_complete() && !is_reading { "" } else { ctx.render.glyphs.ellipsis };
     match (search.ordinal(), search.total()) {
         (Some(ordinal), total) => ctx.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
         (None, _) if search.is_complete() && !is_reading => ctx.span(Role::Warning, "no match").into(),

@@ -16,15 +16,13 @@ use super::view_state::{Hit, HitMap};
 use super::{plan, queue, status, text};
 
 /// Maximum width of the text.
-const MOST_COLS: u16 = 72;
+const MAX_COLS: u16 = 72;
 
-/// Maximum number of files.
 const FILES_MAX: usize = 12;
 
 /// A part of the panel.
 struct Section {
     lines: Vec<Line<'static>>,
-    /// The action of a click.
     action: Action,
 }
 
@@ -33,7 +31,6 @@ pub(super) fn has_steps(ctx: &FrameContext) -> bool {
     plan::is_there(ctx.session) && !ctx.session.is_plan_folded()
 }
 
-/// Whether there is something to show.
 pub(super) fn is_there(ctx: &FrameContext, changes: &ChangesView) -> bool {
     let session = ctx.session;
     let has_items = !session.transcript.items().is_empty();
@@ -50,7 +47,7 @@ pub(super) fn draw(
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
-    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3).min(MOST_COLS), ..area };
+    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3).min(MAX_COLS), ..area };
     let sections: Vec<Section> =
         [queued(ctx, keys, inner.width), files(ctx, changes, inner.width), usage(ctx, inner.width)]
             .into_iter()
@@ -93,9 +90,9 @@ fn files(ctx: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section
     let mut lines =
         vec![Line::from(ctx.span(Role::TextDim, counted(count, "file changed", "files changed")))];
     for (path, counts) in changes.files().take(FILES_MAX) {
-        let counts = counts.map(|counts| counts_line(counts, &ctx.look)).unwrap_or_default();
+        let counts = counts.map(|counts| counts_line(counts, &ctx.render)).unwrap_or_default();
         let room = usize::from(cols).saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&ctx.look.path(path), room);
+        let name = text::truncate_path(&ctx.render.path(path), room);
         let fill = " ".repeat(room.saturating_sub(text::width(&name)));
         let mut line = Line::from(ctx.span(Role::Text, name + &fill));
         line.spans.extend(counts.spans);
@@ -109,7 +106,7 @@ fn usage(ctx: &FrameContext, cols: u16) -> Option<Section> {
     let usage = ctx.session.usage.as_ref()?;
     let mut line = status::context(ctx, usage.used_tokens, usage.size_tokens, u16::MAX);
     if let Some(cost) = &usage.cost {
-        line.push_span(Span::styled(format!(" {} ", ctx.look.glyphs.dot), ctx.style(Role::TextDim)));
+        line.push_span(Span::styled(format!(" {} ", ctx.render.glyphs.dot), ctx.style(Role::TextDim)));
         line.push_span(ctx.span(Role::Status, status::cost_text(cost)));
     }
     let lines = text::wrap_line(&line, cols.max(8));
@@ -117,9 +114,9 @@ fn usage(ctx: &FrameContext, cols: u16) -> Option<Section> {
 }
 
 /// The row for entries that do not fit.
-fn more(ctx: &FrameContext, count: usize, most: usize) -> Option<Line<'static>> {
-    let left = count.checked_sub(most).filter(|left| *left > 0)?;
-    Some(Line::from(ctx.span(Role::TextDim, format!("{} {left} more", ctx.look.glyphs.fold))))
+fn more(ctx: &FrameContext, count: usize, max: usize) -> Option<Line<'static>> {
+    let left = count.checked_sub(max).filter(|left| *left > 0)?;
+    Some(Line::from(ctx.span(Role::TextDim, format!("{} {left} more", ctx.render.glyphs.fold))))
 }
 
 #[cfg(test)]

@@ -40,14 +40,13 @@ const WHY_COLS: u16 = 72;
 /// Minimum width for the warning about resending a prompt.
 const RISK_COLS: u16 = 80;
 
-/// Maximum number of rows of a notice.
 const NOTICE_ROWS: u16 = 3;
 
 /// Columns that the reason why nothing can be saved leaves to the activity.
 const ACTIVITY_COLS: usize = 40;
 
 /// Maximum number of keys beside the help key.
-const MOST_KEYS: usize = 4;
+const MAX_KEYS: usize = 4;
 
 /// Columns around the keys.
 const KEYS_GAP: usize = 3;
@@ -58,13 +57,11 @@ const QUIET_SECONDS: u64 = 30;
 /// A segment on the right.
 struct StatusSegment {
     line: Line<'static>,
-    /// The action of a click.
     action: Option<Action>,
     /// The lowest rank is removed first.
     rank: u8,
 }
 
-/// Draws the status line.
 pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     // Reserves space for the warning that nothing is saved.
@@ -94,15 +91,15 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let left_cols = lines.last().map_or(0, line_width).min(room);
     let area = Rect { y: area.bottom().saturating_sub(1), ..area };
 
-    let dot = format!(" {} ", ctx.look.glyphs.dot);
+    let dot = format!(" {} ", ctx.render.glyphs.dot);
     let cols = |pieces: &[StatusSegment]| {
         let own: usize = pieces.iter().map(|piece| line_width(&piece.line)).sum();
         own + pieces.len().saturating_sub(1) * text::width(&dot)
     };
     while cols(&pieces) + left_cols + 2 > room
-        && let Some(least) = pieces.iter().map(|piece| piece.rank).min()
+        && let Some(min) = pieces.iter().map(|piece| piece.rank).min()
     {
-        pieces.retain(|piece| piece.rank != least);
+        pieces.retain(|piece| piece.rank != min);
     }
     let keys_room = room.saturating_sub(left_cols + KEYS_GAP + cols(&pieces) + KEYS_GAP);
     if lines.len() == 1 && ctx.state.flash.is_none() && ctx.pending.is_none() {
@@ -170,7 +167,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
         _ => return Line::default(),
     };
     let hint = |(action, does): &(Action, &str)| ctx.hint(context, *action, does);
-    let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MOST_KEYS).collect();
+    let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MAX_KEYS).collect();
     loop {
         let line = ctx.hints(&hints, usize::MAX);
         if hints.is_empty() || line_width(&line) <= cols {
@@ -183,36 +180,36 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
 /// Number of rows of the status line: more than one for a long notice.
 pub(super) fn rows(ctx: &FrameContext, area: Rect) -> u16 {
     // On a low screen, a longer notice would cover the answers of a request.
-    let most =
+    let max =
         if ctx.session.requests.is_empty() { NOTICE_ROWS.min(area.height / 4) } else { area.height / 12 };
-    let most = most.min(NOTICE_ROWS);
-    u16::try_from(notice_lines(ctx, area.width, most).len()).unwrap_or(1).max(1)
+    let max = max.min(NOTICE_ROWS);
+    u16::try_from(notice_lines(ctx, area.width, max).len()).unwrap_or(1).max(1)
 }
 
 /// The notice, wrapped to at most this number of rows; empty if there is none.
-fn notice_lines(ctx: &FrameContext, width: u16, most: u16) -> Vec<Line<'static>> {
+fn notice_lines(ctx: &FrameContext, width: u16, max: u16) -> Vec<Line<'static>> {
     let Some(notice) = &ctx.state.flash else { return Vec::new() };
     let hint = escape_hint(ctx).map_or(0, |hint| line_width(&hint) + 2);
     let lead = if ctx.session.turn.is_running() { 2 } else { 0 };
     let cols = usize::from(width).saturating_sub(2 + hint + lead).max(8);
     let line = Line::from(ctx.span(Role::Text, text::one_line(notice)));
     let mut lines = text::wrap_line(&line, u16::try_from(cols).unwrap_or(u16::MAX));
-    let most = usize::from(most).max(1);
-    if lines.len() > most {
-        lines.truncate(most);
+    let max = usize::from(max).max(1);
+    if lines.len() > max {
+        lines.truncate(max);
         if let Some(last) = lines.last_mut() {
             let text: String = last.spans.iter().map(|span| span.content.as_ref()).collect();
             *last = ctx
                 .span(
                     Role::Text,
-                    text::truncate(&format!("{text} {}", ctx.look.glyphs.ellipsis.repeat(cols)), cols),
+                    text::truncate(&format!("{text} {}", ctx.render.glyphs.ellipsis.repeat(cols)), cols),
                 )
                 .into();
         }
     }
     if lead > 0 {
         for (index, line) in lines.iter_mut().enumerate() {
-            let mark = if index == 0 { ctx.look.spinner() } else { " " };
+            let mark = if index == 0 { ctx.render.spinner() } else { " " };
             line.spans.insert(0, ctx.span(Role::Running, format!("{mark} ")));
         }
     }
@@ -235,16 +232,15 @@ fn escape_hint(ctx: &FrameContext) -> Option<Line<'static>> {
 /// Whether the agent has sent nothing for so long in its turn that the line says so.
 pub(super) fn is_quiet(ctx: &FrameContext) -> bool {
     let Turn::Running { last_news, .. } = &ctx.session.turn else { return false };
-    ctx.look.now.saturating_duration_since(*last_news).as_secs() >= QUIET_SECONDS
+    ctx.render.now.saturating_duration_since(*last_news).as_secs() >= QUIET_SECONDS
 }
 
-/// The current activity.
 fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
-    let glyphs = ctx.look.glyphs;
+    let glyphs = ctx.render.glyphs;
     let say = |mark: &str, role: Role, text: String| {
         Line::from(vec![ctx.span(role, mark.to_owned()), ctx.span(Role::Status, format!(" {text}"))])
     };
-    let busy = |text: String| say(ctx.look.spinner(), Role::Running, text);
+    let busy = |text: String| say(ctx.render.spinner(), Role::Running, text);
     let hinted = |mut line: Line<'static>, context: Context, action: Action, does: &str| {
         let hint = ctx.key(context, action);
         let fits =
@@ -401,7 +397,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
     // Protocol warnings are relevant for testing an agent; otherwise the connection details and the log count them.
     let is_strict = ctx.state.conn_of(session.key).is_some_and(|conn| conn.spec.wire.is_strict);
     if let Some(warnings) = ctx.protocol_warnings().filter(|_| is_strict) {
-        let line = ctx.span(Role::Warning, format!("{} {warnings}", ctx.look.glyphs.warn));
+        let line = ctx.span(Role::Warning, format!("{} {warnings}", ctx.render.glyphs.warn));
         pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
     if ctx.state.mouse == MouseOwner::Terminal && ctx.state.setup.mouse == MouseOwner::Parlor {
@@ -428,17 +424,17 @@ fn unsaved(ctx: &FrameContext, width: u16) -> Option<Line<'static>> {
     let room = usize::from(width).saturating_sub(ACTIVITY_COLS);
     let why = if width < WHY_COLS { String::new() } else { format!(": {}", text::one_line(why)) };
     let why = text::truncate(&why, room);
-    Some(ctx.span(Role::Warning, format!("{} not saved{why}", ctx.look.glyphs.warn)).into())
+    Some(ctx.span(Role::Warning, format!("{} not saved{why}", ctx.render.glyphs.warn)).into())
 }
 
 /// The number of open requests in other tabs, otherwise of unread ones.
 fn behind(ctx: &FrameContext) -> Option<StatusSegment> {
     let (mark, role, text) = match inbox::count_behind(ctx.state) {
         (0, 0) => return None,
-        (0, 1) => (ctx.look.glyphs.bullet, Role::Accent, "1 unread".to_owned()),
-        (0, count) => (ctx.look.glyphs.bullet, Role::Accent, format!("{count} unread")),
-        (1, _) => (ctx.look.glyphs.warn, Role::Warning, "1 pending".to_owned()),
-        (count, _) => (ctx.look.glyphs.warn, Role::Warning, format!("{count} pending")),
+        (0, 1) => (ctx.render.glyphs.bullet, Role::Accent, "1 unread".to_owned()),
+        (0, count) => (ctx.render.glyphs.bullet, Role::Accent, format!("{count} unread")),
+        (1, _) => (ctx.render.glyphs.warn, Role::Warning, "1 pending".to_owned()),
+        (count, _) => (ctx.render.glyphs.warn, Role::Warning, format!("{count} pending")),
     };
     let key = ctx.key(Context::Main, Action::OpenAttention);
     let mut line = Line::from(ctx.span(role, format!("{mark} {text}")));

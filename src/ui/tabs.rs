@@ -21,16 +21,15 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Maximum and minimum width of a label; shorter ones are omitted.
-const MOST_NAME: usize = 40;
-const LEAST_NAME: usize = 3;
+const MAX_NAME: usize = 40;
+const MIN_NAME: usize = 3;
 
 /// Below this width, a label that does not fit shows only the title.
-const LEAST_LABEL: usize = 16;
+const MIN_LABEL: usize = 16;
 
 /// Maximum width of the session's name in the window title.
-const MOST_TITLE: usize = 60;
+const MAX_TITLE: usize = 60;
 
-/// Whether there is more than one tab.
 pub(super) fn is_there(ctx: &FrameContext) -> bool {
     tab::tabs(ctx.state).nth(1).is_some()
 }
@@ -55,7 +54,6 @@ pub fn session_name(state: &State, key: SessionKey) -> String {
     state.sessions.get(&key).map(|session| name(state, session)).unwrap_or_default()
 }
 
-/// The name of a session.
 pub(super) fn name(state: &State, session: &Session) -> String {
     title_of(session).unwrap_or_else(|| {
         let folder = session.workspace.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
@@ -69,7 +67,7 @@ pub(super) fn name(state: &State, session: &Session) -> String {
 
 fn label(ctx: &FrameContext, session: &Session, names_agent: bool) -> String {
     match (agent_of(ctx.state, session).filter(|_| names_agent), title_of(session)) {
-        (Some(agent), Some(title)) => format!("{agent} {} {title}", ctx.look.glyphs.dot),
+        (Some(agent), Some(title)) => format!("{agent} {} {title}", ctx.render.glyphs.dot),
         _ => name(ctx.state, session),
     }
 }
@@ -92,7 +90,7 @@ pub fn terminal_title(state: &State, glyphs: &Glyphs) -> String {
     let session = state.sessions.get(&front);
     let status = session.map_or(TabMark::Nothing, |session| tab::mark(state, session));
     let name = session.and_then(dialogs::title_of);
-    let name = name.map(|name| text::truncate(&text::one_line(&name), MOST_TITLE));
+    let name = name.map(|name| text::truncate(&text::one_line(&name), MAX_TITLE));
     let mut title = if count > 0 { format!("({count}) ") } else { String::new() };
     if status != TabMark::Nothing {
         title.push_str(mark(glyphs, status).0);
@@ -117,9 +115,8 @@ struct Tab {
 }
 
 impl Tab {
-    /// The text for this width, which may have to be truncated.
     fn text(&self, cols: usize) -> &str {
-        let fits = cols >= LEAST_LABEL || text::width(&self.label) <= cols;
+        let fits = cols >= MIN_LABEL || text::width(&self.label) <= cols;
         if fits { &self.label } else { &self.name }
     }
 
@@ -139,11 +136,11 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
         .enumerate()
         .map(|(position, session)| {
             let is_front = session.key == front;
-            let arrow = if is_front { ctx.look.glyphs.arrow } else { " " };
+            let arrow = if is_front { ctx.render.glyphs.arrow } else { " " };
             Tab {
                 position,
                 number: format!("{arrow}{}", position + 1),
-                mark: mark(&ctx.look.glyphs, tab::mark(ctx.state, session)),
+                mark: mark(&ctx.render.glyphs, tab::mark(ctx.state, session)),
                 label: label(ctx, session, names_agent),
                 name: name(ctx.state, session),
                 is_front,
@@ -155,12 +152,12 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let cols = |tabs: &[Tab], name_cols: usize| {
         tabs.iter().map(|tab| tab.cols(name_cols)).sum::<usize>() + tabs.len().saturating_sub(1)
     };
-    let name_cols = (LEAST_NAME..=MOST_NAME).rev().find(|most| cols(&tabs, *most) <= room).unwrap_or(0);
+    let name_cols = (MIN_NAME..=MAX_NAME).rev().find(|max| cols(&tabs, *max) <= room).unwrap_or(0);
     let (first, last) = window(&tabs, front, room, |tabs| cols(tabs, name_cols));
     // Even if the other names are removed, the active tab may have space for its own.
     let edges = usize::from(first > 0) * 2 + usize::from(last < tabs.len()) * 2;
     let spare = room.saturating_sub(cols(tabs.get(first..last).unwrap_or_default(), name_cols) + edges + 1);
-    let front_cols = if name_cols == 0 && spare >= LEAST_NAME { spare.min(MOST_NAME) } else { name_cols };
+    let front_cols = if name_cols == 0 && spare >= MIN_NAME { spare.min(MAX_NAME) } else { name_cols };
     let hidden_waits = |hidden: &[Tab]| hidden.iter().any(|tab| tab.mark.1 == Role::Warning);
     let shown = tabs.get(first..last).unwrap_or_default();
     let mut x = area.x + 1;
@@ -220,7 +217,7 @@ fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usiz
 /// Draws the mark for more tabs on this side; highlighted if one of them has an open request.
 fn put_edge(ctx: &FrameContext, buf: &mut Canvas, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
     let style = ctx.style(if waits { Role::Warning } else { Role::TextDim });
-    let shown = if waits { ctx.look.glyphs.warn } else { mark };
+    let shown = if waits { ctx.render.glyphs.warn } else { mark };
     text::put_text(buf, x, y, shown, 1, style) + 1
 }
 

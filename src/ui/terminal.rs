@@ -46,7 +46,6 @@ pub struct Screen {
     dropped_lines: u64,
     /// Number of bytes fed, including those dropped by the view.
     fed: u64,
-    /// Maximum number of lines in the history.
     lines_max: usize,
 }
 
@@ -112,7 +111,6 @@ impl Screen {
         self.alternate_fed = view.alternate_dropped_bytes + view.alternate.len() as u64 - open.len() as u64;
     }
 
-    /// The screen that the program writes to.
     fn current(&self) -> &vt100::Screen {
         self.alternate.as_ref().map_or_else(|| self.parser.screen(), |parser| parser.screen())
     }
@@ -206,17 +204,14 @@ impl Screen {
         }
     }
 
-    /// Number of lines in the history.
     pub fn history_len(&self) -> usize {
         self.history.len()
     }
 
-    /// Number of lines that were removed from the history.
     pub fn dropped_lines(&self) -> u64 {
         self.dropped_lines
     }
 
-    /// A range of lines of the history.
     pub fn history(&self, lines: std::ops::Range<usize>) -> impl Iterator<Item = &Line<'static>> {
         let end = lines.end.min(self.history.len());
         self.history.range(lines.start.min(end)..end)
@@ -259,7 +254,6 @@ impl Screen {
         live.split_off(live.len() - count)
     }
 
-    /// Total number of lines.
     pub fn len(&self) -> usize {
         self.history.len() + self.live().len()
     }
@@ -454,7 +448,6 @@ mod tests {
         assert_eq!(texts(&screen.tail(9)), ["a", "b", "c"]);
     }
 
-    /// Rows and cursor of the screen as it is drawn.
     fn drawn(screen: &Screen, rows: u16, cols: u16) -> (Vec<String>, Option<Position>) {
         let mut canvas = Canvas::new(cols, rows);
         let cursor = screen.draw(Rect::new(0, 0, cols, rows), Style::default(), &mut canvas);

@@ -16,7 +16,7 @@ use super::theme::Role;
 use super::view_state::{Hit, ViewState};
 
 /// Minimum number of rows of the program, so that the panel does not jump at each line.
-const LEAST_ROWS: u16 = 4;
+const MIN_ROWS: u16 = 4;
 
 /// The terminal that the panel shows, while its command is running.
 pub(super) fn shown(state: &State) -> Option<(&TerminalId, &TerminalView)> {
@@ -25,7 +25,6 @@ pub(super) fn shown(state: &State) -> Option<(&TerminalId, &TerminalView)> {
     session.terminals.get(id).filter(|view| view.exit.is_none()).map(|view| (id, view))
 }
 
-/// The size of a program that uses all of the panel.
 pub(super) fn size(panes: &Panes) -> TerminalSize {
     let rows = panes.status.y.saturating_sub(panes.title.bottom() + 1);
     TerminalSize { rows: rows.max(1), cols: panes.status.width.max(1) }
@@ -41,7 +40,7 @@ pub(super) fn draw(
     let (id, terminal) = shown(ctx.state)?;
     let TerminalSize { rows, cols } = size(panes);
     let screen = view.transcripts.entry(ctx.state.active).or_default().screen(id, terminal);
-    let height = screen.rows_in_use().max(LEAST_ROWS).min(rows);
+    let height = screen.rows_in_use().max(MIN_ROWS).min(rows);
     let area = Rect { x: panes.status.x, y: panes.status.y.saturating_sub(height), width: cols, height };
     let head = Rect { y: area.y.saturating_sub(1), height: 1, ..area };
     let covered = Rect { height: height + 1, ..head };

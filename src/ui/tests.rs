@@ -107,7 +107,7 @@ fn images_are_hidden_behind_dialogs() {
     use crate::app::{ItemBody, Message, MessagePart};
     use crate::model::{ContentBlock, Role};
     use crate::ui::picture::{self, Drawn, Facts, Grid, PictureRows};
-    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    picture::show(Some(Grid { cell: (1, 2), max_pixels: u32::MAX }));
     let mut stage = ready();
     let now = stage.now;
     let image = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
@@ -130,9 +130,9 @@ fn images_are_hidden_behind_dialogs() {
     let shown = |stage: &Stage, view: &mut ViewState| text(&stage.draw(view, &theme("dark"), (100, 30)));
     shown(&stage, &mut view);
     let wanted = picture::take_wanted().expect("a visible image is queued");
-    let facts = Facts { points: (8, 2), format: "png", bytes: 3 };
+    let facts = Facts { pixels: (8, 2), format: "png", bytes: 3 };
     let rows = PictureRows::Text(vec![crate::ui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
-    picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 9 }));
+    picture::put(wanted.key, Ok(Drawn { facts, rows, saved_as: None, weight: 9 }));
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"));
     stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
     assert!(!shown(&stage, &mut view).contains(['▀', '▄']));
@@ -516,7 +516,7 @@ fn scrolled_view_counts_new_items_below() {
 #[test]
 fn last_session_is_offered_on_the_empty_screen() {
     let mut stage = ready();
-    stage.state.last_kept = Some(Box::new(ArchiveRow {
+    stage.state.last_saved = Some(Box::new(ArchiveRow {
         uid: "k1".to_owned(),
         agent: "claude".to_owned(),
         title: "Mend the fence of the garden".to_owned(),

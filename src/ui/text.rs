@@ -277,7 +277,6 @@ fn is_ambiguous(letter: char) -> bool {
 /// The setting for ambiguous characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WideAmbiguous {
-    /// As the terminal draws them.
     #[default]
     Measured,
     Narrow,

@@ -6,7 +6,7 @@
 pub mod colour;
 pub mod load;
 
-pub use colour::{ColorSupport, reduce, rgb};
+pub use colour::{ColorSupport, nearest_ansi, reduce};
 pub use load::ThemeSet;
 
 use ratatui::style::{Color, Modifier, Style};
@@ -23,7 +23,6 @@ macro_rules! roles {
             /// All roles, in the order of their definition.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The name in theme files.
             pub fn key(self) -> &'static str {
                 match self {
                     $(Self::$name => $key,)+
@@ -36,9 +35,7 @@ macro_rules! roles {
 roles! {
     /// Regular text; its background is the screen's.
     Text = "text",
-    /// Secondary text.
     TextDim = "text.dim",
-    /// Emphasised text, headings.
     TextStrong = "text.strong",
     /// The accent colour: the user's bar, the focused element.
     Accent = "accent",
@@ -46,72 +43,45 @@ roles! {
     Selection = "selection",
     /// Characters that matched a filter or a search.
     Match = "match",
-    /// Successful results.
     Success = "success",
     /// Failed results, errors.
     Error = "error",
     Warning = "warning",
-    /// The title line.
     Title = "title",
-    /// The status line.
     Status = "status",
-    /// Names of keys in hints.
     KeyHint = "status.key",
-    /// Rules between panels.
     Rule = "rule",
-    /// The text in the composer.
     Composer = "composer",
     /// The background of the composer while it has the keys.
     ComposerSurface = "composer.surface",
     /// The placeholder of the empty composer.
     Placeholder = "composer.placeholder",
-    /// The text of the user's messages.
     User = "message.user",
-    /// The bar beside the user's messages.
     UserBar = "message.user.bar",
-    /// The agent's text.
     Agent = "message.agent",
-    /// The agent's reasoning.
     Thought = "message.thought",
     /// Unknown items, shown as raw JSON.
     RawItem = "message.raw",
-    /// The label of a tool's kind.
     ToolKind = "tool.kind",
-    /// A tool's title.
     ToolTitle = "tool.title",
-    /// The symbol of a running tool, and the spinner.
     Running = "tool.running",
-    /// Headings in Markdown.
     Heading = "md.heading",
-    /// Emphasis in Markdown.
     Emphasis = "md.emphasis",
-    /// Strong text in Markdown.
     Strong = "md.strong",
-    /// Inline code.
     InlineCode = "md.code",
     /// Code blocks: the background, and code without highlighting.
     CodeBlock = "md.code.block",
     /// The language label of a code block.
     CodeLanguage = "md.code.language",
-    /// Links.
     Link = "md.link",
-    /// Quotes.
     Quote = "md.quote",
-    /// Bullets and numbers.
     ListMark = "md.list",
-    /// Borders of tables.
     TableBorder = "md.table.border",
-    /// Headers of tables.
     TableHead = "md.table.head",
-    /// Added lines.
     DiffPlus = "diff.plus",
-    /// Removed lines.
     DiffMinus = "diff.minus",
-    /// Words added in a line.
     DiffPlusWord = "diff.plus.word",
-    /// Words removed in a line.
     DiffMinusWord = "diff.minus.word",
-    /// Unchanged lines.
     DiffContext = "diff.context",
     /// Line numbers and signs.
     DiffGutter = "diff.gutter",
@@ -119,39 +89,23 @@ roles! {
     DiffMeta = "diff.meta",
     /// Command output without its own colour.
     Terminal = "terminal",
-    /// A dialog's border.
     ModalBorder = "modal.border",
-    /// A dialog's heading.
     ModalTitle = "modal.title",
     /// A dialog's text; its background is the dialog's.
     Modal = "modal",
-    /// Pending steps of a plan.
     PlanPending = "plan.pending",
-    /// The active step of a plan.
     PlanActive = "plan.active",
-    /// Completed steps of a plan.
     PlanDone = "plan.done",
-    /// The scroll bar's track.
     ScrollTrack = "scroll.track",
-    /// The scroll bar's thumb.
     ScrollThumb = "scroll.thumb",
-    /// Comments.
     SyntaxComment = "syntax.comment",
-    /// Keywords.
     SyntaxKeyword = "syntax.keyword",
-    /// Strings.
     SyntaxString = "syntax.string",
-    /// Numbers and constants.
     SyntaxConstant = "syntax.constant",
-    /// Types.
     SyntaxType = "syntax.type",
-    /// Functions.
     SyntaxFunction = "syntax.function",
-    /// Variables and parameters.
     SyntaxVariable = "syntax.variable",
-    /// Operators and punctuation.
     SyntaxPunctuation = "syntax.punctuation",
-    /// Attributes, tags, macros.
     SyntaxAttribute = "syntax.attribute",
 }
 
@@ -159,7 +113,6 @@ roles! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
     pub name: String,
-    /// Whether it is for a dark background.
     pub is_dark: bool,
     styles: Vec<Style>,
 }
@@ -172,7 +125,6 @@ impl Theme {
         Self { name: "plain".to_owned(), is_dark: true, styles: styles.collect() }
     }
 
-    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
@@ -187,7 +139,6 @@ impl Theme {
         colour::rgb(self.screen_bg())
     }
 
-    /// The background of dialogs.
     pub fn modal_bg(&self) -> Color {
         self.style(Role::Modal).bg.unwrap_or_else(|| self.screen_bg())
     }

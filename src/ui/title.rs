@@ -15,15 +15,15 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Minimum width of the folder.
-const LEAST_FOLDER: usize = 10;
+const MIN_FOLDER: usize = 10;
 
 /// Minimum screen width that reserves space for the session's title.
 const TITLE_COLS: u16 = 100;
 
 /// Minimum and maximum width of the session's title, and maximum width of the agent's name and the branch.
-const LEAST_TITLE: usize = 12;
-const MOST_TITLE: usize = 40;
-const MOST_NAME: usize = 28;
+const MIN_TITLE: usize = 12;
+const MAX_TITLE: usize = 40;
+const MAX_NAME: usize = 28;
 
 /// Draws the title line. `names_session`: the session's title is not shown elsewhere.
 pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
@@ -33,9 +33,9 @@ pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mu
     let git_cols = git.as_ref().map_or(0, line_width);
     let folder_cols = text::width(&ctx.folder());
     let others = cols(&left) + 3 + 2 + folder_cols + if git_cols > 0 { git_cols + 1 } else { 0 };
-    let wide_room = if area.width >= TITLE_COLS { MOST_TITLE } else { 0 };
-    let title_room = room.saturating_sub(others).min(MOST_TITLE).max(wide_room);
-    if let Some(title) = own_title(ctx).filter(|_| names_session && title_room >= LEAST_TITLE) {
+    let wide_room = if area.width >= TITLE_COLS { MAX_TITLE } else { 0 };
+    let title_room = room.saturating_sub(others).min(MAX_TITLE).max(wide_room);
+    if let Some(title) = own_title(ctx).filter(|_| names_session && title_room >= MIN_TITLE) {
         let text = text::truncate(&title, title_room);
         left.insert(1, Part { text, role: Role::Title, action: Some(Action::RenameSession) });
     }
@@ -44,7 +44,7 @@ pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mu
     let free = room.saturating_sub(cols(&left) + apart);
     let folder_room = free.saturating_sub(if git_cols > 0 { git_cols + 1 } else { 0 });
     let mut right = Line::default();
-    if folder_room >= LEAST_FOLDER {
+    if folder_room >= MIN_FOLDER {
         let path = text::truncate_path(&ctx.folder(), folder_room);
         right.push_span(ctx.span(Role::Title, path));
         if let Some(git) = git {
@@ -58,12 +58,12 @@ pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mu
     let mut x = area.x + 1;
     for (index, part) in left.iter().enumerate() {
         if index > 0 {
-            let dot = format!(" {} ", ctx.look.glyphs.dot);
+            let dot = format!(" {} ", ctx.render.glyphs.dot);
             x = text::put_text(buf, x, area.y, &dot, area.right() - x, ctx.style(Role::TextDim));
         }
         let from = x;
-        let most = usize::from(area.right().saturating_sub(x + 1));
-        let shown = text::truncate(&part.text, most);
+        let max = usize::from(area.right().saturating_sub(x + 1));
+        let shown = text::truncate(&part.text, max);
         x = text::put_text(buf, x, area.y, &shown, area.right().saturating_sub(x + 1), ctx.style(part.role));
         if let Some(action) = part.action {
             hits.add(Rect { x: from, y: area.y, width: x - from, height: 1 }, Hit::Act(action));
@@ -86,7 +86,7 @@ fn agent(ctx: &FrameContext) -> Part {
         SessionPhase::NoAgent => ("parlor".to_owned(), Action::OpenAgents),
         _ => (ctx.agent(), Action::OpenConnection),
     };
-    Part { text: text::truncate(&name, MOST_NAME), role: Role::TextStrong, action: Some(action) }
+    Part { text: text::truncate(&name, MAX_NAME), role: Role::TextStrong, action: Some(action) }
 }
 
 /// The session's title, if it has an agent and a title.
@@ -103,7 +103,7 @@ fn cols(parts: &[Part]) -> usize {
 /// The branch in brackets, with a star for uncommitted changes.
 fn branch(ctx: &FrameContext) -> Option<Line<'static>> {
     let git = ctx.session.git.as_ref()?;
-    let name = text::truncate(&text::one_line(&git.branch), MOST_NAME);
+    let name = text::truncate(&text::one_line(&git.branch), MAX_NAME);
     let mut line = Line::from(ctx.span(Role::Title, format!("({name}")));
     if git.is_dirty {
         line.push_span(ctx.span(Role::Warning, "*"));

@@ -59,7 +59,7 @@ fn text_cols(area: Rect) -> u16 {
 pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
-    wishes: Vec<ScrollRequest>,
+    scroll_requests: Vec<ScrollRequest>,
     /// The order of items in the last frame.
     order: Order,
     /// The state when the reader scrolled away from the end.
@@ -69,8 +69,8 @@ pub struct TranscriptView {
     screens: Screens,
     /// Lazy pieces with cached lines, oldest first.
     warm: VecDeque<(usize, usize)>,
-    look: Option<LookKey>,
-    look_rev: u64,
+    render: Option<RenderKey>,
+    render_revision: u64,
     frame: u64,
     heads: Vec<(u16, ItemId)>,
     /// The first and last visible item, with their indexes.
@@ -89,13 +89,9 @@ pub struct TranscriptView {
     /// Horizontal scroll offset of tables, in table columns.
     sideways: u16,
     heights: Heights,
-    /// The active filter.
     filter: Option<Filter>,
     select: Select,
 }
-
-/// Distance from the start or the end within which more of the session is loaded, in items.
-const NEAR_ITEMS: usize = 12;
 
 /// Resolves the indexes of a frame in the next one, after items were inserted or removed before them.
 #[derive(Default)]
@@ -113,7 +109,6 @@ enum Anchor {
     /// The position that shows the end on the last row.
     #[default]
     Follow,
-    /// A fixed position.
     At(RowPosition),
 }
 
@@ -133,7 +128,6 @@ enum ScrollRequest {
     Sideways(i32),
     Top,
     Show(ItemId),
-    /// Scrolls the item to the top of the screen.
     ShowAtTop(ItemId),
 }
 
@@ -141,7 +135,7 @@ enum ScrollRequest {
 struct Cell {
     layout: Layout,
     rev: u32,
-    look_rev: u64,
+    render_revision: u64,
     /// Hash of other state that it depends on: terminals, open questions, the group.
     stamp: u64,
     last_used: u64,
@@ -149,7 +143,7 @@ struct Cell {
 
 /// State that invalidates all drawings when it changes.
 #[derive(PartialEq)]
-struct LookKey {
+struct RenderKey {
     cols: u16,
     theme: String,
     epoch: u32,
@@ -164,10 +158,9 @@ struct LookKey {
 impl TranscriptView {
     /// Scrolls by lines; negative values scroll up.
     pub fn scroll_lines(&mut self, lines: i32) {
-        self.wishes.push(ScrollRequest::Lines(lines));
+        self.scroll_requests.push(ScrollRequest::Lines(lines));
     }
 
-    /// The screen of a terminal.
     pub(in crate::ui) fn screen(&mut self, id: &TerminalId, view: &TerminalView) -> &Screen {
         let screen = self.screens.entry(id.clone()).or_default();
         screen.update(view);
@@ -176,33 +169,29 @@ impl TranscriptView {
 
     /// Scrolls by screens, minus two lines; negative values scroll up.
     pub fn scroll_pages(&mut self, pages: i32) {
-        self.wishes.push(ScrollRequest::Pages(pages));
+        self.scroll_requests.push(ScrollRequest::Pages(pages));
     }
 
     /// Scrolls wide tables by table columns; negative values scroll left.
     pub fn scroll_sideways(&mut self, columns: i32) {
-        self.wishes.push(ScrollRequest::Sideways(columns));
+        self.scroll_requests.push(ScrollRequest::Sideways(columns));
     }
 
-    /// Scrolls to the start.
     pub fn scroll_top(&mut self) {
-        self.wishes.push(ScrollRequest::Top);
+        self.scroll_requests.push(ScrollRequest::Top);
     }
 
-    /// Scrolls to the end and follows it.
     pub fn scroll_end(&mut self) {
-        self.wishes.clear();
+        self.scroll_requests.clear();
         self.anchor = Anchor::Follow;
     }
 
-    /// Scrolls an item into view.
     pub fn show(&mut self, item: ItemId) {
-        self.wishes.push(ScrollRequest::Show(item));
+        self.scroll_requests.push(ScrollRequest::Show(item));
     }
 
-    /// Scrolls an item to the top of the screen.
     pub fn show_at_top(&mut self, item: ItemId) {
-        self.wishes.push(ScrollRequest::ShowAtTop(item));
+        self.scroll_requests.push(ScrollRequest::ShowAtTop(item));
     }
 
     /// Scrolls the current search match into view.
@@ -215,7 +204,6 @@ impl TranscriptView {
         self.visible.map(|((_, first), (_, last))| (first, last))
     }
 
-    /// Whether the end is followed.
     pub fn is_following(&self) -> bool {
         self.anchor == Anchor::Follow
     }
@@ -241,36 +229,35 @@ impl TranscriptView {
         self.built
     }
 
-    /// Number of cached lines, for measurements.
-    pub fn kept_lines(&self) -> usize {
+    pub fn cached_lines(&self) -> usize {
         let pieces = self.cells.values().flat_map(|cell| &cell.layout.pieces);
         pieces.filter_map(|piece| piece.lines.as_ref()).map(Vec::len).sum()
     }
 
     /// Invalidates all drawings if a common setting has changed.
-    fn take_look(&mut self, look: &RenderContext<'_>, cols: u16) {
-        let key = LookKey {
+    fn use_render(&mut self, render: &RenderContext<'_>, cols: u16) {
+        let key = RenderKey {
             cols,
-            theme: look.theme.name.clone(),
+            theme: render.theme.name.clone(),
             epoch: highlight::epoch(),
-            shows_thoughts: look.shows_thoughts,
-            diff_layout: look.diff_layout,
-            wraps: look.wraps,
-            sideways: look.sideways,
-            check: look.glyphs.check,
-            history_keys: [look.history_keys.open, look.history_keys.put_back]
+            shows_thoughts: render.shows_thoughts,
+            diff_layout: render.diff_layout,
+            wraps: render.wraps,
+            sideways: render.sideways,
+            check: render.glyphs.check,
+            history_keys: [render.history_keys.open, render.history_keys.put_back]
                 .map(|key| key.map(str::to_owned)),
         };
-        if self.look.as_ref() != Some(&key) {
-            let is_same_shape = self.look.as_ref().is_some_and(|look| {
-                (look.cols, look.shows_thoughts, look.diff_layout, look.wraps, look.sideways)
+        if self.render.as_ref() != Some(&key) {
+            let is_same_shape = self.render.as_ref().is_some_and(|render| {
+                (render.cols, render.shows_thoughts, render.diff_layout, render.wraps, render.sideways)
                     == (key.cols, key.shows_thoughts, key.diff_layout, key.wraps, key.sideways)
             });
             if !is_same_shape {
                 self.clear_selection();
             }
-            self.look = Some(key);
-            self.look_rev += 1;
+            self.render = Some(key);
+            self.render_revision += 1;
         }
     }
 
@@ -287,7 +274,7 @@ impl TranscriptView {
         match session.only {
             Some(only) => self.filter = Some(Filter::new(only, &session.transcript, back)),
             // A scroll request takes precedence over the old position.
-            None if self.wishes.is_empty() => self.anchor = back,
+            None if self.scroll_requests.is_empty() => self.anchor = back,
             None => {}
         }
         self.heights.clear();
@@ -296,22 +283,22 @@ impl TranscriptView {
 
     /// Applies horizontal scroll requests, limited by the widest table near the screen.
     fn move_sideways(&mut self) {
-        let is_sideways = |wish: &ScrollRequest| matches!(wish, ScrollRequest::Sideways(_));
-        if !self.wishes.iter().any(is_sideways) {
+        let is_sideways = |request: &ScrollRequest| matches!(request, ScrollRequest::Sideways(_));
+        if !self.scroll_requests.iter().any(is_sideways) {
             return;
         }
         let cells = self.cells.values().filter(|cell| cell.last_used == self.frame);
-        let most = cells.map(|cell| cell.layout.sideways()).max().unwrap_or(0);
-        for wish in &self.wishes {
-            if let ScrollRequest::Sideways(columns) = wish {
+        let max = cells.map(|cell| cell.layout.sideways()).max().unwrap_or(0);
+        for request in &self.scroll_requests {
+            if let ScrollRequest::Sideways(columns) = request {
                 self.sideways = i32::from(self.sideways)
                     .saturating_add(*columns)
-                    .clamp(0, i32::from(most))
+                    .clamp(0, i32::from(max))
                     .try_into()
                     .unwrap_or(0);
             }
         }
-        self.wishes.retain(|wish| !is_sideways(wish));
+        self.scroll_requests.retain(|request| !is_sideways(request));
     }
 
     /// Keeps the visible rows in place after items were inserted or removed before them.
@@ -371,16 +358,6 @@ impl TranscriptView {
         };
     }
 
-    /// Whether the screen is near the start of the loaded items.
-    pub fn is_near_top(&self) -> bool {
-        self.visible.is_some_and(|((first, _), _)| first <= NEAR_ITEMS)
-    }
-
-    /// Whether the screen is near the end of the loaded items.
-    pub fn is_near_end(&self) -> bool {
-        self.visible.is_some_and(|(_, (last, _))| last + NEAR_ITEMS >= self.item_count)
-    }
-
     /// Evicts drawings that are far from the screen.
     fn trim(&mut self) {
         let lines = 3 * self.height + 16;
@@ -418,34 +395,36 @@ impl TranscriptView {
 pub fn draw(
     session: &Session,
     view: &mut TranscriptView,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     area: Rect,
     buf: &mut Canvas,
 ) {
     if view.session != session.key {
         // Requests from before the first draw apply to this session.
-        let wishes = if view.frame == 0 { std::mem::take(&mut view.wishes) } else { Vec::new() };
+        let scroll_requests =
+            if view.frame == 0 { std::mem::take(&mut view.scroll_requests) } else { Vec::new() };
         let wants_hit = view.wants_hit;
-        *view = TranscriptView { session: session.key, wishes, wants_hit, ..TranscriptView::default() };
+        *view =
+            TranscriptView { session: session.key, scroll_requests, wants_hit, ..TranscriptView::default() };
     }
     view.move_sideways();
     view.follow_order(&session.transcript);
     view.follow_filter(session);
-    let look = &RenderContext { sideways: Some(view.sideways), ..*look };
+    let render = &RenderContext { sideways: Some(view.sideways), ..*render };
     view.heads.clear();
     view.select.seen.clear();
     view.visible = None;
-    let reading = reading::before(session, view, look, area.intersection(buf.area));
+    let reading = reading::before(session, view, render, area.intersection(buf.area));
     (view.layouts, view.built) = (0, 0);
     view.frame += 1;
     let area = area.intersection(buf.area);
     if area.height == 0 || area.width < LEFT_COLS + RIGHT_COLS + 4 {
-        view.wishes.clear();
+        view.scroll_requests.clear();
         buf.refuse();
         return;
     }
     let cols = text_cols(area);
-    view.take_look(look, cols);
+    view.use_render(render, cols);
     view.height = usize::from(area.height);
     let count = session.transcript.items().len();
     let is_read = session.read_only.is_some();
@@ -456,19 +435,19 @@ pub fn draw(
     view.item_count = count;
     view.select.area = area;
     if let Some(reading) = reading {
-        List::new(session, view, look, cols).find_again(reading);
+        List::new(session, view, render, cols).find_again(reading);
     }
-    view.hold(look.now);
+    view.hold(render.now);
     let was_following = view.is_following();
-    let top = List::new(session, view, look, cols).place_top();
+    let top = List::new(session, view, render, cols).place_top();
     view.news.follow(&session.transcript, is_read || was_following || view.is_following());
-    let mut list = List::new(session, view, look, cols);
+    let mut list = List::new(session, view, render, cols);
     list.follow_heights();
     paint::draw(&mut list, top, area, buf);
     view.last_top = top;
     view.follow_edge(top);
     view.note_order(&session.transcript);
-    select::paint(view, look, buf);
+    select::paint(view, render, buf);
     view.trim();
 }
 

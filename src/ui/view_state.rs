@@ -29,7 +29,6 @@ use super::render_context::Glyphs;
 use super::transcript::TranscriptView;
 use super::which_key::PendingKeys;
 
-/// Duration of a spinner frame.
 pub const SPINNER_STEP: Duration = Duration::from_millis(100);
 
 /// Default of `which_key_delay`.
@@ -39,7 +38,6 @@ pub const WHICH_KEY_DELAY: Duration = Duration::from_millis(DEFAULT_WHICH_KEY_DE
 #[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct ViewState {
     pub now: Instant,
-    /// The frame number of the spinner.
     pub spinner: usize,
     /// The symbols: Unicode, or ASCII for other terminals and locales.
     pub glyphs: Glyphs,
@@ -58,12 +56,10 @@ pub struct ViewState {
     /// Longer pastes become attachments; 0: none does.
     pub paste_lines: usize,
     pub(super) keymap: Arc<Keymap>,
-    /// The sequence of keys that was started.
     pub(super) pending: Option<PendingKeys>,
     pub(super) composer: Composer,
     pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
     pub(super) dialog: DialogView,
-    /// The preview of a session in the list.
     pub(super) preview: TranscriptView,
     pub(super) log: LogView,
     pub(super) asked: RetainedBody,
@@ -96,9 +92,7 @@ pub(super) struct DialogView {
     pub below: usize,
     /// The selected row in the last frame: the view only follows it when it moves.
     pub marked: Option<usize>,
-    /// The measurements of the shown list.
     pub shape: ListShape,
-    /// The sample that shows a theme.
     pub sample: Option<Box<Session>>,
 }
 
@@ -107,13 +101,11 @@ pub(super) struct DialogView {
 pub(super) struct ListShape {
     /// The cache key: address and number of rows, and address and length of the last row's text.
     pub of: (usize, usize, (usize, usize)),
-    /// Width of the widest label.
     pub label_cols: usize,
     /// Width of the widest row.
     pub cols: u16,
     /// Indexes of the rows that start a group.
     pub groups: Vec<usize>,
-    /// How often it was measured.
     pub measured: usize,
 }
 
@@ -122,7 +114,6 @@ pub(super) struct ListShape {
 pub(super) struct RetainedBody {
     key: Option<BodyKey>,
     pub body: Rc<RefCell<ToolBody>>,
-    /// How often it was laid out.
     pub layouts: usize,
 }
 
@@ -133,7 +124,6 @@ pub(super) struct BodyKey {
     pub request_id: RequestId,
     /// The revision of its tool call.
     pub rev: u32,
-    /// The plans of the session that it shows.
     pub plans: Vec<Plan>,
     /// Size of its terminals' output in bytes.
     pub output_bytes: u64,
@@ -171,7 +161,6 @@ pub(super) enum Hit {
     MarkAnd(u16, Action),
     /// Expands or folds the item with its header there.
     Transcript,
-    /// Moves the cursor.
     Composer,
     /// A mouse event for the program in this area.
     Terminal(Rect),
@@ -186,18 +175,15 @@ pub(super) struct HitMap {
 }
 
 impl HitMap {
-    /// Adds an area on top.
     pub fn add(&mut self, area: Rect, hit: Hit) {
         self.areas.push((area, hit));
     }
 
-    /// Number of selectable rows, for measurements.
     #[cfg(test)]
     pub(super) fn count_rows(&self) -> usize {
         self.areas.iter().filter(|(_, hit)| matches!(hit, Hit::MarkAnd(..))).count()
     }
 
-    /// The topmost area at a position.
     pub fn at(&self, position: Position) -> Option<(Rect, Hit)> {
         self.areas.iter().rev().find(|(area, _)| area.contains(position)).copied()
     }
@@ -247,7 +233,6 @@ impl ViewState {
         self.spinner = if self.has_motion { usize::try_from(steps).unwrap_or(0) } else { 0 };
     }
 
-    /// Sets the key bindings.
     pub fn set_keymap(&mut self, keymap: &Keymap) {
         self.keymap = Arc::new(keymap.clone());
         self.pending = None;
@@ -267,7 +252,6 @@ impl ViewState {
         self.log.set_lines(lines);
     }
 
-    /// The text in the composer.
     pub fn draft(&self) -> String {
         self.composer.text()
     }
@@ -287,7 +271,6 @@ impl ViewState {
         std::mem::take(&mut self.wants_clear)
     }
 
-    /// Runs a command of the reducer.
     pub fn apply(&mut self, command: ViewCommand) {
         match command {
             ViewCommand::ScrollLines(lines) => self.with_transcript(|view| view.scroll_lines(lines)),

@@ -19,22 +19,18 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Minimum and maximum width of a column.
-const LEAST_COLS: u16 = 28;
-const MOST_COLS: u16 = 48;
+const MIN_COLS: u16 = 28;
+const MAX_COLS: u16 = 48;
 
-/// Maximum number of rows with keys.
-const MOST_ROWS: u16 = 10;
+const MAX_ROWS: u16 = 10;
 
 /// A sequence that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PendingKeys {
-    /// The context in which the keys are looked up.
     pub context: Context,
-    /// The keys so far.
     pub keys: Vec<Chord>,
     /// When the last key was pressed.
     pub since: Instant,
-    /// The requested page of the list.
     pub page: Option<usize>,
 }
 
@@ -68,10 +64,10 @@ pub(super) fn draw(
             (ctx.key_name(&next.key), text)
         })
         .collect();
-    let most = above.height.saturating_sub(1).min(MOST_ROWS);
-    let columns = (above.width / LEAST_COLS).max(1);
-    let width = (above.width / columns).min(MOST_COLS);
-    let rows = u16::try_from(entries.len()).unwrap_or(u16::MAX).div_ceil(columns).min(most);
+    let max = above.height.saturating_sub(1).min(MAX_ROWS);
+    let columns = (above.width / MIN_COLS).max(1);
+    let width = (above.width / columns).min(MAX_COLS);
+    let rows = u16::try_from(entries.len()).unwrap_or(u16::MAX).div_ceil(columns).min(max);
     if rows == 0 {
         return;
     }

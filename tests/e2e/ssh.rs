@@ -25,8 +25,8 @@ exec sh -c "$3"
 #[test]
 fn a_host_that_requires_interaction_gets_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    let far = folder.path().join("far");
-    fs::create_dir(&far).unwrap();
+    let remote = folder.path().join("far");
+    fs::create_dir(&remote).unwrap();
     let ssh = folder.path().join("ssh");
     fs::write(&ssh, SSH).unwrap();
     fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
@@ -36,7 +36,7 @@ fn a_host_that_requires_interaction_gets_the_terminal() {
         &config,
         format!(
             "[agents.there]\nssh = \"ada@build\"\ncommand = \"{agent}\"\nargs = [\"demo-agent\"]\ncwd = \"{}\"\n",
-            far.display()
+            remote.display()
         ),
     )
     .unwrap();

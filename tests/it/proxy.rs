@@ -19,11 +19,11 @@ fn proxy(server: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let heads = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&heads);
+    let saved = Arc::clone(&heads);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let kept = Arc::clone(&kept);
-            thread::spawn(move || pass(stream, server, &kept));
+            let saved = Arc::clone(&saved);
+            thread::spawn(move || pass(stream, server, &saved));
         }
     });
     (port, heads)
@@ -39,17 +39,17 @@ fn pass(mut client: TcpStream, server: u16, heads: &Mutex<Vec<String>>) {
         let _ = client.write_all(b"HTTP/1.1 407 Sign in\r\ncontent-length: 0\r\n\r\n");
         return;
     }
-    let Ok(mut far) = TcpStream::connect(("127.0.0.1", server)) else { return };
-    if far.write_all(&bytes[..count]).is_err() {
+    let Ok(mut remote) = TcpStream::connect(("127.0.0.1", server)) else { return };
+    if remote.write_all(&bytes[..count]).is_err() {
         return;
     }
-    let (mut back, mut to_client) = (far.try_clone().unwrap(), client.try_clone().unwrap());
+    let (mut back, mut to_client) = (remote.try_clone().unwrap(), client.try_clone().unwrap());
     thread::spawn(move || {
         let _ = std::io::copy(&mut back, &mut to_client);
         let _ = to_client.shutdown(Shutdown::Both);
     });
-    let _ = std::io::copy(&mut client, &mut far);
-    let _ = far.shutdown(Shutdown::Both);
+    let _ = std::io::copy(&mut client, &mut remote);
+    let _ = remote.shutdown(Shutdown::Both);
 }
 
 #[test]

@@ -160,10 +160,10 @@ impl Case {
         (rows[0].uid.clone(), shown)
     }
 
-    fn kept(&self, uid: &str) -> String {
-        let (_, kept) = self.store.peek(uid).unwrap();
+    fn saved(&self, uid: &str) -> String {
+        let (_, saved) = self.store.peek(uid).unwrap();
         let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
-        restore(&mut session, kept, Instant::now());
+        restore(&mut session, saved, Instant::now());
         digest(&session)
     }
 }
@@ -179,7 +179,7 @@ fn is_over(rig: &mut Rig) {
 fn check(live: &str, again: &str) {
     let case = Case::new();
     let (uid, shown) = case.live(live);
-    assert_eq!(case.kept(&uid), shown, "the saved transcript is the shown one");
+    assert_eq!(case.saved(&uid), shown, "the saved transcript is the shown one");
     let mut rig = case.start(again, Some(&uid));
     assert_eq!(rig.text(), shown, "the transcript is shown before the agent has started");
     rig.wait_ready();
@@ -189,7 +189,7 @@ fn check(live: &str, again: &str) {
     let longer = format!("{shown}\nuser: do you still know it\nagent: I still know all of it.");
     assert_eq!(rig.text(), longer);
     rig.quit_and_keep();
-    assert_eq!(case.kept(&uid), longer);
+    assert_eq!(case.saved(&uid), longer);
     assert_eq!(case.store.count().unwrap(), 1);
 }
 
@@ -283,5 +283,5 @@ fn a_prompt_sent_during_a_replay_waits_for_its_end() {
     let longer = format!("{shown}\nuser: do you still know it\nagent: I still know all of it.");
     assert_eq!(rig.text(), longer);
     rig.quit_and_keep();
-    assert_eq!(case.kept(&uid), longer);
+    assert_eq!(case.saved(&uid), longer);
 }

@@ -79,9 +79,9 @@ fn a_selected_mode_is_restored_before_the_first_prompt() {
         assert!(!rig.text().contains("could not be set"), "{}", rig.text());
     }
     // If the agent has the mode, no request is sent.
-    let kept =
+    let saved =
         format!("{{{}}}", MODES.replace("\"currentModeId\":\"full\"", "\"currentModeId\":\"read-only\""));
-    let (mut rig, _folder) = go_on(&kept, &turn("It was kept."));
+    let (mut rig, _folder) = go_on(&saved, &turn("It was kept."));
     rig.ask("go on");
     rig.wait_text("agent: It was kept.");
 }

@@ -26,7 +26,7 @@ pub struct Rig {
     pub state: State,
     /// All messages.
     pub tap: Tap,
-    doer: EffectRunner,
+    executor: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     clock: Clock,
@@ -85,7 +85,7 @@ impl Rig {
         if let Some(log) = log {
             tap.log_to(log).unwrap();
         }
-        let doer = {
+        let executor = {
             let _inside = runtime.enter();
             EffectRunner::new(
                 sender,
@@ -98,7 +98,7 @@ impl Rig {
         let mut rig = Self {
             state,
             tap,
-            doer,
+            executor,
             agents: Agents::default(),
             services,
             clock: Clock::new(now),
@@ -154,7 +154,7 @@ impl Rig {
     /// Quits, waits until the agents have ended, and saves pending changes.
     pub fn quit_and_keep(&mut self) {
         self.quit();
-        assert_eq!(self.doer.shut_down(), None);
+        assert_eq!(self.executor.shut_down(), None);
     }
 
     /// Executes effects of a test.
@@ -175,7 +175,7 @@ impl Rig {
                 other => {
                     let runtime = self.runtime.as_ref().unwrap();
                     let _inside = runtime.enter();
-                    self.doer.carry_out(other, &mut self.agents, now);
+                    self.executor.carry_out(other, &mut self.agents, now);
                 }
             }
         }
@@ -279,8 +279,10 @@ impl Rig {
             Service(ServiceEvent),
             Time,
         }
-        let at =
-            self.clock.next_deadline(self.doer.next_connect(), false).map_or(deadline, |at| at.min(deadline));
+        let at = self
+            .clock
+            .next_deadline(self.executor.next_connect(), false)
+            .map_or(deadline, |at| at.min(deadline));
         let runtime = self.runtime.take().unwrap();
         let woken = runtime.block_on(async {
             tokio::select! {
@@ -291,7 +293,7 @@ impl Rig {
         });
         self.runtime = Some(runtime);
         match woken {
-            Woken::Agent(conn, None) => self.doer.forget(conn),
+            Woken::Agent(conn, None) => self.executor.forget(conn),
             Woken::Agent(conn, Some(batch)) => {
                 for event in batch {
                     self.apply(Event::Agent(conn, event));
@@ -305,7 +307,7 @@ impl Rig {
                 }
                 let runtime = self.runtime.as_ref().unwrap();
                 let _inside = runtime.enter();
-                self.doer.connect_due(&mut self.agents, now);
+                self.executor.connect_due(&mut self.agents, now);
             }
         }
     }
@@ -313,7 +315,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        self.doer.force_all();
+        self.executor.force_all();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(1));
         }

@@ -57,10 +57,10 @@ impl Host {
 
     /// An agent that plays a script in its folder on the host.
     fn spec(&self, name: &str, script: &str) -> AgentSpec {
-        let far = self.path().join("far it's");
-        fs::write(far.join("script"), script).unwrap();
+        let remote = self.path().join("far it's");
+        fs::write(remote.join("script"), script).unwrap();
         AgentSpec {
-            cwd: Some(far),
+            cwd: Some(remote),
             callbacks: Callbacks::NONE,
             ssh: Some(Ssh {
                 host: name.to_owned(),

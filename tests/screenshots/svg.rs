@@ -85,9 +85,10 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper
     let mut texts = String::new();
     let mut col = 0;
     let looks = row_looks(screen, row, cols, paper);
-    while let Some(look) = looks.get(usize::from(col)).cloned() {
+    while let Some(render) = looks.get(usize::from(col)).cloned() {
         let (start, mut text, mut lines, mut blocks) = (col, String::new(), String::new(), String::new());
-        while let Some(cell) = screen.cell(row, col).filter(|_| looks.get(usize::from(col)) == Some(&look)) {
+        while let Some(cell) = screen.cell(row, col).filter(|_| looks.get(usize::from(col)) == Some(&render))
+        {
             if !cell.is_wide_continuation() {
                 let contents = if cell.has_contents() { cell.contents() } else { " " };
                 let is_drawn =
@@ -96,23 +97,23 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper
             }
             col += 1;
         }
-        if look.page != paper.page {
+        if render.page != paper.page {
             let (x, y) = place(row, start);
             let _ = writeln!(
                 svg,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
                 number(f32::from(col - start) * CELL_WIDTH),
                 number(CELL_HEIGHT),
-                look.page
+                render.page
             );
         }
         if !lines.is_empty() {
-            let _ = writeln!(texts, "<path d=\"{lines}\" stroke=\"{}\" fill=\"none\"/>", look.ink);
+            let _ = writeln!(texts, "<path d=\"{lines}\" stroke=\"{}\" fill=\"none\"/>", render.ink);
         }
         if !blocks.is_empty() {
-            let _ = writeln!(texts, "<path d=\"{blocks}\" fill=\"{}\"/>", look.ink);
+            let _ = writeln!(texts, "<path d=\"{blocks}\" fill=\"{}\"/>", render.ink);
         }
-        draw_run(&mut texts, row, start, col, &text, &look);
+        draw_run(&mut texts, row, start, col, &text, &render);
     }
     svg.push_str(&texts);
 }
@@ -123,7 +124,7 @@ fn row_looks(screen: &vt100::Screen, row: u16, cols: u16, paper: &Paper) -> Vec<
     let mut looks: Vec<Look> = Vec::new();
     for col in 0..cols {
         let Some(cell) = screen.cell(row, col) else { break };
-        let own = look(cell, paper);
+        let own = render(cell, paper);
         let is_blank = !cell.has_contents() || cell.contents() == " ";
         let seen = if is_blank && !own.underline && !cell.inverse() {
             match looks.last() {
@@ -185,10 +186,10 @@ fn draw_block(blocks: &mut String, row: u16, col: u16, contents: &str) -> bool {
 }
 
 /// Draws a run of text with one style. Spaces at its ends are omitted, unless they are underlined.
-fn draw_run(svg: &mut String, row: u16, start: u16, end: u16, text: &str, look: &Look) {
+fn draw_run(svg: &mut String, row: u16, start: u16, end: u16, text: &str, render: &Look) {
     let spaces = |text: &str| u16::try_from(text.chars().take_while(|c| *c == ' ').count()).unwrap();
     let (mut start, mut end, mut text) = (start, end, text);
-    if !look.underline {
+    if !render.underline {
         if text.trim_matches(' ').is_empty() {
             return;
         }
@@ -200,7 +201,9 @@ fn draw_run(svg: &mut String, row: u16, start: u16, end: u16, text: &str, look: 
     let (x, _) = place(row, start);
     let y = number(MARGIN + f32::from(row) * CELL_HEIGHT + BASELINE);
     let mut classes = Vec::new();
-    for (is_on, class) in [(look.bold, "b"), (look.italic, "i"), (look.underline, "u"), (look.dim, "d")] {
+    for (is_on, class) in
+        [(render.bold, "b"), (render.italic, "i"), (render.underline, "u"), (render.dim, "d")]
+    {
         if is_on {
             classes.push(class);
         }
@@ -210,12 +213,12 @@ fn draw_run(svg: &mut String, row: u16, start: u16, end: u16, text: &str, look: 
         svg,
         "<text x=\"{x}\" y=\"{y}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" fill=\"{}\"{class}>{}</text>",
         number(f32::from(end - start) * CELL_WIDTH),
-        look.ink,
+        render.ink,
         escape(text)
     );
 }
 
-fn look(cell: &Cell, paper: &Paper) -> Look {
+fn render(cell: &Cell, paper: &Paper) -> Look {
     let mut ink = color(cell.fgcolor(), paper.ink);
     let mut page = color(cell.bgcolor(), &paper.page);
     if cell.inverse() {

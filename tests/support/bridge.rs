@@ -43,7 +43,7 @@ pub enum Shape {
 }
 
 /// Maximum request size of `ZeptoClaw` in bytes.
-const MOST_REQUEST_BYTES: usize = 118_784;
+const MAX_REQUEST_BYTES: usize = 118_784;
 
 /// A running server. Dropping it stops it and its agents.
 pub struct Bridge {
@@ -344,7 +344,7 @@ impl ServerState {
         if request.method != "POST" || !request.query.is_empty() {
             return answer(stream, 405, "", "").await;
         }
-        if request.body.len() > MOST_REQUEST_BYTES {
+        if request.body.len() > MAX_REQUEST_BYTES {
             return answer(stream, 413, "", "").await;
         }
         let message = message_of(&request.body);

@@ -14,7 +14,6 @@ use crate::model::{AgentCapabilities, Call, ConfigValue, McpServer, SessionId, S
 use super::value::json as to_json;
 use super::{content, unstable};
 
-/// Method and params of a call.
 pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, String) {
     let names = &schema::AGENT_METHOD_NAMES;
     match call {
@@ -129,7 +128,7 @@ fn lossless(path: &Path) -> PathBuf {
 /// ACP v1 session-setup: `additionalDirectories` only with its capability.
 fn directories(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<PathBuf> {
     // Local folders do not exist on another machine.
-    if can.additional_directories && workspace.far.is_none() {
+    if can.additional_directories && workspace.remote.is_none() {
         workspace.additional_directories.iter().map(|path| lossless(path)).collect()
     } else {
         Vec::new()

@@ -9,7 +9,6 @@ use crate::model::{CallError, MessageId, Reply, Role, SessionId};
 /// An event of a turn, in addition to its session updates.
 #[derive(Debug)]
 pub(crate) enum TurnNews {
-    /// The turn is active.
     Went(SessionId),
     /// The turn ended; equivalent to a response to the prompt.
     Ended(SessionId, Result<Reply, CallError>),
@@ -32,7 +31,7 @@ pub(super) struct DecoderState {
 }
 
 /// Maximum number of child sessions; a message from an older one is shown as a regular message.
-const MOST_CHILDREN: usize = 64;
+const MAX_CHILDREN: usize = 64;
 
 impl DecoderState {
     pub(super) fn is_v2(&self) -> bool {
@@ -56,7 +55,6 @@ impl DecoderState {
         self.opened.first().filter(|_| self.opened.len() == 1).cloned()
     }
 
-    /// A session was opened, or is being opened.
     pub(super) fn open(&mut self, session: &SessionId) {
         self.opened.insert(session.clone());
     }
@@ -67,7 +65,7 @@ impl DecoderState {
 
     pub(super) fn child(&mut self, session: &SessionId) {
         if !self.is_child(session.as_str()) {
-            self.children.truncate(MOST_CHILDREN - 1);
+            self.children.truncate(MAX_CHILDREN - 1);
             self.children.push_front(session.clone());
         }
     }

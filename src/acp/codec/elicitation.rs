@@ -141,7 +141,6 @@ fn shape_items(property: &mut Object) {
     }
 }
 
-/// The number of choices that a property lists.
 fn promised_choices(property: &Object) -> usize {
     let of = |object: &Object| {
         ["oneOf", "enum", "anyOf"].iter().find_map(|key| object.get(*key)?.as_array()).map_or(0, Vec::len)

@@ -42,7 +42,6 @@ pub(super) fn encode(
 /// The capabilities that parlor offers to an agent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offer {
-    /// File and terminal callbacks.
     pub callbacks: Callbacks,
     /// Whether the user can sign in with a command of the agent, for which parlor must know the agent's own command.
     /// Source: ACP v1 authentication, terminal auth.
@@ -85,7 +84,6 @@ pub(super) fn with_unstable(offer: Offer) -> schema::ClientCapabilities {
         .meta(meta)
 }
 
-/// Decodes the response.
 pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
     if quirks.is_strict() {
         strict::initialize(result).map_err(|error| malformed(&error))?;

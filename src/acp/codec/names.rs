@@ -5,7 +5,6 @@
 /// Rows of (non-standard name, official name).
 pub(in crate::acp) type Table = &'static [(&'static str, &'static str)];
 
-/// Update kinds.
 pub(in crate::acp) const UPDATES: Table = &[
     ("agent_message", "agent_message_chunk"),
     ("agent_message_delta", "agent_message_chunk"),
@@ -22,21 +21,15 @@ pub(in crate::acp) const UPDATES: Table = &[
 /// Keys of a session id; `session.id` is checked after them.
 pub(in crate::acp) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
 pub(in crate::acp) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
-/// Keys of an update's kind.
 pub(in crate::acp) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
-/// Keys of a message's id.
 pub(in crate::acp) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
-/// Keys of a message's content.
 pub(in crate::acp) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
 
-/// Keys of a tool call's id.
 pub(in crate::acp) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
 /// Keys of a tool's programmatic name.
 pub(in crate::acp) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
-/// Keys of a tool's input.
 pub(in crate::acp) const TOOL_INPUT: &[&str] =
     &["rawInput", "raw_input", "input", "args", "arguments", "params"];
-/// Keys of a tool's output.
 pub(in crate::acp) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
 
 pub(in crate::acp) const TOOL_KINDS: Table = &[
@@ -181,7 +174,6 @@ pub(in crate::acp) fn official(table: Table, word: &str) -> String {
     table.iter().find(|(other, _)| *other == word).map_or(word, |(_, name)| (*name).to_owned())
 }
 
-/// The kind that a tool's name implies.
 pub(in crate::acp) fn kind_of_tool(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     TOOL_NAME_KINDS.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind)

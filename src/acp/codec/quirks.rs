@@ -28,9 +28,7 @@ pub(crate) enum Quirk {
     FlatPermissions,
     /// Sends messages with `Content-Length` headers.
     HeaderFrames,
-    /// Sends messages in arrays.
     Arrays,
-    /// Sends a ready message.
     ReadyLine,
     /// Sends tool results as user messages in a replay.
     ReplaysResults,
@@ -42,7 +40,6 @@ pub(crate) enum Quirk {
     NoToolKinds,
     /// Sends a changed mode as a line of its text.
     ModeInText,
-    /// Reads the key of a sign-in as a text.
     ApiKeyAsText,
 }
 
@@ -127,7 +124,6 @@ impl Quirks {
         }
     }
 
-    /// Whether workarounds are disabled.
     pub(super) fn is_strict(&self) -> bool {
         self.is_strict
     }
@@ -151,7 +147,6 @@ impl Quirks {
         self.known.contains(&quirk)
     }
 
-    /// The names of all quirks, for tests.
     #[cfg(test)]
     pub(super) fn names(&self) -> Vec<String> {
         self.known.iter().map(|quirk| format!("{quirk:?}")).collect()

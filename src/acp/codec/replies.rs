@@ -19,7 +19,6 @@ use super::{errors, options, strict, unstable};
 
 pub(in crate::acp) const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
-/// Decodes the result of a request.
 pub(super) fn decode(
     call: &Call,
     result: &str,

@@ -22,7 +22,7 @@ use super::value::{
 use super::{RequestForm, RequestKind, elicitation, strict, tools, v2};
 
 /// Maximum number of permission options; each is compared with all others.
-const MOST_OPTIONS: usize = 500;
+const MAX_OPTIONS: usize = 500;
 
 /// Maximum length of a value in an error.
 const MAX_SHOWN_CHARS: usize = 40;
@@ -236,7 +236,7 @@ fn decode_permission(
     let total = items.len();
     let mut is_flat = false;
     let options: Vec<PermissionOption> =
-        items.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MOST_OPTIONS).collect();
+        items.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MAX_OPTIONS).collect();
     report_lost("options", total - options.len(), total, false, out);
     if is_flat {
         quirks.learn(Quirk::FlatPermissions, out);
@@ -370,7 +370,7 @@ mod tests {
         let method = "session/request_permission";
         let request = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
         let Ok((AgentRequest::Permission(request), _)) = request else { panic!("{request:?}") };
-        assert_eq!(request.options.len(), MOST_OPTIONS);
+        assert_eq!(request.options.len(), MAX_OPTIONS);
         let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
         assert!(out.iter().any(lost), "{out:?}");
     }

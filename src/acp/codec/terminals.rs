@@ -34,7 +34,6 @@ pub(super) fn take_news(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTermin
     news
 }
 
-/// The exit status of a command.
 pub(super) fn exit_info(row: &Object) -> ExitInfo {
     let code = first(row, &["exit_code", "exitCode"]).and_then(whole);
     ExitInfo { code: code.and_then(|code| i32::try_from(code).ok()), signal: first_text(row, &["signal"]) }

@@ -179,7 +179,6 @@ fn guess_kind(patch: &mut ToolCallPatch) {
     }
 }
 
-/// Decodes content items separately.
 pub(super) fn decode_content(
     items: Value,
     quirks: &mut Quirks,

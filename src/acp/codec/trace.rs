@@ -17,7 +17,6 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// The trace from the environment, or a new one.
     pub(super) fn begin() -> Self {
         Self::of(env::var("TRACEPARENT").ok().as_deref(), env::var("TRACESTATE").ok())
     }

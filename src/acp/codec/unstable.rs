@@ -127,7 +127,6 @@ pub(super) fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     Some(AuthStatus { state, accounts: accounts.collect() })
 }
 
-/// Decodes the providers of the agent's models.
 pub(super) fn decode_providers(result: &mut Object) -> Vec<Provider> {
     let items = take(result, &["providers"]).map(list).unwrap_or_default();
     let provider = |item: Value| {

@@ -115,7 +115,6 @@ fn raw_update(text: &str) -> Raw {
     }
 }
 
-/// The session id of a message.
 pub(super) fn session_name(object: &Object) -> Option<String> {
     first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
 }

@@ -201,7 +201,7 @@ fn resume(
 }
 
 fn directories(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<schema::AbsolutePath> {
-    let folders = if can.additional_directories && workspace.far.is_none() {
+    let folders = if can.additional_directories && workspace.remote.is_none() {
         workspace.additional_directories.as_slice()
     } else {
         &[]
@@ -209,7 +209,6 @@ fn directories(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<sch
     folders.iter().map(|folder| path(folder)).collect()
 }
 
-/// MCP servers with a transport that the agent supports.
 fn servers(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
     workspace.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
 }

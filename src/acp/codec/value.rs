@@ -115,7 +115,6 @@ pub(in crate::acp) fn parse_object(text: &str) -> Option<Object> {
     }
 }
 
-/// The value as compact JSON.
 pub(in crate::acp) fn raw(value: &Value) -> Raw {
     Raw(value.to_string().into())
 }
@@ -149,7 +148,6 @@ pub(in crate::acp) fn fill(object: &mut Object, key: &str, value: impl FnOnce() 
     }
 }
 
-/// The text of a string, number or boolean.
 pub(in crate::acp) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -217,9 +215,9 @@ pub(in crate::acp) fn typed_items<T: DeserializeOwned>(
     mut shape: impl FnMut(Value) -> Value,
 ) -> Vec<T> {
     let total = items.len();
-    let kept: Vec<T> = items.into_iter().filter_map(|item| typed(shape(item)).ok()).collect();
-    report_lost(name, total - kept.len(), total, false, out);
-    kept
+    let saved: Vec<T> = items.into_iter().filter_map(|item| typed(shape(item)).ok()).collect();
+    report_lost(name, total - saved.len(), total, false, out);
+    saved
 }
 
 /// Reports the number of invalid items of a list, if any.

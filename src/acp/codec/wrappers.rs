@@ -192,8 +192,8 @@ mod tests {
                       ✅ Exit code: 0";
         assert_eq!(bare(result), ("hi\nthere".to_owned(), Some(0)));
         let running = "Tool: terminal\nResult:\n❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
-        let kept = "❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
-        assert_eq!(bare(running), (kept.to_owned(), None), "unknown lines are not removed");
+        let saved = "❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
+        assert_eq!(bare(running), (saved.to_owned(), None), "unknown lines are not removed");
         assert_eq!(bare("[Command exited with code 3]\nhi\n"), ("hi\n".to_owned(), Some(3)));
     }
 

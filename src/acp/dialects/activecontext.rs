@@ -11,7 +11,6 @@ use crate::model::{AgentInfo, Call, Profile};
 
 #[derive(Debug, Default)]
 pub(super) struct ActiveContext {
-    /// Requests to resume a session.
     resuming: BTreeSet<u64>,
 }
 

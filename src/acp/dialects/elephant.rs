@@ -17,7 +17,7 @@ pub const MAX_BODY_BYTES: usize = 4 << 20;
 
 /// Minimum length of a chunk that may have been trimmed at its end. The agent collects at least 64 characters before it
 /// trims and sends them, unless another event follows. Source: the code of `elephant.ai`.
-const LEAST_CHARS: usize = 48;
+const MIN_CHARS: usize = 48;
 
 #[derive(Debug, Default)]
 pub(super) struct Elephant {
@@ -104,7 +104,7 @@ impl WhitespaceRepair {
         if self.keeps_space {
             return;
         }
-        let is_long = text.chars().nth(LEAST_CHARS - 1).is_some();
+        let is_long = text.chars().nth(MIN_CHARS - 1).is_some();
         self.previous = is_long.then(|| (session.to_owned(), kind.to_owned(), last));
         let Some((_, _, before)) = previous.filter(|(of, was, _)| of == session && was == kind) else {
             return;
@@ -142,7 +142,7 @@ fn begins_block(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Longer than `LEAST_CHARS`.
+    /// Longer than `MIN_CHARS`.
     const LONG: &str = "The tests pass now, and all of them were run twice, ";
 
     fn joined(chunks: &[&str]) -> String {

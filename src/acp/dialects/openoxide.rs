@@ -33,7 +33,6 @@ pub const EVENTS: &[&str] =
 const CAPABILITIES: &[&str] =
     &["file_read", "file_write", "terminal_exec", "web_search", "session_fork", "streaming"];
 
-/// Keys of an event's name.
 const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 
 #[derive(Debug)]
@@ -42,7 +41,6 @@ pub struct OpenOxide {
     /// Whether the agent was known before its start.
     is_early: bool,
     is_remote: bool,
-    /// The capabilities that it reports.
     can: Object,
     turns: Turns,
     /// Requests whose response has a new session.

@@ -78,7 +78,6 @@ struct Repair<'t> {
 }
 
 impl<'t> Repair<'t> {
-    /// Replaces a part of the text.
     fn replace(&mut self, from: usize, to: usize, by: &str) {
         self.out.push_str(self.text.get(self.copied..from).unwrap_or_default());
         self.out.push_str(by);

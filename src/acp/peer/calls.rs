@@ -63,9 +63,7 @@ pub enum Asked {
         /// Number of the form, from 0.
         attempt: u8,
     },
-    /// A request of the app.
     Call {
-        /// The app's handle.
         tag: CallTag,
         /// The request, which is needed to decode the response.
         call: Call,
@@ -77,7 +75,6 @@ pub struct Pending {
     pub asked: Asked,
     pub method: &'static str,
     deadline: Option<(Instant, Duration)>,
-    /// Whether its turn had any events.
     pub has_news: bool,
     /// Whether the agent has sent messages or tool calls since it accepted the prompt.
     has_output: bool,
@@ -110,9 +107,7 @@ fn is_output(update: &SessionUpdate) -> bool {
 /// The request that a response belongs to.
 #[derive(Debug)]
 pub enum Match {
-    /// A pending request, which was removed.
     Waiting(Box<Pending>),
-    /// A finished request.
     Retired(&'static str),
     /// A prompt whose end was reported before.
     Told,
@@ -242,7 +237,6 @@ impl Calls {
         running.is_some_and(|pending| pending.has_output)
     }
 
-    /// Whether a request that opens this session is pending.
     pub fn is_opening(&self, session: &SessionId) -> bool {
         self.pending.values().any(|pending| match &pending.asked {
             Asked::Call { call: Call::LoadSession(id, _) | Call::ResumeSession(id, _), .. } => id == session,
@@ -257,7 +251,6 @@ impl Calls {
         })
     }
 
-    /// Whether the running prompt of a session was accepted.
     pub fn is_accepted(&self, session: &SessionId) -> bool {
         let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
         running.is_some_and(|pending| pending.is_answered)
@@ -302,7 +295,6 @@ impl Calls {
         }
     }
 
-    /// The id of a pending request.
     pub fn find(&self, tag: &CallTag) -> Option<u64> {
         self.pending.iter().find_map(|(id, pending)| match &pending.asked {
             Asked::Call { tag: own, .. } if own == tag => Some(*id),

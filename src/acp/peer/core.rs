@@ -45,7 +45,6 @@ enum Phase {
 pub struct Peer {
     spec: AgentSpec,
     codec: Codec,
-    /// The translator of an agent with a dialect.
     dialect: Option<Box<dyn Dialect>>,
     tap: Tap,
     calls: Calls,
@@ -53,7 +52,7 @@ pub struct Peer {
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
-    pen: FrameWriter,
+    painter: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,
@@ -81,7 +80,7 @@ impl Peer {
             spec: spec.clone(),
             codec: Codec::new(spec),
             dialect: dialects::before_start(spec),
-            pen: FrameWriter::new(tap.clone()),
+            painter: FrameWriter::new(tap.clone()),
             tap,
             calls: Calls::new(deadlines),
             requests: OpenRequests::default(),
@@ -104,7 +103,7 @@ impl Peer {
 
     /// Reports the open connection and starts the handshake.
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
-        self.pen.attach(outgoing, stopper);
+        self.painter.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
         self.begin_handshake(now);
     }
@@ -128,16 +127,15 @@ impl Peer {
         }
     }
 
-    /// Executes a command of the app.
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::RetryNow => self.pen.retry_now(),
+            Command::RetryNow => self.painter.retry_now(),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
                     let outcome = self.codec.answer(&request.form, &answer);
-                    self.pen.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
+                    self.painter.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
             Command::Agent(AgentCommand::CancelCall(tag)) => self.cancel_call(&tag),
@@ -160,13 +158,13 @@ impl Peer {
         let shuts_down = self.dialect.as_ref().is_some_and(|dialect| dialect.shuts_down());
         if is_first && !force && matches!(self.phase, Phase::Ready) && shuts_down {
             let id = self.calls.next_id();
-            self.pen.request(id, "shutdown", "{}");
+            self.painter.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
             self.handshake.wait_for_end(Instant::now());
             return;
         }
         self.shutdown = None;
-        self.pen.stop(force);
+        self.painter.stop(force);
     }
 
     /// Handles an incoming message.
@@ -251,10 +249,9 @@ impl Peer {
         }
         self.drop_waiting(&CallError::Lost);
         self.events.push(AgentEvent::Closed(reason));
-        self.pen.detach();
+        self.painter.detach();
     }
 
-    /// Interprets the end of the connection.
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
@@ -263,12 +260,10 @@ impl Peer {
         }
     }
 
-    /// Whether there are pending events.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Whether all pending events are updates.
     pub fn tells_only_updates(&self) -> bool {
         self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
     }
@@ -285,17 +280,17 @@ impl Peer {
 
     /// Whether the agent has so much unread input that parlor pauses reading.
     pub fn is_outgoing_full(&self) -> bool {
-        self.pen.is_full()
+        self.painter.is_full()
     }
 
     /// Waits until reading may continue.
     pub async fn outgoing_drained(&self) {
-        self.pen.drained().await;
+        self.painter.drained().await;
     }
 
     /// Ends the connection if the agent has too much unread input, and flushes the log file.
     pub fn settle(&mut self) {
-        self.is_deaf |= self.pen.settle();
+        self.is_deaf |= self.painter.settle();
         self.tap.flush();
     }
 
@@ -485,7 +480,7 @@ impl Peer {
         let Some((method, params)) = self.initialize_form(attempt) else { return false };
         let id = self.calls.next_id();
         self.calls.add(id, Asked::Initialize { attempt }, method, now);
-        self.pen.request(id, method, &params);
+        self.painter.request(id, method, &params);
         true
     }
 
@@ -494,7 +489,7 @@ impl Peer {
         if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.initialize_form(0))
             && matches!(self.phase, Phase::Starting)
         {
-            self.pen.request(id, method, &params);
+            self.painter.request(id, method, &params);
         }
     }
 
@@ -542,7 +537,7 @@ impl Peer {
         }
         let (method, params) = message;
         self.calls.add(id, Asked::Call { tag, call }, method, now);
-        self.pen.request(id, method, &params);
+        self.painter.request(id, method, &params);
     }
 
     fn not_sent(&mut self, tag: CallTag, error: String) {

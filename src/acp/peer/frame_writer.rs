@@ -165,17 +165,17 @@ mod tests {
     #[test]
     fn agents_that_do_not_read_are_stopped() {
         let (outgoing, frames, stopper) = test_link();
-        let mut pen = FrameWriter::new(Tap::default());
-        pen.attach(outgoing, stopper);
+        let mut painter = FrameWriter::new(Tap::default());
+        painter.attach(outgoing, stopper);
         let params = format!("\"{}\"", "x".repeat(30 << 20));
         for _ in 0..4 {
-            pen.notify("session/cancel", &params);
-            assert!(!pen.settle());
+            painter.notify("session/cancel", &params);
+            assert!(!painter.settle());
         }
-        assert!(pen.is_full(), "reading pauses");
-        pen.notify("session/cancel", &params);
-        assert!(pen.settle(), "the queue overflowed");
-        assert!(!pen.is_full() && !pen.settle());
+        assert!(painter.is_full(), "reading pauses");
+        painter.notify("session/cancel", &params);
+        assert!(painter.settle(), "the queue overflowed");
+        assert!(!painter.is_full() && !painter.settle());
         drop(frames);
     }
 }

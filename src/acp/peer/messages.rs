@@ -39,7 +39,6 @@ pub fn call_error(error: RpcError) -> CallError {
     }
 }
 
-/// Converts the end of a link to the end of a connection.
 pub fn close_reason(end: LinkEnd) -> CloseReason {
     match end {
         LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
@@ -52,7 +51,6 @@ pub fn close_reason(end: LinkEnd) -> CloseReason {
     }
 }
 
-/// The beginning of a text, on one line.
 pub fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 120;
     let mut short: String =

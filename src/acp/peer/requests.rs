@@ -15,7 +15,7 @@ use crate::model::{Capacity, RequestId};
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
 /// Maximum number of open requests of an agent.
-const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
+const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 /// What identifies an open request of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,11 +50,9 @@ pub struct OpenRequests {
 }
 
 impl OpenRequests {
-    /// Whether there is room for another request.
     pub fn has_room(&self, params: Option<&str>) -> bool {
         let bytes = params.map_or(0, str::len);
-        self.open.is_empty()
-            || (self.open.len() < MOST.items && self.bytes.saturating_add(bytes) <= MOST.bytes)
+        self.open.is_empty() || (self.open.len() < MAX.items && self.bytes.saturating_add(bytes) <= MAX.bytes)
     }
 
     pub fn is_open(&self, wire_id: &WireId, hash: u64) -> bool {
@@ -120,7 +118,7 @@ mod tests {
     #[test]
     fn open_requests_are_bounded_by_count_and_by_bytes() {
         let mut requests = OpenRequests::default();
-        let ids: Vec<RequestId> = (0..MOST.items)
+        let ids: Vec<RequestId> = (0..MAX.items)
             .map(|number| {
                 assert!(requests.has_room(Some("{}")));
                 add(&mut requests, &number.to_string(), None, "{}")
@@ -128,7 +126,7 @@ mod tests {
             .collect();
         assert!(!requests.has_room(Some("{}")));
         assert!(requests.take(ids[3]).is_some() && requests.has_room(Some("{}")));
-        let large = "x".repeat(MOST.bytes);
+        let large = "x".repeat(MAX.bytes);
         assert!(!requests.has_room(Some(&large)));
         requests.take_all();
         assert!(requests.has_room(Some(&large)), "a single request is always accepted");

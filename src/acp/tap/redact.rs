@@ -47,7 +47,6 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     if hidden == text { Cow::Borrowed(text) } else { Cow::Owned(hidden) }
 }
 
-/// Redacts the strings of a JSON text, which may be truncated.
 fn redact_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut key = "";

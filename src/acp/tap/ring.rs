@@ -24,7 +24,7 @@ struct Entry {
     at: Duration,
     conn: u64,
     direction: Direction,
-    kept_bytes: usize,
+    cached_bytes: usize,
     len_bytes: usize,
 }
 
@@ -41,13 +41,19 @@ pub struct Copy {
 impl Ring {
     /// Appends a line, drops old ones to stay within the limits, and returns the line's sequence number.
     pub fn push(&mut self, at: Duration, conn: u64, direction: Direction, line: &[u8]) -> u64 {
-        let kept = line.get(..LINE_BYTES).unwrap_or(line);
-        while self.entries.len() >= MAX_LINES || self.bytes.len() + kept.len() > MAX_BYTES {
+        let saved = line.get(..LINE_BYTES).unwrap_or(line);
+        while self.entries.len() >= MAX_LINES || self.bytes.len() + saved.len() > MAX_BYTES {
             let Some(oldest) = self.entries.pop_front() else { break };
-            self.bytes.drain(..oldest.kept_bytes.min(self.bytes.len()));
+            self.bytes.drain(..oldest.cached_bytes.min(self.bytes.len()));
         }
-        self.bytes.extend(kept);
-        self.entries.push_back(Entry { at, conn, direction, kept_bytes: kept.len(), len_bytes: line.len() });
+        self.bytes.extend(saved);
+        self.entries.push_back(Entry {
+            at,
+            conn,
+            direction,
+            cached_bytes: saved.len(),
+            len_bytes: line.len(),
+        });
         self.last_sequence += 1;
         self.last_sequence
     }
@@ -58,7 +64,7 @@ impl Ring {
         let mut begin = 0;
         let mut copies = Vec::new();
         for (sequence, entry) in (first..).zip(&self.entries) {
-            let end = begin + entry.kept_bytes;
+            let end = begin + entry.cached_bytes;
             if sequence > after && wants(entry.conn, entry.direction) {
                 copies.push(Copy {
                     sequence,

@@ -31,12 +31,10 @@ struct Line<'a> {
 }
 
 impl Sink {
-    /// Opens a file for appending.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, private::append(path)?) })
     }
 
-    /// Appends a line.
     pub fn append(
         &mut self,
         sequence: u64,

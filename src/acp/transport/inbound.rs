@@ -37,7 +37,6 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Sends a message, once there is room for it.
     pub async fn send(&self, message: In) -> Result<(), Disconnected> {
         let kib = u32::try_from(len_bytes(&message) >> 10).unwrap_or(u32::MAX).clamp(1, WAITING_MAX_KIB);
         self.room.acquire_many(kib).await.map_err(|_| Disconnected)?.forget();

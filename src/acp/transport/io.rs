@@ -24,12 +24,9 @@ const KEPT_BUFFER_BYTES: usize = 1 << 20;
 /// Whether the agent uses frames with headers, as detected from its first message.
 pub type HeaderRequest = Arc<AtomicBool>;
 
-/// How reading ended.
 #[derive(Debug)]
 pub enum ReadEnd {
-    /// The stream ended.
     Eof,
-    /// The stream failed.
     Broken(io::Error),
     /// `enough` completed first.
     Enough,

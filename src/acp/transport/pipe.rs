@@ -36,8 +36,8 @@ impl AsyncRead for PipeReader {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
-            let most = out.remaining().min(this.buffer.len());
-            match rustix::io::read(&this.pipe, this.buffer.get_mut(..most).unwrap_or_default()) {
+            let max = out.remaining().min(this.buffer.len());
+            match rustix::io::read(&this.pipe, this.buffer.get_mut(..max).unwrap_or_default()) {
                 Ok(count) => {
                     out.put_slice(this.buffer.get(..count).unwrap_or_default());
                     this.watched = None;

@@ -21,7 +21,6 @@ fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills the processes of all agents.
 pub fn kill_all() {
     for id in groups().iter().filter_map(|id| Pid::from_raw(*id)) {
         let _ = kill_process_group(id, Signal::KILL);
@@ -41,12 +40,10 @@ impl Group {
         Self { id }
     }
 
-    /// Sends TERM to the group.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Sends KILL to the group.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -84,7 +81,6 @@ impl Drop for Group {
     }
 }
 
-/// Converts an exit status to the model.
 pub fn exit_info(status: ExitStatus) -> ExitInfo {
     ExitInfo { code: status.code(), signal: status.signal().map(crate::program::signal_name) }
 }

@@ -16,7 +16,7 @@ use crate::model::{Bounded, Capacity};
 const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
 
 /// Room for responses that were in progress when the queue became full. More is an overflow.
-pub const MOST: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
+pub const MAX: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
 
 /// Maximum size of one write, unless a single frame is larger.
 const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
@@ -55,7 +55,7 @@ struct State {
 
 pub fn queue() -> (Outgoing, OutgoingFrames) {
     let state = State {
-        frames: Bounded::new(MOST),
+        frames: Bounded::new(MAX),
         taken: VecDeque::new(),
         taken_bytes: 0,
         has_run_over: false,
@@ -140,7 +140,6 @@ impl OutgoingFrames {
         }
     }
 
-    /// Marks frames as written.
     pub fn written(&self, count: usize) {
         let mut state = self.shared.state();
         let was_full = state.is_full();
@@ -185,7 +184,7 @@ mod tests {
         assert!(outgoing.is_full(), "the frame is not written yet");
         frames.written(1);
         assert!(!outgoing.is_full() && outgoing.drained().now_or_never().is_some());
-        for _ in 0..MOST.bytes / large.len() - 1 {
+        for _ in 0..MAX.bytes / large.len() - 1 {
             outgoing.send(large.clone());
         }
         assert!(!outgoing.has_run_over());
@@ -195,7 +194,7 @@ mod tests {
         assert!(!outgoing.is_full(), "the receiver is closed");
 
         let (outgoing, _frames) = queue();
-        for _ in 0..MOST.items {
+        for _ in 0..MAX.items {
             outgoing.send(Bytes::from_static(b"{}"));
         }
         assert!(outgoing.is_full() && !outgoing.has_run_over());

@@ -63,7 +63,6 @@ impl RemoteAgent {
         }
     }
 
-    /// Replaces the network.
     #[cfg(test)]
     #[must_use]
     fn with_simulation(self, simulation: tests::Simulation) -> Self {

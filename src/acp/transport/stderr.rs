@@ -42,7 +42,6 @@ struct Ring {
 }
 
 impl StderrTail {
-    /// Reads to the end of the stream.
     pub async fn read(self, mut input: impl AsyncRead + Unpin, log: Option<&Path>, tap: Tap) {
         let mut log = log.and_then(|path| Log::open(path, &tap));
         let mut buffer = vec![0; READ_BYTES];

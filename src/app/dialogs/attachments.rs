@@ -45,7 +45,7 @@ pub fn on_dropped(state: &State, text: String, at: usize, readings: Vec<Vec<Path
         text,
         at,
         readings,
-        folder: position.far.is_none().then(|| position.cwd.clone()),
+        folder: position.remote.is_none().then(|| position.cwd.clone()),
         roots: position.roots(),
     }));
 }

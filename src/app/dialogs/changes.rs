@@ -18,7 +18,6 @@ pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<
     files.iter().filter(fits).collect()
 }
 
-/// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let files = changed_files(state, state.active);
     let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };

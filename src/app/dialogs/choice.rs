@@ -67,12 +67,10 @@ pub fn on_page(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool 
     true
 }
 
-/// The help dialog.
 pub fn help() -> Modal {
     Modal::Help { filter: LineInput::default() }
 }
 
-/// The protocol log.
 pub fn log() -> Modal {
     Modal::Log { filter: LineInput::default() }
 }
@@ -118,7 +116,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::CancelInstall => fx.push(Effect::CancelInstall),
         ChoiceOutcome::StartAgent(spec) => install::begin(state, spec.as_ref().clone(), now, fx),
         ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
-        ChoiceOutcome::DeleteKept { uid, listed } => {
+        ChoiceOutcome::DeleteSaved { uid, listed } => {
             fx.push(Effect::Store(StoreJob::Delete { uid: uid.clone() }));
             if let Some(id) = listed {
                 operations::delete_session(state, id.clone(), fx);

@@ -57,7 +57,6 @@ pub fn is_allowed_during_request(action: Action) -> bool {
     )
 }
 
-/// Runs a command.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(why) = obstacle(state, action) {
         say_obstacle(state, action, why, fx);

@@ -15,7 +15,7 @@ use super::{items, mentions, moved, obstacle, picker, pickers, queue, say, slash
 use crate::app::state::commands::OWN_PREFIX;
 
 /// Maximum number of stashed drafts of a session.
-const MOST_STASHED: usize = 50;
+const MAX_STASHED: usize = 50;
 
 /// A slash command that matches the draft, or a file that matches the mention being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +40,7 @@ impl Completion {
 /// What a completion inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompletionKind {
-    /// A command of the agent.
     Agent,
-    /// A command of parlor.
     Own,
     Template(TemplateSource),
     /// Opens the review of new templates instead.
@@ -50,16 +48,13 @@ pub enum CompletionKind {
     File,
     /// The output of a command, or the changes since the last commit.
     Output,
-    /// A symbol of the tags file.
     Symbol,
-    /// A saved session.
     Session,
     /// The prefix that lists symbols or sessions.
     Group,
 }
 
 impl CompletionKind {
-    /// Whether it is inserted with a slash.
     pub fn is_command(self) -> bool {
         matches!(self, Self::Agent | Self::Own | Self::Template(_))
     }
@@ -100,7 +95,6 @@ pub fn selected_completion(state: &State) -> usize {
     state.user.completion.min(completions(state).len().saturating_sub(1))
 }
 
-/// Handles a change of the draft.
 pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if session.draft == text {
@@ -200,7 +194,7 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     // The history has it after a restart.
     operations::remember(session, &text, fx);
     session.stash.push(text);
-    if session.stash.len() > MOST_STASHED {
+    if session.stash.len() > MAX_STASHED {
         session.stash.remove(0);
     }
     set_draft(state, String::new(), fx);
@@ -261,14 +255,14 @@ fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<
     if session.outbox.edited().is_some() {
         return queue::finish_edit(state, fx);
     }
-    let mut least = 1;
+    let mut min = 1;
     if !session.draft.trim().is_empty() {
         // A prompt that is sent at once, or a command, is not queued.
-        least = session.outbox.queue_len() + 1;
+        min = session.outbox.queue_len() + 1;
         submit(state, now, fx);
     }
     let session = state.active_session()?;
-    session.outbox.last().filter(|_| session.outbox.queue_len() >= least).map(|prompt| prompt.id)
+    session.outbox.last().filter(|_| session.outbox.queue_len() >= min).map(|prompt| prompt.id)
 }
 
 /// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited

@@ -282,7 +282,6 @@ fn last_reply_turn(session: &Session) -> Option<u32> {
     session.transcript.items().iter().rev().find(is_reply).map(|item| item.turn)
 }
 
-/// The items of a turn, which are contiguous.
 fn items_of(session: &Session, turn: u32) -> impl Iterator<Item = &Item> {
     let items = session.transcript.items();
     let end = items.iter().rposition(|item| item.turn == turn).map_or(0, |at| at + 1);

@@ -5,7 +5,6 @@ use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
 
 use super::{jump, rewind, say};
 
-/// Asks whether to delete the turn.
 pub fn ask(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;

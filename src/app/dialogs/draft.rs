@@ -3,7 +3,6 @@
 use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, State, ViewCommand};
 
-/// Replaces the draft.
 pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.draft.clone_from(&text);
@@ -13,7 +12,6 @@ pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the draft that the state has.
 pub fn restore(state: &mut State, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
     set_draft(state, draft, fx);

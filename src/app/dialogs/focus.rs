@@ -8,35 +8,25 @@ use super::{first_request, search};
 /// A layer that can have the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Focus {
-    /// Composer and transcript.
     Main,
     /// The transcript only: letters are commands.
     Browse,
-    /// A terminal that keys are typed into.
     Terminal,
-    /// The search input.
     Search,
-    /// A list with a filter.
     Picker,
     Sessions,
     /// A choice between a few actions.
     Choice,
     /// The next key is bound to an action.
     Capture,
-    /// The queued prompts.
     Queue,
-    /// The list of keys.
     Help,
-    /// The message log.
     Log,
     /// Read-only details of the connection or an item.
     Connection,
-    /// All file changes of the session.
     Changes,
-    /// A dialog with one input line.
     Line,
     Permission,
-    /// A form requested by the agent.
     Form,
     /// A page the agent asks to open.
     Url,

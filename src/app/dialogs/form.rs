@@ -26,7 +26,6 @@ pub fn on_line(state: &mut State, edit: &LineEdit) {
     }
 }
 
-/// Handles an action in the form.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Decline => {

@@ -12,7 +12,7 @@ use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels
 use super::{picker, say, stack};
 
 /// Maximum number of characters of a row.
-const MOST_CHARS: usize = 300;
+const MAX_CHARS: usize = 300;
 
 /// Opens the list of the folder's prompts, or of all prompts if there are none in this folder.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
@@ -27,7 +27,6 @@ pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     search(state, true, fx);
 }
 
-/// Handles a change of the filter.
 pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
@@ -46,7 +45,6 @@ pub fn toggle(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the prompts that the store found.
 pub fn on_found(state: &mut State, serial: u64, found: Result<(Vec<FoundPrompt>, usize), String>) {
     let is_it = |picker: &&mut Picker| matches!(picker.kind, PickerKind::History { serial: asked, .. } if asked == serial);
     let pickers = state.modals.iter_mut().filter_map(|modal| match modal {
@@ -79,7 +77,7 @@ pub fn open_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     };
     stack::close_top(state, fx);
-    operations::open_kept(state, &source.uid, false, Some(source.seq), now, fx);
+    operations::open_saved(state, &source.uid, false, Some(source.seq), now, fx);
 }
 
 /// Frees the prompts in the store once the list is closed.
@@ -132,7 +130,7 @@ fn row(prompt: FoundPrompt, is_everywhere: bool) -> PickerRow {
         right: prompt.when.clone(),
         ..PickerRow::new(
             PickerValue::Prompt(Box::new(prompt)),
-            label.chars().take(MOST_CHARS).collect::<String>(),
+            label.chars().take(MAX_CHARS).collect::<String>(),
         )
     }
 }

@@ -63,7 +63,6 @@ pub fn leave_whole(state: &mut State) -> bool {
     }
 }
 
-/// Handles an action in the inbox.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     if is_whole(state) {
         return action == Action::Left && leave_whole(state) || requests::on_options(state, action, now, fx);
@@ -105,7 +104,6 @@ fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// The rows and the selected one, for drawing.
 pub fn rows(state: &State) -> (Vec<Waiting>, usize) {
     let position = match state.modals.last() {
         Some(Modal::Attention(dialog)) => dialog.position,

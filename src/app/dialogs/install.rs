@@ -18,7 +18,7 @@ use super::{picker, say};
 const LINES: usize = 6;
 
 /// Reads the registry and looks for agents again, for an open list.
-pub fn look_again(state: &State, fx: &mut Vec<Effect>) {
+pub fn search_again(state: &State, fx: &mut Vec<Effect>) {
     fx.push(Effect::Configure(ConfigJob::Reread));
     if state.registry.is_none() {
         fx.push(Effect::ReadRegistry { refresh: false });
@@ -73,7 +73,6 @@ pub fn refresh_agents(state: &mut State) {
     }
 }
 
-/// The registry was read.
 pub fn on_registry(
     state: &mut State,
     result: Result<RegistryIndex, String>,
@@ -129,7 +128,6 @@ pub fn ask(state: &mut State, id: &str, opened_by_itself: Option<Instant>, fx: &
     }));
 }
 
-/// The user agreed.
 pub fn start(state: &mut State, agent: &RegistryAgent, scripts: &[String], fx: &mut Vec<Effect>) {
     if state.installing.is_some() {
         return;
@@ -145,7 +143,6 @@ pub fn start(state: &mut State, agent: &RegistryAgent, scripts: &[String], fx: &
     }));
 }
 
-/// A line of the progress.
 pub fn on_progress(state: &mut State, line: &str) {
     let Some(lines) = &mut state.installing else { return };
     lines.push(visible(line).into_owned());

@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::{open, say};
 
 /// Maximum number of places that are offered.
-const MOST_LOCATIONS: usize = 9;
+const MAX_LOCATIONS: usize = 9;
 
 pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
 
@@ -60,7 +60,6 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Clears the selection.
 pub fn clear_mark(state: &mut State) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.selected = None;
@@ -168,7 +167,6 @@ fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&
     }
 }
 
-/// Shows an item as it was received.
 fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
     match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
@@ -197,7 +195,7 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
                 let path = position.path.strip_prefix(&folder).unwrap_or(&position.path);
                 format!("{}{line}", path.display())
             };
-            let choices = positions.iter().take(MOST_LOCATIONS).map(|position| Choice {
+            let choices = positions.iter().take(MAX_LOCATIONS).map(|position| Choice {
                 label: label(position),
                 outcome: ChoiceOutcome::OpenFile(position.clone()),
             });
@@ -212,7 +210,6 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Number of unchanged lines at the start of a change.
 fn lines_before(change: &DiffChange) -> u32 {
     let DiffChange::Texts { old: Some(old), new } = change else { return 0 };
     let same = old.lines().zip(new.lines()).take_while(|(before, after)| before == after).count();
@@ -289,7 +286,6 @@ fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
     transcript.items().iter().filter(|item| can_fold(&item.body)).map(|item| item.id).collect()
 }
 
-/// Whether an item can be folded.
 pub fn can_fold(body: &ItemBody) -> bool {
     match body {
         ItemBody::Message(message) => {

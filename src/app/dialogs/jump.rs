@@ -16,11 +16,11 @@ use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
 use super::{picker, say};
 
 /// Maximum number of rows in the outline; the last ones are retained.
-const MOST_ROWS: usize = 5_000;
+const MAX_ROWS: usize = 5_000;
 /// Width of the column for the kind of an item.
 const KIND_COLS: usize = 8;
 /// Maximum number of characters in a row.
-const MOST_CHARS: usize = 160;
+const MAX_CHARS: usize = 160;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -122,12 +122,10 @@ fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the list of the prompts alone.
 pub fn open_prompts(state: &mut State, kind: PickerKind, fx: &mut Vec<Effect>) {
     open_list(state, "Go back to a prompt", kind, is_prompt, fx);
 }
 
-/// Whether the item is a prompt of the user.
 pub fn is_prompt(item: &Item) -> bool {
     is_stop(item, Stop::Prompt)
 }
@@ -147,7 +145,7 @@ fn open_list(
             if kind == PickerKind::Rewind {
                 row.label = row.label.split_off(KIND_COLS);
             }
-            if rows.len() == MOST_ROWS {
+            if rows.len() == MAX_ROWS {
                 is_cut = true;
                 break;
             }
@@ -162,7 +160,7 @@ fn open_list(
     let is_rewind = kind == PickerKind::Rewind;
     let mut outline: Picker = picker::new(kind, title, rows);
     outline.selected = if is_rewind { outline.rows.len() - 1 } else { nearest(&outline.rows, session) };
-    outline.note = is_cut.then(|| format!("Showing the last {MOST_ROWS}. Use search to find others."));
+    outline.note = is_cut.then(|| format!("Showing the last {MAX_ROWS}. Use search to find others."));
     picker::push(state, outline);
 }
 
@@ -231,7 +229,7 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
         is_current: session.selected == Some(item.id),
         ..PickerRow::new(
             PickerValue::Item(item.id),
-            format!("{kind:<KIND_COLS$}{}", text.chars().take(MOST_CHARS).collect::<String>()),
+            format!("{kind:<KIND_COLS$}{}", text.chars().take(MAX_CHARS).collect::<String>()),
         )
     })
 }

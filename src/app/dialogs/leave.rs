@@ -230,7 +230,7 @@ fn loses_turns(state: &State) -> Option<(String, &Unsaved)> {
 
 /// Whether `--continue` does not bring everything back: nothing is saved, or saving fails.
 fn loses_tabs(state: &State) -> bool {
-    has_tabs(state) && (!state.setup.keeps_sessions || state.unsaved.is_some())
+    has_tabs(state) && (!state.setup.saves_sessions || state.unsaved.is_some())
 }
 
 /// Whether the dialog was opened by [`quit`]: its first choice is quitting.

@@ -13,7 +13,6 @@ use super::{providers, settings, stack};
 pub(super) const RENAMED_LATER: &str =
     "Renames the session in parlor. The agent is updated when the session is opened.";
 
-/// Asks for a session's title.
 pub fn open_title(state: &mut State, key: SessionKey) {
     let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
     state.modals.push(Modal::Line(LineDialog {
@@ -41,7 +40,7 @@ pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) 
         input: LineInput::new(title),
         is_secret: false,
         problem: None,
-        purpose: LinePurpose::KeptTitle(uid.to_owned()),
+        purpose: LinePurpose::SavedTitle(uid.to_owned()),
     }));
 }
 
@@ -119,7 +118,6 @@ pub fn open_api_key(state: &mut State, conn: ConnId, method: &AuthMethod) {
     }));
 }
 
-/// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return false };
     let edit = match action {
@@ -143,7 +141,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return };
     let text = dialog.input.text.trim().to_owned();
     match dialog.purpose.clone() {
-        LinePurpose::Title(_) | LinePurpose::KeptTitle(_) if text.is_empty() => {
+        LinePurpose::Title(_) | LinePurpose::SavedTitle(_) if text.is_empty() => {
             dialog.problem = Some("Type a value.".to_owned());
         }
         LinePurpose::Title(key) => {
@@ -151,7 +149,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             operations::set_title(state, key, text, now, fx);
             modal::on_sessions_listed(state);
         }
-        LinePurpose::KeptTitle(uid) => {
+        LinePurpose::SavedTitle(uid) => {
             state.modals.pop();
             fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
         }

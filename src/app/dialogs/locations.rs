@@ -7,9 +7,9 @@ use crate::model::{Action, Target};
 use super::{picker, say};
 
 /// The most places to list.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 /// The number of items to search, from the bottom of the screen upwards, if none is selected.
-const MOST_ITEMS: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 /// Opens the list. Returns whether the action was handled.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -41,7 +41,7 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
     let searched: Vec<_> = match selected {
         Some(item) => vec![item],
-        None => items.get(..end).unwrap_or_default().iter().rev().take(MOST_ITEMS).collect(),
+        None => items.get(..end).unwrap_or_default().iter().rev().take(MAX_ITEMS).collect(),
     };
     let mut targets: Vec<Target> = Vec::new();
     for item in searched {
@@ -50,11 +50,11 @@ fn rows(session: &Session) -> Vec<PickerRow> {
                 targets.push(target);
             }
         }
-        if targets.len() >= MOST_ROWS {
+        if targets.len() >= MAX_ROWS {
             break;
         }
     }
-    targets.truncate(MOST_ROWS);
+    targets.truncate(MAX_ROWS);
     targets.into_iter().map(|target| row(target, session)).collect()
 }
 

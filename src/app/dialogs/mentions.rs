@@ -24,7 +24,7 @@ const SYMBOLS_BELOW_FILES: usize = 3;
 const SESSIONS_BELOW_FILES: usize = 2;
 
 /// Maximum number of outputs that are offered by number.
-const MOST_OUTPUTS: usize = 20;
+const MAX_OUTPUTS: usize = 20;
 
 /// Number of earlier prompts that are searched for mentions.
 const RECENT_PROMPTS: usize = 50;
@@ -66,7 +66,7 @@ fn look_up(
         ..MentionList::default()
     });
     // Files of another machine cannot be listed.
-    if session.workspace.far.is_none() {
+    if session.workspace.remote.is_none() {
         fx.push(Effect::FindFiles(FileQuery {
             session: session.key,
             folder: session.workspace.cwd.clone(),
@@ -104,7 +104,6 @@ pub fn on_found(
     }
 }
 
-/// Symbols were found for the mention.
 pub fn on_symbols_found(
     state: &mut State,
     session: SessionKey,
@@ -127,7 +126,7 @@ pub fn on_mentionable(state: &mut State, folder: &Path, mut sessions: Vec<Mentio
         return;
     };
     if let Some(list) = &mut state.user.mention {
-        let own = session.recorder.kept_as();
+        let own = session.recorder.saved_as();
         sessions.retain(|saved| Some(saved.uid.as_str()) != own);
         list.sessions = sessions;
     }
@@ -242,14 +241,14 @@ fn others(session: &Session, query: &str) -> Vec<Completion> {
         Completion::new(name, description, CompletionKind::Output)
     };
     let last = session.last_output().map(|known| output(LAST_OUTPUT.to_owned(), &known));
-    let changes = session.git.as_ref().filter(|_| session.workspace.far.is_none()).map(|_| {
+    let changes = session.git.as_ref().filter(|_| session.workspace.remote.is_none()).map(|_| {
         let description = "changes since the last commit".to_owned();
         Completion::new(CHANGES.to_owned(), description, CompletionKind::Output)
     });
     let numbered = query.starts_with('!').then(|| {
         let mut numbers: Vec<u32> = session.terminals.values().filter_map(|view| view.number).collect();
         numbers.sort_unstable();
-        let numbers = numbers.into_iter().rev().take(MOST_OUTPUTS);
+        let numbers = numbers.into_iter().rev().take(MAX_OUTPUTS);
         numbers.filter_map(|number| Some(output(output_name(number), &session.output_of(number)?)))
     });
     let all = last.into_iter().chain(changes).chain(numbered.into_iter().flatten());

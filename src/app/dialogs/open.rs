@@ -12,7 +12,6 @@ use crate::model::{CopyContent, CopyJob, Location, SessionKey, Target};
 
 use super::{inspect_url, say};
 
-/// Opens the target of a link or path.
 pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
     match target {
         Target::File(location) => open_file(state, location, fx),
@@ -25,10 +24,10 @@ pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
 fn open_file(state: &mut State, location: Location, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let editor = state.conn_of(session.key).and_then(|conn| conn.spec.editor.clone());
-    if let (Some(far), None) = (&session.workspace.far, &editor) {
+    if let (Some(remote), None) = (&session.workspace.remote, &editor) {
         let text = format!(
             "This file is on {}. Set `editor` in the agent's section of config.toml to open remote files.",
-            far.host
+            remote.host
         );
         say(state, text, fx);
         return;

@@ -80,7 +80,6 @@ pub fn replace_rows(picker: &mut Picker, setup: &Setup, rows: Vec<PickerRow>) {
     picker.selected = picker.matches.iter().position(is_marked).unwrap_or(0);
 }
 
-/// The selected row.
 pub fn marked_row(picker: &Picker) -> Option<&PickerRow> {
     picker.matches.get(picker.selected).and_then(|row| picker.rows.get(*row))
 }

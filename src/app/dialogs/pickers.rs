@@ -26,7 +26,7 @@ pub fn open_agents(state: &mut State) {
     picker.matches = (0..picker.rows.len()).collect();
     picker.note = install::note(state);
     picker::push(state, picker);
-    state.ui_requests.push(UiRequest::LookForAgents);
+    state.ui_requests.push(UiRequest::FindAgents);
 }
 
 /// Opens the picker of sign-in methods of this agent, also after it answers that sign-in is required.
@@ -43,7 +43,6 @@ pub fn open_sign_in_of(state: &mut State, key: SessionKey, conn: ConnId) {
     open_dialog(state, key, Modal::Picker(picker));
 }
 
-/// The picker of sign-in methods of this agent.
 pub fn sign_in(state: &State, conn: ConnId) -> Picker {
     let mut picker = picker::new(PickerKind::SignIn, "Sign in", rows::sign_ins(state, conn));
     picker.conn = Some(conn);
@@ -68,7 +67,6 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     picker::push(state, picker);
 }
 
-/// Opens the list of granted permissions.
 pub fn open_grants(state: &mut State) {
     let mut picker = picker::new(PickerKind::Grant, "Saved permissions", rows::grants(state));
     picker.note = Some(if picker.rows.is_empty() {
@@ -79,7 +77,6 @@ pub fn open_grants(state: &mut State) {
     picker::push(state, picker);
 }
 
-/// Opens the picker of an option's values.
 pub fn open_values(state: &mut State, id: &str) {
     let option =
         state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));

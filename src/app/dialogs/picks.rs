@@ -17,7 +17,6 @@ use super::{
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
-/// Handles an action in the top picker.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return false };
     let count = picker.matches.len();

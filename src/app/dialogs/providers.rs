@@ -13,7 +13,6 @@ use super::{picker, validate};
 /// The value of the row that disables a provider; no API has this name.
 const OFF: &str = "";
 
-/// Opens the list of providers.
 pub fn open(state: &mut State) {
     let Some(conn) = state.conn_of(state.active) else { return };
     let rows: Vec<PickerRow> = conn.providers.iter().map(provider_row).collect();

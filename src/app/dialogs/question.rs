@@ -42,7 +42,6 @@ pub fn is_closed(state: &State) -> bool {
     has_keys(state) && !state.guard.is_entered()
 }
 
-/// Whether the answers of the shown question count.
 pub fn takes_answers(state: &State, now: Instant) -> bool {
     state.guard.question().is_none() || state.guard.is_open(now) && !state.guard.lacks_end(facts(state), now)
 }
@@ -79,7 +78,6 @@ pub fn settle(state: &mut State) {
     state.user.asked_in = state.active;
 }
 
-/// Shows the keys that a closed question has left to the prompt.
 pub fn show_left_keys(state: &mut State, fx: &mut Vec<Effect>) {
     let left = std::mem::take(&mut state.user.unshown);
     let Some(session) = state.active_session().filter(|_| !left.is_empty()) else { return };
@@ -166,7 +164,6 @@ fn call_of<'s>(state: &'s State, key: SessionKey, open: &OpenRequest) -> Option<
     }
 }
 
-/// The answer at a position of the question on top.
 fn answer_at(state: &State, position: usize) -> Option<Answer> {
     let effect = match state.modals.last() {
         Some(Modal::Choice(dialog)) => effect_of(&dialog.choices.get(position)?.outcome),
@@ -217,7 +214,6 @@ fn effect_of(outcome: &ChoiceOutcome) -> Reach {
     }
 }
 
-/// The marked answer of the question on top.
 fn marked(state: &State) -> Option<usize> {
     match state.modals.last() {
         Some(Modal::Choice(dialog)) => Some(dialog.selected),
@@ -248,7 +244,6 @@ fn mark(state: &mut State, position: usize) {
     }
 }
 
-/// The answer that an action stands for.
 fn answer_of(state: &State, action: Action) -> Option<Answer> {
     let position = match action {
         Action::Choose(position) => usize::from(position).checked_sub(1)?,
@@ -274,13 +269,11 @@ fn can_send(state: &State, position: usize) -> bool {
     !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
 }
 
-/// A printable key at a question, with the action that is bound to it.
 pub fn on_letter(state: &mut State, key: char, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
     let answer = action.and_then(|action| answer_of(state, action));
     judge(state, Input::Letter(key, answer), now, fx);
 }
 
-/// Backspace at a question.
 pub fn on_backspace(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     judge(state, Input::Backspace, now, fx);
 }
@@ -405,7 +398,6 @@ fn say_of_question(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Gives an answer to the question on top.
 fn give(state: &mut State, answer: Option<Answer>, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(answer) = answer {
         mark(state, answer.position);
@@ -430,7 +422,6 @@ pub fn answer_line(state: &mut State, position: usize, now: Instant, fx: &mut Ve
     give(state, answer_at(state, position), now, fx);
 }
 
-/// Appends text to the prompt.
 fn type_text(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let end = session.draft.len();

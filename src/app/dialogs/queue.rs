@@ -19,7 +19,6 @@ pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     state.modals.push(Modal::Queue { selected: 0 });
 }
 
-/// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let count = queue_len(state);
     let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return false };
@@ -90,17 +89,17 @@ pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<PromptId> 
     let session = state.sessions.get_mut(&state.active)?;
     let (id, draft) = session.outbox.end_edit()?;
     let text = std::mem::replace(&mut session.draft, draft);
-    let is_kept = !text.trim().is_empty();
+    let is_saved = !text.trim().is_empty();
     if session.outbox.get(id).is_some_and(|prompt| prompt.text != text) {
         operations::remember(session, &text, fx);
     }
-    if is_kept {
+    if is_saved {
         session.outbox.set_text(id, text);
     } else {
         session.unqueue(id);
     }
     draft::restore(state, fx);
-    is_kept.then_some(id)
+    is_saved.then_some(id)
 }
 
 /// Ends the edit without a change. If the turn of the prompt has come meanwhile, it waits for the user.

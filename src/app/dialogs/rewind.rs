@@ -17,9 +17,9 @@ use crate::model::{Action, Attachment, ItemId, SessionKey};
 use super::{draft, jump};
 
 /// Maximum number of changed files that are named.
-const MOST_FILES: usize = 4;
+const MAX_FILES: usize = 4;
 /// Maximum number of characters of the prompt in the dialog.
-const MOST_CHARS: usize = 200;
+const MAX_CHARS: usize = 200;
 
 /// Lists the prompts of the session.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
@@ -119,7 +119,7 @@ fn has_prompt_before(session: &Session, id: ItemId) -> bool {
 
 pub(super) fn shortened(prompt: &str) -> String {
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST_CHARS) {
+    match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }
@@ -133,8 +133,8 @@ fn files_text(state: &State, key: SessionKey, id: ItemId) -> String {
         let short = folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
         short.display().to_string()
     };
-    let mut names: Vec<String> = files.iter().take(MOST_FILES).map(name).collect();
-    if let Some(more) = files.len().checked_sub(MOST_FILES).filter(|more| *more > 0) {
+    let mut names: Vec<String> = files.iter().take(MAX_FILES).map(name).collect();
+    if let Some(more) = files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
         names.push(format!("{more} more"));
     }
     match names.as_slice() {

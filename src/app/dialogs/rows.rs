@@ -34,7 +34,6 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
         .collect()
 }
 
-/// Other words that find a row.
 pub fn synonyms<'a>(setup: &'a Setup, kind: &PickerKind, row: &'a PickerRow) -> &'a str {
     match &row.value {
         PickerValue::Action(action) => {
@@ -50,7 +49,6 @@ pub fn synonyms<'a>(setup: &'a Setup, kind: &PickerKind, row: &'a PickerRow) -> 
     }
 }
 
-/// The synonyms through which the filter of a picker finds a row.
 pub fn used_synonyms(state: &State, row: &PickerRow, filter: &str) -> String {
     let synonyms = synonyms(&state.setup, &PickerKind::Palette, row);
     let texts = Texts { label: &row.label, synonyms, ..Texts::default() };
@@ -69,7 +67,6 @@ pub fn grants(state: &State) -> Vec<PickerRow> {
     granted(state).iter().map(row).collect()
 }
 
-/// Modes of the session.
 pub fn modes(state: &State) -> Vec<PickerRow> {
     let Some(modes) = state.active_session().and_then(|session| session.modes.as_ref()) else {
         return Vec::new();
@@ -91,7 +88,6 @@ pub fn models(state: &State) -> Vec<PickerRow> {
     models.available.iter().map(row).collect()
 }
 
-/// Config options with their values.
 pub fn options(state: &State) -> Vec<PickerRow> {
     let options = state.active_session().map(|session| session.options.as_slice()).unwrap_or_default();
     let row = |option: &ConfigOption| PickerRow {
@@ -101,7 +97,6 @@ pub fn options(state: &State) -> Vec<PickerRow> {
     options.iter().map(row).collect()
 }
 
-/// Values of a select option, in their groups.
 pub fn values(option: &ConfigOption) -> Vec<PickerRow> {
     let ConfigKind::Select { current, choices } = &option.kind else { return Vec::new() };
     let row = |choice: &crate::model::ConfigChoice| PickerRow {
@@ -125,7 +120,6 @@ pub fn themes(state: &State) -> Vec<PickerRow> {
     [auto].into_iter().chain(of(true, "Dark")).chain(of(false, "Light")).collect()
 }
 
-/// Sign-in methods of an agent.
 pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let methods = info.map(|info| info.auth_methods.as_slice()).unwrap_or_default();

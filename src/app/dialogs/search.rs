@@ -42,7 +42,6 @@ pub fn is_typing(state: &State) -> bool {
     search_of(state).is_some_and(|search| search.is_typing)
 }
 
-/// The search of the active session.
 pub fn search_of(state: &State) -> Option<&Search> {
     state.active_session().and_then(|session| session.search.as_deref())
 }
@@ -81,7 +80,6 @@ pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     change(state, fx, |search| search.input.apply(edit));
 }
 
-/// Continues the search when its timer expires.
 pub fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key)
         && let Some(search) = &mut session.search

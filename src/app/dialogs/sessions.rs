@@ -31,7 +31,7 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
         conn.listing = crate::app::Listing::default();
     }
     let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
-    dialog.serial = operations::list_kept(state, fx);
+    dialog.serial = operations::list_saved(state, fx);
     dialog.text = is_search.then(TextSearch::default);
     dialog.join(state);
     state.modals.push(Modal::Sessions(Box::new(dialog)));
@@ -41,7 +41,6 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
     preview(state, fx);
 }
 
-/// Handles an edit of the filter.
 pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
     if !dialog.filter.apply(edit) {
@@ -199,7 +198,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             state.user.searched = Some(hit.snippet.clone());
             // A place is looked up to be read; a key goes on from there.
-            operations::open_kept(state, &hit.uid, false, Some(hit.seq), now, fx);
+            operations::open_saved(state, &hit.uid, false, Some(hit.seq), now, fx);
         }
         return;
     }
@@ -210,8 +209,8 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
         if takes {
             operations::start_reading(state, open.key, now, fx);
         }
-    } else if let Some(kept) = &row.kept {
-        operations::open_kept(state, &kept.uid, takes, None, now, fx);
+    } else if let Some(saved) = &row.saved {
+        operations::open_saved(state, &saved.uid, takes, None, now, fx);
     } else if let Some(info) = &row.listed {
         if takes {
             operations::open_session(state, info.id.clone(), now, fx);
@@ -242,10 +241,10 @@ fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_harmless = state.sessions.get(&key).is_some_and(|session| {
         let is_busy = session.turn.is_running() || !session.requests.is_empty();
-        let is_kept = state.setup.keeps_sessions || session.transcript.items().is_empty();
+        let is_recorded = state.setup.saves_sessions || session.transcript.items().is_empty();
         let is_written = session.draft.trim().is_empty() && session.outbox.is_empty();
         let is_saved = lookup::unsaved(state, Some(key)).is_none();
-        !is_busy && is_kept && is_written && is_saved && session.parent.is_none()
+        !is_busy && is_recorded && is_written && is_saved && session.parent.is_none()
     });
     if is_harmless {
         operations::close_session(state, key, now, fx);
@@ -254,7 +253,6 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// Asks whether to close a session.
 pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if session.parent.is_some() {
@@ -267,12 +265,12 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
     let can_come_back =
         state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
-    let is_kept =
-        state.setup.keeps_sessions || session.recorder.kept_as().is_some() || session.read_only.is_some();
-    let unsaved = state.unsaved.as_ref().filter(|_| state.setup.keeps_sessions);
+    let is_recorded =
+        state.setup.saves_sessions || session.recorder.saved_as().is_some() || session.read_only.is_some();
+    let unsaved = state.unsaved.as_ref().filter(|_| state.setup.saves_sessions);
     body.push(if let Some((what, unsaved)) = lookup::unsaved(state, Some(key)).zip(unsaved) {
         format!("{what} Cannot save: {}. parlor tries again until you quit.", unsaved.why)
-    } else if is_kept {
+    } else if is_recorded {
         "The session is saved. You can resume it later.".to_owned()
     } else if can_come_back {
         "The session is saved by the agent. You can reopen it from the session list.".to_owned()
@@ -304,7 +302,7 @@ fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
                 (None, "") => "The agent may still have a copy.".to_owned(),
                 (None, name) => format!("{name} may still have a copy."),
             });
-            ChoiceOutcome::DeleteKept { uid: uid.to_owned(), listed }
+            ChoiceOutcome::DeleteSaved { uid: uid.to_owned(), listed }
         }
     };
     ask(state, "Delete session?", body, "Delete", outcome);
@@ -329,7 +327,7 @@ fn rename(state: &mut State, fx: &mut Vec<Effect>) {
         (Some(open), _) => line_dialog::open_title(state, open.key),
         (None, Some(uid)) => {
             let agent = row.agent();
-            let has_name = row.kept.as_ref().is_some_and(|kept| kept.agent_session.is_some());
+            let has_name = row.saved.as_ref().is_some_and(|saved| saved.agent_session.is_some());
             let help = if has_name && operations::takes_titles(state, agent) {
                 format!("Renames the session in parlor and in {agent}.")
             } else {
@@ -387,11 +385,10 @@ fn export(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Exports the active session.
 pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let reading = session.read_only.as_ref().map(|reading| reading.uid.clone());
-    match session.recorder.kept_as().map(str::to_owned).or(reading) {
+    match session.recorder.saved_as().map(str::to_owned).or(reading) {
         Some(uid) => {
             let name = session_title(session);
             ask_export(state, &uid, &name);

@@ -20,14 +20,12 @@ use super::{install, picker, rows, say};
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
 
-/// Opens the list of settings.
 pub fn open(state: &mut State) {
     let mut settings = picker::new(PickerKind::Setting, "Settings", setting_rows(state));
     settings.selected = 0;
     picker::push(state, settings);
 }
 
-/// Opens the list of key bindings.
 pub fn open_bindings(state: &mut State) {
     let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
     keys.selected = 0;
@@ -62,7 +60,6 @@ fn binding_rows(state: &State) -> Vec<PickerRow> {
     state.setup.bindings.iter().map(row).collect()
 }
 
-/// The setting of a row of the list.
 pub fn setting_of<'a>(state: &'a State, row: &PickerRow) -> Option<&'a SettingRow> {
     let PickerValue::Id(name) = &row.value else { return None };
     state.setup.settings.iter().find(|setting| setting.name == *name)
@@ -136,7 +133,6 @@ fn open_choices(state: &mut State, setting: &SettingRow, choices: &[&str]) {
     picker::push(state, values);
 }
 
-/// Handles the choice of a word.
 pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect>) {
     let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
@@ -155,11 +151,9 @@ pub fn accept_text(state: &mut State, name: &str, text: &str, fx: &mut Vec<Effec
     let setting = setting.ok_or_else(|| format!("unknown setting `{name}`"))?;
     let value = match setting.kind {
         _ if text.is_empty() => None,
-        SettingKind::Number(least) => {
-            let number = text.parse::<u64>().ok().filter(|number| *number >= least);
-            Some(SettingValue::Number(
-                number.ok_or_else(|| format!("Enter an integer of at least {least}."))?,
-            ))
+        SettingKind::Number(min) => {
+            let number = text.parse::<u64>().ok().filter(|number| *number >= min);
+            Some(SettingValue::Number(number.ok_or_else(|| format!("Enter an integer of at least {min}."))?))
         }
         _ => Some(SettingValue::Text(text.to_owned())),
     };
@@ -253,7 +247,6 @@ fn change_keys(binding: &BindingRow, keys: Option<Vec<String>>) -> Effect {
     Effect::Configure(ConfigJob::Change(SettingChange::Keys { context, action, keys }))
 }
 
-/// Handles keys that were entered as text.
 pub fn accept_keys(context: &'static str, action: &'static str, text: &str, fx: &mut Vec<Effect>) {
     // The comma itself is a key, too.
     let keys = text.split(", ").map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned).collect();

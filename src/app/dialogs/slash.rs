@@ -14,7 +14,7 @@ use crate::app::{Effect, Modal, Session, State};
 use crate::model::{Action, LineEdit, SlashCommand, TemplateSource};
 
 /// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.
-const MOST_OF_AGENT: usize = 200;
+const MAX_OF_AGENT: usize = 200;
 
 /// A command or template, before it is known whether it is shown.
 struct Offer<'a> {
@@ -53,7 +53,7 @@ pub fn completions(state: &State, session: &Session, typed: &str) -> Vec<Complet
     positions.retain(|position| {
         let is_of_agent = all.get(*position).is_some_and(|offer| offer.kind == CompletionKind::Agent);
         of_agent += usize::from(is_of_agent);
-        !is_of_agent || of_agent <= MOST_OF_AGENT
+        !is_of_agent || of_agent <= MAX_OF_AGENT
     });
     let mut found: Vec<Completion> =
         positions.into_iter().filter_map(|position| all.get(position)).map(Offer::completion).collect();

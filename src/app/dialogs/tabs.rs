@@ -103,7 +103,6 @@ fn open_agents(state: &mut State, folder: PathBuf) {
     picker::push(state, agents);
 }
 
-/// An agent was picked for a new tab.
 pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, fx: &mut Vec<Effect>) {
     let listed = state.setup.agents.iter().map(|choice| &choice.spec);
     let mut known = listed.chain(state.conns.values().map(|conn| &conn.spec));
@@ -112,7 +111,6 @@ pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, 
     operations::open_tab(state, folder, spec, now, fx);
 }
 
-/// Opens the folder picker for a new tab.
 fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
     push_folders(state, LineInput::default(), None);
     fx.push(Effect::ListFolders);
@@ -138,7 +136,6 @@ fn folder_row(folder: &Path, group: &str) -> PickerRow {
     PickerRow { group: Some(group.to_owned()), ..PickerRow::new(PickerValue::Id(path.clone()), path) }
 }
 
-/// The recently used folders were read.
 pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
     for modal in &mut state.modals {
         let Modal::Picker(picker) = modal else { continue };

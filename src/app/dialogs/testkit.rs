@@ -19,7 +19,6 @@ use super::{
 };
 use crate::guard::Input;
 
-/// The one connection.
 pub const CONN: ConnId = ConnId(71);
 
 /// A state, and a clock that advances a second before each key by default.
@@ -96,7 +95,6 @@ impl Rig {
         self
     }
 
-    /// Whether an answer counts now.
     pub fn takes_answers(&self) -> bool {
         takes_input(&self.state) && takes_answers(&self.state, self.now)
     }
@@ -128,7 +126,6 @@ impl Rig {
         fx
     }
 
-    /// Types text into the prompt.
     pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
         let mut fx = Vec::new();
         on_input(&mut self.state, Some(Input::Paste), self.now, &mut fx);
@@ -149,7 +146,6 @@ impl Rig {
         fx
     }
 
-    /// Appends a request to the queue.
     pub fn ask(&mut self, number: u64, kind: OpenRequestKind) {
         let since = self.now;
         let class = match &kind {
@@ -209,7 +205,6 @@ impl Rig {
     }
 }
 
-/// Commands of the palette with these texts.
 pub fn commands(entries: &[(Action, &str)]) -> Vec<PaletteCommand> {
     let all = crate::config::keymap::Keymap::defaults().palette();
     let of = |(action, text): &(Action, &str)| {
@@ -291,7 +286,6 @@ pub fn text_kind(default: Option<&str>) -> FieldKind {
     }
 }
 
-/// The responses that were sent.
 pub fn answers(fx: &[Effect]) -> Vec<(u64, Response)> {
     let answer = |effect: &Effect| match effect {
         Effect::Send(CONN, AgentCommand::Respond(request_id, answer)) => Some((request_id.0, answer.clone())),
@@ -304,7 +298,6 @@ pub fn selected(option: &str) -> Response {
     Response::Selected(option.to_owned())
 }
 
-/// The commands sent to the view.
 pub fn views(fx: &[Effect]) -> Vec<ViewCommand> {
     let view = |effect: &Effect| match effect {
         Effect::View(command) => Some(command.clone()),

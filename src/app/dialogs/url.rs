@@ -9,7 +9,6 @@ use std::net::IpAddr;
 pub struct UrlFacts {
     /// The host that a browser would connect to; empty if there is none.
     pub host: String,
-    /// Warnings, each in one sentence.
     pub warnings: Vec<String>,
     /// Whether parlor would open it: only web addresses without deceptive parts.
     pub can_open: bool,

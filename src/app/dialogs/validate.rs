@@ -9,7 +9,7 @@ use crate::app::FieldState;
 use crate::model::{FieldKind, FieldValue, FormField};
 
 /// Compiled patterns above this size are left to the agent.
-const MOST_PATTERN_BYTES: usize = 1 << 18;
+const MAX_PATTERN_BYTES: usize = 1 << 18;
 
 /// The value of a field; `None` if it is omitted; the problem in one sentence if it is invalid.
 pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
@@ -91,10 +91,9 @@ pub fn field_hint(field: &FormField) -> Option<String> {
 
 /// Compiles a pattern that has the same meaning here as in the schema. Source: JSON Schema, `pattern`: not anchored.
 fn readable(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(pattern).size_limit(MOST_PATTERN_BYTES).build().ok()
+    RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build().ok()
 }
 
-/// The content of the field, for the review.
 pub fn shown_value(state: &FieldState) -> String {
     match &state.field.kind {
         // The length of a secret is not shown either.
@@ -190,7 +189,6 @@ fn is_email(text: &str) -> bool {
         && host.split('.').all(is_label)
 }
 
-/// Whether it is an address with a scheme.
 pub(super) fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -34,7 +34,7 @@ pub use offer::continue_last;
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
 /// Requests the list of stored sessions; returns the number of its pages.
-pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
+pub fn list_saved(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
     state.next.store += 1;
     let serial = state.next.store;
     let folder = call_folder(state);
@@ -43,7 +43,7 @@ pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
 }
 
 /// Opens a stored session to continue or read it, optionally at an event. An open session is activated.
-pub fn open_kept(
+pub fn open_saved(
     state: &mut State,
     uid: &str,
     takes: bool,
@@ -139,8 +139,8 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         // `update` passes these to the dialogs.
         StoreNews::Prompts { .. } | StoreNews::Mentionable { .. } => {}
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
-        StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
-        StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
+        StoreNews::NotSaved(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
+        StoreNews::Taken { key, saved } => on_taken(state, key, saved.map(|saved| *saved), now, fx),
         StoreNews::Loaded { key, page } => {
             loading::on_loaded(state, key, page, fx);
             if let Some(session) = state.sessions.get_mut(&key) {
@@ -164,7 +164,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         },
         StoreNews::Deleted { uid, result } => match result {
             Ok(()) => {
-                in_dialog(state, |dialog| dialog.kept.retain(|row| row.uid != uid));
+                in_dialog(state, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 call::flash(state, "Session deleted from parlor.", fx);
             }
             Err(why) => call::flash(state, format!("Delete failed: {why}"), fx),
@@ -176,8 +176,8 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         }
         StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), fx),
         StoreNews::Written { key, upto } => spool::on_written(state, key, upto, fx),
-        StoreNews::KeptAs { key, uid } => match state.sessions.get_mut(&key) {
-            Some(session) => session.recorder.set_kept_as(Some(uid)),
+        StoreNews::SavedAs { key, uid } => match state.sessions.get_mut(&key) {
+            Some(session) => session.recorder.set_saved_as(Some(uid)),
             None => spool::on_kept_as(state, key, uid),
         },
     }
@@ -214,15 +214,15 @@ fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
             dialog.is_loading = !is_last;
             dialog.today_ms = today_ms;
             match rows {
-                Ok(rows) => dialog.kept.extend(rows.into_iter().map(std::sync::Arc::new)),
+                Ok(rows) => dialog.saved.extend(rows.into_iter().map(std::sync::Arc::new)),
                 Err(why) => dialog.problem = Some(why),
             }
             // `parlor --resume` in a folder without sessions lists those of all folders.
-            if widens && is_last && dialog.kept.iter().all(|row| row.nearness != Nearness::Here) {
+            if widens && is_last && dialog.saved.iter().all(|row| row.nearness != Nearness::Here) {
                 dialog.scope = Scope::All;
             }
         }),
-        StoreNews::Previewed { uid, kept } => {
+        StoreNews::Previewed { uid, saved } => {
             let folds = state.setup.folds;
             state.next.store += 1;
             let key = SessionKey(PREVIEW_KEYS + state.next.store);
@@ -230,10 +230,10 @@ fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
                 if let Modal::Sessions(dialog) = modal
                     && let Some(Preview { session, .. }) =
                         dialog.preview.as_mut().filter(|preview| preview.uid == uid)
-                    && let Ok(kept) = &kept
+                    && let Ok(saved) = &saved
                 {
-                    let mut shown = Session { folds, ..Session::new(key, kept.head.workspace.clone()) };
-                    restore::restore(&mut shown, (**kept).clone(), now);
+                    let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
+                    restore::restore(&mut shown, (**saved).clone(), now);
                     *session = Some(Box::new(shown));
                 }
             }
@@ -257,9 +257,9 @@ fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
 }
 
 fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut Vec<Effect>) {
-    let ArchiveOpening { uid, takes, at, kept, offers } = opening;
-    let kept = match kept {
-        Ok(kept) => kept,
+    let ArchiveOpening { uid, takes, at, saved, offers } = opening;
+    let saved = match saved {
+        Ok(saved) => saved,
         Err(why) => {
             call::flash(state, why, fx);
             return;
@@ -274,7 +274,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
     state.flash = None;
     // Another part of the same read-only session replaces it.
     let read = lookup::read_as(state, &uid);
-    let key = add(state, &uid, kept, (takes, at), now, fx);
+    let key = add(state, &uid, saved, (takes, at), now, fx);
     if let Some(read) = read {
         close::close_session(state, read, now, fx);
     }
@@ -291,7 +291,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
 fn add(
     state: &mut State,
     uid: &str,
-    kept: RecordedSession,
+    saved: RecordedSession,
     (takes, at): (bool, Option<i64>),
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -299,11 +299,11 @@ fn add(
     // Its draft is in the tab where it is open.
     let is_second = lookup::open_as(state, uid).is_some_and(|open| lookup::reading_of(state, open).is_none());
     let key = state.add_session();
-    let reading = Reading::of(uid, &kept);
-    let open_in = kept.open_in;
+    let reading = Reading::of(uid, &saved);
+    let open_in = saved.open_in;
     let searched = state.user.searched.take().unwrap_or_default();
     if let Some(session) = state.sessions.get_mut(&key) {
-        restore_all(session, kept, (at, &searched), now, fx);
+        restore_all(session, saved, (at, &searched), now, fx);
         if !takes {
             set_reading(session, reading, open_in);
         }
@@ -321,15 +321,15 @@ fn add(
 /// Restores the end of a session, and has the rest read if there is more, or an event is to be shown.
 pub(in crate::app) fn restore_all(
     session: &mut Session,
-    kept: RecordedSession,
+    saved: RecordedSession,
     (at, searched): (Option<i64>, &str),
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let (uid, end, has_more) =
-        (kept.head.kept_as.clone().unwrap_or_default(), kept.end_seq, kept.has_earlier || at.is_some());
-    let came_from = kept.came_from.clone();
-    restore::restore(session, kept, now);
+        (saved.head.saved_as.clone().unwrap_or_default(), saved.end_seq, saved.has_earlier || at.is_some());
+    let came_from = saved.came_from.clone();
+    restore::restore(session, saved, now);
     if has_more {
         loading::begin(session, &uid, end, came_from.as_ref(), (at, searched), now, fx);
     }
@@ -355,7 +355,7 @@ fn on_around(
 }
 
 pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
-    session.recorder.set_kept_as(None);
+    session.recorder.set_saved_as(None);
     session.read_only = Some(reading);
     let cause = match open_in {
         Some(pid @ 1..) => {
@@ -376,12 +376,12 @@ pub(in crate::app) fn reopen_tabs(
     fx: &mut Vec<Effect>,
 ) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for OtherTab { kept, is_before, is_view } in tabs {
-        let key = state.add_session_in(kept.head.workspace.cwd.clone());
+    for OtherTab { saved, is_before, is_view } in tabs {
+        let key = state.add_session_in(saved.head.workspace.cwd.clone());
         if let Some(session) = state.sessions.get_mut(&key) {
-            let reading = Reading::of(kept.head.kept_as.as_deref().unwrap_or_default(), &kept);
-            let open_in = kept.open_in;
-            restore_all(session, *kept, (None, ""), now, fx);
+            let reading = Reading::of(saved.head.saved_as.as_deref().unwrap_or_default(), &saved);
+            let open_in = saved.open_in;
+            restore_all(session, *saved, (None, ""), now, fx);
             if is_view {
                 set_reading(session, reading, open_in);
             }
@@ -418,7 +418,7 @@ fn start_known(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Ef
         session.phase = SessionPhase::NoAgent;
         let recorder = &session.recorder;
         let name = recorder.agent().map_or("", |(name, ..)| name.as_str());
-        let message = unknown_agent(name, recorder.kept_as().unwrap_or_default());
+        let message = unknown_agent(name, recorder.saved_as().unwrap_or_default());
         call::notice(state, key, Severity::Info, message, None);
     }
     false
@@ -455,7 +455,7 @@ pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: In
             && session.draft.trim().is_empty()
             && session.outbox.is_empty()
             && session.requests.is_empty()
-            && session.recorder.kept_as().is_none()
+            && session.recorder.saved_as().is_none()
     });
     if is_unused {
         close::close_session(state, former, now, fx);
@@ -465,39 +465,39 @@ pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: In
 fn on_taken(
     state: &mut State,
     key: SessionKey,
-    kept: Result<RecordedSession, String>,
+    saved: Result<RecordedSession, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(reading) = &mut session.read_only else { return };
     reading.is_taking = false;
-    let kept = match kept {
-        Ok(kept) => kept,
+    let saved = match saved {
+        Ok(saved) => saved,
         Err(why) => {
             call::flash(state, why, fx);
             return;
         }
     };
-    let is_current = kept.end_seq == reading.end_seq;
+    let is_current = saved.end_seq == reading.end_seq;
     session.read_only = None;
     let (title, folder) = (session.title.clone(), session.workspace.cwd.clone());
     let draft = std::mem::take(&mut session.draft);
     // Those on hold are those of the record.
     let typed = session.outbox.take_free();
     if is_current {
-        session.draft.clone_from(&kept.draft);
-        restore::restore_queue(session, &kept.queue);
-        session.title_state.owe(kept.head.owes_title);
-        session.stash.clone_from(&kept.stash);
-        session.recorder = RecorderState::of_kept(kept.head, &session.draft, kept.queue, &session.stash);
-        session.recorder.set_told(kept.told);
+        session.draft.clone_from(&saved.draft);
+        restore::restore_queue(session, &saved.queue);
+        session.title_state.owe(saved.head.owes_title);
+        session.stash.clone_from(&saved.stash);
+        session.recorder = RecorderState::of_saved(saved.head, &session.draft, saved.queue, &session.stash);
+        session.recorder.set_told(saved.told);
     } else {
         // Another parlor has continued it meanwhile.
         drop(session.transcript.take());
         session.forget_positions();
         session.turn_count = 0;
-        restore_all(session, kept, (None, ""), now, fx);
+        restore_all(session, saved, (None, ""), now, fx);
     }
     session.title = title.or(session.title.take());
     session.workspace.cwd = folder;
@@ -579,7 +579,7 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
 /// Updates a stored session's row: the title, if given, and whether its agent does not have it.
 pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
     in_dialog(state, |dialog| {
-        for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {
+        for row in dialog.saved.iter_mut().filter(|row| row.uid == uid) {
             let row = std::sync::Arc::make_mut(row);
             row.owes_title = owes;
             if let Some(title) = title {

@@ -26,7 +26,7 @@ use crate::app::{
 const SIGN_IN_FAILED: &str = "Sign-in failed.";
 
 /// Number of lines of a sign-in that are kept.
-const MOST_PRINTED: usize = 8;
+const MAX_PRINTED: usize = 8;
 
 /// The agent requires a sign-in before it continues with this session.
 pub(in crate::app) fn need_sign_in(
@@ -297,7 +297,7 @@ pub(in crate::app) fn on_output(state: &mut State, conn: ConnId, lines: &[String
         page = page.or(address_in(line).filter(|url| is_first(url, &attempt.printed)));
         attempt.printed.push(line.to_owned());
     }
-    let surplus = attempt.printed.len().saturating_sub(MOST_PRINTED);
+    let surplus = attempt.printed.len().saturating_sub(MAX_PRINTED);
     attempt.printed.drain(..surplus);
     let printed = attempt.printed.clone();
     if let (Some(url), Some(session)) = (page, lookup::sessions_of(state, conn, false).first().copied()) {

@@ -50,7 +50,6 @@ pub(in crate::app) fn flash_until(
     fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 
-/// Adds a notice to a transcript.
 pub(in crate::app) fn notice(
     state: &mut State,
     key: SessionKey,

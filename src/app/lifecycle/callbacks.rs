@@ -28,10 +28,10 @@ use crate::app::{AccessWork, Effect, RequestClass, Session, Starting, State, Ter
 const MANY_FILES: &str = "too many open file requests; wait for the responses";
 
 /// Maximum number of running commands of an agent.
-const MOST_RUNNING: usize = 32;
+const MAX_RUNNING: usize = 32;
 
 /// Maximum number of unreleased terminals of an agent.
-const MOST_TERMINALS: usize = 256;
+const MAX_TERMINALS: usize = 256;
 
 /// A file or terminal request, already in `open_requests`.
 pub(in crate::app) fn on_request(
@@ -230,14 +230,14 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
     let running = open.terminals.iter().filter(is_running).count();
     let waiting =
         open.open_requests.values().filter(|class| matches!(class, RequestClass::TerminalCreate(_))).count();
-    if running + waiting > MOST_RUNNING {
+    if running + waiting > MAX_RUNNING {
         return Some(format!(
-            "limit of {MOST_RUNNING} running commands reached; wait for one to exit, or \
+            "limit of {MAX_RUNNING} running commands reached; wait for one to exit, or \
             kill one"
         ));
     }
-    (open.terminals.len() >= MOST_TERMINALS)
-        .then(|| format!("limit of {MOST_TERMINALS} open terminals reached; release some"))
+    (open.terminals.len() >= MAX_TERMINALS)
+        .then(|| format!("limit of {MAX_TERMINALS} open terminals reached; release some"))
 }
 
 fn judge(
@@ -419,7 +419,6 @@ fn answer_no_session(state: &mut State, conn: ConnId, request_id: RequestId, fx:
     requests::answer(state, conn, request_id, Response::Error(error), fx);
 }
 
-/// A file request was served.
 pub(in crate::app) fn on_file_done(
     state: &mut State,
     (conn, request_id): (ConnId, RequestId),

@@ -19,7 +19,6 @@ use crate::app::{ConnPhase, Effect, SessionPhase, State, TimerId, Wanted};
 /// Time after which prompts no longer wait for the confirmation of a change.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// Sets the mode of a session.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
     let Some((conn, id)) = reachable(state, key, fx) else { return };
     let offered = state.sessions.get(&key).and_then(|session| session.modes.as_ref());
@@ -43,7 +42,6 @@ pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Insta
     ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Setting(Setting::Model(model)), fx);
 }
 
-/// Sets a config option.
 pub fn set_option(
     state: &mut State,
     key: SessionKey,

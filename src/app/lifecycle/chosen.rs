@@ -31,7 +31,6 @@ pub(in crate::app) struct ReportedSettings {
 }
 
 impl ReportedSettings {
-    /// The settings in this response.
     pub(in crate::app) fn of(reply: &SessionReply) -> Self {
         Self {
             modes: reply.modes.is_some(),

@@ -14,7 +14,6 @@ use crate::app::recording::recorder;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{ConnPhase, Effect, State};
 
-/// Activates an open session.
 pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     tabs::activate(state, key, now, fx);
 }

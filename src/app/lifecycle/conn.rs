@@ -97,9 +97,9 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
     take_conn(session, conn);
     let here = spec.remote_folder(&session.workspace.cwd);
     // A session listed by the agent keeps the reported folder.
-    let is_there = |far: &RemoteFolder| here.as_ref().is_some_and(|here| here.host == far.host);
-    session.workspace.far = session.workspace.far.take().filter(is_there).or(here);
-    session.git = session.git.take().filter(|_| session.workspace.far.is_none());
+    let is_there = |remote: &RemoteFolder| here.as_ref().is_some_and(|here| here.host == remote.host);
+    session.workspace.remote = session.workspace.remote.take().filter(is_there).or(here);
+    session.git = session.git.take().filter(|_| session.workspace.remote.is_none());
     session.phase = SessionPhase::Starting { since: now };
     session.settings.begin_connecting();
     session.resume.begin_connecting(session.id.is_some() || session.turn_count > 0);
@@ -575,7 +575,6 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::Quit);
 }
 
-/// Sends the cancellation of a turn.
 pub(in crate::app) fn send_cancel(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if let (Some(conn), Some(id)) = (session.conn, session.id.clone())

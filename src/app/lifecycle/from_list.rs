@@ -42,7 +42,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         is_archived: false,
         is_live: None,
     });
-    if state.setup.keeps_sessions {
+    if state.setup.saves_sessions {
         let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
         let folder = state.setup.folder.clone();
         fx.push(Effect::Store(StoreJob::OpenListed { conn, agent, info: Box::new(listed), folder }));
@@ -116,7 +116,7 @@ fn open_from_list(
 fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now: Instant) -> Option<Modal> {
     let workspace = &state.sessions.get(&root)?.workspace;
     let is_known = !info.cwd.is_absolute()
-        || if workspace.far.is_some() {
+        || if workspace.remote.is_some() {
             workspace.folder() == info.cwd
         } else {
             info.cwd == state.setup.folder || tab::tabs(state).any(|tab| tab.workspace.cwd == info.cwd)
@@ -124,7 +124,7 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
     let new: Vec<&PathBuf> = {
         let is_new =
             |folder: &&PathBuf| !workspace.additional_directories.iter().any(|root| **root == ***folder);
-        info.additional_directories.iter().filter(|_| workspace.far.is_none()).filter(is_new).collect()
+        info.additional_directories.iter().filter(|_| workspace.remote.is_none()).filter(is_new).collect()
     };
     if is_known && new.is_empty() {
         return None;
@@ -167,7 +167,7 @@ pub(in crate::app) fn take_listed(session: &mut Session, info: SessionInfo, with
     session.is_archived = info.is_archived;
     session.resume.begin_listed();
     // ACP v1 session-setup: a loaded session needs all its folders again.
-    if with_folders && session.workspace.far.is_none() {
+    if with_folders && session.workspace.remote.is_none() {
         for folder in info.additional_directories {
             let root = UserRoot::given(folder);
             if !session.workspace.additional_directories.contains(&root) {
@@ -175,9 +175,9 @@ pub(in crate::app) fn take_listed(session: &mut Session, info: SessionInfo, with
             }
         }
     }
-    match &mut session.workspace.far {
+    match &mut session.workspace.remote {
         _ if !info.cwd.is_absolute() => {}
-        Some(far) => far.folder = info.cwd,
+        Some(remote) => remote.folder = info.cwd,
         None => session.workspace.cwd = info.cwd,
     }
 }

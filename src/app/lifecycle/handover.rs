@@ -28,7 +28,7 @@ use crate::app::{Effect, Item, ItemBody, Message, MessagePart, Session, State, T
 pub const DEFAULT_BYTES: usize = 64 << 10;
 
 /// Minimum for the configured size in bytes.
-pub const LEAST_BYTES: usize = 1 << 10;
+pub const MIN_BYTES: usize = 1 << 10;
 
 /// A message may use this fraction of the size.
 const MESSAGE_PART: usize = 4;
@@ -71,9 +71,9 @@ pub fn hand_over_before(
 
 /// The agent of a session, running or not.
 pub fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
-    let kept = state.sessions.get(&key).and_then(|session| session.recorder.agent());
+    let saved = state.sessions.get(&key).and_then(|session| session.recorder.agent());
     let known = || {
-        let (name, ..) = kept?;
+        let (name, ..) = saved?;
         state.setup.agents.iter().find(|choice| choice.spec.name == *name).map(|choice| choice.spec.clone())
     };
     state.conn_of(key).map(|conn| conn.spec.clone()).or_else(known)
@@ -200,24 +200,24 @@ pub(in crate::app) fn echo_of(blocks: &[ContentBlock]) -> String {
 }
 
 fn agent_name(state: &State, key: SessionKey) -> String {
-    let kept = state.sessions.get(&key).and_then(|session| session.recorder.agent());
+    let saved = state.sessions.get(&key).and_then(|session| session.recorder.agent());
     let name = state.conn_of(key).map(|conn| conn.spec.shown_name().to_owned());
-    name.or_else(|| kept.map(|(name, ..)| name.clone()))
+    name.or_else(|| saved.map(|(name, ..)| name.clone()))
         .filter(|name| !name.is_empty())
         .unwrap_or("another agent".to_owned())
 }
 
 /// The conversation, or the part before an item, as a document of at most the configured size; `None` if it is empty.
 pub(in crate::app) fn document(state: &State, key: SessionKey, before: Option<ItemId>) -> Option<String> {
-    let most = match state.setup.handover_bytes {
+    let max = match state.setup.handover_bytes {
         0 => DEFAULT_BYTES,
-        bytes => bytes.max(LEAST_BYTES),
+        bytes => bytes.max(MIN_BYTES),
     };
     let session = state.sessions.get(&key)?;
     let agent = agent_name(state, key);
     let items = session.transcript.items();
     let end = before.map_or(Some(items.len()), |id| session.transcript.index_of(id))?;
-    write_document(session, items.get(..end)?, &agent, most)
+    write_document(session, items.get(..end)?, &agent, max)
 }
 
 /// Writes the document: as many complete items from the end as fit, and the first prompt.
@@ -231,12 +231,12 @@ fn write_document(session: &Session, items: &[Item], agent: &str, max_bytes: usi
         session.workspace.cwd.display()
     );
     let room = max_bytes.saturating_sub(head.len() + 200);
-    let most_piece = room / MESSAGE_PART;
+    let max_piece = room / MESSAGE_PART;
     let mut pieces: Vec<String> = Vec::new();
     let mut used = 0;
     let mut left_out = 0_usize;
     for item in items.iter().skip(begin).rev().filter(|item| !item.is_hidden()) {
-        let Some(text) = piece(item, most_piece) else { continue };
+        let Some(text) = piece(item, max_piece) else { continue };
         if left_out > 0 || used + text.len() > room {
             left_out += 1;
         } else {
@@ -266,8 +266,7 @@ fn write_document(session: &Session, items: &[Item], agent: &str, max_bytes: usi
     Some(text.trim_end().to_owned())
 }
 
-/// The part of an item that is handed over.
-fn piece(item: &Item, most_bytes: usize) -> Option<String> {
+fn piece(item: &Item, max_bytes: usize) -> Option<String> {
     match &item.body {
         ItemBody::Message(message) => {
             let text = message_text(message);
@@ -278,12 +277,12 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
                 // Thoughts are not part of the conversation.
                 Role::Thought => return None,
             };
-            (!text.trim().is_empty()).then(|| format!("## {who}\n\n{}\n\n", cut(text.trim(), most_bytes)))
+            (!text.trim().is_empty()).then(|| format!("## {who}\n\n{}\n\n", cut(text.trim(), max_bytes)))
         }
         // The user's own commands are not part of the conversation.
         ItemBody::Tool(tool) => (!tool.is_typed()).then(|| call_line(tool)),
         ItemBody::Compaction { summary, .. } if !summary.trim().is_empty() => {
-            Some(format!("## Summary of the earlier conversation\n\n{}\n\n", cut(summary.trim(), most_bytes)))
+            Some(format!("## Summary of the earlier conversation\n\n{}\n\n", cut(summary.trim(), max_bytes)))
         }
         ItemBody::Answered { question, answer, .. } => {
             Some(format!("(Asked: {} The user: {})\n\n", cut(question, 400), cut(answer, 400)))
@@ -317,10 +316,10 @@ fn message_text(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn cut(text: &str, most_bytes: usize) -> String {
-    if text.len() <= most_bytes {
+fn cut(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let end = (0..=most_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=max_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     format!("{} […]", text.get(..end).unwrap_or_default())
 }

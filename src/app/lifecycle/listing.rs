@@ -16,9 +16,9 @@ use crate::app::state::{lookup, texts};
 use crate::app::{Conn, ConnPhase, Effect, State};
 
 /// Maximum number of rows of an agent's list.
-const MOST_LISTED: usize = 5_000;
+const MAX_LISTED: usize = 5_000;
 /// Maximum number of pages that are requested.
-const MOST_PAGES: usize = 500;
+const MAX_PAGES: usize = 500;
 
 /// Requests the agent's sessions; the dialog is filled with the response.
 pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
@@ -63,12 +63,12 @@ pub(in crate::app) fn on_list(
     match result {
         Ok(Reply::Sessions { sessions, next_cursor }) => {
             for info in sessions {
-                let room = listing.sessions.len() < MOST_LISTED;
+                let room = listing.sessions.len() < MAX_LISTED;
                 if room && !listing.sessions.iter().any(|known| known.id == info.id) {
                     listing.sessions.push(info);
                 }
             }
-            let has_room = listing.sessions.len() < MOST_LISTED && listing.cursors.len() < MOST_PAGES;
+            let has_room = listing.sessions.len() < MAX_LISTED && listing.cursors.len() < MAX_PAGES;
             let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
             modal::on_sessions_listed(state);
             if next.is_some() {

@@ -27,7 +27,6 @@ use crate::app::{
     session_title,
 };
 
-/// Opens a new session with the same agent and activates it.
 pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
@@ -150,7 +149,7 @@ pub(in crate::app) fn add_beside(
     tabs::activate(state, key, now, fx);
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.workspace.far = spec.and_then(|spec| spec.remote_folder(&session.workspace.cwd));
+        session.workspace.remote = spec.and_then(|spec| spec.remote_folder(&session.workspace.cwd));
         conn::take_conn(session, conn);
         session.phase = SessionPhase::Starting { since: now };
         fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
@@ -407,7 +406,6 @@ pub(in crate::app) fn on_opened(
     }
 }
 
-/// Whether the session cannot be opened by another call.
 fn is_last_resort(state: &State, key: SessionKey, purpose: &Purpose) -> bool {
     let can_load = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_load);
     match purpose {

@@ -3,7 +3,7 @@
 //! `app::dialogs` calls them on actions of the user. An operation that does not apply to the state does nothing, or
 //! shows a message in the status line. Each is implemented in its own module and re-exported here.
 
-pub use super::archive::{continue_last, go_on_in, list_kept, move_sessions, open_kept, start_reading};
+pub use super::archive::{continue_last, go_on_in, list_saved, move_sessions, open_saved, start_reading};
 pub(in crate::app) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, run_login, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::choices::{set_mode, set_model, set_option};

@@ -21,14 +21,13 @@ use crate::app::state::lookup;
 use crate::app::{Effect, Session, State, ToolCall, Turn};
 
 /// Maximum number of protected files named in a dialog. Its approval covers no other.
-const MOST_MARKED: usize = 4;
+const MAX_MARKED: usize = 4;
 
 /// The agent's name in grants: another command line or address is another agent.
 pub(in crate::app) fn agent_of(spec: &AgentSpec) -> String {
     format!("{} ({})", spec.name, spec.command_line())
 }
 
-/// The policy for an agent in a session.
 pub(in crate::app) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy {
     let (setup, spec) = (&state.setup, state.conns.get(&conn).map(|conn| &conn.spec));
     let agent = spec.map(agent_of).unwrap_or_default();
@@ -54,7 +53,6 @@ pub(in crate::app) fn roots(session: &Session) -> Vec<PathBuf> {
     session.workspace.roots()
 }
 
-/// Whether a folder is lexically inside of the session's roots.
 pub(in crate::app) fn is_inside(session: &Session, folder: &Path) -> bool {
     let folder = plain(folder);
     roots(session).iter().any(|root| folder.starts_with(plain(root)))
@@ -75,7 +73,7 @@ pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec
     let mut found: Vec<(PathBuf, Protection)> = Vec::new();
     for path in reported.chain(named).filter(|path| !is_example(path)) {
         if let Some(why) = protection_of(&path, None, &policy)
-            && found.len() < MOST_MARKED
+            && found.len() < MAX_MARKED
             && !found.iter().any(|(other, _)| *other == path)
         {
             found.push((path, why));
@@ -84,7 +82,6 @@ pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec
     found
 }
 
-/// Saves the approval of a call.
 pub(in crate::app) fn note_approval(
     state: &mut State,
     key: SessionKey,
@@ -186,7 +183,6 @@ fn working(state: &State, key: SessionKey) -> Option<&Session> {
     matches!(session.turn, Turn::Running { .. }).then_some(session)
 }
 
-/// The narrowest grant for an access.
 pub(in crate::app) fn grant_of(
     state: &State,
     access: &Access,
@@ -195,7 +191,6 @@ pub(in crate::app) fn grant_of(
     Grant::of(access, why, state.setup.home.as_deref())
 }
 
-/// Saves a grant of the user.
 pub(in crate::app) fn add_grant(
     state: &mut State,
     conn: ConnId,
@@ -219,7 +214,6 @@ pub(in crate::app) fn add_grant(
     }
 }
 
-/// A grant in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedGrant<'a> {
     pub agent: &'a str,
@@ -245,7 +239,6 @@ pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
     own.chain(stored).collect()
 }
 
-/// Revokes a grant.
 pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
     let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
     let key = state.active;

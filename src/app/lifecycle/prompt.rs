@@ -16,7 +16,7 @@ use crate::model::{
 pub(super) const COMMANDS_LIMIT: Duration = Duration::from_secs(2);
 
 /// Maximum number of prompts in a session's history.
-const MOST_HISTORY: usize = 1_000;
+const MAX_HISTORY: usize = 1_000;
 
 /// Has the files and attachments of a prompt read, and the template that it calls. Returns whether it refers to any.
 pub(super) fn prepare(state: &mut State, key: SessionKey, prompt: PromptId, fx: &mut Vec<Effect>) -> bool {
@@ -33,7 +33,7 @@ pub(super) fn prepare(state: &mut State, key: SessionKey, prompt: PromptId, fx: 
         session: key,
         prompt,
         text,
-        folder: workspace.far.is_none().then(|| workspace.cwd.clone()),
+        folder: workspace.remote.is_none().then(|| workspace.cwd.clone()),
         roots: workspace.roots(),
         template,
         takes: PromptTakes {
@@ -126,7 +126,7 @@ pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
     }
     if session.history.last().is_none_or(|last| last != text) {
         session.history.push(text.to_owned());
-        if session.history.len() > MOST_HISTORY {
+        if session.history.len() > MAX_HISTORY {
             session.history.remove(0);
         }
     }

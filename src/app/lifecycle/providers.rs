@@ -10,7 +10,6 @@ use super::call;
 use crate::app::state::{lookup, texts};
 use crate::app::{Effect, State};
 
-/// Sets or disables a provider of the agent.
 pub fn change(state: &mut State, conn: ConnId, request: ProviderRequest, fx: &mut Vec<Effect>) {
     let purpose = Purpose::ChangeProvider(Box::new(request.clone()));
     if call::call(state, conn, purpose, Call::SetProvider(request), fx).is_none() {
@@ -18,7 +17,6 @@ pub fn change(state: &mut State, conn: ConnId, request: ProviderRequest, fx: &mu
     }
 }
 
-/// The response to a change.
 pub(in crate::app) fn on_changed(
     state: &mut State,
     conn: ConnId,

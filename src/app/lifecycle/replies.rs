@@ -43,7 +43,7 @@ pub(in crate::app) fn on_replied(
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
             choices::on_set(state, *key, tag.number, result, now, fx);
         }
-        Purpose::TitleKept(request) => titles::on_stored_title_set(state, request, result, fx),
+        Purpose::TitleSaved(request) => titles::on_stored_title_set(state, request, result, fx),
         Purpose::StopPart(_) => unstable::on_stopped(state, result, fx),
         Purpose::Archive(key) => unstable::on_archived(state, *key, result, now, fx),
         Purpose::AuthStatus | Purpose::ListProviders => unstable::on_response(state, conn, result),

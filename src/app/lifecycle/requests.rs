@@ -29,7 +29,6 @@ use crate::app::{
     RequestClass, State, Turn,
 };
 
-/// Responds to a request, once.
 pub(in crate::app) fn answer(
     state: &mut State,
     conn: ConnId,
@@ -45,7 +44,6 @@ pub(in crate::app) fn answer(
     was_open
 }
 
-/// Handles a new request.
 pub(in crate::app) fn on_request(
     state: &mut State,
     conn: ConnId,

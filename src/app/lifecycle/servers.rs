@@ -109,7 +109,6 @@ pub(in crate::app) fn on_found(
     open_all(state, &waiting, now, fx);
 }
 
-/// Sessions of a folder that wait for its servers.
 fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
     let sessions = state.sessions.values();
     let waits = |session: &&Session| session.start.waits_for_servers() && session.workspace.cwd == folder;

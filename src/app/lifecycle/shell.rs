@@ -20,12 +20,12 @@ use crate::model::{
 const SIZE: TerminalSize = TerminalSize { rows: 40, cols: 120 };
 
 /// Bounds of the columns of a command, and the minimum if an agent reads its output.
-const LEAST_COLS: u16 = 20;
-const MOST_COLS: u16 = 240;
+const MIN_COLS: u16 = 20;
+const MAX_COLS: u16 = 240;
 const AGENT_COLS: u16 = 80;
 
 /// Maximum number of the user's commands that run in a session.
-const MOST_RUNNING: usize = 16;
+const MAX_RUNNING: usize = 16;
 
 /// How long keys must pause after the end of a command until they go to the prompt again: the rest of what was typed,
 /// possibly a password, must not become a draft.
@@ -40,7 +40,7 @@ pub fn obstacle(session: &Session) -> Option<&'static str> {
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
             Some("The session is not open yet. Run the command when it is.")
         }
-        _ if session.shell.running.len() >= MOST_RUNNING => Some("Too many commands are running. Stop one."),
+        _ if session.shell.running.len() >= MAX_RUNNING => Some("Too many commands are running. Stop one."),
         _ => None,
     }
 }
@@ -63,11 +63,11 @@ pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, fx:
 
 /// The size of a terminal. `is_full`: its screen is shown as a whole, by the panel.
 pub(super) fn size_of(screen: Option<Screen>, is_users: bool, is_full: bool) -> TerminalSize {
-    let least = if is_users { LEAST_COLS } else { AGENT_COLS };
+    let min = if is_users { MIN_COLS } else { AGENT_COLS };
     match screen {
         None => SIZE,
         Some(screen) if is_full => screen.terminal,
-        Some(screen) => TerminalSize { cols: screen.output_cols.clamp(least, MOST_COLS), ..screen.terminal },
+        Some(screen) => TerminalSize { cols: screen.output_cols.clamp(min, MAX_COLS), ..screen.terminal },
     }
 }
 
@@ -146,7 +146,6 @@ fn mention_of(number: u32) -> String {
     format!("{} ", mention_text(&output_name(number)))
 }
 
-/// A command was started, or failed to start.
 pub(in crate::app) fn on_started(
     state: &mut State,
     (key, number): (SessionKey, u32),
@@ -247,7 +246,6 @@ pub fn toggle_typing(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     fit(state, fx);
 }
 
-/// Types into the terminal that has the keys.
 pub fn type_in(state: &State, key: SessionKey, input: TerminalInput, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if let Some(id) = session.typing()

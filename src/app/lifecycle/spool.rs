@@ -51,7 +51,6 @@ pub(super) fn begin_whole(state: &mut State, key: SessionKey) {
     }
 }
 
-/// Ends the spool of a session.
 pub(in crate::app) fn end(session: &mut Session) {
     if let Replay::Beside(spool) = &session.replay {
         if spool.has_begun() {
@@ -213,7 +212,6 @@ pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<
     compare(session);
 }
 
-/// The whole record was read.
 pub(super) fn on_whole(session: &mut Session) {
     take_record(session);
     compare(session);
@@ -353,7 +351,6 @@ fn start_taking(session: &mut Session, place: &Place) {
     session.recorder.note_in_spool(spool.key, Note::Sync(spool.sync));
 }
 
-/// The session with a spool, by the spool's key or the store's id of it.
 fn owner_of(state: &State, is_it: impl Fn(&Spool) -> bool) -> Option<SessionKey> {
     let of = |session: &Session| matches!(&session.replay, Replay::Beside(spool) if is_it(spool));
     state.sessions.values().find(|session| of(session)).map(|session| session.key)
@@ -367,7 +364,6 @@ fn spool_of(state: &mut State, spool: SessionKey) -> Option<(SessionKey, &mut Sp
     }
 }
 
-/// A spool is saved under this id.
 pub(super) fn on_kept_as(state: &mut State, spool: SessionKey, uid: String) {
     if let Some((_, spool)) = spool_of(state, spool) {
         spool.uid = Some(uid);
@@ -500,14 +496,14 @@ pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
     let first = items.get(at).map(|item| item.turn + 1);
     let is_sent = |item: &&Item| matches!(&item.body, ItemBody::Message(message) if message.is_local);
     let end = items.iter().skip(at).find(is_sent).map_or(session.turn_count + 1, |item| item.turn);
-    let (Some(first), Some(uid)) = (first, session.recorder.kept_as().map(str::to_owned)) else { return };
+    let (Some(first), Some(uid)) = (first, session.recorder.saved_as().map(str::to_owned)) else { return };
     fx.push(Effect::Store(StoreJob::ForgetTurns { key: session.key, uid, turns: first..end }));
 }
 
 /// The id of the record from which a turn can be deleted now, or why it cannot be.
 pub fn deletable(state: &State, key: SessionKey, turn: u32) -> Result<String, &'static str> {
     let session = state.sessions.get(&key).ok_or("The session is closed.")?;
-    let uid = session.recorder.kept_as().ok_or("This session is not saved, or is read-only here.")?;
+    let uid = session.recorder.saved_as().ok_or("This session is not saved, or is read-only here.")?;
     match turn {
         _ if session.turn.is_running() => Err("Wait until the turn has ended."),
         _ if session.loading.is_some() => Err("Wait until the session is loaded."),
@@ -516,7 +512,6 @@ pub fn deletable(state: &State, key: SessionKey, turn: u32) -> Result<String, &'
     }
 }
 
-/// Deletes a turn from the record of a session.
 pub fn delete_turn(state: &mut State, key: SessionKey, turn: u32, fx: &mut Vec<Effect>) {
     match deletable(state, key, turn) {
         Ok(uid) => fx.push(Effect::Store(StoreJob::ForgetTurns { key, uid, turns: turn..turn + 1 })),
@@ -546,5 +541,10 @@ pub(super) fn on_forgotten(
     take_record(session);
     // They are not added again as long as neither side changes.
     note_told(session, true);
+    let folder = session.workspace.cwd.clone();
+    for session in state.sessions.values_mut().filter(|session| session.workspace.cwd == folder) {
+        session.history.clear();
+        fx.push(Effect::LoadHistory { session: session.key, folder: folder.clone() });
+    }
     call::flash(state, "Removed from the record. The agent still has its own history.", fx);
 }

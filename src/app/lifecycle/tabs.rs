@@ -110,7 +110,6 @@ pub fn move_front(state: &mut State, is_right: bool) {
     }
 }
 
-/// Activates an open session, with the dialogs of its tab.
 pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if !state.sessions.contains_key(&key) {
         return;
@@ -150,7 +149,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
         | Modal::Line(_) => true,
     });
     if let Some(left) = state.sessions.get_mut(&from) {
-        left.shelf = TabUi { modals, is_browsing };
+        left.background_ui = TabUi { modals, is_browsing };
     }
 }
 
@@ -158,7 +157,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
 /// restarts.
 fn restore_dialogs(state: &mut State, to: SessionKey, now: Instant) {
     let Some(session) = state.sessions.get_mut(&to) else { return };
-    let TabUi { mut modals, is_browsing } = std::mem::take(&mut session.shelf);
+    let TabUi { mut modals, is_browsing } = std::mem::take(&mut session.background_ui);
     for modal in &mut modals {
         match modal {
             Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => dialog.opened_by_itself = Some(now),
@@ -175,25 +174,24 @@ pub(in crate::app) fn open_dialog(state: &mut State, key: SessionKey, modal: Mod
     if root == tab::front(state) {
         state.modals.push(modal);
     } else if let Some(session) = state.sessions.get_mut(&root) {
-        session.shelf.modals.push(modal);
+        session.background_ui.modals.push(modal);
     }
 }
 
 /// Closes dialogs in all tabs for which the condition does not hold.
-pub(in crate::app) fn retain_dialogs(state: &mut State, is_kept: impl Fn(&Modal) -> bool) {
-    state.modals.retain(&is_kept);
+pub(in crate::app) fn retain_dialogs(state: &mut State, is_saved: impl Fn(&Modal) -> bool) {
+    state.modals.retain(&is_saved);
     let shelved: Vec<SessionKey> = tab::tabs(state)
-        .filter(|session| !session.shelf.modals.is_empty())
+        .filter(|session| !session.background_ui.modals.is_empty())
         .map(|session| session.key)
         .collect();
     for key in shelved {
         if let Some(session) = state.sessions.get_mut(&key) {
-            session.shelf.modals.retain(&is_kept);
+            session.background_ui.modals.retain(&is_saved);
         }
     }
 }
 
-/// Closes dialogs that offer to stop this connection.
 pub(in crate::app) fn close_dialogs_of(state: &mut State, conn: ConnId) {
     close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
 }

@@ -8,7 +8,6 @@ use crate::model::{SessionKey, Severity, TemplateList};
 
 use super::call;
 
-/// Has the templates for a session listed again.
 pub fn load_templates(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key).filter(|session| session.parent.is_none()) else { return };
     let project = commands::project_of(state, session);

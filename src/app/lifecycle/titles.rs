@@ -13,7 +13,6 @@ use super::{archive, call, choices};
 use crate::app::state::{lookup, texts};
 use crate::app::{ConnPhase, Effect, SessionPhase, State, Wanted};
 
-/// Sets a title given by the user.
 #[allow(clippy::needless_pass_by_value, reason = "all actions of the user are passed by value")]
 pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
     let title = title.trim().to_owned();
@@ -99,7 +98,7 @@ pub(in crate::app) fn on_renamed(
     };
     let request_info = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
     let request = Call::SetTitle(id, title.to_owned());
-    call::call(state, conn, Purpose::TitleKept(Box::new(request_info)), request, fx);
+    call::call(state, conn, Purpose::TitleSaved(Box::new(request_info)), request, fx);
 }
 
 /// The response to setting the title of a session that is not open.

@@ -25,7 +25,6 @@ use crate::app::{
     UiRequest, UnseenKind, ViewCommand,
 };
 
-/// How a turn has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::app) enum Ending {
     /// The agent has answered the prompt.
@@ -34,7 +33,6 @@ pub(in crate::app) enum Ending {
     Failed(FaultKind, String),
     /// The prompt was answered with an error without being processed: it is resent once the session is open.
     Unprocessed(FaultKind, String),
-    /// The agent has exited.
     AgentDied {
         cause: String,
         /// The last lines of its stderr.
@@ -443,7 +441,6 @@ fn after_turn(ending: &Ending) -> Option<PromptState> {
     }
 }
 
-/// Ends the running turn.
 pub(in crate::app) fn end(
     state: &mut State,
     key: SessionKey,
@@ -526,7 +523,7 @@ pub(in crate::app) fn end(
     let has_more = session.outbox.free() > 0 || session.outbox.unsent().is_some();
     let continues = has_more && !is_unprocessed;
     let (folder, held, agent) = (session.workspace.cwd.clone(), session.outbox.held(), session.conn);
-    let is_far = session.workspace.far.is_some();
+    let is_remote = session.workspace.remote.is_some();
     if let Some(agent) = agent {
         tabs::close_dialogs_of(state, agent);
     }
@@ -547,7 +544,7 @@ pub(in crate::app) fn end(
             tabs::announce(state, key, &message, fx);
         }
     }
-    if !is_far && !is_brief {
+    if !is_remote && !is_brief {
         fx.push(Effect::ReadGit { session: key, folder });
     }
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {

@@ -99,7 +99,6 @@ pub(in crate::app) fn on_stopped(state: &mut State, result: Result<Reply, CallEr
     call::flash(state, text, fx);
 }
 
-/// Archives or unarchives the session.
 pub fn archive_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_archive);
     let Some(session) = state.sessions.get(&key).filter(|_| can) else { return };

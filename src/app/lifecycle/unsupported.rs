@@ -15,12 +15,12 @@ pub(in crate::app) fn report_folders(state: &mut State, key: SessionKey) {
         return;
     };
     let folders = &session.workspace.additional_directories;
-    let is_far = session.workspace.far.is_some();
-    if folders.is_empty() || (can.additional_directories && !is_far) {
+    let is_remote = session.workspace.remote.is_some();
+    if folders.is_empty() || (can.additional_directories && !is_remote) {
         return;
     }
     let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    let detail = if is_far {
+    let detail = if is_remote {
         "The folders are on this machine, but the agent runs on another."
     } else {
         "This agent supports one folder only. It may still request files from the others."

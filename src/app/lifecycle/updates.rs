@@ -17,13 +17,12 @@ use crate::app::state::lookup;
 use crate::app::{Early, Effect, Event, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
 /// Limit of updates per connection that wait for their session; the oldest are dropped.
-const MOST_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
+const MAX_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
 /// Size of a waiting update in addition to its texts.
 const EARLY_BYTES: usize = size_of::<(SessionId, SessionUpdate)>();
 /// Maximum bytes of text joined to one waiting chunk.
-const MOST_JOINED_BYTES: usize = 1 << 20;
+const MAX_JOINED_BYTES: usize = 1 << 20;
 
-/// Handles an update of a session.
 pub(in crate::app) fn on_update(
     state: &mut State,
     conn: ConnId,
@@ -52,7 +51,7 @@ fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
     let early = &mut conn.early;
     if let Some((role, message, text)) = update.appended_text()
         && early.updates.grow_last(text.len(), |(last, waiting)| match waiting.text_to_grow(role, message) {
-            Some(all) if *last == id && all.len() + text.len() <= MOST_JOINED_BYTES => {
+            Some(all) if *last == id && all.len() + text.len() <= MAX_JOINED_BYTES => {
                 all.push_str(text);
                 true
             }
@@ -74,7 +73,7 @@ fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
 
 impl Default for Early {
     fn default() -> Self {
-        Self { updates: Bounded::new(MOST_EARLY), requests: Vec::new(), dropped_count: 0 }
+        Self { updates: Bounded::new(MAX_EARLY), requests: Vec::new(), dropped_count: 0 }
     }
 }
 
@@ -104,7 +103,6 @@ pub(in crate::app) fn replay_early(
     requests::dispatch_early(state, conn, id, now, fx);
 }
 
-/// Applies an update to a known session.
 pub(in crate::app) fn apply(
     state: &mut State,
     conn: ConnId,

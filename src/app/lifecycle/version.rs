@@ -7,7 +7,6 @@ use crate::model::{AgentSpec, ConnId};
 /// The draft that is offered to agents that refuse version 1.
 pub(super) const DRAFT: u16 = 2;
 
-/// The spec of an agent with the version to offer.
 pub(super) fn with_known(state: &State, mut spec: AgentSpec) -> AgentSpec {
     if spec.wire.protocol == 0 && state.setup.draft_agents.contains(&spec.command_line()) {
         spec.wire.protocol = DRAFT;

@@ -68,7 +68,6 @@ fn is_current(
         && head.branch.as_ref() == session.git.as_ref().map(|git| &git.branch)
 }
 
-/// The place of the session's tab.
 fn tab_of(session: &Session) -> u32 {
     u32::try_from(session.rank).unwrap_or(u32::MAX)
 }
@@ -79,7 +78,7 @@ fn head_of(session: &Session, conn: &Conn, (is_front, views): (bool, &[String]))
     // configuration.
     let (command, args) = if spec.ssh.is_some() { Default::default() } else { (spec.command, spec.args) };
     SessionHead {
-        kept_as: session.recorder.kept_as().map(str::to_owned),
+        saved_as: session.recorder.saved_as().map(str::to_owned),
         agent: spec.name,
         command,
         args,
@@ -106,7 +105,7 @@ fn flush_session(
     unsaved: &mut Option<Unsaved>,
     fx: &mut Vec<Effect>,
 ) {
-    if conn.is_none() && session.recorder.kept_as().is_none() && session.recorder.head.is_none() {
+    if conn.is_none() && session.recorder.saved_as().is_none() && session.recorder.head.is_none() {
         return;
     }
     let mut notes = Vec::new();
@@ -138,7 +137,7 @@ fn flush_session(
     for (spool, note) in recorder.take_spool_notes() {
         let is_first = matches!(note, Note::Spool { .. });
         let head = conn.filter(|_| is_first).map(|conn| head_of(session, conn, (false, &[])));
-        let head = head.map(|head| Note::Head(Box::new(SessionHead { kept_as: None, ..head })));
+        let head = head.map(|head| Note::Head(Box::new(SessionHead { saved_as: None, ..head })));
         let new = [note].into_iter().chain(head);
         match fx.last_mut() {
             Some(Effect::Keep { session, notes }) if *session == spool => notes.extend(new),
@@ -161,8 +160,9 @@ fn flush_session(
 
 /// Records that a session continues another one: as a copy up to a turn, or without its history.
 pub(in crate::app) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
-    let kept_as = state.sessions.get(&from).and_then(|session| session.recorder.kept_as().map(str::to_owned));
+    let saved_as =
+        state.sessions.get(&from).and_then(|session| session.recorder.saved_as().map(str::to_owned));
     if let Some(session) = state.sessions.get_mut(&to) {
-        session.recorder.note(Note::CameFrom { session: from, kept_as, copied_turns });
+        session.recorder.note(Note::CameFrom { session: from, saved_as, copied_turns });
     }
 }

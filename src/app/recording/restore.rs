@@ -11,8 +11,8 @@ use crate::app::session::play;
 use crate::app::{ItemBody, Message, MessagePart, Outbox, RecorderState, Session, TitleState};
 
 /// Restores a session, or its end, without starting its agent.
-pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) {
-    let RecordedSession { head, usage, draft, queue, stash, events, unreadable_count, .. } = kept;
+pub fn restore(session: &mut Session, saved: RecordedSession, now: Instant) {
+    let RecordedSession { head, usage, draft, queue, stash, events, unreadable_count, .. } = saved;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
     if head.workspace.cwd.is_absolute() {
@@ -25,14 +25,13 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) {
     restore_queue(session, &queue);
     session.settings.set_chosen(head.chosen.clone());
     session.title_state = TitleState::saved(head.has_own_title, head.owes_title);
-    say_origin(session, kept.came_from.as_ref());
+    say_origin(session, saved.came_from.as_ref());
     say_unreadable(session, unreadable_count);
     play::play(session, events, now);
-    session.recorder = RecorderState::of_kept(head, &session.draft, queue, &session.stash);
-    session.recorder.set_told(kept.told);
+    session.recorder = RecorderState::of_saved(head, &session.draft, queue, &session.stash);
+    session.recorder.set_told(saved.told);
 }
 
-/// Says which session this one continues.
 pub(in crate::app) fn say_origin(session: &mut Session, came_from: Option<&(String, String)>) {
     if let Some((uid, name)) = came_from {
         let title = format!("Continued from {uid}: {name}");
@@ -48,7 +47,6 @@ pub(in crate::app) fn say_unreadable(session: &mut Session, count: u64) {
     }
 }
 
-/// The queue is the recorded one, on hold.
 pub(in crate::app) fn restore_queue(session: &mut Session, queue: &[String]) {
     session.outbox = Outbox::default();
     for prompt in queue {

@@ -19,7 +19,7 @@ use crate::app::state::changes::{explains, plain};
 use crate::app::{ItemBody, Session, ToolCall};
 
 /// Maximum number of items of parlor that are checked when a call is reported.
-const MOST_CLAIMED: usize = 64;
+const MAX_CLAIMED: usize = 64;
 
 /// Shows and records an access, performed or refused.
 pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: Instant) {
@@ -27,9 +27,9 @@ pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: 
     if !session.loose.has_room(size) {
         record.change.iter_mut().for_each(|change| (change.diff, change.line) = (None, None));
     }
-    let kept = Record::Access(Box::new(record.clone()));
+    let saved = Record::Access(Box::new(record.clone()));
     place(session, record, now);
-    record::note(session, kept);
+    record::note(session, saved);
 }
 
 fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
@@ -64,7 +64,6 @@ pub(in crate::app) fn place(session: &mut Session, record: AccessRecord, now: In
     id
 }
 
-/// The item of parlor for an access.
 pub(in crate::app) fn call_of(record: AccessRecord, now: Instant) -> ToolCall {
     let name = match &record.access {
         Access::Read { path } => format!("parlor:read:{}", path.display()),
@@ -169,7 +168,6 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
     }
 }
 
-/// The files named by a call.
 pub(in crate::app) fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf> {
     let positions = call.locations.iter().map(|position| &position.path);
     positions.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
@@ -187,7 +185,6 @@ fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
     });
 }
 
-/// Updates which writes a call reports as its own changes.
 fn update_reported(call: &mut ToolCall, folder: &Path) {
     let mut accesses = std::mem::take(&mut call.accesses);
     for access in &mut accesses {
@@ -200,7 +197,7 @@ fn update_reported(call: &mut ToolCall, folder: &Path) {
 pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
     let folder = session.workspace.folder().to_owned();
     let own = session.loose.own();
-    let from = own.len().saturating_sub(MOST_CLAIMED);
+    let from = own.len().saturating_sub(MAX_CLAIMED);
     let candidates: Vec<ItemId> = own.get(from..).unwrap_or_default().to_vec();
     for own in candidates {
         let Some(record) = session.tool_call(own).and_then(|call| call.accesses.first()) else { continue };

@@ -17,7 +17,6 @@ fn name(prompt: &str) -> Option<&str> {
     prompt.trim().strip_prefix('/').filter(|name| NAMES.contains(name))
 }
 
-/// Whether the prompt is a command of the agent that clears its context.
 pub(in crate::app) fn is_of_agent(session: &Session, prompt: &str) -> bool {
     name(prompt).is_some_and(|name| session.commands.iter().any(|command| command.name == name))
 }

@@ -13,10 +13,10 @@ use super::record;
 use crate::app::{Effect, ItemBody, Session, ToolCall};
 
 /// Maximum number of items searched for a call whose position has changed.
-const MOST_LOOKED_AT: usize = 500;
+const MAX_LOOKED_AT: usize = 500;
 
 /// Maximum number of changes of one call that are located.
-const MOST_ASKS: usize = 64;
+const MAX_ASKS: usize = 64;
 
 /// Whether a patch may contain changes or the end of the call, so that locating is worthwhile.
 pub(in crate::app) fn may_change_diffs(patch: &ToolCallPatch) -> bool {
@@ -29,14 +29,14 @@ pub(in crate::app) fn may_change_diffs(patch: &ToolCallPatch) -> bool {
 /// again.
 pub(in crate::app) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
     // The files of another machine are not here, and a local file of the same name is a different one.
-    if session.workspace.far.is_some() {
+    if session.workspace.remote.is_some() {
         return;
     }
     let Some(call) = session.tool_call(item) else { return };
     let is_done = call.status == ToolStatus::Completed;
     let wanted = call.diffs().filter(|diff| needs_position(call, diff, is_done));
     let requests: Vec<LocateRequest> =
-        wanted.take(MOST_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
+        wanted.take(MAX_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
     if requests.is_empty() {
         return;
     }
@@ -96,7 +96,7 @@ fn call_with(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<I
     if tells(item) {
         return Some(item);
     }
-    let last = session.transcript.items().iter().rev().take(MOST_LOOKED_AT);
+    let last = session.transcript.items().iter().rev().take(MAX_LOOKED_AT);
     last.map(|item| item.id).find(|id| tells(*id))
 }
 
@@ -120,19 +120,18 @@ pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec
     });
     if let Some(tool) = session.tool_call(item).map(|call| call.id.clone()) {
         let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
-        let kept = found.iter().filter_map(|found| {
+        let saved = found.iter().filter_map(|found| {
             Some(RecordPosition {
                 nth: nth(found)?,
                 position: found.position.clone(),
                 is_done: found.is_done,
             })
         });
-        let positions = kept.collect();
+        let positions = saved.collect();
         record::note(session, Record::Located { tool, positions });
     }
 }
 
-/// Restores recorded positions.
 pub(in crate::app) fn put_positions(
     session: &mut Session,
     tool: &ToolCallId,

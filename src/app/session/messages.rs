@@ -12,7 +12,6 @@ use crate::model::{ContentBlock, MessageId, Patch, Role, SessionUpdate};
 use super::turns;
 use crate::app::{Item, ItemBody, Message, MessagePart, Replay, Session};
 
-/// Appends text to a message.
 pub(in crate::app) fn on_chunk(
     session: &mut Session,
     role: Role,

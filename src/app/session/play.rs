@@ -17,7 +17,6 @@ use crate::app::{
     TurnEnd, TurnSummary,
 };
 
-/// Replays all events of a session.
 pub fn play(session: &mut Session, events: Vec<RecordedEvent>, now: Instant) {
     play_to(session, events, None, now);
 }

@@ -11,7 +11,6 @@ pub(in crate::app) fn note(session: &mut Session, record: Record) {
     session.recorder.event(session.turn_count, record);
 }
 
-/// Adds a notice at the end, and records it.
 pub(in crate::app) fn notice(
     session: &mut Session,
     kind: NoticeKind,

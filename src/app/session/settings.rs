@@ -41,7 +41,6 @@ pub(in crate::app) fn set_option_of(session: &mut Session, category: &str, value
     }
 }
 
-/// Applies a requested value.
 pub(in crate::app) fn take(session: &mut Session, wanted: Wanted) {
     match wanted {
         Wanted::Setting(Setting::Mode(mode)) => {
@@ -71,7 +70,6 @@ pub(in crate::app) fn take(session: &mut Session, wanted: Wanted) {
     }
 }
 
-/// Remembers a choice.
 pub(in crate::app) fn note(session: &mut Session, choice: Setting) {
     session.settings.choose(choice);
 }

@@ -15,7 +15,6 @@ const BUDGET_BYTES: usize = 8 << 20;
 /// What is known about the memory of large texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bodies {
-    /// Whether texts are being saved.
     is_saving: bool,
     /// Size of the texts that were read since the last time.
     read: ReadBytes,

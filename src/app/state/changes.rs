@@ -12,7 +12,6 @@ use crate::model::{Body, DiffChange, DiffPosition, FileDiff, ItemId, PieceStart,
 use super::{duplicate_diffs, lookup};
 use crate::app::{Item, ItemBody, Session, State, ToolCall};
 
-/// A file and all its changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangedFile {
     pub path: PathBuf,
@@ -24,7 +23,6 @@ pub struct ChangedFile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangePart {
     pub diff: FileDiff,
-    /// Where the change is in the file.
     pub position: Option<DiffPosition>,
     /// The last call that reported it.
     pub item: (SessionKey, ItemId),
@@ -38,7 +36,6 @@ pub fn changes_key(state: &State, root: SessionKey) -> ChangesKey {
     calls(state, root).map(|(key, item, rev, _)| (key, item, rev)).collect()
 }
 
-/// All files that were changed in a session, by path.
 pub fn changed_files(state: &State, root: SessionKey) -> Vec<ChangedFile> {
     let mut files: BTreeMap<PathBuf, Vec<ChangePart>> = BTreeMap::new();
     for (key, item, _, call) in calls(state, root) {
@@ -288,7 +285,6 @@ fn is_there(part: &ChangePart) -> bool {
     texts(part).is_none_or(|(_, new)| !new.is_empty())
 }
 
-/// Whether the lines written by an earlier change touch these.
 fn touches(part: &ChangePart, line: u32, old: &str) -> bool {
     let (Some(first), Some((_, new))) = (begin(part), texts(part)) else { return false };
     let lines = |text: &str| u32::try_from(text.lines().count()).unwrap_or(u32::MAX);

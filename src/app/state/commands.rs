@@ -7,7 +7,6 @@ use super::lookup::{has_models, has_modes, mode_option, model_option};
 use crate::app::{Session, State};
 use crate::model::{Action, TemplateCall, TemplateSource, is_template_name};
 
-/// The prefix that selects a command of parlor.
 pub const OWN_PREFIX: &str = "parlor";
 
 /// A slash command of parlor.
@@ -19,7 +18,6 @@ pub struct OwnCommand {
     pub action: Action,
     /// Placeholder for the filter of the list that it opens; `None` if it opens none.
     pub hint: Option<&'static str>,
-    /// What is typed into the filter of that list.
     pub filter: &'static str,
 }
 
@@ -145,5 +143,5 @@ pub fn template_call(state: &State, session: &Session, prompt: &str) -> Option<T
 pub fn project_of(state: &State, session: &Session) -> Option<std::path::PathBuf> {
     let cwd = &session.workspace.cwd;
     let is_off = state.setup.without_templates.as_ref() == Some(cwd);
-    (session.workspace.far.is_none() && !is_off).then(|| cwd.clone())
+    (session.workspace.remote.is_none() && !is_off).then(|| cwd.clone())
 }

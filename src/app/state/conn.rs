@@ -45,11 +45,9 @@ pub struct Conn {
     pub terminal_exits: BTreeMap<TerminalId, ExitInfo>,
     /// Updates of sessions that are not known yet.
     pub early: Early,
-    /// The sessions that it lists.
     pub listing: Listing,
     /// The last lines of its stdout that were not protocol messages, shown when it exits.
     pub noise: Vec<String>,
-    /// Number of such lines.
     pub noise_count: u64,
 }
 
@@ -94,7 +92,6 @@ impl Conn {
 /// A sign-in whose effect is not known: no session was opened since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInTry {
-    /// The name of the method.
     pub name: String,
     /// The last lines that the agent has printed during `authenticate`, oldest first.
     pub printed: Vec<String>,
@@ -108,12 +105,10 @@ pub enum RequestClass {
     Permission,
     /// A form or an address to open.
     Elicitation,
-    /// A file access of this session.
     File(SessionKey),
     /// A command that waits for the user, or is being started.
     TerminalCreate(Box<Option<Starting>>),
     TerminalOutput,
-    /// The exit of a command.
     TerminalWait,
 }
 
@@ -128,13 +123,11 @@ pub struct Starting {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Early {
     pub updates: Bounded<(SessionId, SessionUpdate)>,
-    /// Requests that name such a session.
     pub requests: Vec<(SessionId, RequestId, AgentRequest)>,
     /// Number of updates dropped because of the bound.
     pub dropped_count: u64,
 }
 
-/// The phase of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConnPhase {
     /// The process is starting, or `initialize` is pending.
@@ -153,7 +146,6 @@ pub struct Listing {
     pub sessions: Vec<SessionInfo>,
     /// The folder whose sessions are requested.
     pub(in crate::app) folder: Option<PathBuf>,
-    /// The number of the pending call.
     pub(in crate::app) open_call: Option<u64>,
     /// Cursors that were already used, to detect cycles.
     pub(in crate::app) cursors: HashSet<String>,

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use crate::model::patch::{HunkRange, PatchFate, PatchLine, PatchLines, git_path};
 use crate::model::{DiffChange, FileDiff};
 
-/// How a patch starts.
 const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
 
 /// Maximum number of hunks without line numbers, which are searched in the whole file.
@@ -23,7 +22,6 @@ const MAX_SEARCHED: usize = 50;
 pub struct KnownChanges<'d> {
     folder: PathBuf,
     files: Vec<Known<'d>>,
-    /// By the name of the file.
     by_name: HashMap<&'d OsStr, Vec<usize>>,
 }
 

@@ -22,7 +22,6 @@ pub enum Effect {
         /// Delay before the start (back-off after a crash).
         delay: Duration,
     },
-    /// Sends a command to an agent.
     Send(ConnId, AgentCommand),
     /// Stops an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL immediately.
     /// Tries at once to restore an interrupted connection.
@@ -34,7 +33,6 @@ pub enum Effect {
     /// Saves texts so that they can be unloaded; reported as `ServiceEvent::BodiesSaved`.
     SaveBodies {
         bodies: Vec<UnsavedBody>,
-        /// Counts what is read again.
         read: ReadBytes,
     },
     /// Serves a file request; reported as `ServiceEvent::FileDone` or `ServiceEvent::FileAsks`.
@@ -46,9 +44,7 @@ pub enum Effect {
     },
     /// Locates the changes of a tool call in their files; reported as `ServiceEvent::DiffsLocated`.
     LocateDiffs(LocateJob),
-    /// Serves a terminal request.
     Terminal(TerminalJob),
-    /// Sets a timer, replacing one with the same id.
     Timer(TimerId, Duration),
     StopTimer(TimerId),
     /// Notifies the user, as configured, with this sentence: something waits in another tab, or while the terminal is not
@@ -64,7 +60,6 @@ pub enum Effect {
     AttachSession(SessionAttachJob),
     /// Reads what a prompt refers to; reported as `ServiceEvent::PromptPrepared`.
     PreparePrompt(PromptJob),
-    /// Saves a pasted text.
     SaveAttachment(Attachment),
     /// Saves the image of the clipboard as an attachment; reported as `ServiceEvent::ImagePasted`. A text is reported as
     /// `ServiceEvent::ClipboardRead`.
@@ -108,7 +103,6 @@ pub enum Effect {
         /// The file in which the answer is saved.
         location: PathBuf,
         allows: bool,
-        /// The file that the answer is about.
         about: PathBuf,
     },
     /// Saves answers about templates of a project, each with the template that it is about, and lists the templates for a
@@ -123,18 +117,15 @@ pub enum Effect {
     /// Reads the permanent grants; reported as `ServiceEvent::Grants`.
     LoadGrants,
     SaveGrant(StoredGrant),
-    /// Deletes a stored grant.
     RemoveGrant(StoredGrant),
     /// Runs a job of the store; reported as `ServiceEvent::Store`.
     Store(StoreJob),
-    /// Saves the choice of agent for a folder.
     SaveAgentChoice {
         folder: PathBuf,
         agent: String,
     },
     /// Saves whether an agent speaks the draft of version 2.
     SaveDraftAgent {
-        /// Its command line.
         agent: String,
         is_draft: bool,
     },
@@ -142,7 +133,6 @@ pub enum Effect {
     ListFolders,
     /// Checks whether a folder exists; reported as `ServiceEvent::FolderFound`.
     FindFolder {
-        /// As entered by the user.
         text: String,
         /// The base of a relative path.
         base: PathBuf,
@@ -186,7 +176,6 @@ pub enum Effect {
     CopySelection,
     /// Inserts the screen selection into the prompt as a quote, or this content if there is none.
     QuoteSelection(Option<CopyContent>),
-    /// Enables or disables mouse capture.
     CaptureMouse(bool),
     SetTheme(String),
     /// Changes the configuration, or reads it again; reported as `Event::Config`.
@@ -247,19 +236,16 @@ pub enum ViewCommand {
     ScrollSideways(i32),
     /// Wraps long lines of diffs and code, or hides their end.
     ToggleWrap,
-    /// Scrolls to the top.
     ScrollTop,
     /// Scrolls to the end, and follows new text.
     ScrollEnd,
     /// Scrolls the selected item into view.
     ShowSelected,
-    /// Scrolls the selected item to the top.
     ShowSelectedAtTop,
     /// Scrolls the current search hit into view.
     ShowHit,
     /// Replaces the text of the composer and moves the cursor to its end. The edit can be undone.
     SetDraft(String),
-    /// Shows the draft of a session, with its own undo history.
     ShowDraft(SessionKey, String),
     /// Replaces a byte range of the composer's text and moves the cursor to its end. The edit can be undone.
     ReplaceInDraft(Range<usize>, String),
@@ -273,6 +259,5 @@ pub enum ViewCommand {
     ScrollDialogPages(i32),
     /// In the dialog of all changes: moves by hunks (negative: back).
     JumpHunk(i32),
-    /// Repaints the screen.
     Redraw,
 }

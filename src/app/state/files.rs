@@ -13,10 +13,10 @@ use crate::app::Effect;
 const AT_ONCE: usize = 4;
 
 /// Maximum number of waiting jobs of a session.
-const MOST_WAITING: usize = 1_000;
+const MAX_WAITING: usize = 1_000;
 
 /// Maximum number of bytes of new content in waiting jobs of a session.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The file jobs of a connection, by top-level session.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,7 +26,6 @@ pub struct FileJobs {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Queue {
-    /// The jobs at the service.
     running: BTreeSet<RequestId>,
     waiting: VecDeque<FileJob>,
     bytes: usize,
@@ -38,7 +37,7 @@ impl FileJobs {
         let queue = self.queues.entry(job.session).or_default();
         let size = size_of_content(&job);
         // A job larger than the limit is accepted if no other is waiting.
-        let is_full = queue.waiting.len() >= MOST_WAITING || queue.bytes + size > MOST_BYTES;
+        let is_full = queue.waiting.len() >= MAX_WAITING || queue.bytes + size > MAX_BYTES;
         if is_full && !queue.waiting.is_empty() {
             return false;
         }
@@ -48,7 +47,6 @@ impl FileJobs {
         true
     }
 
-    /// The service has returned a job.
     pub(in crate::app) fn served(&mut self, request_id: RequestId, fx: &mut Vec<Effect>) {
         for queue in self.queues.values_mut().filter(|queue| queue.running.contains(&request_id)) {
             queue.running.remove(&request_id);
@@ -66,8 +64,8 @@ impl FileJobs {
         fx: &mut Vec<Effect>,
     ) -> Vec<RequestId> {
         let Some(queue) = self.queues.get_mut(&session) else { return Vec::new() };
-        let is_kept = |job: &FileJob| keeps_writes && matches!(job.op, FileOp::Write { .. });
-        let (waiting, dropped) = std::mem::take(&mut queue.waiting).into_iter().partition(is_kept);
+        let is_saved = |job: &FileJob| keeps_writes && matches!(job.op, FileOp::Write { .. });
+        let (waiting, dropped) = std::mem::take(&mut queue.waiting).into_iter().partition(is_saved);
         queue.waiting = waiting;
         queue.bytes = queue.waiting.iter().map(size_of_content).sum();
         if !queue.running.is_empty() {

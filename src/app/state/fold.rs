@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Preview, "a call without a kind");
         assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "the rule of its kind");
         assert_eq!(fold(&rules, |call| edits(call, 51)), Fold::Closed);
-        let ran = |most: u32| {
-            let rules = FoldRules { closed_above_lines: most, ..FoldRules::default() };
+        let ran = |max: u32| {
+            let rules = FoldRules { closed_above_lines: max, ..FoldRules::default() };
             fold(&rules, |call| {
                 (call.kind, call.content) = (ToolKind::Execute, vec![ToolContent::Terminal("twenty".into())]);
             })

@@ -11,13 +11,11 @@ const LONGEST_CHARS: usize = 300;
 enum Class {
     /// A word of the label, or a synonym.
     Whole,
-    /// The start of a word of the label.
     Start,
     /// A part of the label, or the start of a synonym.
     Part,
     /// Letters of the label in order, from the start of a word.
     Letters,
-    /// A part of the detail.
     Detail,
 }
 
@@ -120,7 +118,6 @@ impl Finder {
             .or_else(|| self.part(word, texts.detail).map(|_| (Class::Detail, 0)))
     }
 
-    /// The word as a part of a text.
     fn part(&mut self, word: &Word, text: &str) -> Option<(Class, usize)> {
         let text = Utf32Str::new(head(text), &mut self.letters);
         self.positions.clear();

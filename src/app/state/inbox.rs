@@ -13,7 +13,6 @@ use crate::app::{SessionPhase, State, UnseenKind};
 /// An entry of the inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting {
-    /// The session of the tab.
     pub key: SessionKey,
     pub since: Instant,
     pub what: WaitingFor,
@@ -22,16 +21,12 @@ pub struct Waiting {
 /// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitingFor {
-    /// A request of the agent.
     Ask(ConnId, RequestId),
     SignIn,
-    /// A question of parlor, with its heading.
     Question(String),
-    /// A failure, in one sentence.
     Failure(String),
     /// A turn that stopped early; the reason as the start of a sentence.
     Stopped(String),
-    /// A finished turn.
     Result,
 }
 

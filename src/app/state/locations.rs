@@ -14,7 +14,7 @@ use super::search::texts;
 use crate::app::{Item, ItemBody, Session};
 
 /// Maximum number of places in one item.
-const MOST_LOCATIONS: usize = 200;
+const MAX_LOCATIONS: usize = 200;
 
 /// An address, up to a blank or a character that addresses do not contain.
 const URL: &str = r#"(?i:https?://|mailto:)[^\s<>"'`{}|\\^\[\]]+"#;
@@ -93,11 +93,11 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     for text in texts(item, session) {
         if let (Some(links), ItemBody::Message(_)) = (LINKS.as_ref(), &item.body) {
             let targets = links.captures_iter(&text.text).filter_map(|found| found.get(1));
-            all.extend(targets.filter_map(|target| Target::of_link(target.as_str())).take(MOST_LOCATIONS));
+            all.extend(targets.filter_map(|target| Target::of_link(target.as_str())).take(MAX_LOCATIONS));
         }
         for line in text.text.lines() {
             all.extend(find(line).into_iter().map(|(_, target)| target));
-            if all.len() > MOST_LOCATIONS {
+            if all.len() > MAX_LOCATIONS {
                 break;
             }
         }
@@ -105,7 +105,7 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     let mut once: Vec<Target> = Vec::new();
     for target in all {
         let target = absolute(target, session);
-        if !once.contains(&target) && once.len() < MOST_LOCATIONS {
+        if !once.contains(&target) && once.len() < MAX_LOCATIONS {
             once.push(target);
         }
     }

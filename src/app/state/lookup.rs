@@ -4,7 +4,6 @@ use crate::model::{ArchiveRow, ConfigKind, ConfigOption, ConnId, SessionId, Sess
 
 use crate::app::{Reading, Session, State};
 
-/// The session with this id of the agent on this connection.
 pub(in crate::app) fn session_by_id(state: &State, conn: ConnId, id: &SessionId) -> Option<SessionKey> {
     state
         .sessions
@@ -55,7 +54,7 @@ pub(in crate::app) fn unsaved(state: &State, root: Option<SessionKey>) -> Option
 
 /// The open session with this id in the store; a read-only one if there is no other.
 pub(in crate::app) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
-    let is_open = |session: &&Session| session.recorder.kept_as() == Some(uid);
+    let is_open = |session: &&Session| session.recorder.saved_as() == Some(uid);
     let open = state.sessions.values().find(is_open).map(|session| session.key);
     open.or_else(|| read_as(state, uid))
 }
@@ -78,7 +77,7 @@ pub(in crate::app) fn reading_of(state: &State, key: SessionKey) -> Option<&Read
 
 /// The last session of the user's folder, as long as the active session has no prompt yet and no other agent.
 pub fn last_session(state: &State) -> Option<&ArchiveRow> {
-    let row = state.last_kept.as_deref()?;
+    let row = state.last_saved.as_deref()?;
     let session = state.active_session()?;
     let is_here = session.workspace.cwd == state.setup.folder && is_fresh(session);
     let is_of_agent = state.conn_of(session.key).is_none_or(|conn| conn.spec.name == row.agent);
@@ -93,12 +92,10 @@ pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> std::path::Pa
         .map_or_else(|| state.setup.folder.clone(), |session| session.workspace.cwd.clone())
 }
 
-/// The config option for the mode.
 pub(in crate::app) fn mode_option(session: &Session) -> Option<&ConfigOption> {
     select_of(session, "mode")
 }
 
-/// The config option for the model.
 pub(in crate::app) fn model_option(session: &Session) -> Option<&ConfigOption> {
     select_of(session, "model")
 }
@@ -109,12 +106,10 @@ fn select_of<'a>(session: &'a Session, category: &str) -> Option<&'a ConfigOptio
     })
 }
 
-/// Whether the agent lists modes.
 pub(in crate::app) fn has_modes(session: &Session) -> bool {
     session.modes.as_ref().is_some_and(|modes| !modes.available.is_empty())
 }
 
-/// Whether the agent lists models.
 pub(in crate::app) fn has_models(session: &Session) -> bool {
     session.models.as_ref().is_some_and(|models| !models.available.is_empty())
 }

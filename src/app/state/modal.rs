@@ -28,23 +28,23 @@ use crate::model::{
 /// A dialog opened by the user, or by parlor to report something.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Modal {
-    /// A list with a filter.
     Picker(Picker),
     /// A question with a few answers.
     Choice(ChoiceDialog),
     /// The next key is bound to an action.
     Capture(KeyCapture),
-    /// The queued prompts.
-    Queue { selected: usize },
-    /// The key bindings.
-    Help { filter: LineInput },
-    /// The protocol log.
-    Log { filter: LineInput },
-    /// Details of the connection.
+    Queue {
+        selected: usize,
+    },
+    Help {
+        filter: LineInput,
+    },
+    Log {
+        filter: LineInput,
+    },
     Connection(ConnId),
     /// An item of the active session as it was received.
     Inspect(ItemId),
-    /// All changes of the session.
     Changes(ChangesDialog),
     /// A single-line input (a title, a variable of a sign-in).
     Line(LineDialog),
@@ -55,7 +55,6 @@ pub enum Modal {
 }
 
 impl Modal {
-    /// Whether it refers to items of the transcript by id.
     pub fn names_items(&self) -> bool {
         let Self::Picker(picker) = self else { return false };
         matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Location)
@@ -77,7 +76,6 @@ pub struct KeyCapture {
 pub struct InboxDialog {
     /// The selected entry, by identity because the list changes; `None`: the list is empty.
     pub marked: Option<(SessionKey, WaitingFor)>,
-    /// Its index in the list.
     pub position: usize,
     /// Whether the selected request is shown completely.
     pub is_whole: bool,
@@ -100,7 +98,6 @@ pub struct ChangesDialog {
 pub struct Picker {
     pub kind: PickerKind,
     pub title: String,
-    /// All rows, unfiltered.
     pub rows: Vec<PickerRow>,
     pub filter: LineInput,
     /// Indices into `rows` that match the filter, best first; updated by the reducer.
@@ -115,45 +112,32 @@ pub struct Picker {
     pub is_by_itself: bool,
 }
 
-/// The kind of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PickerKind {
     /// An agent; the row's value is its name.
     Agent,
-    /// A command of the palette.
     Palette,
     Mode,
     Model,
-    /// A config option.
     Option,
-    /// A value of this config option.
     OptionValue(String),
     Theme,
     /// A setting; the row's value is its name.
     Setting,
-    /// A value of this setting.
     SettingValue(String),
     /// An action with its keys; the row's value is `CONTEXT ACTION`.
     Binding,
-    /// A way to change the keys of this binding.
     BindingWay(String),
-    /// An agent to hand a conversation over to.
     HandOver,
-    /// A provider of models.
     Provider,
     /// The API for this provider; an empty value disables the provider.
     ProviderApi(String),
-    /// A sign-in method.
     SignIn,
-    /// Something that can be copied.
     Copy,
-    /// An item of the transcript.
     Outline,
     /// A prompt of the session to go back to.
     Rewind,
-    /// A filter of the transcript.
     Only,
-    /// An earlier prompt.
     History {
         /// The number of the last search.
         serial: u64,
@@ -162,19 +146,15 @@ pub enum PickerKind {
     },
     /// A permission that can be revoked; the row's value is its place.
     Grant,
-    /// A file or an address.
     Location,
-    /// An agent for a new tab in this folder.
     TabAgent(PathBuf),
     /// A folder for a new tab; the row's value is its path.
     Folder,
 }
 
-/// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow {
     pub value: PickerValue,
-    /// Shown and matched.
     pub label: String,
     /// Shown dimmed after the label, and matched.
     pub detail: String,
@@ -182,7 +162,6 @@ pub struct PickerRow {
     pub right: String,
     /// Group heading, shown where it changes.
     pub group: Option<String>,
-    /// Whether it is the current value.
     pub is_current: bool,
 }
 
@@ -197,23 +176,15 @@ impl PickerRow {
 /// The value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PickerValue {
-    /// An id of the kind.
     Id(String),
-    /// An action of the palette.
     Action(Action),
-    /// Something that can be copied.
     Copy(CopySource),
-    /// An item of the transcript.
     Item(ItemId),
     /// A filter of the transcript, or none.
     Only(Option<Only>),
-    /// An earlier prompt.
     Prompt(Box<FoundPrompt>),
-    /// A file or an address.
     Target(Target),
-    /// An agent of the registry, by its id.
     Install(String),
-    /// Fetches the registry.
     FetchRegistry,
 }
 
@@ -222,19 +193,14 @@ pub enum PickerValue {
 pub enum CopySource {
     /// All messages of the agent in its last turn, as Markdown.
     Reply,
-    /// The same as plain text.
     ReplyPlain,
     /// An item: a message as received, a change as a patch, the output of a command.
     Item(ItemId),
-    /// A message as plain text.
     ItemPlain(ItemId),
     /// A code block of a message, by index.
     Code(ItemId, usize),
-    /// The command of a call.
     Command(ItemId),
-    /// The output of a call.
     Output(ItemId),
-    /// The changes of a call.
     Patch(ItemId),
     /// All changes of the last turn that changed files.
     TurnPatch,
@@ -244,10 +210,8 @@ pub enum CopySource {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineDialog {
     pub title: String,
-    /// What to enter.
     pub help: String,
     pub input: LineInput,
-    /// Whether the input is masked.
     pub is_secret: bool,
     /// Why the input is not valid.
     pub problem: Option<String>,
@@ -257,16 +221,19 @@ pub struct LineDialog {
 /// The purpose of a [`LineDialog`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinePurpose {
-    /// The title of a session.
     Title(SessionKey),
     /// The title of a stored session that is not open, by its id in the store.
-    KeptTitle(String),
+    SavedTitle(String),
     /// Why a request of this session is rejected: the next prompt.
-    Reason { session: SessionKey, request_id: RequestId },
-    /// The value of a setting, by its name.
+    Reason {
+        session: SessionKey,
+        request_id: RequestId,
+    },
     Setting(String),
-    /// The keys of an action in a context.
-    Keys { context: &'static str, action: &'static str },
+    Keys {
+        context: &'static str,
+        action: &'static str,
+    },
     /// Variables of a sign-in, entered one after the other.
     AuthVars {
         conn: ConnId,
@@ -275,21 +242,22 @@ pub enum LinePurpose {
         /// The current one first.
         missing: Vec<AuthVar>,
     },
-    /// The address of a provider.
-    ProviderUrl { conn: ConnId, id: String, api: String },
+    ProviderUrl {
+        conn: ConnId,
+        id: String,
+        api: String,
+    },
     /// A header for a provider; earlier ones are already in the request.
     ProviderHeader {
         conn: ConnId,
-        /// The request so far.
         request: ProviderRequest,
     },
 }
 
 impl LinePurpose {
-    /// What Enter does, for hints.
     pub fn accepts(&self) -> &'static str {
         match self {
-            Self::Title(_) | Self::KeptTitle(_) => "rename",
+            Self::Title(_) | Self::SavedTitle(_) => "rename",
             Self::Reason { .. } => "reject and send",
             Self::Setting(_) | Self::Keys { .. } => "save",
             Self::AuthVars { .. } | Self::ProviderUrl { .. } | Self::ProviderHeader { .. } => "continue",
@@ -303,11 +271,9 @@ impl LinePurpose {
 pub struct RequestView {
     /// The selected option (permission, outside file) or field (form).
     pub selected: usize,
-    /// Whether it fills the screen.
     pub is_full_screen: bool,
     /// Increases when what is asked changes.
     pub revision: u64,
-    /// The form as filled in so far.
     pub form: Option<FormState>,
     /// The tool call as shown; a change of what is asked makes a new revision.
     pub seen: Option<Box<SeenCall>>,
@@ -360,9 +326,7 @@ fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<String> {
 /// An answer to a request for a file or command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessChoice {
-    /// Allow once.
     Once,
-    /// Allow, and grant for this scope.
     Longer(GrantScope),
     /// Allow this and all other commands of the agent in the session's folders, until the session ends.
     AllCommands,
@@ -378,7 +342,6 @@ impl AccessRequest {
         [AccessChoice::Once].into_iter().chain(longer).chain(all).chain([AccessChoice::Refuse]).collect()
     }
 
-    /// The labels of the answers.
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
             Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command".to_owned(),
@@ -447,7 +410,6 @@ pub struct UserView {
     pub left_forms: Vec<RequestView>,
     /// Whether keys browse the transcript instead of editing the prompt.
     pub is_browsing: bool,
-    /// The previously active tab.
     pub former_tab: Option<SessionKey>,
 }
 
@@ -484,7 +446,6 @@ pub(in crate::app) fn trust_question(
     })
 }
 
-/// The offered session as a row of the agent picker.
 pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
     PickerRow {
         detail: row.agent.clone(),

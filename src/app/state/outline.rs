@@ -8,7 +8,6 @@ use crate::model::{Role, Severity, StopReason, ToolKind, ToolStatus};
 pub enum Only {
     /// Prompts, edits, commands and failures.
     Outline,
-    /// Prompts of the user.
     Prompts,
     Edits,
     Commands,
@@ -19,7 +18,6 @@ impl Only {
     /// All filters, in the order they are offered.
     pub const ALL: [Self; 5] = [Self::Outline, Self::Prompts, Self::Edits, Self::Commands, Self::Failures];
 
-    /// The label of the filter.
     pub fn label(self) -> &'static str {
         match self {
             Self::Outline => "prompts, edits, commands, failures",
@@ -30,7 +28,6 @@ impl Only {
         }
     }
 
-    /// Whether the filter shows an item.
     pub fn shows(self, item: &Item) -> bool {
         let is_call = |is_one: fn(&ToolCall) -> bool| match &item.body {
             ItemBody::Tool(call) => is_one(call),
@@ -67,7 +64,6 @@ pub fn is_subagent_running(state: Option<&str>) -> bool {
     !matches!(state, Some("idle" | "completed" | "failed" | "cancelled"))
 }
 
-/// Whether an item is a failure.
 pub fn is_failure(body: &ItemBody) -> bool {
     match body {
         ItemBody::Tool(tool) => {

@@ -39,9 +39,7 @@ pub enum TurnEnd {
 /// A turn of the record. A prompt that was steered into a turn, or a message that the agent put into it, begins one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedTurn {
-    /// The number of its turn in the log.
     pub number: u32,
-    /// The text as it was sent.
     pub prompt: String,
     /// Texts and URIs of embedded resources, and what stands for content that is not text.
     pub embedded: Vec<String>,
@@ -50,7 +48,6 @@ pub struct RecordedTurn {
     pub end: TurnEnd,
     /// Ids of the user message and of the messages of the reply, where the agent keeps them.
     pub ids: Vec<String>,
-    /// Ids of its tool calls.
     pub calls: Vec<String>,
 }
 
@@ -103,7 +100,6 @@ pub struct Place {
     pub next: Position,
     /// The rest of the reply of the record's last turn, which comes before the new part.
     pub rest: Option<Rest>,
-    /// Number of replayed turns of the new part.
     pub new_turns: usize,
     /// Numbers, from 1, of recorded turns since the place that the agent does not have. If the last turn that it has is
     /// followed by these only, and nothing is new, its history ends there.
@@ -146,7 +142,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The turns that are compared.
     pub fn turns(&self) -> &[RecordedTurn] {
         &self.turns
     }
@@ -288,12 +283,10 @@ impl Run {
 struct Chunk<'a> {
     index: usize,
     raw: &'a str,
-    /// What its wrappers leave of it.
     unwrapped: Option<Cow<'a, str>>,
 }
 
 impl Chunk<'_> {
-    /// The texts that it may stand for.
     fn texts(&self) -> impl Iterator<Item = &str> {
         [Some(self.raw), self.unwrapped.as_deref().filter(|text| !text.is_empty())].into_iter().flatten()
     }

@@ -10,16 +10,13 @@ use crate::model::{
 /// Number of differences to the agent's history that are remembered.
 const MAX_TOLD: usize = 16;
 
-/// What was recorded, and what will be.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecorderState {
-    /// Id in the store.
-    kept_as: Option<String>,
+    saved_as: Option<String>,
     /// The agent of the stored session: name, program and arguments.
     agent: Option<(String, String, Vec<String>)>,
     /// Records since the last flush.
     notes: Vec<Note>,
-    /// The records of spools since then.
     spool_notes: Vec<(SessionKey, Note)>,
     /// The spool to which events are recorded that may be discarded.
     diverted: Option<SessionKey>,
@@ -33,20 +30,18 @@ pub struct RecorderState {
 }
 
 impl RecorderState {
-    /// The state of a session restored from the store.
-    pub fn of_kept(head: SessionHead, draft: &str, queue: Vec<String>, stash: &[String]) -> Self {
-        let SessionHead { kept_as, agent, command, args, .. } = head;
+    pub fn of_saved(head: SessionHead, draft: &str, queue: Vec<String>, stash: &[String]) -> Self {
+        let SessionHead { saved_as, agent, command, args, .. } = head;
         let agent = Some((agent, command, args));
-        Self { kept_as, agent, draft: draft.to_owned(), queue, stash: stash.to_owned(), ..Self::default() }
+        Self { saved_as, agent, draft: draft.to_owned(), queue, stash: stash.to_owned(), ..Self::default() }
     }
 
-    /// Id in the store.
-    pub fn kept_as(&self) -> Option<&str> {
-        self.kept_as.as_deref()
+    pub fn saved_as(&self) -> Option<&str> {
+        self.saved_as.as_deref()
     }
 
-    pub(in crate::app) fn set_kept_as(&mut self, uid: Option<String>) {
-        self.kept_as = uid;
+    pub(in crate::app) fn set_saved_as(&mut self, uid: Option<String>) {
+        self.saved_as = uid;
     }
 
     /// The agent of the stored session: name, program and arguments.
@@ -58,7 +53,6 @@ impl RecorderState {
         self.notes.push(note);
     }
 
-    /// Notes an event of the session.
     pub(in crate::app) fn event(&mut self, turn: u32, record: Record) {
         let note = Note::Event { turn, record: Box::new(record) };
         match self.diverted {
@@ -89,7 +83,6 @@ impl RecorderState {
         self.diverted = Some(spool);
     }
 
-    /// That history has ended.
     pub(in crate::app) fn end_diversion(&mut self, is_whole: bool) {
         if let Some(spool) = self.diverted.take() {
             if is_whole {
@@ -131,27 +124,23 @@ impl RecorderState {
 /// A session that is read without an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// Id in the store.
     pub uid: String,
     /// The number after its last event.
     pub end_seq: i64,
-    /// Whether it is about to be continued.
     pub is_taking: bool,
     /// The folders of which the user selects one before it is continued; empty: it continues in its own.
     pub offers: Vec<FolderOffer>,
 }
 
 impl Reading {
-    /// The state of a session loaded from the store.
-    pub(in crate::app) fn of(uid: &str, kept: &RecordedSession) -> Self {
-        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, offers: Vec::new() }
+    pub(in crate::app) fn of(uid: &str, saved: &RecordedSession) -> Self {
+        Self { uid: uid.to_owned(), end_seq: saved.end_seq, is_taking: false, offers: Vec::new() }
     }
 }
 
 /// A record of which only the end is shown, while the whole is read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loading {
-    /// The session to which all events are applied.
     pub(in crate::app) whole: Box<Session>,
     pub(in crate::app) playing: Playing,
     /// The item after those of the end that is shown.
@@ -186,9 +175,7 @@ impl Playing {
 /// A conversation that is sent with the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handover {
-    /// The document as Markdown.
     pub text: String,
-    /// The agent of the conversation.
     pub agent: String,
     /// Whether it was sent with the running turn's prompt.
     pub is_sent: bool,

@@ -22,22 +22,19 @@ pub enum Replay {
 }
 
 /// Maximum size of the updates of open tool calls that are kept for requests about them.
-const MOST_CALL_BYTES: usize = 1 << 20;
+const MAX_CALL_BYTES: usize = 1 << 20;
 
 /// The history of an agent that has a record. The store has its updates, in units that begin with each chunk of a user
 /// message.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Spool {
-    /// The key of its notes.
     pub(in crate::app) key: SessionKey,
     /// Its id in the store, once it is saved.
     pub(in crate::app) uid: Option<String>,
     /// Whether the agent was asked to replay. Otherwise it may still do so.
     pub(in crate::app) is_expected: bool,
-    /// The turns that were replayed.
     pub(in crate::app) turns: Vec<ReplayedTurn>,
-    /// The unit in which each of them begins.
     pub(in crate::app) units: Vec<u32>,
     /// The number of the last unit.
     pub(in crate::app) unit: u32,
@@ -66,7 +63,6 @@ pub struct Spool {
     last: Last,
     /// The calls that were added to the record: their updates are live.
     pub(in crate::app) added_calls: HashSet<ToolCallId>,
-    /// The calls, with their updates while they are open.
     calls: HashMap<ToolCallId, Vec<SessionUpdate>>,
     call_bytes: usize,
 }
@@ -80,7 +76,6 @@ pub(in crate::app) struct Taking {
     pub end: u32,
     pub rest: Option<super::place::Rest>,
     pub turns: usize,
-    /// Whether the store was asked for it.
     pub is_asked: bool,
 }
 
@@ -90,7 +85,6 @@ enum Last {
     #[default]
     Other,
     User,
-    /// Text of a reply, with the id of its message.
     Reply(Option<String>),
 }
 
@@ -99,12 +93,10 @@ impl Spool {
         Self { key, is_expected, ..Self::default() }
     }
 
-    /// Whether anything was replayed.
     pub fn has_begun(&self) -> bool {
         self.seen > 0
     }
 
-    /// Whether the calls of the spool include this one.
     pub(in crate::app) fn knows(&self, call: &ToolCallId) -> bool {
         self.calls.contains_key(call)
     }
@@ -142,7 +134,7 @@ impl Spool {
                 let bytes = weight::of_update(update);
                 if is_over {
                     updates.clear();
-                } else if self.call_bytes + bytes <= MOST_CALL_BYTES {
+                } else if self.call_bytes + bytes <= MAX_CALL_BYTES {
                     self.call_bytes += bytes;
                     updates.push(update.clone());
                 }

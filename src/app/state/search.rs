@@ -29,7 +29,6 @@ const ITEM_COST: usize = 64;
 /// A search in one transcript.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Search {
-    /// The query line.
     pub input: LineInput,
     pub is_regex: bool,
     /// The error in the regular expression.
@@ -38,7 +37,6 @@ pub struct Search {
     pub is_typing: bool,
     /// The item that was opened to show a hit, and its fold state before.
     pub opened: Option<(ItemId, Option<bool>)>,
-    /// Whether a timer is set for the next step.
     pub is_timed: bool,
     pattern: Option<Pattern>,
     /// Hits by item, without zeros.
@@ -51,15 +49,12 @@ pub struct Search {
     /// How many items were inserted between others when it began; with another one the ranks are others.
     inserted: usize,
     phase: Phase,
-    /// The item being searched.
     at: Option<SearchCursor>,
     /// The open message and how far it was searched.
     growing: Option<SearchCursor>,
-    /// Items that changed since they were searched.
     dirty: BTreeSet<ItemId>,
 }
 
-/// A hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     pub item: ItemId,
@@ -143,7 +138,6 @@ impl Search {
         self.phase == Phase::Done && self.at.is_none()
     }
 
-    /// The current hit.
     pub fn current(&self) -> Option<Hit> {
         self.current.map(|(rank, nth)| Hit { item: rank.item, nth })
     }
@@ -155,7 +149,6 @@ impl Search {
         Some(before + nth + 1)
     }
 
-    /// Number of hits in an item.
     pub fn count_in(&self, item: Rank) -> usize {
         self.counts.get(&item).copied().unwrap_or(0)
     }
@@ -192,7 +185,6 @@ impl Search {
         }
     }
 
-    /// Marks items as changed.
     pub fn on_changed(&mut self, items: impl IntoIterator<Item = ItemId>) {
         if self.pattern.is_some() {
             self.dirty.extend(items);
@@ -211,21 +203,20 @@ impl Search {
         }
         let Some(pattern) = self.pattern.take() else { return };
         while budget > 0 {
-            let Some(look) = self.next_look(session) else { break };
-            self.look(look, session, &pattern, &mut budget);
+            let Some(cursor) = self.next_cursor(session) else { break };
+            self.cursor(cursor, session, &pattern, &mut budget);
         }
         self.pattern = Some(pattern);
         self.settle(session);
     }
 
-    /// The next position to search.
-    fn next_look(&mut self, session: &Session) -> Option<SearchCursor> {
-        if let Some(look) = self.at.take() {
-            return Some(look);
+    fn next_cursor(&mut self, session: &Session) -> Option<SearchCursor> {
+        if let Some(cursor) = self.at.take() {
+            return Some(cursor);
         }
         let start_of = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
         if let Some(item) = self.dirty.pop_first() {
-            let known = self.growing.filter(|look| look.item == item);
+            let known = self.growing.filter(|cursor| cursor.item == item);
             return Some(known.unwrap_or_else(|| start_of(item)));
         }
         let items = session.transcript.items();
@@ -234,7 +225,7 @@ impl Search {
                 let at = session.transcript.index_from(item);
                 let next = items.get(at + 1).map(|next| next.id);
                 self.phase = next.map_or(Phase::Backward(self.origin.0), Phase::Forward);
-                items.get(at).map(|item| start_of(item.id)).or_else(|| self.next_look(session))
+                items.get(at).map(|item| start_of(item.id)).or_else(|| self.next_cursor(session))
             }
             Phase::Backward(behind) => {
                 let before = session.transcript.index_from(behind).checked_sub(1);
@@ -247,41 +238,41 @@ impl Search {
     }
 
     /// Searches an item from a position until its end or the end of the budget.
-    fn look(&mut self, mut look: SearchCursor, session: &Session, pattern: &Pattern, budget: &mut usize) {
-        let Some(item) = session.transcript.get(look.item) else { return };
+    fn cursor(&mut self, mut cursor: SearchCursor, session: &Session, pattern: &Pattern, budget: &mut usize) {
+        let Some(item) = session.transcript.get(cursor.item) else { return };
         *budget = budget.saturating_sub(ITEM_COST);
         let all = texts(item, session);
         let last = all.len().saturating_sub(1);
         let mut open = 0;
-        for (part, text) in all.iter().enumerate().skip(look.part) {
-            if part > look.part {
-                (look.part, look.from) = (part, 0);
+        for (part, text) in all.iter().enumerate().skip(cursor.part) {
+            if part > cursor.part {
+                (cursor.part, cursor.from) = (part, 0);
             }
-            let mut end = slice_end(&text.text, look.from, *budget);
-            let mut counted = pattern.count(&text.text, look.from, end);
-            if end < text.text.len() && counted.resume <= look.from {
+            let mut end = slice_end(&text.text, cursor.from, *budget);
+            let mut counted = pattern.count(&text.text, cursor.from, end);
+            if end < text.text.len() && counted.resume <= cursor.from {
                 // The line is longer than a step; a smaller part would leave its matches undecided.
                 end = text.text.len();
-                counted = pattern.count(&text.text, look.from, end);
+                counted = pattern.count(&text.text, cursor.from, end);
             }
-            *budget = budget.saturating_sub(end.saturating_sub(look.from));
-            look.count += counted.decided;
-            look.from = counted.resume;
+            *budget = budget.saturating_sub(end.saturating_sub(cursor.from));
+            cursor.count += counted.decided;
+            cursor.from = counted.resume;
             if end < text.text.len() {
-                self.at = Some(look);
+                self.at = Some(cursor);
                 return;
             }
             if part == last {
                 open = counted.open;
             } else {
-                look.count += counted.open;
+                cursor.count += counted.open;
             }
         }
-        self.set_count(session.transcript.rank(look.item), look.count + open);
+        self.set_count(session.transcript.rank(cursor.item), cursor.count + open);
         // Its text only grows at the end, so that the next pass can start where this one ended.
         if matches!(&item.body, ItemBody::Message(message) if message.is_open) {
-            self.growing = Some(look);
-        } else if self.growing.is_some_and(|known| known.item == look.item) {
+            self.growing = Some(cursor);
+        } else if self.growing.is_some_and(|known| known.item == cursor.item) {
             self.growing = None;
         }
     }
@@ -337,12 +328,12 @@ pub fn hits(pattern: &Pattern, item: &Item, session: &Session) -> Vec<(usize, Ra
 
 /// The end of a slice of about `budget` bytes: after a line, or at the end.
 fn slice_end(text: &str, from: usize, budget: usize) -> usize {
-    let most = from.saturating_add(budget);
-    if most >= text.len() {
+    let max = from.saturating_add(budget);
+    if max >= text.len() {
         return text.len();
     }
-    let behind = text.as_bytes().get(most..).unwrap_or_default();
-    memchr::memchr(b'\n', behind).map_or(text.len(), |at| most + at + 1)
+    let behind = text.as_bytes().get(max..).unwrap_or_default();
+    memchr::memchr(b'\n', behind).map_or(text.len(), |at| max + at + 1)
 }
 
 #[cfg(test)]

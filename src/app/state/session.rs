@@ -57,11 +57,9 @@ pub struct Session {
     pub workspace: SessionWorkspace,
     /// The title, if there is one.
     pub title: Option<String>,
-    /// The parent of a subagent's session.
     pub parent: Option<SessionKey>,
     pub phase: SessionPhase,
     pub turn: Turn,
-    /// How long the turn waited for the user.
     pub wait: UserWait,
     /// Number of turns so far; also the number of the running or last one.
     pub turn_count: u32,
@@ -70,11 +68,8 @@ pub struct Session {
     pub grown_bytes: usize,
     /// The part of the record that is still being read.
     pub loading: Option<Loading>,
-    /// Terminals by the id used in tool calls.
     pub terminals: BTreeMap<TerminalId, TerminalView>,
-    /// The user's own commands.
     pub shell: UserShell,
-    /// Requests of the agent that wait for the end of a terminal.
     pub terminal_waits: Vec<(ConnId, RequestId, TerminalId)>,
     /// Usually at most one.
     pub plans: Vec<Plan>,
@@ -87,9 +82,7 @@ pub struct Session {
     pub models: Option<Models>,
     pub options: Vec<ConfigOption>,
     pub commands: Vec<SlashCommand>,
-    /// The templates that can be called.
     pub templates: TemplateList,
-    /// Context and cost.
     pub usage: Option<Usage>,
     /// The cost before the running turn, if known.
     pub cost_before: Option<Cost>,
@@ -101,7 +94,6 @@ pub struct Session {
     pub outbox: Outbox,
     /// The agent's echo of the last prompt.
     pub echo: Echo,
-    /// Text in the composer.
     pub draft: String,
     /// Drafts that were put aside, the last one at the end.
     pub stash: Vec<String>,
@@ -111,45 +103,33 @@ pub struct Session {
     pub history_index: Option<usize>,
     /// The draft before browsing.
     pub history_stash: String,
-    /// The folding rules.
     pub folds: FoldRules,
-    /// The selected item.
     pub selected: Option<ItemId>,
-    /// The open search.
     pub search: Option<Box<Search>>,
-    /// The filter of the transcript.
     pub only: Option<Only>,
     /// The first and the last item on the screen at the user's last action.
     pub reading: Option<(ItemId, ItemId)>,
     pub git: Option<GitInfo>,
-    /// Whether the agent has archived it.
     pub is_archived: bool,
     /// Whether updates were received outside a turn since the last prompt.
     pub has_background_news: bool,
-    /// Number of anomalies on its connections.
     pub anomaly_count: u64,
     /// The last event while another tab was active, until the user looks at it.
     pub unseen: Option<Unseen>,
-    /// UI state of its tab while another one is active.
-    pub shelf: TabUi,
+    pub background_ui: TabUi,
     /// Position of its tab: tabs are sorted by rank.
     pub rank: u64,
-    /// The files that were listed when they were mentioned.
     pub listed_files: ListedFiles,
-    /// How it was opened, and what the agent has of it.
     pub resume: ResumeState,
     /// What it waits for before it is opened.
     pub start: StartState,
     pub settings: SettingsState,
     pub permissions: Permissions,
     pub title_state: TitleState,
-    /// What is still to be recorded.
     pub recorder: RecorderState,
     /// Set if it is read-only: no agent, and nothing is recorded.
     pub read_only: Option<Reading>,
-    /// The progress of a replay of the history.
     pub replay: Replay,
-    /// The message that chunks are appended to.
     pub open_message: Option<ItemId>,
     /// The next item when the agent began a turn of its own accord.
     pub own_turn: Option<ItemId>,
@@ -210,7 +190,7 @@ impl Session {
             has_background_news: false,
             anomaly_count: 0,
             unseen: None,
-            shelf: TabUi::default(),
+            background_ui: TabUi::default(),
             rank: key.0,
             listed_files: ListedFiles::default(),
             resume: ResumeState::default(),
@@ -244,7 +224,6 @@ impl Session {
         self.can_cancel.clear();
     }
 
-    /// The tool call shown by this item.
     pub fn tool_call(&self, id: ItemId) -> Option<&ToolCall> {
         match self.transcript.get(id).map(|item| &item.body) {
             Some(ItemBody::Tool(call)) => Some(call),
@@ -290,7 +269,6 @@ impl Session {
         if is_asked && !self.is_plan_abandoned { &self.plans } else { &[] }
     }
 
-    /// Whether there is a plan with steps, and all of them are done.
     pub fn is_plan_done(&self) -> bool {
         let mut steps = self.plans.iter().filter_map(|plan| match &plan.body {
             PlanBody::Entries(entries) if !entries.is_empty() => Some(entries),
@@ -304,7 +282,6 @@ impl Session {
         has_steps && is_done
     }
 
-    /// Whether a prompt would be sent immediately.
     pub fn can_prompt(&self) -> bool {
         self.phase == SessionPhase::Ready
             && !self.turn.is_running()
@@ -322,7 +299,6 @@ impl Session {
             || self.outbox.waits_for_commands()
     }
 
-    /// Removes a prompt from the queue.
     pub(in crate::app) fn unqueue(&mut self, id: PromptId) {
         let removed = self.outbox.remove(id);
         if removed.is_some_and(|prompt| prompt.is_next()) && matches!(self.turn, Turn::Cancelling { .. }) {
@@ -331,7 +307,6 @@ impl Session {
         }
     }
 
-    /// The setting that a queued prompt waits for.
     pub fn prompt_waits_for(&self) -> Option<&'static str> {
         self.pending_setting().filter(|_| self.outbox.queue_len() > 0)
     }
@@ -342,7 +317,6 @@ impl Session {
     }
 }
 
-/// The phase of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionPhase {
     /// No agent was chosen yet.
@@ -353,12 +327,9 @@ pub enum SessionPhase {
     /// `session/new`, `load`, `resume` or `fork` is pending.
     Opening {
         since: Instant,
-        /// Whether the history is being replayed.
         is_replay: bool,
     },
-    /// The agent requires a sign-in.
     NeedsSignIn,
-    /// Ready for prompts.
     Ready,
     /// It could not be opened.
     Failed(CallError),
@@ -374,15 +345,12 @@ pub enum SessionPhase {
 pub enum Turn {
     #[default]
     Idle,
-    /// The agent works.
     Running {
         since: Instant,
         /// Time of the last update.
         last_news: Instant,
     },
-    /// A cancel was sent.
     Cancelling {
-        /// Start of the turn.
         since: Instant,
         cancelled_at: Instant,
         /// Whether the agent has not responded for 10 s.
@@ -440,14 +408,11 @@ pub struct OpenRequest {
     pub since: Instant,
 }
 
-/// The kind of an open request.
 #[allow(clippy::large_enum_variant, reason = "few are open at a time, and nearly all are permissions")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum OpenRequestKind {
-    /// A permission request.
     Permission {
         request: PermissionRequest,
-        /// The item of its tool call.
         tool: ItemId,
     },
     /// A form or an address to open.
@@ -459,19 +424,12 @@ pub enum OpenRequestKind {
 /// A file or command that the user is asked about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccessRequest {
-    /// What waits for the answer.
     pub work: AccessWork,
-    /// The access, with all links resolved.
     pub access: Access,
-    /// Why the user is asked.
     pub why: AskReason,
-    /// The change made by a write.
     pub change: Option<WriteChange>,
-    /// The access as a tool call, to be shown.
     pub call: Box<ToolCall>,
-    /// The grant given by an answer for longer.
     pub grant: Option<Grant>,
-    /// Whether all commands of the agent can be allowed for the session.
     pub offers_all_commands: bool,
     pub agent: String,
 }
@@ -480,7 +438,6 @@ pub struct AccessRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AccessWork {
     File(FileJob),
-    /// A command for this session.
     Run(SessionKey, TerminalCommand),
 }
 
@@ -488,7 +445,6 @@ pub enum AccessWork {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Tool(ToolCallId),
-    /// A command of the agent.
     Terminal(TerminalId),
     Child(SessionId),
 }

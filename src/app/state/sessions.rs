@@ -19,26 +19,22 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Borrows a session mutably.
     pub fn get_mut(&mut self, key: &SessionKey) -> Option<&mut Session> {
         self.touch(*key);
         self.all.get_mut(key)
     }
 
-    /// Borrows all sessions mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         self.touched.clear();
         self.touched.extend(self.all.keys());
         self.all.values_mut()
     }
 
-    /// Adds a session.
     pub fn insert(&mut self, key: SessionKey, session: Session) -> Option<Session> {
         self.touch(key);
         self.all.insert(key, session)
     }
 
-    /// Removes a session.
     pub fn remove(&mut self, key: &SessionKey) -> Option<Session> {
         self.touched.retain(|touched| touched != key);
         self.all.remove(key)
@@ -61,7 +57,6 @@ impl Sessions {
         self.all.values_mut()
     }
 
-    /// Visits and clears the touched sessions.
     pub(in crate::app) fn visit_touched(&mut self, mut visit: impl FnMut(&mut Session)) {
         for key in self.touched.drain(..) {
             if let Some(session) = self.all.get_mut(&key) {

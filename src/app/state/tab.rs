@@ -14,7 +14,6 @@ use crate::app::{ChoiceOutcome, Conn, Modal, Session, SessionPhase, State};
 pub struct TabUi {
     /// Its dialogs, the top one last.
     pub modals: Vec<Modal>,
-    /// Whether keys browsed its transcript.
     pub is_browsing: bool,
 }
 
@@ -28,7 +27,6 @@ pub struct Unseen {
 /// The kind of an unseen event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnseenKind {
-    /// A turn finished.
     Finished,
     /// A turn stopped early: at a limit, or because the agent refused; the reason as the start of a sentence.
     Stopped(String),
@@ -42,7 +40,6 @@ pub enum TabMark {
     Nothing,
     /// Updates were received outside a turn.
     News,
-    /// A turn finished.
     Done,
     /// Something failed or stopped early, or the agent has exited.
     Failed,
@@ -52,7 +49,6 @@ pub enum TabMark {
     Waits,
 }
 
-/// The status of a tab.
 pub fn mark(state: &State, session: &Session) -> TabMark {
     let is_front = session.key == front(state);
     let unseen = session.unseen.as_ref().map(|unseen| &unseen.what);
@@ -102,7 +98,7 @@ pub(in crate::app) fn face(state: &State) -> u64 {
 /// The dialog that parlor opened while another tab was active, with its time. A sign-in is shown by the session's phase
 /// instead.
 pub(in crate::app) fn shelved_dialog(session: &Session) -> Option<(&str, Instant)> {
-    session.shelf.modals.iter().find_map(|modal| match modal {
+    session.background_ui.modals.iter().find_map(|modal| match modal {
         Modal::Choice(dialog) => Some((dialog.title.as_str(), dialog.opened_by_itself?)),
         _ => None,
     })
@@ -116,7 +112,6 @@ pub fn tabs(state: &State) -> impl DoubleEndedIterator<Item = &Session> {
     tabs.into_iter()
 }
 
-/// The active tab.
 pub fn front(state: &State) -> SessionKey {
     lookup::root_of(state, state.active)
 }
@@ -146,11 +141,10 @@ pub(in crate::app) fn to_share(
     state.conns.values().find(is_it).map(|conn| conn.id)
 }
 
-/// Whether a dialog with such a choice is open, in any tab.
 pub(in crate::app) fn has_choice(state: &State, is_it: impl Fn(&ChoiceOutcome) -> bool) -> bool {
     let has = |modal: &Modal| match modal {
         Modal::Choice(dialog) => dialog.choices.iter().any(|choice| is_it(&choice.outcome)),
         _ => false,
     };
-    state.modals.iter().any(has) || tabs(state).any(|session| session.shelf.modals.iter().any(has))
+    state.modals.iter().any(has) || tabs(state).any(|session| session.background_ui.modals.iter().any(has))
 }

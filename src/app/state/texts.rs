@@ -41,7 +41,6 @@ pub const NOT_RESUMED: &str = "The agent could not resume the session.";
 /// The hint for an agent that only supports the draft protocol version, which its settings exclude.
 pub const ALLOW_DRAFT: &str = "To use it, remove `protocol = 1` from the agent's section of config.toml.";
 
-/// Whether this is the draft that parlor supports.
 pub fn is_draft(version: &str) -> bool {
     version.parse::<f64>().is_ok_and(|version| (2.0..3.0).contains(&version))
 }
@@ -318,12 +317,12 @@ pub const NOT_AN_AGENT: &str = "The program may need an argument such as `acp` o
 /// What to do about a program that failed in its runtime, by its last output.
 pub fn advice_of_output(lines: &[String]) -> Option<String> {
     /// The oldest version that agents of today support.
-    const LEAST_NODE: u32 = 20;
+    const MIN_NODE: u32 = 20;
     let has = |word: &str| lines.iter().any(|line| line.contains(word));
     let lower = |line: &String| line.trim().to_lowercase();
     let version = lines.iter().map(lower).find_map(|line| Some(line.strip_prefix("node.js v")?.to_owned()));
     let major = version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    if let (Some(version), Some(0..LEAST_NODE)) = (version, major) {
+    if let (Some(version), Some(0..MIN_NODE)) = (version, major) {
         return Some(format!(
             "It failed in Node.js {version}, which is probably too old. Install a newer one, then restart the agent."
         ));
@@ -356,7 +355,6 @@ pub fn stderr_tail(reason: &CloseReason) -> &[String] {
 /// The status of a compaction whose summary is incomplete.
 pub const IN_PROGRESS: &str = "in_progress";
 
-/// What is said about a queue on hold.
 pub(in crate::app) fn queue_on_hold(waiting: usize) -> String {
     match waiting {
         1 => "1 prompt on hold. Send an empty prompt to run it.".to_owned(),

@@ -17,7 +17,6 @@ use crate::model::{
 
 pub use items::{Rank, Transcript};
 
-/// One item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     pub id: ItemId,
@@ -31,7 +30,6 @@ pub struct Item {
     pub times: u32,
     /// Whether its changes are shown with all unchanged lines.
     pub shows_context: bool,
-    /// Gaps in its changes that the user opened.
     pub open_gaps: Vec<Gap>,
     /// The end of its turn, if it is the last visible item of the turn.
     pub end: Option<Box<TurnSummary>>,
@@ -53,30 +51,24 @@ pub enum ItemBody {
         /// Details; may have several lines.
         detail: Option<String>,
     },
-    /// The context was compacted.
     Compaction {
         id: String,
         /// `in_progress`, `completed`, `failed`, `cancelled` or a custom status.
         status: String,
-        /// Markdown.
         summary: String,
-        /// Why it failed.
         error: Option<String>,
     },
-    /// A child session.
     Subagent {
         session: SessionId,
         /// Its own transcript, once the first update was received.
         key: Option<SessionKey>,
         title: String,
-        /// Its task.
         description: Option<String>,
         /// `running`, `idle`, …, as reported by the agent.
         state: Option<String>,
         /// Number of its tool calls that parlor knows.
         calls: usize,
     },
-    /// An answered question of the agent.
     Answered {
         question: String,
         /// `accepted`, `declined`, `cancelled`, with the values.
@@ -117,7 +109,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// The texts that the user pasted.
     pub fn pasted_texts(&self) -> impl Iterator<Item = &str> {
         let text = match self.parts.first() {
             Some(MessagePart::Text(text)) => text.as_str(),
@@ -158,7 +149,6 @@ impl Item {
     }
 }
 
-/// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessagePart {
     /// Markdown (plain text in a user's message).
@@ -176,15 +166,12 @@ impl MessagePart {
     }
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ToolCall {
     /// Unique within its turn.
     pub id: ToolCallId,
-    /// As named by the agent.
     pub title: String,
-    /// The tool's programmatic name.
     pub name: Option<String>,
     pub kind: ToolKind,
     pub status: ToolStatus,
@@ -192,18 +179,12 @@ pub struct ToolCall {
     /// The positions of its changes in their files, where known.
     pub positions: Vec<LocatedDiff>,
     pub locations: Vec<Location>,
-    /// Input as received.
     pub raw_input: Option<Raw>,
-    /// The recognized parts of the input.
     pub input: ToolInput,
-    /// Output as received.
     pub raw_output: Option<Raw>,
-    /// The output's text.
     pub output_text: Option<Growing<String>>,
     pub exit_code: Option<i32>,
-    /// The call that contains this one.
     pub parent: Option<ToolCallId>,
-    /// Number of calls that it contains.
     pub calls: usize,
     /// `_meta` and unknown keys.
     pub extra: Option<Raw>,
@@ -213,23 +194,19 @@ pub struct ToolCall {
     pub from_ask_only: bool,
     /// Whether it was approved under another id than the agent's call, and is shown with that.
     pub is_joined: bool,
-    /// Changes that were approved under another id.
     pub approved: Vec<FileDiff>,
     /// Whether it is parlor's item for an access through parlor.
     pub is_own: bool,
-    /// Accesses through parlor.
     pub accesses: Vec<AccessRecord>,
     /// Whether the status is assumed by parlor: the agent left the call open when its turn ended.
     pub is_status_assumed: bool,
     pub began: Instant,
-    /// Duration, once final.
     pub took: Option<Duration>,
 }
 
 /// The outcome of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The option that the user chose.
     Chosen {
         name: String,
         /// Unknown in records of earlier versions.
@@ -256,16 +233,17 @@ impl Decision {
     }
 }
 
-/// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
-    /// With a stop reason.
-    Stopped { reason: StopReason, usage: Option<TurnUsage>, took: Duration },
+    Stopped {
+        reason: StopReason,
+        usage: Option<TurnUsage>,
+        took: Duration,
+    },
     /// By an error.
     Failed {
         /// The agent's message, or what happened to it.
         error: String,
-        /// Which part failed.
         fault: FaultKind,
     },
     /// Because the agent has exited.
@@ -309,7 +287,6 @@ pub struct TerminalView {
     /// The number of a command that the user typed; `None`: it is the agent's.
     pub number: Option<u32>,
     pub began: Instant,
-    /// Duration, once ended.
     pub took: Option<Duration>,
 }
 
@@ -317,7 +294,6 @@ pub struct TerminalView {
 pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
 
 impl ToolCall {
-    /// Whether it is a command that the user typed.
     pub fn is_typed(&self) -> bool {
         self.is_own && self.accesses.first().is_some_and(AccessRecord::is_typed)
     }

@@ -24,10 +24,10 @@ fn said(text: &str, turn: u32) -> RecordedEvent {
 }
 
 /// A session of the agent `fake` with its last turn; two earlier ones are not read yet.
-fn kept(uid: &str) -> RecordedSession {
+fn saved(uid: &str) -> RecordedSession {
     RecordedSession {
         head: SessionHead {
-            kept_as: Some(uid.into()),
+            saved_as: Some(uid.into()),
             agent: "fake".into(),
             command: "fake".into(),
             session: Some("old".into()),
@@ -43,7 +43,7 @@ fn kept(uid: &str) -> RecordedSession {
 }
 
 fn opening(takes: bool) -> ArchiveOpening {
-    ArchiveOpening { uid: "k1".into(), takes, at: None, kept: Ok(kept("k1")), offers: None }
+    ArchiveOpening { uid: "k1".into(), takes, at: None, saved: Ok(saved("k1")), offers: None }
 }
 
 fn tell(app: &mut TestApp, news: StoreNews) {
@@ -92,7 +92,7 @@ fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
     // A second request activates it instead of opening it again.
     let key = app.state.active;
     app.state.active = KEY;
-    app.flow(|state, now, fx| operations::open_kept(state, "k1", true, None, now, fx));
+    app.flow(|state, now, fx| operations::open_saved(state, "k1", true, None, now, fx));
     assert_eq!((app.state.active, other_jobs(&mut app).len()), (key, 0));
 }
 
@@ -107,8 +107,8 @@ fn a_session_without_prompts_is_replaced() {
 #[test]
 fn a_session_that_cannot_be_opened_is_reported_and_nothing_changes() {
     let mut app = TestApp::ready();
-    let kept = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept, ..opening(true) })));
+    let saved = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved, ..opening(true) })));
     assert_eq!(app.state.active, KEY);
     assert!(app.state.flash.as_deref().unwrap_or_default().contains("process 7"));
 }
@@ -127,13 +127,13 @@ fn a_read_only_session_has_no_agent_until_a_key_starts_it() {
     assert!(app.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing is recorded");
     app.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
-    tell(&mut app, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
+    tell(&mut app, StoreNews::Taken { key, saved: Err("Another parlor has it.".into()) });
     assert!(shown(&app).read_only.is_some(), "it is still read-only");
     app.play(Event::Act(Action::RestartAgent));
-    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
     app.expect_sent("call load old");
     assert_eq!(shown(&app).draft, "and then");
-    assert_eq!(shown(&app).recorder.kept_as(), Some("k1"));
+    assert_eq!(shown(&app).recorder.saved_as(), Some("k1"));
     assert_eq!(items(shown(&app)).len(), 3, "it is not shown twice");
 }
 
@@ -143,10 +143,10 @@ fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
     tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
     let key = app.state.active;
     app.flow(|state, now, fx| operations::submit(state, key, "next".into(), now, fx));
-    let mut newer = kept("k1");
+    let mut newer = saved("k1");
     newer.events.extend([prompt("fourth", 4), said("4", 4)]);
     newer.end_seq = 10;
-    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(newer)) });
+    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(newer)) });
     assert_eq!(
         items(shown(&app))[1..],
         ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
@@ -158,16 +158,16 @@ fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
 #[test]
 fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
     let mut app = TestApp::ready();
-    let queued = || RecordedSession { queue: vec!["saved".into()], ..kept("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(queued()), ..opening(false) })));
+    let queued = || RecordedSession { queue: vec!["saved".into()], ..saved("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(queued()), ..opening(false) })));
     let key = app.state.active;
     app.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx));
-    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(queued())) });
+    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(queued())) });
     let queue = shown(&app).outbox.queue().map(|prompt| (prompt.text.as_str(), prompt.is_on_hold()));
     assert_eq!(queue.collect::<Vec<_>>(), [("typed", false), ("saved", true)]);
 }
 
-/// All events of [`kept`], in two parts.
+/// All events of [`saved`], in two parts.
 fn both_pages(mark: Option<usize>) -> [EventPage; 2] {
     let first = vec![prompt("first", 1), said("1", 1), prompt("second", 2)];
     let rest = vec![said("2", 2), prompt("third", 3), said("3", 3)];
@@ -223,8 +223,8 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
 #[test]
 fn the_session_that_a_long_one_continues_is_named_at_its_start() {
     let mut app = TestApp::ready();
-    let kept = RecordedSession { came_from: Some(("k0".into(), "The shop".into())), ..kept("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(kept), ..opening(false) })));
+    let saved = RecordedSession { came_from: Some(("k0".into(), "The shop".into())), ..saved("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(saved), ..opening(false) })));
     let key = app.state.active;
     for page in both_pages(None) {
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
@@ -239,8 +239,8 @@ fn an_update_of_an_earlier_call_at_the_end_changes_that_call() {
     let late = patch("a", |patch| patch.title = Patch::Set("late".into()));
     let mut app = TestApp::ready();
     let end = vec![prompt("second", 2), event(2, late.clone()), said("2", 2)];
-    let kept = RecordedSession { events: end.clone(), end_seq: 6, ..kept("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(kept), ..opening(false) })));
+    let saved = RecordedSession { events: end.clone(), end_seq: 6, ..saved("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(saved), ..opening(false) })));
     let key = app.state.active;
     let first = vec![prompt("first", 1), event(1, call("a", ToolStatus::Completed))];
     let page = EventPage { events: [first, end].concat(), is_last: true, ..EventPage::default() };
@@ -300,7 +300,7 @@ fn a_hit_in_an_open_session_is_found_by_content() {
         tell(&mut app, StoreNews::Loaded { key: open, page: Ok(page) });
     }
     jobs(&mut app);
-    app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
+    app.flow(|state, now, fx| operations::open_saved(state, "k1", false, Some(7), now, fx));
     assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let events = vec![prompt("third", 3), said("3", 3)];
     let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
@@ -340,7 +340,7 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     assert_eq!(dialog.choices[0].label, "Resume in /code/new till (same folder, moved or renamed)");
     app.wait(2).play(Event::Input).answer(1);
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
-    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
     assert_eq!(shown(&app).workspace.cwd, std::path::Path::new("/code/new till"));
 }
 
@@ -405,9 +405,9 @@ fn a_listed_session_continues_its_stored_record() {
 
 #[test]
 fn a_listed_session_with_a_record_is_opened_from_the_store() {
-    for is_kept in [true, false] {
+    for is_saved in [true, false] {
         let mut app = TestApp::ready();
-        app.state.setup.keeps_sessions = true;
+        app.state.setup.saves_sessions = true;
         let info = SessionInfo {
             id: "old".into(),
             cwd: app.session().workspace.cwd.clone(),
@@ -426,12 +426,12 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
         let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
         assert_eq!(jobs(&mut app), [job]);
         app.expect_sent("");
-        let kept = StoreNews::Opened(Box::new(opening(true)));
-        let news = if is_kept { kept } else { StoreNews::NotKept(conn, info) };
+        let saved = StoreNews::Opened(Box::new(opening(true)));
+        let news = if is_saved { saved } else { StoreNews::NotSaved(conn, info) };
         tell(&mut app, news);
-        let kept_as = is_kept.then_some("k1");
-        assert_eq!(shown(&app).recorder.kept_as(), kept_as);
-        assert!(app.sent().contains("call load old"), "kept: {is_kept}");
+        let saved_as = is_saved.then_some("k1");
+        assert_eq!(shown(&app).recorder.saved_as(), saved_as);
+        assert!(app.sent().contains("call load old"), "kept: {is_saved}");
     }
 }
 
@@ -463,8 +463,9 @@ fn a_copy_up_to_a_turn_has_the_items_until_then() {
 fn a_session_without_prompts_has_lost_nothing() {
     let mut app = TestApp::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
-    let bare = RecordedSession { events: Vec::new(), has_earlier: false, draft: "half".into(), ..kept("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
+    let bare =
+        RecordedSession { events: Vec::new(), has_earlier: false, draft: "half".into(), ..saved("k1") };
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(bare), ..opening(true) })));
     app.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(digest(shown(&app)), "ready · idle");
 }
@@ -472,8 +473,8 @@ fn a_session_without_prompts_has_lost_nothing() {
 #[test]
 fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     // Remote or imported: there is a name, but no command.
-    let head = SessionHead { agent: "far.example".into(), command: String::new(), ..kept("k1").head };
-    let opening = ArchiveOpening { kept: Ok(RecordedSession { head, ..kept("k1") }), ..opening(true) };
+    let head = SessionHead { agent: "far.example".into(), command: String::new(), ..saved("k1").head };
+    let opening = ArchiveOpening { saved: Ok(RecordedSession { head, ..saved("k1") }), ..opening(true) };
     let mut app = TestApp::ready();
     app.fx.clear();
     tell(&mut app, StoreNews::Opened(Box::new(opening)));
@@ -489,7 +490,7 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
 #[test]
 fn a_session_of_a_remote_agent_is_not_loaded_by_another_remote_agent() {
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
-    let keeping = RecorderState::of_kept(head, "", Vec::new(), &[]);
+    let keeping = RecorderState::of_saved(head, "", Vec::new(), &[]);
     let remote = |name: &str| {
         let remote = Remote { url: format!("https://{name}/acp"), ..Remote::default() };
         AgentSpec { name: name.into(), remote: Some(remote), ..AgentSpec::default() }

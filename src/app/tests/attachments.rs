@@ -90,7 +90,7 @@ fn the_record_restores_the_folded_text() {
     let mut app = TestApp::ready();
     app.submit(&format!("see {}.", pasted().label()));
     app.prepared(prepared());
-    let mut records = app.kept.iter().filter_map(|note| match note {
+    let mut records = app.saved.iter().filter_map(|note| match note {
         Note::Event { record, .. } if matches!(**record, Record::Prompt { .. }) => Some((**record).clone()),
         _ => None,
     });

@@ -106,9 +106,9 @@ fn notices_end_with_what_they_say() {
 
 #[test]
 fn a_replay_causes_no_notification() {
-    let kept = recorded(&[("first prompt", vec![says("Reply")], End::Good)]);
+    let saved = recorded(&[("first prompt", vec![says("Reply")], End::Good)]);
     let replay = [text(Role::User, "first prompt"), says("Reply"), says("More")];
-    let mut app = resumed(&kept, &[], 0);
+    let mut app = resumed(&saved, &[], 0);
     app.play(Event::Focus(false)).updates(replay.to_vec());
     assert_eq!(announced(&mut app), [""; 0]);
 }
@@ -161,9 +161,9 @@ fn the_first_prompt_waits_for_the_choice_of_an_agent() {
 #[test]
 fn the_first_prompt_is_a_draft_while_the_folder_is_undecided() {
     let offer = FolderOffer { folder: "/code/store".into(), why: FolderReason::Moved, others: 0 };
-    let kept = recorded(&[("first prompt", vec![says("Reply")], End::Good)]);
+    let saved = recorded(&[("first prompt", vec![says("Reply")], End::Good)]);
     let app =
-        started(Setup { folder_offers: vec![offer], reopen: Some(Box::new(kept)), ..setup(Some(fake())) });
+        started(Setup { folder_offers: vec![offer], reopen: Some(Box::new(saved)), ..setup(Some(fake())) });
     assert_eq!(app.session().draft, "Fix the tests");
     assert!(app.queue().is_empty());
 }

@@ -1,6 +1,6 @@
 //! Tests of `/clear`.
 
-use super::recorder::{answered, items, kept_session, reopened};
+use super::recorder::{answered, items, reopened, saved_session};
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
@@ -58,7 +58,7 @@ fn clear_of_the_agent_is_sent_and_marked() {
     app.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.\nuser* \"/clear\"\nnotice Info: Context cleared");
     // It is recorded.
     let mut again = Session::new(KEY, SessionWorkspace::default());
-    restore(&mut again, kept_session(&mut app), app.now);
+    restore(&mut again, saved_session(&mut app), app.now);
     assert_eq!(items(&again).last().map(String::as_str), Some("notice Info: Context cleared"));
     // A failed command has cleared nothing.
     let mut app = clearing();
@@ -69,7 +69,7 @@ fn clear_of_the_agent_is_sent_and_marked() {
 #[test]
 fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
     let told = |prompt: &str| vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))];
-    let kept = |prompts: &[&str]| {
+    let saved = |prompts: &[&str]| {
         let mut app = TestApp::started();
         app.handshake(all_capabilities()).open(ID);
         let clear = SlashCommand { name: "clear".into(), description: String::new(), hint: None };
@@ -77,9 +77,9 @@ fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
         for prompt in prompts {
             app.submit(prompt).update(says(&format!("Reply to {prompt}"))).end_turn(StopReason::EndTurn);
         }
-        kept_session(&mut app)
+        saved_session(&mut app)
     };
-    let cleared = kept(&["the word is blue", "/clear", "the word is green"]);
+    let cleared = saved(&["the word is blue", "/clear", "the word is green"]);
     let mut app = reopened(cleared.clone(), "fake");
     app.fx.clear();
     app.handshake(all_capabilities()).expect_sent("call load s");
@@ -116,7 +116,7 @@ fn a_plan_in_a_new_context_is_marked() {
     let [.., mark, reply] = shown.as_slice() else { panic!("{shown:?}") };
     assert!(mark.contains("Context cleared") && reply.contains("Done."), "{shown:?}");
     // It is recorded, and the agent's history is compared when the session is resumed.
-    let mut again = reopened(kept_session(&mut app), "fake");
+    let mut again = reopened(saved_session(&mut app), "fake");
     again.fx.clear();
     again.handshake(all_capabilities()).expect_sent("call load s");
     // An empty context means nothing else elsewhere.

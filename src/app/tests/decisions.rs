@@ -9,7 +9,7 @@ use crate::model::*;
 /// The recorded questions, without the prompt and the ends of turns.
 fn records(app: &mut TestApp) -> Vec<Record> {
     app.play(Event::Input);
-    let records = app.kept.iter().filter_map(|note| match note {
+    let records = app.saved.iter().filter_map(|note| match note {
         Note::Event { record, .. } => Some((**record).clone()),
         _ => None,
     });

@@ -10,7 +10,7 @@ fn saved() -> TestApp {
     for (prompt, answer) in [("one", "first answer"), ("two", "second answer")] {
         app.submit(prompt).update(says(answer)).end_turn(StopReason::EndTurn);
     }
-    app.service(ServiceEvent::Store(Box::new(StoreNews::KeptAs { key: KEY, uid: "k1".to_owned() })));
+    app.service(ServiceEvent::Store(Box::new(StoreNews::SavedAs { key: KEY, uid: "k1".to_owned() })));
     app.fx.clear();
     app
 }
@@ -43,6 +43,8 @@ fn the_last_turn_is_deleted_after_a_question() {
     let news = StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) };
     app.service(ServiceEvent::Store(Box::new(news)));
     assert_eq!(turns(&app), [1]);
+    assert!(app.session().history.is_empty(), "the prompt is not offered again");
+    assert!(app.fx.iter().any(|effect| matches!(effect, Effect::LoadHistory { session: KEY, .. })));
     app.submit("three").update(says("third answer"));
     assert_eq!(turns(&app), [1, 3], "numbers are not used again");
 }

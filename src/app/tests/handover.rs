@@ -123,7 +123,7 @@ fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
 #[test]
 fn both_sessions_of_a_handover_are_linked() {
     let mut app = talked();
-    app.kept.clear();
+    app.saved.clear();
     let fx = {
         let mut fx = Vec::new();
         operations::hand_over(&mut app.state, KEY, spec("other"), app.now, &mut fx);
@@ -131,7 +131,7 @@ fn both_sessions_of_a_handover_are_linked() {
         fx
     };
     let key = app.state.active;
-    let link = Note::CameFrom { session: KEY, kept_as: None, copied_turns: None };
+    let link = Note::CameFrom { session: KEY, saved_as: None, copied_turns: None };
     let is_linked = fx.iter().any(
         |effect| matches!(effect, Effect::Keep { session, notes } if *session == key && notes.contains(&link)),
     );
@@ -168,7 +168,7 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
     for _ in 0..8 {
         app.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
     }
-    app.state.setup.handover_bytes = handover::LEAST_BYTES;
+    app.state.setup.handover_bytes = handover::MIN_BYTES;
     let told = |app: &mut TestApp| {
         app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
         let resume = &mut app.state.sessions.get_mut(&KEY).unwrap().resume;
@@ -247,7 +247,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
     let records = std::iter::once(told).chain(more);
     RecordedSession {
         head: SessionHead {
-            kept_as: Some("k2".into()),
+            saved_as: Some("k2".into()),
             agent: "fake".into(),
             command: "fake".into(),
             session: Some("n".into()),
@@ -263,7 +263,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
 #[test]
 fn a_handover_is_recorded_until_it_was_sent() {
     let mut app = talked();
-    app.kept.clear();
+    app.saved.clear();
     app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx)).play(Event::Input);
     let is_document = |note: &Note| match note {
         Note::Event { record, .. } => {
@@ -271,7 +271,7 @@ fn a_handover_is_recorded_until_it_was_sent() {
         }
         _ => false,
     };
-    assert!(app.kept.iter().any(is_document), "{:?}", app.kept);
+    assert!(app.saved.iter().any(is_document), "{:?}", app.saved);
 
     let reopened = |more| {
         let mut session = Session::new(SessionKey(9), SessionWorkspace::default());
@@ -315,8 +315,8 @@ fn forgotten() -> TestApp {
     app
 }
 
-fn ids_kept(app: &TestApp) -> Vec<&str> {
-    let ids = app.kept.iter().filter_map(|note| match note {
+fn ids_saved(app: &TestApp) -> Vec<&str> {
+    let ids = app.saved.iter().filter_map(|note| match note {
         Note::Head(head) => head.session.as_ref().map(SessionId::as_str),
         _ => None,
     });
@@ -328,7 +328,7 @@ fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
     let mut app = forgotten();
     app.play(Event::Input);
     assert!(app.session().resume.has_lost_history() && app.session().id == Some("fresh".into()));
-    assert_eq!(ids_kept(&app).last(), Some(&"s"), "the next start also requests the old one");
+    assert_eq!(ids_saved(&app).last(), Some(&"s"), "the next start also requests the old one");
     app.fx.clear();
     // Still not restored: this is reported, but not in the transcript again.
     app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
@@ -347,7 +347,7 @@ fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
 fn a_used_replacement_session_is_not_replaced_by_the_old_one() {
     let mut app = forgotten();
     app.submit("go on then").end_turn(StopReason::EndTurn);
-    assert_eq!(ids_kept(&app).last(), Some(&"fresh"));
+    assert_eq!(ids_saved(&app).last(), Some(&"fresh"));
     app.fx.clear();
     app.crash().wait(1).handshake(all_capabilities());
     assert!(app.sent().contains("call resume fresh"));

@@ -43,7 +43,7 @@ pub fn number(name: &str) -> Option<u64> {
 }
 
 /// Number of lives that are printed.
-const MOST_FAULTS: u64 = 100;
+const MAX_FAULTS: u64 = 100;
 
 /// Plays a share of the lives.
 fn play(share: u64) {
@@ -57,7 +57,7 @@ fn play(share: u64) {
             faults += 1;
             println!("{story}");
         }
-        assert!(faults < MOST_FAULTS, "{faults} lives until {seed}");
+        assert!(faults < MAX_FAULTS, "{faults} lives until {seed}");
     }
     assert_eq!(faults, 0);
 }

@@ -256,7 +256,7 @@ fn list_sessions(app: &mut TestApp, folder: &str, sessions: Vec<MentionedSession
 #[test]
 fn sessions_of_the_folder_are_listed_except_the_own_one() {
     let mut app = TestApp::ready();
-    app.service(ServiceEvent::Store(Box::new(StoreNews::KeptAs { key: KEY, uid: "own".into() })));
+    app.service(ServiceEvent::Store(Box::new(StoreNews::SavedAs { key: KEY, uid: "own".into() })));
     type_mention(&mut app, "@");
     assert!(app.fx.contains(&Effect::Store(StoreJob::Mentionable { folder: "/code/shop".into() })));
     found(&mut app, "", &["a"]);

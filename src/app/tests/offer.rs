@@ -21,7 +21,7 @@ fn told(app: &mut TestApp, news: StoreNews) {
     app.service(ServiceEvent::Store(Box::new(news)));
 }
 
-fn setup(keeps_sessions: bool, offers_last: bool) -> Setup {
+fn setup(saves_sessions: bool, offers_last: bool) -> Setup {
     let agent = |name: &str| AgentChoice {
         spec: AgentSpec { name: name.to_owned(), command: name.to_owned(), ..AgentSpec::default() },
         title: name.to_owned(),
@@ -31,7 +31,7 @@ fn setup(keeps_sessions: bool, offers_last: bool) -> Setup {
     Setup {
         folder: "/code/shop".into(),
         agents: ["one", "two", "three"].map(agent).into(),
-        keeps_sessions,
+        saves_sessions,
         offers_last,
         ..Setup::default()
     }
@@ -68,9 +68,9 @@ fn the_last_session_is_offered_until_a_prompt_was_sent() {
     assert!(operations::last_session(&app.state).is_none());
     told(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
     assert_eq!(operations::last_session(&app.state).map(ArchiveRow::name), Some("Mend the fence"));
-    app.state.last_kept.as_mut().unwrap().agent = "another".to_owned();
+    app.state.last_saved.as_mut().unwrap().agent = "another".to_owned();
     assert!(operations::last_session(&app.state).is_none(), "it is of another agent");
-    app.state.last_kept.as_mut().unwrap().agent = "fake".to_owned();
+    app.state.last_saved.as_mut().unwrap().agent = "fake".to_owned();
     app.submit("something else");
     assert!(operations::last_session(&app.state).is_none());
     assert!(dialogs::obstacle(&app.state, Action::ContinueLast).is_some());
@@ -87,12 +87,12 @@ fn a_key_continues_it_and_the_empty_session_is_closed() {
     });
     let folder = app.state.setup.folder.clone();
     assert_eq!(job, Some(StoreJob::Open { uid: "k1".to_owned(), takes: true, at: None, folder }));
-    let kept = RecordedSession {
-        head: SessionHead { kept_as: Some("k1".to_owned()), ..SessionHead::default() },
+    let saved = RecordedSession {
+        head: SessionHead { saved_as: Some("k1".to_owned()), ..SessionHead::default() },
         ..RecordedSession::default()
     };
     let opening =
-        ArchiveOpening { uid: "k1".to_owned(), takes: true, at: None, kept: Ok(kept), offers: None };
+        ArchiveOpening { uid: "k1".to_owned(), takes: true, at: None, saved: Ok(saved), offers: None };
     let former = app.state.active;
     told(&mut app, StoreNews::Opened(Box::new(opening)));
     assert!(app.state.active != former && !app.state.sessions.contains_key(&former));

@@ -122,16 +122,16 @@ fn changes(app: &TestApp) -> Vec<String> {
 /// The session restored from its record.
 pub(super) fn restored(app: &mut TestApp) -> Session {
     app.play(Event::Input);
-    let events = app.kept.iter().filter_map(|note| match note {
+    let events = app.saved.iter().filter_map(|note| match note {
         Note::Event { turn, record } => {
             Some(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
         }
         _ => None,
     });
-    let kept = RecordedSession { events: events.collect(), ..RecordedSession::default() };
+    let saved = RecordedSession { events: events.collect(), ..RecordedSession::default() };
     let position = app.session().workspace.clone();
     let mut again = Session::new(KEY, position);
-    restore(&mut again, kept, app.now);
+    restore(&mut again, saved, app.now);
     again
 }
 
@@ -466,7 +466,7 @@ fn saved_changes_of_many_writes_are_limited() {
     for request_id in 0..100 {
         wrote(&mut app, request_id, &format!("/code/shop/f{request_id}"), "", &"x".repeat(1 << 20));
     }
-    let kept: usize = app
+    let saved: usize = app
         .session()
         .transcript
         .items()
@@ -476,7 +476,7 @@ fn saved_changes_of_many_writes_are_limited() {
             _ => false,
         })
         .count();
-    assert_eq!((kept, shown(app.session()).len()), (16, 100), "each is shown, some with their size only");
+    assert_eq!((saved, shown(app.session()).len()), (16, 100), "each is shown, some with their size only");
 }
 
 #[derive(Debug, Clone)]

@@ -50,7 +50,7 @@ fn answer(app: &mut TestApp, answer: TrustAnswer) {
     app.flow(|state, now, fx| operations::answer_project(state, answer, now, fx));
 }
 
-fn kept(app: &TestApp) -> Option<bool> {
+fn saved(app: &TestApp) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
         Effect::KeepTrust { location, allows, .. } if location.starts_with("/data/project") => Some(*allows),
         _ => None,
@@ -66,7 +66,7 @@ fn settings_of_a_project_apply_after_the_user_agreed() {
     assert_eq!(started(&app), [""; 0], "the agent depends on the answer");
     app.play(Event::Input);
     answer(&mut app, TrustAnswer::Use);
-    assert_eq!((started(&app), kept(&app)), (vec!["theirs"], Some(true)));
+    assert_eq!((started(&app), saved(&app)), (vec!["theirs"], Some(true)));
     assert!(app.fx.contains(&Effect::SetTheme("paper".into())));
     assert_eq!(app.state.setup.without_templates, Some("/code/shop".into()));
 }
@@ -76,7 +76,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
     for (given, expected) in [(TrustAnswer::LeaveOut, Some(false)), (TrustAnswer::NotNow, None)] {
         let mut app = app(question(Some("theirs")), Some(spec("mine")));
         answer(&mut app, given);
-        assert_eq!((started(&app), kept(&app)), (vec!["mine"], expected));
+        assert_eq!((started(&app), saved(&app)), (vec!["mine"], expected));
         assert!(!app.fx.contains(&Effect::SetTheme("paper".into())));
         assert_eq!(app.state.setup.without_templates, None);
     }
@@ -84,7 +84,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
     let mut app = app(question(Some("theirs")), Some(spec("mine")));
     app.state.modals.clear();
     app.play(Event::Input);
-    assert_eq!((started(&app), kept(&app), app.state.project.is_none()), (vec!["mine"], None, true));
+    assert_eq!((started(&app), saved(&app), app.state.project.is_none()), (vec!["mine"], None, true));
 }
 
 #[test]

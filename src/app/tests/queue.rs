@@ -91,7 +91,7 @@ fn a_prompt_is_added_to_the_running_turn_once_the_agent_accepted_it() {
         ),
         _ => false,
     };
-    assert!(app.kept.iter().any(recorded));
+    assert!(app.saved.iter().any(recorded));
 }
 
 #[test]
@@ -204,20 +204,20 @@ fn queued_prompts_of_a_closed_session_are_on_hold_when_it_is_opened_again() {
     let mut app = TestApp::running();
     app.submit("A").submit("B");
     app.play(Event::Draft("half".into()));
-    let mut kept = RecordedSession::default();
-    for note in &app.kept {
+    let mut saved = RecordedSession::default();
+    for note in &app.saved {
         match note {
-            Note::Head(head) => kept.head = (**head).clone(),
-            Note::Draft(draft) => kept.draft.clone_from(draft),
-            Note::Queue(queue) => kept.queue.clone_from(queue),
+            Note::Head(head) => saved.head = (**head).clone(),
+            Note::Draft(draft) => saved.draft.clone_from(draft),
+            Note::Queue(queue) => saved.queue.clone_from(queue),
             Note::Event { turn, record } => {
-                kept.events.push(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() });
+                saved.events.push(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() });
             }
             _ => {}
         }
     }
     let mut again = TestApp::ready();
-    let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, kept: Ok(kept), offers: None };
+    let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, saved: Ok(saved), offers: None };
     again.service(ServiceEvent::Store(Box::new(StoreNews::Opened(Box::new(opening)))));
     let session = again.state.active_session().unwrap();
     let queue: Vec<&str> = session.outbox.queue().map(|prompt| prompt.text.as_str()).collect();

@@ -6,41 +6,41 @@ use crate::app::*;
 use crate::model::*;
 
 /// The notes of the first session since the last call.
-pub fn kept_notes(app: &mut TestApp) -> Vec<Note> {
+pub fn saved_notes(app: &mut TestApp) -> Vec<Note> {
     // Notes of operations are emitted with the next event.
     app.play(Event::Input);
-    std::mem::take(&mut app.kept)
+    std::mem::take(&mut app.saved)
 }
 
 /// The session as a store would return it.
-pub fn kept_session(app: &mut TestApp) -> RecordedSession {
+pub fn saved_session(app: &mut TestApp) -> RecordedSession {
     again(RecordedSession::default(), app)
 }
 
 /// The stored session with the new records added.
-pub fn again(mut kept: RecordedSession, app: &mut TestApp) -> RecordedSession {
-    for note in kept_notes(app) {
-        take_note(&mut kept, note, |spool| app.spools[&spool].clone());
+pub fn again(mut saved: RecordedSession, app: &mut TestApp) -> RecordedSession {
+    for note in saved_notes(app) {
+        take_note(&mut saved, note, |spool| app.spools[&spool].clone());
     }
-    kept
+    saved
 }
 
 /// Changes a stored session as a store would. `events_of`: those of a spool.
 pub fn take_note(
-    kept: &mut RecordedSession,
+    saved: &mut RecordedSession,
     note: Note,
     events_of: impl Fn(SessionKey) -> Vec<RecordedEvent>,
 ) {
     match note {
-        Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
+        Note::Head(head) => saved.head = SessionHead { saved_as: Some("k".into()), ..*head },
         Note::Event { turn, record } => {
-            kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
+            saved.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
         }
-        Note::Draft(draft) => kept.draft = draft,
-        Note::Queue(queue) => kept.queue = queue,
-        Note::Stash(stash) => kept.stash = stash,
-        Note::Told(told) => kept.told = told,
-        Note::TakeSpool { spool } => kept.events = events_of(spool),
+        Note::Draft(draft) => saved.draft = draft,
+        Note::Queue(queue) => saved.queue = queue,
+        Note::Stash(stash) => saved.stash = stash,
+        Note::Told(told) => saved.told = told,
+        Note::TakeSpool { spool } => saved.events = events_of(spool),
         Note::Spool { .. }
         | Note::KeepSpool { .. }
         | Note::Sync(_)
@@ -81,12 +81,12 @@ fn a_restored_session_looks_the_same() {
     app.update(call("a", ToolStatus::InProgress));
     app.end_turn(StopReason::MaxTokens);
     app.play(Event::Draft("a tho".into()));
-    let kept = kept_session(&mut app);
-    assert_eq!(kept.head.session, Some(ID.into()));
-    assert_eq!((kept.draft.as_str(), kept.queue.as_slice()), ("a tho", &["and then".to_owned()][..]));
+    let saved = saved_session(&mut app);
+    assert_eq!(saved.head.session, Some(ID.into()));
+    assert_eq!((saved.draft.as_str(), saved.queue.as_slice()), ("a tho", &["and then".to_owned()][..]));
 
     let mut again = Session::new(KEY, SessionWorkspace::default());
-    restore(&mut again, kept, app.now);
+    restore(&mut again, saved, app.now);
     assert_eq!(items(&again), items(app.session()));
     assert_eq!((again.turn_count, again.id.clone()), (2, Some(ID.into())));
     assert_eq!(
@@ -100,14 +100,14 @@ fn a_restored_session_looks_the_same() {
 #[test]
 fn a_chunk_is_recorded_as_that_chunk() {
     let mut app = TestApp::running();
-    kept_notes(&mut app);
+    saved_notes(&mut app);
     app.update(says(&"long ".repeat(1000)));
-    kept_notes(&mut app);
+    saved_notes(&mut app);
     app.update(says("word"));
     let record = Box::new(Record::Update(says("word")));
-    assert_eq!(kept_notes(&mut app), [Note::Event { turn: 1, record }]);
+    assert_eq!(saved_notes(&mut app), [Note::Event { turn: 1, record }]);
     // Nothing happened, so nothing is recorded.
-    assert_eq!(kept_notes(&mut app), Vec::new());
+    assert_eq!(saved_notes(&mut app), Vec::new());
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
     let mut app = TestApp::ready();
     app.submit("go");
     app.updates(vec![says("half an ans"), call("a", ToolStatus::InProgress)]);
-    let mut kept = kept_session(&mut app);
-    kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
+    let mut saved = saved_session(&mut app);
+    saved.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
     let mut again = Session::new(KEY, SessionWorkspace::default());
-    restore(&mut again, kept, app.now);
+    restore(&mut again, saved, app.now);
     assert_eq!(
         items(&again),
         [
@@ -139,7 +139,7 @@ fn an_archived_session_is_unarchived_before_it_continues() {
         app.handshake(AgentCapabilities { can_archive: true, ..all_capabilities() }).open(ID);
         app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
         app.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).reply(Ok(Reply::Done));
-        kept_session(&mut app)
+        saved_session(&mut app)
     };
     let mut app = reopened(archived(), "fake");
     assert!(app.session().is_archived);
@@ -148,7 +148,7 @@ fn an_archived_session_is_unarchived_before_it_continues() {
     app.reply(Ok(Reply::Done)).expect_sent("call load s");
     assert!(!app.session().is_archived);
     let mut again = Session::new(KEY, SessionWorkspace::default());
-    restore(&mut again, kept_session(&mut app), app.now);
+    restore(&mut again, saved_session(&mut app), app.now);
     assert!(!again.is_archived, "that is recorded too");
 
     // An agent without an archive is not asked to unarchive.
@@ -159,45 +159,45 @@ fn an_archived_session_is_unarchived_before_it_continues() {
 }
 
 /// An app whose first session was restored for this agent.
-pub fn reopened(kept: RecordedSession, name: &str) -> TestApp {
+pub fn reopened(saved: RecordedSession, name: &str) -> TestApp {
     let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
     let now = std::time::Instant::now();
     let setup = Setup {
         folder: "/code/shop".into(),
         start_with: Some(spec),
-        reopen: Some(Box::new(kept)),
+        reopen: Some(Box::new(saved)),
         ..Setup::default()
     };
     let (state, fx) = start(setup, now);
     TestApp::of(state, now, fx)
 }
 
-fn a_kept_session() -> RecordedSession {
+fn a_saved_session() -> RecordedSession {
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
     app.play(Event::Draft("a tho".into()));
-    kept_session(&mut app)
+    saved_session(&mut app)
 }
 
 #[test]
 fn a_reopened_session_is_shown_immediately_and_resumed() {
-    let mut app = reopened(a_kept_session(), "fake");
+    let mut app = reopened(a_saved_session(), "fake");
     assert_eq!(items(app.session()), ["user* \"one\"", "agent \"1\""]);
     app.expect_sent("draft \"a tho\"\nconnect 1 after 0 ms");
     app.handshake(all_capabilities()).expect_sent("call load s");
     opened(&mut app).submit("two").update(says("2")).end_turn(StopReason::EndTurn);
     app.expect("ready · idle\nuser* \"one\"\nagent \"1\"\nuser* \"two\"\nagent \"2\"");
     // New records follow the stored ones.
-    let notes = kept_notes(&mut app);
+    let notes = saved_notes(&mut app);
     let heads: Vec<_> = notes
         .iter()
         .filter_map(|note| match note {
-            Note::Head(head) => head.kept_as.as_deref(),
+            Note::Head(head) => head.saved_as.as_deref(),
             _ => None,
         })
         .collect();
-    assert!(!heads.is_empty() && heads.iter().all(|kept_as| *kept_as == "k"), "{heads:?}");
+    assert!(!heads.is_empty() && heads.iter().all(|saved_as| *saved_as == "k"), "{heads:?}");
     let turns: Vec<u32> = notes
         .iter()
         .filter_map(|note| match note {
@@ -210,7 +210,7 @@ fn a_reopened_session_is_shown_immediately_and_resumed() {
 
 #[test]
 fn an_agent_that_cannot_resume_is_reported() {
-    let mut app = reopened(a_kept_session(), "fake");
+    let mut app = reopened(a_saved_session(), "fake");
     app.handshake(AgentCapabilities::default());
     app.open("t");
     app.expect(
@@ -218,7 +218,7 @@ fn an_agent_that_cannot_resume_is_reported() {
     );
     assert_eq!(app.session().id, Some("t".into()));
     // Another agent never had the session.
-    let mut app = reopened(a_kept_session(), "other");
+    let mut app = reopened(a_saved_session(), "other");
     app.sent();
     app.handshake(all_capabilities()).expect_sent("call new");
     app.expect(
@@ -233,10 +233,10 @@ fn loading() -> TestApp {
     app.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
     app.submit("go").updates(vec![call("a", ToolStatus::Completed), says("second")]);
     app.end_turn(StopReason::EndTurn);
-    let mut app = reopened(kept_session(&mut app), "fake");
+    let mut app = reopened(saved_session(&mut app), "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app.expect_sent("connect 1 after 0 ms\ncall load s");
-    kept_notes(&mut app);
+    saved_notes(&mut app);
     app
 }
 
@@ -310,7 +310,7 @@ fn a_replay_of_the_shown_items_changes_nothing() {
     app.expect(&format!("loading · idle{BOTH}"));
     app.updates(second());
     opened(&mut app).expect(&format!("ready · idle{BOTH}"));
-    assert!(!kept_notes(&mut app).iter().any(|note| matches!(note, Note::Event { .. })));
+    assert!(!saved_notes(&mut app).iter().any(|note| matches!(note, Note::Event { .. })));
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn turns_from_another_client_are_added() {
         "ready · idle{BOTH}\nnotice Info: 1 turn from the agent's history\nuser \"go on\"\nagent \"third\"\n\
          tool b Completed \"do b\""
     ));
-    let turns: Vec<u32> = kept_notes(&mut app)
+    let turns: Vec<u32> = saved_notes(&mut app)
         .iter()
         .filter_map(|note| match note {
             Note::Event { turn, .. } => Some(*turn),
@@ -390,7 +390,7 @@ fn a_replay_on_resume_changes_nothing_and_later_turns_are_added() {
         let mut app = TestApp::started();
         app.handshake(all_capabilities()).open(ID);
         app.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
-        let mut app = reopened(kept_session(&mut app), "fake");
+        let mut app = reopened(saved_session(&mut app), "fake");
         let resumes = AgentCapabilities { can_resume: true, ..AgentCapabilities::default() };
         app.handshake(resumes).expect_sent("connect 1 after 0 ms\ncall resume s");
         if is_early {
@@ -429,10 +429,10 @@ fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all(
         for (nth, told) in first().into_iter().enumerate() {
             let event = Note::Event { turn: 1, record: Box::new(Record::Update(told.clone())) };
             let notes = recorded(&mut app, AgentEvent::Update("old".into(), told));
-            let kept: Vec<&Note> = notes.iter().map(|(_, note)| note).collect();
+            let saved: Vec<&Note> = notes.iter().map(|(_, note)| note).collect();
             let begin = Note::Spool { of: key };
             let expected = if nth == 0 { vec![&begin, &event] } else { vec![&event] };
-            assert_eq!(kept, expected);
+            assert_eq!(saved, expected);
             assert!(notes.iter().all(|(of, _)| *of != key && spool.is_none_or(|spool| spool == *of)));
             spool = Some(notes[0].0);
         }
@@ -458,7 +458,7 @@ fn an_agent_that_lost_the_last_turns_is_told_once() {
     app.updates(first());
     opened(&mut app);
     app.expect(&format!("ready · idle{BOTH}\nnotice Info: The agent's history ends after turn 1."));
-    let notes = kept_notes(&mut app);
+    let notes = saved_notes(&mut app);
     assert!(notes.iter().all(|note| matches!(note, Note::Head(_) | Note::Told(_))));
     let told = notes.into_iter().find_map(|note| match note {
         Note::Told(told) => Some(told),
@@ -475,8 +475,8 @@ fn another_history_is_told_and_changes_nothing() {
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
-    let kept = kept_session(&mut app);
-    let mut app = reopened(kept.clone(), "fake");
+    let saved = saved_session(&mut app);
+    let mut app = reopened(saved.clone(), "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app.updates(vec![text(Role::User, "something else"), says("other")]);
     let shown = "user* \"write the first thing\"\nagent \"first\"";
@@ -484,7 +484,7 @@ fn another_history_is_told_and_changes_nothing() {
     opened(&mut app).expect(&format!(
         "ready · idle\n{shown}\nnotice Info: The agent's history could not be matched with this record."
     ));
-    assert_eq!(again(kept.clone(), &mut app).events, kept.events);
+    assert_eq!(again(saved.clone(), &mut app).events, saved.events);
     // It can be read, and kept as a session.
     app.fx.clear();
     app.play(Event::Act(Action::OpenAgentHistory));
@@ -508,14 +508,14 @@ fn another_history_is_told_and_changes_nothing() {
 
 #[test]
 fn the_rest_of_an_interrupted_reply_is_added() {
-    let mut kept = a_kept_session();
-    kept.events.pop();
-    kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
+    let mut saved = a_saved_session();
+    saved.events.pop();
+    saved.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("zero").update(says("0")).end_turn(StopReason::EndTurn);
-    let mut first = kept_session(&mut app);
-    let mut cut = kept.events.clone();
+    let mut first = saved_session(&mut app);
+    let mut cut = saved.events.clone();
     for event in &mut cut {
         event.turn += 1;
     }
@@ -549,7 +549,7 @@ fn short_one(message: Option<&str>) -> TestApp {
     app.handshake(all_capabilities()).open(ID);
     app.submit("hi").update(message.map_or_else(|| says("hello"), |id| says_in(id, "hello")));
     app.end_turn(StopReason::EndTurn);
-    let mut app = reopened(kept_session(&mut app), "fake");
+    let mut app = reopened(saved_session(&mut app), "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app
 }

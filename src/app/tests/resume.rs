@@ -1,6 +1,6 @@
 //! Tests of replays that differ from the record.
 
-use super::recorder::{again, answered, items, kept_notes, kept_session, quiet, reopened};
+use super::recorder::{again, answered, items, quiet, reopened, saved_notes, saved_session};
 use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
@@ -28,7 +28,7 @@ pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> RecordedSession {
             End::Cancelled => app.cancel().end_turn(StopReason::Cancelled),
         };
     }
-    kept_session(&mut app)
+    saved_session(&mut app)
 }
 
 fn good(prompt: &str) -> (&str, Vec<SessionUpdate>, End) {
@@ -40,37 +40,37 @@ fn told(prompt: &str) -> Vec<SessionUpdate> {
 }
 
 /// Resumes a session whose agent can only load, with this replay, `before` updates of which precede the response.
-pub fn resumed(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestApp {
-    let mut app = reopened(kept.clone(), "fake");
+pub fn resumed(saved: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestApp {
+    let mut app = reopened(saved.clone(), "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
-    kept_notes(&mut app);
+    saved_notes(&mut app);
     app.updates(replay[..before].to_vec());
     answered(&mut app).updates(replay[before..].to_vec());
     quiet(&mut app);
     app
 }
 
-fn shown(kept: &RecordedSession) -> Vec<String> {
+fn shown(saved: &RecordedSession) -> Vec<String> {
     let mut session = Session::new(KEY, SessionWorkspace::default());
-    restore(&mut session, kept.clone(), std::time::Instant::now());
+    restore(&mut session, saved.clone(), std::time::Instant::now());
     items(&session)
 }
 
 /// Resumes twice with a replay: no recorded item is removed, moved or changed, the record equals the shown items except
 /// for the lines that tell a difference, and the second time changes nothing. Returns the added items.
-pub fn added(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
-    let first = shown(kept);
-    let mut app = resumed(kept, replay, before);
+pub fn added(saved: &RecordedSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
+    let first = shown(saved);
+    let mut app = resumed(saved, replay, before);
     let second = items(app.session());
     assert_eq!(second[..first.len()], first, "what was recorded is unchanged");
-    let kept = again(kept.clone(), &mut app);
+    let saved = again(saved.clone(), &mut app);
     let is_told = |item: &&String| item.starts_with("notice Info: The agent's history");
     let recorded: Vec<&String> = second.iter().filter(|item| !is_told(item)).collect();
-    assert_eq!(shown(&kept).iter().collect::<Vec<_>>(), recorded, "the record equals the shown items");
-    let mut app = resumed(&kept, replay, before);
-    assert_eq!(items(app.session()), shown(&kept), "the second time changes nothing");
+    assert_eq!(shown(&saved).iter().collect::<Vec<_>>(), recorded, "the record equals the shown items");
+    let mut app = resumed(&saved, replay, before);
+    assert_eq!(items(app.session()), shown(&saved), "the second time changes nothing");
     let is_event = |note: &Note| matches!(note, Note::Event { .. });
-    assert_eq!(kept_notes(&mut app).into_iter().find(is_event), None, "nothing is recorded again");
+    assert_eq!(saved_notes(&mut app).into_iter().find(is_event), None, "nothing is recorded again");
     second[first.len()..].to_vec()
 }
 
@@ -91,10 +91,10 @@ fn turns_that_did_not_complete_may_be_missing_in_the_replay() {
     let failed = ("fail this", vec![], End::Failed);
     let cancelled = ("stop this", vec![says("I beg")], End::Cancelled);
     for turn in [refused, failed, cancelled] {
-        let kept = recorded(&[good("first prompt"), turn, good("third prompt")]);
+        let saved = recorded(&[good("first prompt"), turn, good("third prompt")]);
         let replay = [told("first prompt"), told("third prompt"), told("fourth prompt")].concat();
         assert_eq!(
-            added(&kept, &replay, replay.len()),
+            added(&saved, &replay, replay.len()),
             [
                 "notice Info: 1 turn from the agent's history",
                 "user \"fourth prompt\"",
@@ -107,40 +107,40 @@ fn turns_that_did_not_complete_may_be_missing_in_the_replay() {
 #[test]
 fn turns_after_a_compaction_are_found() {
     let turns = ["one", "two", "three", "four"].map(good);
-    let kept = recorded(&turns);
+    let saved = recorded(&turns);
     let summary = "This session is being continued. Summary: things were done.";
     let compacted = [vec![text(Role::User, summary), says("Understood.")], told("four")].concat();
     assert_eq!(
-        added(&kept, &compacted, 4),
+        added(&saved, &compacted, 4),
         ["notice Info: The agent's history has 1 turn that this record lacks."]
     );
     let more = [compacted, told("five"), told("six")].concat();
     assert_eq!(
-        added(&kept, &more, 4)[..2],
+        added(&saved, &more, 4)[..2],
         ["notice Info: 2 turns from the agent's history", "user \"five\""]
     );
 }
 
 #[test]
 fn a_command_replayed_with_its_wrapper_is_recognized() {
-    let kept = recorded(&[good("look at the code"), good("/init all"), good("thanks")]);
+    let saved = recorded(&[good("look at the code"), good("/init all"), good("thanks")]);
     let init = "<command-message>init is running</command-message>\n<command-name>/init</command-name>\n\
                 <command-args>all</command-args>";
     let replay =
         [told("look at the code"), vec![text(Role::User, init), says("Reply to /init all")], told("thanks")];
-    assert_eq!(added(&kept, &replay.concat(), 0), Vec::<String>::new());
+    assert_eq!(added(&saved, &replay.concat(), 0), Vec::<String>::new());
 }
 
 #[test]
 fn a_cancelled_prompt_joined_with_the_next_is_recognized() {
-    let kept = recorded(&[good("do one"), ("wait no", vec![], End::Cancelled), good("do two")]);
+    let saved = recorded(&[good("do one"), ("wait no", vec![], End::Cancelled), good("do two")]);
     let chunk = |id: &str, text: &str| SessionUpdate::Chunk {
         role: Role::User,
         message: Some(id.into()),
         text: text.into(),
     };
     let two = vec![text(Role::User, "wait no"), text(Role::User, "do two"), says("Reply to do two")];
-    assert_eq!(added(&kept, &[told("do one"), two].concat(), 0), Vec::<String>::new());
+    assert_eq!(added(&saved, &[told("do one"), two].concat(), 0), Vec::<String>::new());
     // One agent stores the interruption as a user message.
     let two = vec![
         text(Role::User, "wait no"),
@@ -148,32 +148,32 @@ fn a_cancelled_prompt_joined_with_the_next_is_recognized() {
         chunk("u3", "do two"),
         says("Reply to do two"),
     ];
-    assert_eq!(added(&kept, &[told("do one"), two].concat(), 0), Vec::<String>::new());
+    assert_eq!(added(&saved, &[told("do one"), two].concat(), 0), Vec::<String>::new());
 }
 
 #[test]
 fn what_is_not_certain_is_told_and_not_added() {
     let not_matched = ["notice Info: The agent's history could not be matched with this record."];
-    let kept = recorded(&[good("alpha prompt"), good("beta prompt"), good("gamma prompt")]);
+    let saved = recorded(&[good("alpha prompt"), good("beta prompt"), good("gamma prompt")]);
     // Another reply to the last turn.
     let other = vec![text(Role::User, "gamma prompt"), says("A regenerated answer.")];
     let replay = [told("alpha prompt"), told("beta prompt"), other].concat();
-    assert_eq!(added(&kept, &replay, 0), not_matched);
+    assert_eq!(added(&saved, &replay, 0), not_matched);
     // The last turn is missing, and others follow.
     let replay = [told("alpha prompt"), told("beta prompt"), told("delta prompt")].concat();
-    assert_eq!(added(&kept, &replay, 0), not_matched);
+    assert_eq!(added(&saved, &replay, 0), not_matched);
     // A reworded prompt.
-    let kept = recorded(&[good("fix the tests please")]);
+    let saved = recorded(&[good("fix the tests please")]);
     let replay = [text(Role::User, "fix the tests please and lint as well"), says("edited")];
-    assert_eq!(added(&kept, &replay, 0), not_matched);
+    assert_eq!(added(&saved, &replay, 0), not_matched);
 }
 
 #[test]
 fn a_turn_that_the_record_lacks_is_told() {
-    let kept = recorded(&[good("alpha prompt"), good("gamma prompt")]);
+    let saved = recorded(&[good("alpha prompt"), good("gamma prompt")]);
     let replay = [told("alpha prompt"), told("beta prompt"), told("gamma prompt")].concat();
     assert_eq!(
-        added(&kept, &replay, replay.len()),
+        added(&saved, &replay, replay.len()),
         ["notice Info: The agent's history has 1 turn that this record lacks."]
     );
 }
@@ -182,9 +182,9 @@ fn a_turn_that_the_record_lacks_is_told() {
 fn equal_prompts_are_told_apart_by_their_replies() {
     let say = |reply: &str| ("go on", vec![says(reply)], End::Good);
     let told = |reply: &str| vec![text(Role::User, "go on"), says(reply)];
-    let kept = recorded(&[say("Reply 1"), say("Reply 2"), say("Reply 3")]);
+    let saved = recorded(&[say("Reply 1"), say("Reply 2"), say("Reply 3")]);
     let all = [told("Reply 1"), told("Reply 2"), told("Reply 3"), told("Reply 4")].concat();
-    assert_eq!(added(&kept, &all, 0)[1..], ["user \"go on\"", "agent \"Reply 4\""]);
+    assert_eq!(added(&saved, &all, 0)[1..], ["user \"go on\"", "agent \"Reply 4\""]);
 }
 
 #[test]
@@ -195,14 +195,14 @@ fn a_resent_prompt_is_one_turn() {
     app.submit("flaky two").fail(-32603, "API overloaded (529), try again");
     app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
     app.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
-    let kept = kept_session(&mut app);
-    assert_eq!(added(&kept, &[told("one"), told("flaky two")].concat(), 0), Vec::<String>::new());
+    let saved = saved_session(&mut app);
+    assert_eq!(added(&saved, &[told("one"), told("flaky two")].concat(), 0), Vec::<String>::new());
 }
 
 #[test]
 fn a_request_shows_what_was_replayed_of_its_call() {
-    let kept = recorded(&[good("one")]);
-    let mut app = reopened(kept, "fake");
+    let saved = recorded(&[good("one")]);
+    let mut app = reopened(saved, "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app.updates(told("one")).update(call("a", ToolStatus::InProgress));
     app.ask(1, permission("a"));
@@ -213,11 +213,11 @@ fn a_request_shows_what_was_replayed_of_its_call() {
 
 #[test]
 fn taken_turns_can_be_put_back_and_are_not_taken_again() {
-    let kept = recorded(&[good("one")]);
+    let saved = recorded(&[good("one")]);
     let replay = [told("one"), told("two")].concat();
-    let mut app = resumed(&kept, &replay, replay.len());
+    let mut app = resumed(&saved, &replay, replay.len());
     assert_eq!(items(app.session()).len(), 5);
-    let grown = again(kept.clone(), &mut app);
+    let grown = again(saved.clone(), &mut app);
     app.fx.clear();
     app.play(Event::Act(Action::PutBackTurns));
     let [Effect::Store(StoreJob::ForgetTurns { key, turns, .. })] = &app.fx[..] else {
@@ -226,11 +226,11 @@ fn taken_turns_can_be_put_back_and_are_not_taken_again() {
     assert_eq!((*key, turns.clone()), (KEY, 2..3));
     let news = StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) };
     app.service(ServiceEvent::Store(Box::new(news)));
-    assert_eq!(items(app.session()), shown(&kept));
+    assert_eq!(items(app.session()), shown(&saved));
     let told = again(grown, &mut app).told;
     assert!(!told.is_empty());
-    let app = resumed(&RecordedSession { told, ..kept.clone() }, &replay, replay.len());
-    assert_eq!(items(app.session()), shown(&kept));
+    let app = resumed(&RecordedSession { told, ..saved.clone() }, &replay, replay.len());
+    assert_eq!(items(app.session()), shown(&saved));
 }
 
 #[test]
@@ -268,14 +268,14 @@ fn replaying_any_kind_of_item_changes_nothing() {
             says("done"),
         ]
     };
-    let kept = recorded(&[("one", all(), End::Good), ("two", all(), End::Good)]);
+    let saved = recorded(&[("one", all(), End::Good), ("two", all(), End::Good)]);
     let replay = [vec![text(Role::User, "one")], all(), vec![text(Role::User, "two")], all()].concat();
-    assert_eq!(added(&kept, &replay, replay.len()), Vec::<String>::new());
-    let app = resumed(&kept, &replay, replay.len());
+    assert_eq!(added(&saved, &replay, replay.len()), Vec::<String>::new());
+    let app = resumed(&saved, &replay, replay.len());
     let output = app.session().terminals.get(&TerminalId::from("t")).map(|view| view.output.clone());
     let live = {
         let mut session = Session::new(KEY, SessionWorkspace::default());
-        restore(&mut session, kept, app.now);
+        restore(&mut session, saved, app.now);
         session.terminals.remove(&TerminalId::from("t")).unwrap().output
     };
     assert_eq!(output, Some(live), "nothing is appended again");
@@ -283,42 +283,42 @@ fn replaying_any_kind_of_item_changes_nothing() {
 
 #[test]
 fn a_message_after_the_response_to_a_load_is_shown_and_recorded() {
-    let kept = recorded(&[good("first question")]);
-    let mut app = resumed(&kept, &told("first question"), 2);
-    assert_eq!(items(app.session()), shown(&kept));
+    let saved = recorded(&[good("first question")]);
+    let mut app = resumed(&saved, &told("first question"), 2);
+    assert_eq!(items(app.session()), shown(&saved));
     app.update(says("WARNING: servers could not be started."));
     assert_eq!(items(app.session()).last().unwrap(), "agent \"WARNING: servers could not be started.\" …");
     let warning = text(Role::Agent, "WARNING: servers could not be started.");
     assert!(
-        kept_notes(&mut app).contains(&Note::Event { turn: 1, record: Box::new(Record::Update(warning)) })
+        saved_notes(&mut app).contains(&Note::Event { turn: 1, record: Box::new(Record::Update(warning)) })
     );
 }
 
 #[test]
 fn an_empty_replay_shows_no_notice() {
-    let kept = recorded(&[good("one")]);
-    assert_eq!(added(&kept, &[], 0), Vec::<String>::new());
+    let saved = recorded(&[good("one")]);
+    assert_eq!(added(&saved, &[], 0), Vec::<String>::new());
 }
 
 #[test]
 fn a_replay_without_prompts_adds_nothing() {
-    let kept = recorded(&[good("one"), good("two")]);
+    let saved = recorded(&[good("one"), good("two")]);
     let replay = [says("Reply to one"), call("x", ToolStatus::Completed), says("Reply to two")];
     assert_eq!(
-        added(&kept, &replay, 3),
+        added(&saved, &replay, 3),
         ["notice Info: The agent's history has no prompts, so it was not compared with this record."]
     );
 }
 
 #[test]
 fn a_record_replaced_by_an_older_version_is_still_read() {
-    let mut kept = recorded(&[good("one"), good("two")]);
-    let at = kept.events.iter().position(|event| event.turn == 2).unwrap();
-    kept.events.insert(at, RecordedEvent { at_ms: 0, turn: 1, record: Record::Replaced });
-    for event in &mut kept.events[at..] {
+    let mut saved = recorded(&[good("one"), good("two")]);
+    let at = saved.events.iter().position(|event| event.turn == 2).unwrap();
+    saved.events.insert(at, RecordedEvent { at_ms: 0, turn: 1, record: Record::Replaced });
+    for event in &mut saved.events[at..] {
         event.turn = 1;
     }
-    assert_eq!(shown(&kept), ["user* \"two\"", "agent \"Reply to two\""]);
+    assert_eq!(shown(&saved), ["user* \"two\"", "agent \"Reply to two\""]);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn text_without_an_id_stays_where_it_was_received() {
     ];
     app.end_turn(StopReason::EndTurn);
     assert_eq!(items(app.session()), expected);
-    assert_eq!(shown(&kept_session(&mut app)), expected, "also after a restore");
+    assert_eq!(shown(&saved_session(&mut app)), expected, "also after a restore");
     // Text with a message id belongs to that message.
     let mut app = TestApp::running();
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
@@ -374,16 +374,16 @@ fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id
     app.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();
     assert!(items(app.session()).contains(&own), "{:#?}", items(app.session()));
-    let kept = shown(&kept_session(&mut app));
-    assert!(kept.contains(&own), "{kept:#?}");
+    let saved = shown(&saved_session(&mut app));
+    assert!(saved.contains(&own), "{saved:#?}");
 }
 
 #[test]
 fn only_turns_of_the_agent_are_put_back() {
     // The prompt of the new turn is empty, so its reply stands in the last recorded turn.
-    let kept = recorded(&[good("one")]);
+    let saved = recorded(&[good("one")]);
     let replay = [told("one"), vec![text(Role::User, ""), says("Reply to nothing")]].concat();
-    let mut app = resumed(&kept, &replay, replay.len());
+    let mut app = resumed(&saved, &replay, replay.len());
     app.fx.clear();
     app.play(Event::Act(Action::PutBackTurns));
     for effect in &app.fx {
@@ -396,9 +396,9 @@ fn only_turns_of_the_agent_are_put_back() {
 
 #[test]
 fn the_rest_of_a_whole_message_is_added() {
-    let mut kept = recorded(&[good("one"), ("two", vec![says("It begins")], End::Good)]);
-    kept.events.pop();
-    kept.events.push(RecordedEvent { at_ms: 0, turn: 2, record: Record::TurnEnded(TurnOutcome::Cut) });
+    let mut saved = recorded(&[good("one"), ("two", vec![says("It begins")], End::Good)]);
+    saved.events.pop();
+    saved.events.push(RecordedEvent { at_ms: 0, turn: 2, record: Record::TurnEnded(TurnOutcome::Cut) });
     let message = SessionUpdate::Message {
         role: Role::Agent,
         message: "m".into(),
@@ -407,14 +407,14 @@ fn the_rest_of_a_whole_message_is_added() {
     };
     let replay = [told("one"), vec![text(Role::User, "two"), message]].concat();
     let rest = ["notice Info: The rest of the turn, from the agent's history", "agent \" and ends\""];
-    assert_eq!(added(&kept, &replay, replay.len()), rest);
+    assert_eq!(added(&saved, &replay, replay.len()), rest);
 }
 
 #[test]
 fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
-    let kept = recorded(&[good("one")]);
+    let saved = recorded(&[good("one")]);
     let other = vec![text(Role::User, "other"), says("Reply")];
-    let mut app = resumed(&kept, &other, other.len());
+    let mut app = resumed(&saved, &other, other.len());
     let (spool, uid) = match &app.session().replay {
         Replay::Beside(spool) => (spool.key, spool.uid.clone().unwrap()),
         other => panic!("{other:?}"),
@@ -432,12 +432,12 @@ fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
 
 #[test]
 fn a_call_of_an_added_turn_gets_its_late_end() {
-    let kept = recorded(&[good("one")]);
+    let saved = recorded(&[good("one")]);
     let replay = [told("one"), vec![text(Role::User, "two"), call("c", ToolStatus::InProgress)]].concat();
-    let mut app = resumed(&kept, &replay, replay.len());
+    let mut app = resumed(&saved, &replay, replay.len());
     let tool = || "tool c Failed \"do c\"".to_owned();
     assert!(!items(app.session()).contains(&tool()));
-    let grown = again(kept, &mut app);
+    let grown = again(saved, &mut app);
     app.update(patch("c", |patch| patch.status = Patch::Set(ToolStatus::Failed)));
     assert!(items(app.session()).contains(&tool()), "{:?}", items(app.session()));
     assert!(shown(&again(grown, &mut app)).contains(&tool()));

@@ -132,8 +132,8 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
     for (is_ssh, gets_servers) in [(false, false), (false, true), (true, false), (true, true)] {
         let remote = Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() };
         let ssh = Ssh { host: "build".into(), gets_servers, ..Ssh::default() };
-        let far = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..spec() };
-        let mut app = app(found(), far);
+        let remote = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..spec() };
+        let mut app = app(found(), remote);
         app.fx.clear();
         app.handshake(all_capabilities());
         let told = app.fx.iter().find_map(|effect| match effect {
@@ -183,7 +183,7 @@ fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
 #[test]
 fn a_continued_session_has_its_recorded_and_the_current_folders() {
     let now = Instant::now();
-    let kept = RecordedSession {
+    let saved = RecordedSession {
         head: SessionHead {
             session: Some("old".into()),
             workspace: SessionWorkspace {
@@ -198,7 +198,7 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
         start_with: Some(spec()),
-        reopen: Some(Box::new(kept)),
+        reopen: Some(Box::new(saved)),
         additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
     };

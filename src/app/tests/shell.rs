@@ -292,7 +292,7 @@ fn the_folder_is_that_of_the_next_command_and_no_root() {
 fn a_restored_command_is_the_users_and_stays_out_of_a_handover() {
     let (app, id) = with_output(false);
     let events: Vec<RecordedEvent> = app
-        .kept
+        .saved
         .iter()
         .filter_map(|note| match note {
             Note::Event { turn, record } => {

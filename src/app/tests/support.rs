@@ -20,7 +20,7 @@ pub struct TestApp {
     /// Effects since the last read, except for records.
     pub fx: Vec<Effect>,
     /// The notes recorded for the first session.
-    pub kept: Vec<Note>,
+    pub saved: Vec<Note>,
     /// The spools, as a store has them.
     pub spools: BTreeMap<SessionKey, Vec<RecordedEvent>>,
 }
@@ -62,7 +62,7 @@ impl TestApp {
 
     /// A state that was just started.
     pub fn of(state: State, now: Instant, fx: Vec<Effect>) -> Self {
-        Self { state, now, fx, kept: Vec::new(), spools: BTreeMap::new() }
+        Self { state, now, fx, saved: Vec::new(), spools: BTreeMap::new() }
     }
 
     /// An agent with all capabilities whose session is open, without unread effects.
@@ -114,7 +114,7 @@ impl TestApp {
     fn take(&mut self, fx: Vec<Effect>) {
         for effect in fx {
             match effect {
-                Effect::Keep { session: KEY, notes } => self.kept.extend(notes),
+                Effect::Keep { session: KEY, notes } => self.saved.extend(notes),
                 Effect::Keep { session, notes } => self.keep(session, notes),
                 Effect::Store(StoreJob::ReadSpool { key, uid, from }) => {
                     let of = self.spools.iter().find(|(spool, _)| uid == spool_uid(**spool));
@@ -138,7 +138,7 @@ impl TestApp {
             match note {
                 Note::Spool { .. } => {
                     self.spools.insert(spool, Vec::new());
-                    self.tell(StoreNews::KeptAs { key: spool, uid: spool_uid(spool) });
+                    self.tell(StoreNews::SavedAs { key: spool, uid: spool_uid(spool) });
                 }
                 Note::Event { turn, record } => {
                     if let Some(events) = self.spools.get_mut(&spool) {
@@ -542,7 +542,7 @@ fn call_text(call: &Call) -> String {
         Call::SessionStatus(id) => format!("status {id}"),
         Call::AuthStatus => "auth status".into(),
         Call::ListProviders => "providers".into(),
-        Call::SetProvider(wish) => format!("provider {}", wish.id),
+        Call::SetProvider(request) => format!("provider {}", request.id),
     }
 }
 

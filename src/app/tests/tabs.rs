@@ -132,7 +132,7 @@ fn each_tab_has_its_draft_and_dialogs() {
     assert_eq!(app.state.sessions[&KEY].draft, "in one");
     app.play(Event::Act(Action::NextTab));
     assert_eq!(app.state.active, KEY, "after the last one follows the first");
-    assert_eq!(app.state.sessions[&key].shelf.modals.len(), 1);
+    assert_eq!(app.state.sessions[&key].background_ui.modals.len(), 1);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn quit_question(app: &TestApp) -> Option<(String, String)> {
 #[test]
 fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.state.setup.keeps_sessions = true;
+    app.state.setup.saves_sessions = true;
     app.submit("one").flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
     app.fx.clear();
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
@@ -307,7 +307,7 @@ fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
 fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
     let closes = |prepare: &dyn Fn(&mut TestApp, SessionKey)| {
         let (mut app, key, _) = TestApp::two_tabs();
-        app.state.setup.keeps_sessions = true;
+        app.state.setup.saves_sessions = true;
         prepare(&mut app, key);
         app.wait(2).play(Event::Input).play(Event::Act(Action::CloseSession));
         let is_asked = quit_question(&app).is_some_and(|(title, _)| title == "Close session?");
@@ -317,7 +317,7 @@ fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
     assert!(closes(&|_, _| {}));
     assert!(
         closes(&|app, _| {
-            app.state.setup.keeps_sessions = false;
+            app.state.setup.saves_sessions = false;
         }),
         "nothing was said yet"
     );
@@ -329,7 +329,7 @@ fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
     }));
     assert!(
         !closes(&|app, key| {
-            app.state.setup.keeps_sessions = false;
+            app.state.setup.saves_sessions = false;
             let notice = ItemBody::notice(Severity::Info, "said".into(), None);
             app.state.sessions.get_mut(&key).unwrap().transcript.push(1, notice);
         }),
@@ -362,10 +362,10 @@ fn an_anomaly_is_counted_in_the_tab_of_its_agent() {
 
 #[test]
 fn the_tabs_of_the_last_run_are_reopened_in_order() {
-    let kept = |uid: &str, folder: &str| {
+    let saved = |uid: &str, folder: &str| {
         let workspace = SessionWorkspace { cwd: folder.into(), ..SessionWorkspace::default() };
         let head = SessionHead {
-            kept_as: Some(uid.into()),
+            saved_as: Some(uid.into()),
             agent: "fake".into(),
             command: "fake".into(),
             session: Some(uid.into()),
@@ -382,18 +382,18 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
         let events = vec![RecordedEvent { at_ms: 0, turn: 1, record }];
         Box::new(RecordedSession { head, events, ..RecordedSession::default() })
     };
-    let other = |uid, folder, is_before| OtherTab { kept: kept(uid, folder), is_before, is_view: false };
-    let view = OtherTab { kept: kept("k5", "/code/lib"), is_before: false, is_view: true };
+    let other = |uid, folder, is_before| OtherTab { saved: saved(uid, folder), is_before, is_view: false };
+    let view = OtherTab { saved: saved("k5", "/code/lib"), is_before: false, is_view: true };
     let unknown = {
         let mut tab = other("k4", "/code/shop", false);
-        tab.kept.head.command.clear();
-        tab.kept.head.agent = "gone".into();
+        tab.saved.head.command.clear();
+        tab.saved.head.agent = "gone".into();
         tab
     };
     let setup = Setup {
         folder: "/code/shop".into(),
         start_with: Some(fake()),
-        reopen: Some(kept("k2", "/code/shop")),
+        reopen: Some(saved("k2", "/code/shop")),
         other_tabs: vec![other("k1", "/code/shop", true), other("k3", "/code/lib", false), unknown, view],
         ..Setup::default()
     };
@@ -402,7 +402,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     let mut app = TestApp::of(state, now, fx);
     let name = |tab: &Session| {
         let uid = tab.read_only.as_ref().map(|reading| format!("{}, read-only", reading.uid));
-        uid.unwrap_or_else(|| tab.recorder.kept_as().unwrap_or_default().to_owned())
+        uid.unwrap_or_else(|| tab.recorder.saved_as().unwrap_or_default().to_owned())
     };
     let order: Vec<_> = tabs(&app.state).map(name).collect();
     assert_eq!(order, ["k1", "k2", "k3", "k4", "k5, read-only"]);
@@ -414,16 +414,16 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     assert_eq!(last.phase, SessionPhase::NoAgent);
     app.handshake(all_capabilities()).expect_sent("call load k2\ncall load k1");
     // The places are recorded for the next time.
-    let heads: Vec<_> = kept_heads(&mut app);
+    let heads: Vec<_> = saved_heads(&mut app);
     assert_eq!(heads.last(), Some(&(2, true)));
     let is_noted = |note: &Note| matches!(note, Note::Head(head) if head.views == ["k5"]);
-    assert!(app.kept.iter().any(is_noted), "{:?}", app.kept);
+    assert!(app.saved.iter().any(is_noted), "{:?}", app.saved);
 }
 
 /// The place of the first session's tab, and whether it is active, each time it was recorded.
-fn kept_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
+fn saved_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
     app.play(Event::Input);
-    let heads = app.kept.iter().filter_map(|note| match note {
+    let heads = app.saved.iter().filter_map(|note| match note {
         Note::Head(head) => Some((head.tab, head.is_front)),
         _ => None,
     });
@@ -433,28 +433,28 @@ fn kept_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
 #[test]
 fn the_active_tab_is_recorded() {
     let (mut app, key, _) = TestApp::two_tabs();
-    assert_eq!(kept_heads(&mut app).last(), Some(&(1, false)));
+    assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
     app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
-    assert_eq!(kept_heads(&mut app).last(), Some(&(1, true)));
+    assert_eq!(saved_heads(&mut app).last(), Some(&(1, true)));
     app.flow(|state, now, fx| operations::activate(state, key, now, fx));
-    assert_eq!(kept_heads(&mut app).last(), Some(&(1, false)));
+    assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
 }
 
 #[test]
 fn quitting_idle_tabs_asks_only_if_they_are_lost() {
     let (mut app, ..) = TestApp::two_tabs();
-    app.state.setup.keeps_sessions = true;
+    app.state.setup.saves_sessions = true;
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit));
     assert!(app.state.is_quitting, "the tabs are restored");
 
     let (mut app, ..) = TestApp::two_tabs();
-    app.state.setup.keeps_sessions = true;
+    app.state.setup.saves_sessions = true;
     app.state.unsaved = Some(Unsaved { why: "the disk is full".to_owned(), ..Unsaved::default() });
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit));
     assert!(quit_question(&app).is_some());
 
     let (mut app, ..) = TestApp::two_tabs();
-    app.state.setup.keeps_sessions = false;
+    app.state.setup.saves_sessions = false;
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
     let (title, body) = quit_question(&app).unwrap();
     assert_eq!(title, "Quit all tabs?");

@@ -6,10 +6,10 @@ use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
-fn kept(owes_title: bool) -> RecordedSession {
+fn saved(owes_title: bool) -> RecordedSession {
     RecordedSession {
         head: SessionHead {
-            kept_as: Some("k1".into()),
+            saved_as: Some("k1".into()),
             agent: "fake".into(),
             command: "fake".into(),
             session: Some("old".into()),
@@ -44,8 +44,13 @@ fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestApp {
     let mut app = TestApp::started();
     app.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
     app.fx.clear();
-    let opening =
-        ArchiveOpening { uid: "k1".into(), takes: true, at: None, kept: Ok(kept(owes_title)), offers: None };
+    let opening = ArchiveOpening {
+        uid: "k1".into(),
+        takes: true,
+        at: None,
+        saved: Ok(saved(owes_title)),
+        offers: None,
+    };
     tell(&mut app, StoreNews::Opened(Box::new(opening)));
     app.reply(Ok(Reply::Session(SessionReply::default())));
     app

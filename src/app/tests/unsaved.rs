@@ -10,7 +10,7 @@ use crate::model::*;
 /// A session with a turn that is not saved; more turns follow.
 fn failing(folder: Option<&str>) -> TestApp {
     let mut app = TestApp::ready();
-    app.state.setup.keeps_sessions = true;
+    app.state.setup.saves_sessions = true;
     app.submit("one").end_turn(StopReason::EndTurn);
     let turns = [(KEY, BTreeSet::from([1]))].into();
     report(

@@ -107,8 +107,8 @@ fn an_archived_session_is_unarchived_and_reopened() {
 
 #[test]
 fn providers_are_set_before_a_session_is_opened() {
-    let wish = ProviderRequest { id: "main".to_owned(), target: None };
-    let wire = WireSpec { providers: vec![wish], ..WireSpec::default() };
+    let request = ProviderRequest { id: "main".to_owned(), target: None };
+    let wire = WireSpec { providers: vec![request], ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
     let mut app = TestApp::with_spec(spec.clone());
     let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
@@ -222,9 +222,9 @@ fn a_changed_provider_is_set_again_after_a_restart() {
         let (api_type, base_url) = ("openai".to_owned(), base_url.to_owned());
         Some(ProviderTarget { api_type, base_url, headers: Vec::new() })
     };
-    let wish = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
+    let request = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
     let change = |app: &mut TestApp, url| {
-        app.flow(|state, _, fx| operations::change_provider(state, CONN, wish(url), fx));
+        app.flow(|state, _, fx| operations::change_provider(state, CONN, request(url), fx));
     };
     change(&mut app, "https://wrong.example");
     app.fail(-32602, "no such place");
@@ -237,7 +237,7 @@ fn a_changed_provider_is_set_again_after_a_restart() {
         let told = digest(app.session());
         assert!(told.contains(&format!("Provider main set to {url}.")), "{told}");
     }
-    assert_eq!(app.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
+    assert_eq!(app.state.conns[&CONN].spec.wire.providers, [request("https://two.example")]);
     app.fx.clear();
     app.crash().handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
     let sent = app.sent();

@@ -113,7 +113,7 @@ fn acp_v2_interleaved_messages_are_known_by_id() {
     app.expect(&expected.replace("\"A1 A2 \"", "\"A1 A2 FINAL!\""));
     // The record has the same.
     let shown = digest(app.end_turn(StopReason::EndTurn).session());
-    let events = app.kept.drain(..).filter_map(|note| match note {
+    let events = app.saved.drain(..).filter_map(|note| match note {
         Note::Event { turn, record } => Some(RecordedEvent { at_ms: 0, turn, record: *record }),
         _ => None,
     });
@@ -155,14 +155,14 @@ fn acp_v2_short_turns_of_the_agent_leave_no_trace() {
     let mut app = TestApp::running();
     app.update(says("ok")).wait(3).end_turn(StopReason::EndTurn);
     let before = format!("{:?}", app.session().transcript.items());
-    (app.fx, app.kept) = Default::default();
+    (app.fx, app.saved) = Default::default();
     let turn = |app: &mut TestApp, updates| {
         app.agent(AgentEvent::TurnBegan(ID.into())).updates(updates).wait(0);
         let end = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
         app.agent(AgentEvent::TurnEnded(ID.into(), Ok(end)));
     };
     turn(&mut app, vec![]);
-    assert!(app.kept.is_empty() && !app.session().turn.is_running());
+    assert!(app.saved.is_empty() && !app.session().turn.is_running());
     assert_eq!(format!("{:?}", app.session().transcript.items()), before);
     turn(&mut app, vec![says("hi")]);
     assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::ReadGit { .. } | Effect::Announce { .. })));

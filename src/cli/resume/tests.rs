@@ -101,15 +101,15 @@ fn an_imported_session_names_no_program_and_no_folder() {
     for wish in [ResumeRequest::Last, ResumeRequest::Named("k1".to_owned())] {
         let found = find(&store, &wish, &folder).unwrap().unwrap();
         let default = AgentSpec { name: "other".to_owned(), ..AgentSpec::default() };
-        let (agent, message) = agent_for(&found.kept, &[], Some(default), Callbacks::default());
+        let (agent, message) = agent_for(&found.saved, &[], Some(default), Callbacks::default());
         assert_eq!(agent, None, "the picker opens, regardless of the default agent");
         assert!(message.unwrap().contains("\"gemini-pro\", is not configured"));
-        assert!(found.kept.head.workspace.additional_directories.is_empty());
+        assert!(found.saved.head.workspace.additional_directories.is_empty());
         let known =
             AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };
         let choice = AgentChoice { spec: known.clone(), ..AgentChoice::default() };
         assert_eq!(
-            agent_of(&found.kept, &[choice], Callbacks::default()),
+            agent_of(&found.saved, &[choice], Callbacks::default()),
             Some(known),
             "the configured agent of the same name"
         );
@@ -167,7 +167,7 @@ fn continue_skips_what_another_parlor_has_open() {
     let other = Store::open(root.join("data")).unwrap();
     other.reopen("k2").unwrap();
     let found = find(&store, &ResumeRequest::Last, &folder).unwrap().unwrap();
-    assert_eq!(found.kept.head.kept_as.as_deref(), Some("k1"));
+    assert_eq!(found.saved.head.saved_as.as_deref(), Some("k1"));
     assert!(found.problems[0].contains("open in another parlor: newer"), "{:?}", found.problems);
     let error = find(&Store::open(root.join("data")).unwrap(), &ResumeRequest::Last, &folder).unwrap_err();
     assert!(error.to_string().contains("every saved session"), "{error}");
@@ -197,7 +197,8 @@ fn continue_reopens_read_only_tabs() {
     };
     store.import(&newer, &[RecordedEvent { at_ms: 5_000, turn: 1, record }]).unwrap();
     let found = find(&store, &ResumeRequest::Last, &folder).unwrap().unwrap();
-    let tabs: Vec<_> = found.tabs.iter().map(|tab| (tab.kept.head.kept_as.as_deref(), tab.is_view)).collect();
+    let tabs: Vec<_> =
+        found.tabs.iter().map(|tab| (tab.saved.head.saved_as.as_deref(), tab.is_view)).collect();
     assert_eq!(tabs, [(Some("k1"), true)]);
     assert!(found.problems.is_empty(), "{:?}", found.problems);
 }

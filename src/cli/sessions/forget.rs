@@ -35,7 +35,11 @@ pub fn redact(store: &Store, id: Option<&str>, yes: bool, world: &mut World<'_>)
     super::super::print(&mut world.out, &rows::table(&found, true, world.now_ms))?;
     refuse_open(store, &found)?;
     let sessions = counted(found.len() as u64);
-    let question = format!("Permanently remove the text from {} entries of {sessions}?", uses.row_count);
+    let entries = match uses.row_count {
+        1 => "1 entry".to_owned(),
+        count => format!("{count} entries"),
+    };
+    let question = format!("Permanently remove the text from {entries} of {sessions}?");
     if uses.row_count > 0 && !confirmed(&question, yes, world)? {
         return Ok("Nothing was removed.\n".to_owned());
     }
@@ -45,7 +49,7 @@ pub fn redact(store: &Store, id: Option<&str>, yes: bool, world: &mut World<'_>)
     if uses.row_count + file_count == 0 {
         return Ok("No saved session contains the text.\n".to_owned());
     }
-    let mut told = format!("Removed from {} entries of {sessions}", uses.row_count);
+    let mut told = format!("Removed from {entries} of {sessions}");
     if file_count > 0 {
         let _ = write!(told, ", and deleted pasted texts: {file_count}");
     }

@@ -318,7 +318,7 @@ fn imported_sessions_are_complete() {
     };
     let events = all_sorts().into_iter().map(|record| Note::Event { turn: 1, record: Box::new(record) });
     let link =
-        Note::CameFrom { session: SessionKey(7), kept_as: Some("0ther".to_owned()), copied_turns: None };
+        Note::CameFrom { session: SessionKey(7), saved_as: Some("0ther".to_owned()), copied_turns: None };
     let mut notes = vec![link, Note::Head(Box::new(head))];
     notes.extend(events);
     notes.push(Note::Draft("half a \u{1f980} thought".to_owned()));

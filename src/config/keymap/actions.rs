@@ -16,7 +16,6 @@ pub struct ActionInfo {
     pub synonyms: &'static str,
 }
 
-/// Number of tasks of the help.
 pub const TASKS: usize = 7;
 
 impl ActionInfo {
@@ -290,12 +289,10 @@ pub fn all() -> impl Iterator<Item = &'static ActionInfo> {
     PLAIN.iter().chain(CHOOSE).chain(SHOW_TAB)
 }
 
-/// The row of an action.
 pub fn info(action: Action) -> Option<&'static ActionInfo> {
     all().find(|info| info.action == action)
 }
 
-/// The action with this name.
 pub fn by_name(name: &str) -> Option<Action> {
     all().find(|info| info.name == name).map(|info| info.action)
 }

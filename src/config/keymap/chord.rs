@@ -104,7 +104,6 @@ impl Chord {
         Ok(Self::normal(code, modifiers))
     }
 
-    /// The form in the configuration.
     pub fn syntax(&self) -> String {
         let mut text = String::new();
         for (flag, names, _) in MODIFIERS {
@@ -146,12 +145,10 @@ impl Chord {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(COMMANDING)
     }
 
-    /// Whether the key cancels a started sequence.
     pub fn cancels_sequence(&self) -> bool {
         self.code == KeyCode::Esc
     }
 
-    /// The character that the key types.
     pub fn typed(&self) -> Option<char> {
         match self.code {
             KeyCode::Char(letter) if self.is_typing() => Some(letter),

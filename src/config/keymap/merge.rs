@@ -55,19 +55,19 @@ impl Keymap {
         {
             self.apply_preset(reader, &name, &value.span());
         }
-        let mut wishes = Vec::new();
+        let mut entries = Vec::new();
         for context in Context::ALL {
             let Some(value) = keys.get(context.name()) else { continue };
             if let Some(table) = reader.table(&format!("keys.{}", context.name()), value) {
-                self.read_context(reader, *context, table, &mut wishes);
+                self.read_context(reader, *context, table, &mut entries);
             }
         }
         // Unbound keys are applied first, wherever they are in the file; the rest is applied in the order of
         // the file.
-        wishes.sort_by_key(|wish| (wish.action.is_some(), wish.start));
+        entries.sort_by_key(|entry| (entry.action.is_some(), entry.start));
         let mut written = Written::new();
-        for wish in wishes {
-            self.grant(reader, &wish, &mut written, &origin);
+        for entry in entries {
+            self.grant(reader, &entry, &mut written, &origin);
         }
         if let Some(table) = keys.get("edit").and_then(|value| reader.table("keys.edit", value)) {
             self.read_edits(reader, table, &origin);
@@ -91,7 +91,7 @@ impl Keymap {
         reader: &mut Reader<'_>,
         context: Context,
         table: &DeTable<'_>,
-        wishes: &mut Vec<WrittenBinding>,
+        entries: &mut Vec<WrittenBinding>,
     ) {
         for (left, value) in table {
             let name = left.get_ref().as_ref();
@@ -108,7 +108,7 @@ impl Keymap {
                     } else {
                         continue;
                     };
-                    wishes.push(WrittenBinding {
+                    entries.push(WrittenBinding {
                         context,
                         keys,
                         action,
@@ -133,7 +133,7 @@ impl Keymap {
                         };
                         if let Some(keys) = parse_keys(reader, key, &item.span(), Sequence::parse) {
                             let (start, span) = (item.span().start, item.span());
-                            wishes.push(WrittenBinding {
+                            entries.push(WrittenBinding {
                                 context,
                                 keys,
                                 action: Some(action),
@@ -156,21 +156,21 @@ impl Keymap {
     fn grant(
         &mut self,
         reader: &mut Reader<'_>,
-        wish: &WrittenBinding,
+        entry: &WrittenBinding,
         written: &mut Written,
         origin: &impl Fn(usize) -> Origin,
     ) {
-        let line = reader.line(&wish.span);
-        if let Some((text, fix)) = self.objection(wish, line, written) {
-            reader.problem(&wish.span, text, fix);
+        let line = reader.line(&entry.span);
+        if let Some((text, fix)) = self.objection(entry, line, written) {
+            reader.problem(&entry.span, text, fix);
             return;
         }
-        let (context, keys) = (wish.context, &wish.keys);
-        written.entry(context).or_default().insert(keys.clone(), (wish.action, line));
+        let (context, keys) = (entry.context, &entry.keys);
+        written.entry(context).or_default().insert(keys.clone(), (entry.action, line));
         // A sequence replaces the unbound keys that it starts with, and a key the sequences that start with it.
         let bindings = self.bindings.entry(context).or_default();
         bindings.retain(|old| !keys.continues(old.keys.chords()) && !old.keys.continues(keys.chords()));
-        let binding = Binding { keys: keys.clone(), action: wish.action, origin: origin(line) };
+        let binding = Binding { keys: keys.clone(), action: entry.action, origin: origin(line) };
         match bindings.iter_mut().find(|old| old.keys == *keys) {
             Some(old) => *old = binding,
             None => bindings.push(binding),
@@ -178,10 +178,10 @@ impl Keymap {
     }
 
     /// Why a binding is invalid, and the fix.
-    fn objection(&self, wish: &WrittenBinding, line: usize, written: &Written) -> Option<(String, String)> {
-        let (context, keys) = (wish.context, &wish.keys);
+    fn objection(&self, entry: &WrittenBinding, line: usize, written: &Written) -> Option<(String, String)> {
+        let (context, keys) = (entry.context, &entry.keys);
         let (key, location) = (keys.syntax(), context.name());
-        let action = wish.action?;
+        let action = entry.action?;
         let new = name_of(action).unwrap_or_default();
         let is_kept_for_text =
             if keys.has_prefix() { !context.allows_text_prefix() } else { context.is_for_typing() };
@@ -239,7 +239,7 @@ impl Keymap {
             .filter(|location| **location != Context::Composer || context == **location);
         let mut found = locations.filter_map(|location| self.resolve_in(*location, keys.chords()));
         match found.next() {
-            Some(Lookup::Action(taken)) if wish.is_list && !is_unbound_in_file && taken != action => {
+            Some(Lookup::Action(taken)) if entry.is_list && !is_unbound_in_file && taken != action => {
                 let old = name_of(taken).unwrap_or_default();
                 Some((
                     format!(

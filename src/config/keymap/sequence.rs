@@ -2,8 +2,7 @@
 
 use super::chord::Chord;
 
-/// Maximum number of keys.
-pub const MOST_KEYS: usize = 4;
+pub const MAX_KEYS: usize = 4;
 
 /// One or more keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -18,8 +17,8 @@ impl Sequence {
         if parts.len() < 2 || single.is_ok() {
             return single.map(|chord| Self(vec![chord]));
         }
-        if parts.len() > MOST_KEYS {
-            return Err(format!("too many keys in a sequence; use at most {MOST_KEYS}"));
+        if parts.len() > MAX_KEYS {
+            return Err(format!("too many keys in a sequence; use at most {MAX_KEYS}"));
         }
         let chords = parts.into_iter().map(Chord::parse).collect::<Result<Vec<Chord>, _>>()?;
         if chords.iter().any(Chord::cancels_sequence) {
@@ -34,12 +33,10 @@ impl Sequence {
         Self(self.0.iter().take(count).copied().collect())
     }
 
-    /// The keys.
     pub fn chords(&self) -> &[Chord] {
         &self.0
     }
 
-    /// Whether it has more than one key.
     pub fn has_prefix(&self) -> bool {
         self.0.len() > 1
     }
@@ -54,7 +51,6 @@ impl Sequence {
         self.0.first().is_some_and(Chord::is_typing)
     }
 
-    /// The form in the configuration.
     pub fn syntax(&self) -> String {
         join(&self.0, Chord::syntax)
     }
@@ -65,7 +61,6 @@ impl Sequence {
     }
 }
 
-/// Keys for display.
 pub fn label(keys: &[Chord]) -> String {
     join(keys, Chord::label)
 }

@@ -71,7 +71,6 @@ pub fn encode(key: &KeyEvent) -> Option<TerminalInput> {
     }
 }
 
-/// With Alt, a key is preceded by Escape.
 fn alt(modifiers: KeyModifiers, text: &str) -> TerminalInput {
     let lead = if modifiers.contains(KeyModifiers::ALT) { "\x1b" } else { "" };
     TerminalInput::Bytes(format!("{lead}{text}").into_bytes())

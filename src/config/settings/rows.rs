@@ -51,7 +51,6 @@ pub fn rows(config: &Config, paths: &Paths, bindings: &[BindingRow]) -> Vec<Sett
     rows
 }
 
-/// The values that are changed in the file.
 fn lists(config: &Config, paths: &Paths) -> Vec<SettingRow> {
     let row = |name: String, about: &str, shown: String, origin: &str| {
         let is_default = shown == "none";
@@ -89,7 +88,6 @@ fn lists(config: &Config, paths: &Paths) -> Vec<SettingRow> {
     rows
 }
 
-/// A row of a value that is changed in the file.
 fn by_hand(config: &Config, paths: &Paths, name: &str, group: &'static str) -> SettingRow {
     let origin = origin(config, name);
     SettingRow {

@@ -235,7 +235,7 @@ pub(super) fn compact(turn: &Turn) -> Step {
             "sessionUpdate": "compaction_update", "compactionId": id, "status": "completed",
         }))?;
     }
-    turn.live.state().kept.used_tokens = 1200;
+    turn.live.state().saved.used_tokens = 1200;
     turn.count_usage(300)?;
     turn.say("The context was compacted: a summary replaces the earlier messages.\n")
 }

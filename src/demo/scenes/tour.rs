@@ -5,7 +5,6 @@ use super::{talk, work};
 
 const STEPS: usize = 5;
 
-/// Starts the tour.
 pub(super) fn begin(turn: &Turn) -> Step {
     set(turn, 1);
     turn.think("A new user. Start with how a turn looks, and keep it short.")?;
@@ -22,9 +21,8 @@ pub(super) fn begin(turn: &Turn) -> Step {
     invite(turn, 1, "a plan")
 }
 
-/// Plays the next step.
 pub(super) fn next(turn: &Turn) -> Step {
-    let step = turn.live.state().kept.tour + 1;
+    let step = turn.live.state().saved.tour + 1;
     match step {
         2 => {
             turn.say("Agents often publish a plan first and update it as they work.\n\n")?;
@@ -64,7 +62,7 @@ pub(super) fn next(turn: &Turn) -> Step {
 }
 
 fn set(turn: &Turn, step: usize) {
-    turn.live.state().kept.tour = step;
+    turn.live.state().saved.tour = step;
 }
 
 fn invite(turn: &Turn, step: usize, what: &str) -> Step {

@@ -19,7 +19,6 @@ const NEW: &str = "/// Prints a greeting for any time of day.\nfn greet(name: &s
 /// The script of `/run`: harmless, slow and colourful.
 const SCRIPT: &str = "echo 'running 5 checks'; for i in 1 2 3 4 5; do printf '\\033[32mok\\033[0m check %s\\n' \"$i\"; sleep 0.3; done; printf '\\033[1m5 passed\\033[0m\\n'";
 
-/// Publishes a plan and updates it step by step.
 pub(super) fn plan(turn: &Turn) -> Step {
     let entries = [
         ("List the folder", "high"),
@@ -158,7 +157,6 @@ pub(super) fn edit(turn: &Turn) -> Step {
 
 /// The result of an edit.
 pub(super) enum Change {
-    /// The file was written.
     Written,
     /// The user or the mode rejected it.
     Not(Choice),

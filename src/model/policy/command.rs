@@ -140,7 +140,6 @@ pub fn command_in_title(
     of_title(title).filter(|line| is_only && content.is_empty() && !line.is_empty())
 }
 
-/// Whether a title looks the same on one line.
 fn is_one_line(title: &str) -> bool {
     !title.chars().any(char::is_control) && !title.contains("  ")
 }

@@ -17,13 +17,11 @@ pub enum Protection {
     Git,
     /// Editors, package managers and other tools execute it.
     Tool,
-    /// It configures an agent.
     Agent,
     /// Shells and other programs execute it on startup.
     Startup,
     /// It contains keys or login settings.
     Keys,
-    /// It is a file of parlor.
     Own,
     /// It, or its folder, is hidden and at the top of the session's folder, where many tools look for files that they run.
     Hidden,
@@ -34,7 +32,6 @@ pub enum Protection {
 }
 
 impl Protection {
-    /// The reason as a sentence.
     pub fn description(self) -> &'static str {
         match self {
             Self::Git => "Version control runs commands from this file.",
@@ -231,7 +228,6 @@ const KEY_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore",
 /// with `ignore`.
 const HARMLESS: &[&str] = &[".gitkeep", ".keep", ".editorconfig", ".mailmap", ".nojekyll", ".env.example"];
 
-/// Subfolders of the home folder.
 const HOME_FOLDERS: &[&str] = &[".config", ".local", "bin", "library"];
 
 /// Why a write to a file needs confirmation; `None` if it does not. All paths must be resolved. `root` is the

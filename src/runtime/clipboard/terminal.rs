@@ -40,10 +40,8 @@ const NOTICE_WAIT: Duration = Duration::from_millis(500);
 /// A response of the terminal to a request to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClipboardPacket {
-    /// The id of the request.
     pub id: String,
     pub status: Status,
-    /// The type of the data.
     pub mime: String,
     pub data: Vec<u8>,
 }
@@ -51,10 +49,8 @@ pub struct ClipboardPacket {
 /// The result of a request, or its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Data follows.
     Ok,
     Data,
-    /// The data is complete.
     Done,
     /// The request failed; contains a message for the user.
     Failed(&'static str),
@@ -102,10 +98,8 @@ impl Status {
     }
 }
 
-/// The clipboard of the terminal.
 #[derive(Debug, Default)]
 pub struct TerminalClipboard {
-    /// Whether the terminal supports the protocol.
     pub is_supported: bool,
     /// Identifies parlor, so that the user can always allow its requests.
     password: Option<String>,
@@ -119,7 +113,6 @@ struct Request {
     id: String,
     /// The type that is read; [`LIST`] for the list of types.
     mime: &'static str,
-    /// Whether the terminal has granted the request.
     is_granted: bool,
     data: Vec<u8>,
     deadline: Instant,
@@ -129,12 +122,15 @@ struct Request {
 /// The next step after a response, or after a deadline.
 #[derive(Debug)]
 pub enum Step {
-    /// Send this sequence to the terminal.
     Send(String),
     /// Show the notice that the terminal may ask the user.
     Notice,
     /// Deliver the contents, or why there are none, to the draft of the request.
-    Done { session: SessionKey, before: Option<String>, contents: Result<Contents, String> },
+    Done {
+        session: SessionKey,
+        before: Option<String>,
+        contents: Result<Contents, String>,
+    },
 }
 
 impl TerminalClipboard {
@@ -152,7 +148,6 @@ impl TerminalClipboard {
         Ok(self.ask(session, before, LIST, now))
     }
 
-    /// Handles a response of the terminal.
     pub fn take(&mut self, packet: ClipboardPacket, now: Instant) -> Option<Step> {
         let request = self.request.as_mut()?;
         let failure = match packet.status {
@@ -260,7 +255,6 @@ impl Request {
     }
 }
 
-/// The type to read of those in a list.
 fn best_type(list: &[u8], takes_images: bool) -> Option<&'static str> {
     let list = String::from_utf8_lossy(list);
     let has = |wanted: &str| list.split_ascii_whitespace().any(|mime| mime == wanted);

@@ -55,7 +55,6 @@ pub struct Decoder {
 }
 
 enum Found {
-    /// An incomplete sequence.
     Open,
     /// A complete sequence without meaning for parlor.
     Nothing,

@@ -27,7 +27,6 @@ impl Drop for Waker {
     }
 }
 
-/// Starts the thread.
 pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     let is_over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_over);

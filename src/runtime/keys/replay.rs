@@ -7,16 +7,12 @@ use crate::app::ViewCommand;
 /// The action of a key in a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplayKey {
-    /// Play the next message.
     Next,
-    /// Play or pause.
     Toggle,
     View(ViewCommand),
-    /// Quit.
     Quit,
 }
 
-/// The action of a terminal event.
 pub fn read(event: &Event) -> Option<ReplayKey> {
     let Event::Key(KeyEvent { code, modifiers, kind, .. }) = event else { return None };
     if *kind == KeyEventKind::Release {

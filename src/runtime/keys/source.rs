@@ -38,7 +38,6 @@ impl AsFd for Terminal {
     }
 }
 
-/// Starts the thread.
 pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     let stdin = io::stdin();
     let terminal = if rustix::termios::isatty(&stdin) {

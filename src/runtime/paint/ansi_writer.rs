@@ -44,14 +44,12 @@ pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
     /// Whether the terminal has confirmed that it supports synchronized updates.
     pub synchronizes: bool,
-    /// Attributes that are left out.
     pub omitted: Modifier,
     is_open: bool,
     /// The cursor position of the terminal, if known.
     at: Option<(u16, u16)>,
     fg: Color,
     bg: Color,
-    /// Whether links are sent to the terminal.
     has_links: bool,
     /// The link of the next text; 0: none.
     link: u32,
@@ -67,7 +65,6 @@ impl AnsiWriter {
         self.has_links = link::are_shown();
     }
 
-    /// Whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -100,7 +97,6 @@ impl AnsiWriter {
         self.at = None;
     }
 
-    /// Writes a cell of a row, or the row of a picture that starts there.
     pub fn cell(&mut self, (x, y): (u16, u16), cell: &Cell, width: u16, row: &[Cell], notes: &RowNotes) {
         self.open();
         self.move_to(x, y, row, notes);
@@ -259,7 +255,6 @@ impl AnsiWriter {
     }
 }
 
-/// The index of a named color among the sixteen.
 pub(super) fn named_index(color: Color) -> u8 {
     match color {
         Color::Red => 1,

@@ -26,7 +26,6 @@ impl Packed {
     /// A cell covered by a picture or something else: it is not painted, but its successor always is.
     pub const COVERED: Self = Self { symbol: u64::MAX, colors: 0, rest: 1 << 56 };
 
-    /// The start of a row of a picture.
     pub fn picture(number: u32) -> Self {
         Self { symbol: u64::MAX - 1, colors: number.into(), rest: 1 << 56 }
     }
@@ -47,7 +46,6 @@ impl Packed {
         usize::from(self.rest.to_be_bytes()[0])
     }
 
-    /// Mixes the cell into the hash of a row.
     #[inline]
     pub fn mix_into(self, hash: u64) -> u64 {
         let value = self.symbol ^ self.colors.rotate_left(23) ^ self.rest.rotate_left(43);
@@ -55,14 +53,12 @@ impl Packed {
     }
 }
 
-/// Packs cells.
 #[derive(Default)]
 pub(super) struct Packer {
     hasher: RandomState,
 }
 
 impl Packer {
-    /// Packs a cell.
     #[inline]
     pub fn pack(&self, cell: &Cell) -> Packed {
         let colors = color(cell.fg) << 32 | color(cell.bg);

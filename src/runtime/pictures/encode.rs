@@ -17,30 +17,28 @@ use ratatui_image::protocol::sixel::Sixel;
 
 use crate::services::picture::Picture;
 use crate::ui::picture::strip::PLACEHOLDER;
-use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, PictureRows, row_of_cells};
+use crate::ui::picture::{Drawn, Facts, Grid, MAX_COLS, MAX_ROWS, PictureRows, row_of_cells};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
-use crate::ui::theme::{ColorSupport, reduce, rgb};
+use crate::ui::theme::{ColorSupport, nearest_ansi, reduce};
 
 use super::Text;
-use super::way::Way;
+use super::graphics::Graphics;
 
 /// Maximum number of pixels sent to a terminal that stores pictures; it scales them to the cells.
-const MOST_KEPT_POINTS: u64 = 400_000;
+const MAX_STORED_PIXELS: u64 = 400_000;
 
 /// The parameters of the encoding.
 pub(super) struct Encoder {
-    pub way: Way,
+    pub graphics: Graphics,
     pub grid: Grid,
     /// The background of transparent pixels where the terminal does not support transparency.
     pub ground: [u8; 3],
     /// The colors for half blocks.
     pub colors: ColorSupport,
-    /// The id of the picture in the terminal.
     pub number: u32,
 }
 
-/// An encoded picture.
 pub(super) struct Encoded {
     pub drawn: Drawn,
     /// Data that the terminal needs before the picture can be shown.
@@ -51,30 +49,30 @@ impl Encoder {
     /// Encodes a picture for `cols` columns. Errors are messages for the user.
     pub fn encode(&self, picture: Picture, cols: u16) -> Result<Encoded, String> {
         let Picture { image, format, bytes } = picture;
-        let facts = Facts { points: (image.width(), image.height()), format, bytes };
-        let (cols, rows) = self.grid.fit(facts.points, cols);
+        let facts = Facts { pixels: (image.width(), image.height()), format, bytes };
+        let (cols, rows) = self.grid.fit(facts.pixels, cols);
         let size = Size::new(cols, rows);
         let mut to_send = None;
-        let mut kept_as = None;
-        let rows = match self.way {
-            Way::Off => return Err("not shown".to_owned()),
-            Way::Blocks => PictureRows::Text(self.blocks(image, size)?),
-            Way::Kitty { is_in_tmux, compressed } => {
-                let image = self.scaled(image, size, MOST_KEPT_POINTS);
+        let mut saved_as = None;
+        let rows = match self.graphics {
+            Graphics::Off => return Err("not shown".to_owned()),
+            Graphics::Blocks => PictureRows::Text(self.blocks(image, size)?),
+            Graphics::Kitty { is_in_tmux, compressed } => {
+                let image = self.scaled(image, size, MAX_STORED_PIXELS);
                 let kitty =
                     Kitty::new(image, size, self.number, is_in_tmux, compressed).map_err(error_text)?;
                 to_send = Some(transmission(kitty, size)?);
-                kept_as = Some(self.number);
+                saved_as = Some(self.number);
                 PictureRows::Text((0..rows).map(|row| placeholders(self.number, row, cols)).collect())
             }
-            Way::Iterm2 | Way::Sixel => {
+            Graphics::Iterm2 | Graphics::Sixel => {
                 let image = flat(self.scaled(image, size, u64::MAX), self.ground);
                 let strips = (0..rows).map(|row| self.strip(&image, row, cols)).collect::<Result<_, _>>()?;
                 PictureRows::Strips(cols, strips)
             }
         };
         let weight = weigh(&rows);
-        Ok(Encoded { drawn: Drawn { facts, rows, kept_as, weight }, to_send })
+        Ok(Encoded { drawn: Drawn { facts, rows, saved_as, weight }, to_send })
     }
 
     fn blocks(&self, image: DynamicImage, size: Size) -> Result<Vec<Line<'static>>, String> {
@@ -105,28 +103,28 @@ impl Encoder {
             .collect())
     }
 
-    /// The picture scaled to its cells, transparent where it does not fill the last ones. With more than `most` pixels
+    /// The picture scaled to its cells, transparent where it does not fill the last ones. With more than `max` pixels
     /// it is smaller than its cells.
-    fn scaled(&self, image: DynamicImage, size: Size, most: u64) -> DynamicImage {
+    fn scaled(&self, image: DynamicImage, size: Size, max: u64) -> DynamicImage {
         let room = (
             u64::from(size.width) * u64::from(self.grid.cell.0),
             u64::from(size.height) * u64::from(self.grid.cell.1),
         );
         // Both sides are reduced by the same percentage.
         let mut percent = 100;
-        while percent > 10 && room.0 * room.1 * percent * percent / 10_000 > most {
+        while percent > 10 && room.0 * room.1 * percent * percent / 10_000 > max {
             percent -= 5;
         }
-        let points = |count: u64| u32::try_from((count * percent / 100).max(1)).unwrap_or(1);
-        let room = (points(room.0), points(room.1));
-        let wanted = (points(u64::from(image.width())), points(u64::from(image.height())));
+        let pixels = |count: u64| u32::try_from((count * percent / 100).max(1)).unwrap_or(1);
+        let room = (pixels(room.0), pixels(room.1));
+        let wanted = (pixels(u64::from(image.width())), pixels(u64::from(image.height())));
         let (wide, high) = (u64::from(wanted.0), u64::from(wanted.1));
         let (mut width, mut height) = wanted;
         if width > room.0 {
-            (width, height) = (room.0, points_of(high * u64::from(room.0) / wide));
+            (width, height) = (room.0, pixels_of(high * u64::from(room.0) / wide));
         }
         if height > room.1 {
-            (width, height) = (points_of(wide * u64::from(room.1) / high), room.1);
+            (width, height) = (pixels_of(wide * u64::from(room.1) / high), room.1);
         }
         let image = smaller(image, width.min(room.0), height.min(room.1));
         if (image.width(), image.height()) == room {
@@ -137,24 +135,23 @@ impl Encoder {
         DynamicImage::ImageRgba8(padded)
     }
 
-    /// The sequence for one row of cells.
     fn strip(&self, image: &DynamicImage, row: u16, cols: u16) -> Result<Text, String> {
         let high = u32::from(self.grid.cell.1);
         let part = image.crop_imm(0, u32::from(row) * high, image.width(), high);
         let size = Size::new(cols, 1);
-        let text = if self.way == Way::Sixel {
+        let text = if self.graphics == Graphics::Sixel {
             Sixel::new(part, size, false).map_err(error_text)?.data
         } else {
             // In cells: the size of a pixel depends on the terminal.
-            let points = format!("width={}px;height={}px;", part.width(), part.height());
+            let pixels = format!("width={}px;height={}px;", part.width(), part.height());
             let data = Iterm2::new(part, size, false).map_err(error_text)?.data;
-            data.replacen(&points, &format!("width={cols};height=1;preserveAspectRatio=0;"), 1)
+            data.replacen(&pixels, &format!("width={cols};height=1;preserveAspectRatio=0;"), 1)
         };
         Ok(text.into())
     }
 }
 
-fn points_of(count: u64) -> u32 {
+fn pixels_of(count: u64) -> u32 {
     u32::try_from(count.max(1)).unwrap_or(1)
 }
 
@@ -175,7 +172,6 @@ fn smaller(image: DynamicImage, width: u32, height: u32) -> DynamicImage {
     image.resize_exact(width, height, FilterType::Triangle)
 }
 
-/// The picture on an opaque background.
 fn flat(image: DynamicImage, ground: [u8; 3]) -> DynamicImage {
     let mut image = image.into_rgba8();
     for Rgba([red, green, blue, alpha]) in image.pixels_mut() {
@@ -199,11 +195,9 @@ impl ColorMap for Ansi16 {
     }
 
     fn map_color(&self, pixel: &mut Self::Color) {
-        let Rgba([red, green, blue, _]) = *pixel;
-        let nearest = reduce(Style::new().fg(Color::Rgb(red, green, blue)), ColorSupport::Ansi16, None).fg;
-        if let Some([red, green, blue]) = nearest.and_then(rgb) {
-            *pixel = Rgba([red, green, blue, 255]);
-        }
+        let Rgba([red, green, blue, alpha]) = *pixel;
+        let [red, green, blue] = nearest_ansi([red, green, blue]);
+        *pixel = Rgba([red, green, blue, alpha]);
     }
 }
 
@@ -240,7 +234,7 @@ fn placeholders(number: u32, row: u16, cols: u16) -> Line<'static> {
 fn counting_marks() -> &'static [char] {
     static MARKS: OnceLock<Vec<char>> = OnceLock::new();
     MARKS.get_or_init(|| {
-        let size = Size::new(1, MOST_COLS.max(MOST_ROWS));
+        let size = Size::new(1, MAX_COLS.max(MAX_ROWS));
         let Ok(kitty) = Kitty::new(DynamicImage::new_rgba8(1, 1), size, 1, false, false) else {
             return Vec::new();
         };

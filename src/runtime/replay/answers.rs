@@ -78,7 +78,6 @@ impl Replay {
         }
     }
 
-    /// Answers a dialog as the user did.
     fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &LoggedAnswer, now: Instant) {
         let request_id = open.request_id;
         match (&open.kind, answer) {

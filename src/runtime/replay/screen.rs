@@ -25,7 +25,6 @@ pub struct Screen {
     pub theme: Theme,
     /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
-    /// Whether animations are disabled.
     pub reduced_motion: bool,
 }
 

@@ -78,7 +78,6 @@ async fn sleep_for(time: Duration) {
     sleep(time).await;
 }
 
-/// The next signal that may end parlor.
 async fn next(streams: &mut [Option<Stream>; 4]) -> i32 {
     poll_fn(|cx| {
         for (stream, kind) in streams.iter_mut().zip(NUMBERS) {

@@ -19,7 +19,6 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(super) struct Rules {
     folders: Mutex<HashMap<PathBuf, Arc<Folder>>>,
     exclude: Gitignore,
-    /// Those of the user.
     global: Gitignore,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct FilePath {
     pub text: String,
     /// The characters for the matcher, unless the path is ASCII.
     letters: Option<Utf32String>,
-    /// The characters that it contains.
     set: CharSet,
     is_hidden: bool,
 }
@@ -106,7 +105,6 @@ impl Search {
         self.again = Vec::new().into_iter();
     }
 
-    /// Whether a path was found.
     pub fn has_any(&self) -> bool {
         !self.found.is_empty()
     }

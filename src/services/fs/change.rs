@@ -74,7 +74,6 @@ mod tests {
     }
 
     proptest! {
-        /// Replacing the old part with the new part yields the new file.
         #[test]
         fn the_recorded_part_yields_the_new_file(
             lines in proptest::collection::vec("[ab]{0,2}", 0..8),

@@ -33,7 +33,6 @@ pub(super) enum FsError {
     Appeared,
     /// A link was created after the check. Not reported: the path is resolved again.
     Escaped,
-    /// The policy rejected it.
     Refused(RefusedBy),
     /// The path had another target each time.
     Unsteady,

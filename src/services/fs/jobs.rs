@@ -19,7 +19,6 @@ pub(super) struct Jobs {
 #[derive(Debug, Default)]
 struct State {
     running: HashMap<(ConnId, RequestId), Running>,
-    /// Canonical paths.
     written: HashSet<PathBuf>,
 }
 
@@ -30,7 +29,6 @@ struct Running {
     stop: Stop,
 }
 
-/// Whether a job was stopped.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
@@ -72,7 +70,6 @@ impl Jobs {
         self.stop_those(|_, running| running.session == session && !(keeps_writes && running.is_write));
     }
 
-    /// Stops the jobs of a connection.
     pub(super) fn stop_all(&self, conn: ConnId) {
         self.stop_those(|of, _| of == conn);
     }

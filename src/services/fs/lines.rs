@@ -28,7 +28,6 @@ impl Window {
         Self { skip: u64::from(line.unwrap_or(1).saturating_sub(1)), take: limit.map_or(u64::MAX, u64::from) }
     }
 
-    /// The same number of lines from the start.
     pub(super) fn at_start(self) -> Self {
         Self { skip: 0, ..self }
     }
@@ -84,7 +83,7 @@ pub(super) fn read_window(
     window: Window,
     max_bytes: usize,
 ) -> io::Result<Option<Vec<u8>>> {
-    let mut kept = Vec::new();
+    let mut saved = Vec::new();
     let mut line = 0_u64;
     let end = window.skip.saturating_add(window.take);
     while line < end {
@@ -97,14 +96,14 @@ pub(super) fn read_window(
         let stop = memchr::memchr(b'\n', buffer).map(|at| at + 1);
         let (piece, _) = buffer.split_at(stop.unwrap_or(buffer.len()));
         if line >= window.skip {
-            if kept.len() + piece.len() > max_bytes {
+            if saved.len() + piece.len() > max_bytes {
                 return Ok(None);
             }
-            kept.extend_from_slice(piece);
+            saved.extend_from_slice(piece);
         }
         let used = piece.len();
         line += u64::from(stop.is_some());
         from.consume(used);
     }
-    Ok(Some(kept))
+    Ok(Some(saved))
 }

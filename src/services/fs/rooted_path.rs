@@ -58,7 +58,6 @@ impl RootedPath {
         &self.shown
     }
 
-    /// The root that contains the path.
     pub(super) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }

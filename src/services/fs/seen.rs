@@ -14,21 +14,18 @@ use crate::services::unix;
 pub(super) enum Seen {
     /// The file did not exist.
     Missing,
-    /// The hash of the content.
     Content(u64),
     /// The file was too large to hash; its metadata.
     Metadata(unix::FileStamp),
 }
 
 impl Seen {
-    /// The state of a file with this content.
     pub(super) fn content(bytes: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(bytes);
         Self::Content(hasher.finish())
     }
 
-    /// The state of a file with this metadata.
     pub(super) fn metadata(meta: &Metadata) -> Self {
         Self::Metadata(unix::stamp(meta))
     }

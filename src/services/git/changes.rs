@@ -46,9 +46,7 @@ const ARGS: &[&str] = &[
 /// Changes since the last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
-    /// A patch.
     pub text: Vec<u8>,
-    /// Whether its end is missing.
     pub is_cut: bool,
 }
 

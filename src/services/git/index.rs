@@ -28,7 +28,6 @@ pub(super) struct Entry<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Index<'a> {
     entries: Entries<'a>,
-    /// Whether an entry is ignored.
     pub has_ignored: bool,
     /// Whether git recorded that the index differs from the tree of the last commit.
     pub is_tree_changed: bool,
@@ -79,7 +78,6 @@ pub(super) struct Entries<'a> {
     left: u32,
     version: u32,
     id_bytes: usize,
-    /// The path of the previous entry.
     path: Vec<u8>,
 }
 
@@ -138,8 +136,8 @@ impl<'a> Reader<'a> {
         let flags = self.u16()?;
         let more = if flags & HAS_MORE != 0 && version >= 3 { self.u16()? } else { 0 };
         let path = if version == 4 {
-            let kept = before.len().checked_sub(self.offset()?)?;
-            [before.get(..kept)?, self.text()?].concat()
+            let saved = before.len().checked_sub(self.offset()?)?;
+            [before.get(..saved)?, self.text()?].concat()
         } else {
             let path = self.text()?.to_vec();
             // Entries are padded to a multiple of eight bytes with at least one NUL, which ends the path.

@@ -150,6 +150,6 @@ async fn results_are_sent_as_events_and_obsolete_jobs_are_skipped() {
     assert_eq!((session, item, found), (SessionKey(1), ItemId(2), vec![located]));
 
     let of = |item, is_done| LocateJob { item: ItemId(item), ..job(dir.path(), is_done, Vec::new()) };
-    let kept = latest(vec![of(1, false), of(2, false), of(1, true)]);
-    assert_eq!(kept, [of(2, false), of(1, true)]);
+    let saved = latest(vec![of(1, false), of(2, false), of(1, true)]);
+    assert_eq!(saved, [of(2, false), of(1, true)]);
 }

@@ -21,7 +21,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(50);
 const LAST_OUTPUT: Duration = Duration::from_millis(400);
 
 /// Shorter typed words may be part of any output.
-const LEAST_SECRET: usize = 4;
+const MIN_SECRET: usize = 4;
 
 /// Maximum number of typed bytes that are remembered.
 const TYPED_BYTES: usize = 64 << 10;
@@ -81,7 +81,7 @@ fn without_typed(mut lines: Vec<String>, keys: &[u8]) -> Vec<String> {
             key => typed.push(key),
         }
     }
-    let secrets: Vec<&str> = typed.lines().map(str::trim).filter(|word| word.len() >= LEAST_SECRET).collect();
+    let secrets: Vec<&str> = typed.lines().map(str::trim).filter(|word| word.len() >= MIN_SECRET).collect();
     lines.retain(|line| !secrets.iter().any(|secret| line.contains(secret)));
     lines
 }

@@ -20,35 +20,34 @@ use crate::tls::{self, innermost};
 const BUILT_IN: &str = include_str!("snapshot.json");
 
 /// Maximum size of an index in bytes.
-const MOST_INDEX_BYTES: u64 = 8 << 20;
+const MAX_INDEX_BYTES: u64 = 8 << 20;
 
 /// Maximum size of an archive in bytes.
-pub const MOST_ARCHIVE_BYTES: u64 = 1 << 30;
+pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;
 
 /// How often a download checks whether it was cancelled.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum time to connect, and between two parts of a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The index that was fetched last.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct Saved {
     url: String,
     etag: Option<String>,
-    /// The day of the fetch, for the user.
     day: String,
     index: String,
 }
 
-impl Kept {
+impl Saved {
     fn path(agents: &Path) -> PathBuf {
         agents.join("registry.json")
     }
 
     fn read(agents: &Path, url: &str) -> Option<Self> {
         let text = std::fs::read(Self::path(agents)).ok()?;
-        serde_json::from_slice(&text).ok().filter(|kept: &Self| kept.url == url)
+        serde_json::from_slice(&text).ok().filter(|saved: &Self| saved.url == url)
     }
 
     fn write(&self, agents: &Path) -> std::io::Result<()> {
@@ -67,11 +66,10 @@ impl Kept {
 }
 
 /// The index that was fetched last from this URL.
-pub fn kept(agents: &Path, url: &str) -> Option<RegistryIndex> {
-    Kept::read(agents, url)?.index()
+pub fn saved(agents: &Path, url: &str) -> Option<RegistryIndex> {
+    Saved::read(agents, url)?.index()
 }
 
-/// The index that parlor was built with.
 pub fn built_in() -> &'static RegistryIndex {
     static INDEX: LazyLock<RegistryIndex> = LazyLock::new(|| {
         let day = serde_json::from_str::<serde_json::Value>(BUILT_IN).ok();
@@ -84,8 +82,8 @@ pub fn built_in() -> &'static RegistryIndex {
 
 /// Fetches the index if it has changed.
 pub fn refresh(agents: &Path, url: &str) -> Result<RegistryIndex, String> {
-    let kept = Kept::read(agents, url);
-    let etag = kept.as_ref().and_then(|kept| kept.etag.clone());
+    let saved = Saved::read(agents, url);
+    let etag = saved.as_ref().and_then(|saved| saved.etag.clone());
     let fetched = block_on(async {
         let mut request = client()?.get(parsed(url)?);
         if let Some(etag) = etag.as_deref().and_then(|etag| HeaderValue::from_str(etag).ok()) {
@@ -97,7 +95,7 @@ pub fn refresh(agents: &Path, url: &str) -> Result<RegistryIndex, String> {
         }
         let etag = response.headers().get(ETAG).and_then(|etag| Some(etag.to_str().ok()?.to_owned()));
         let mut text = Vec::new();
-        read(&mut response, url, MOST_INDEX_BYTES, &Stop::default(), |part, _| {
+        read(&mut response, url, MAX_INDEX_BYTES, &Stop::default(), |part, _| {
             text.extend_from_slice(part);
             Ok(())
         })
@@ -105,9 +103,9 @@ pub fn refresh(agents: &Path, url: &str) -> Result<RegistryIndex, String> {
         Ok(Some((etag, String::from_utf8_lossy(&text).into_owned())))
     })?;
     let day = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-    let fresh = match (fetched, kept) {
-        (Some((etag, index)), _) => Kept { url: url.to_owned(), etag, day, index },
-        (None, Some(kept)) => Kept { day, ..kept },
+    let fresh = match (fetched, saved) {
+        (Some((etag, index)), _) => Saved { url: url.to_owned(), etag, day, index },
+        (None, Some(saved)) => Saved { day, ..saved },
         (None, None) => return Err(format!("{} did not send the registry.", shown_url(url))),
     };
     let index = fresh.index().ok_or_else(|| {
@@ -126,7 +124,7 @@ pub fn download(url: &str, into: &Path, stop: &Stop, say: &dyn Fn(String)) -> Re
     block_on(async {
         let mut response = answer(client()?.get(parsed(url)?), url).await?;
         let total = response.content_length();
-        read(&mut response, url, MOST_ARCHIVE_BYTES, stop, |part, done| {
+        read(&mut response, url, MAX_ARCHIVE_BYTES, stop, |part, done| {
             digest.update(part);
             file.write_all(part).map_err(|error| format!("Cannot write {}: {error}.", into.display()))?;
             if done >> 20 > shown_mib {
@@ -200,7 +198,7 @@ async fn answer(request: reqwest::RequestBuilder, url: &str) -> Result<Response,
 async fn read(
     response: &mut Response,
     url: &str,
-    most: u64,
+    max: u64,
     stop: &Stop,
     mut take: impl FnMut(&[u8], u64) -> Result<(), String>,
 ) -> Result<(), String> {
@@ -209,7 +207,7 @@ async fn read(
         if stop.is_set() {
             return Err(CANCELLED.to_owned());
         }
-        let part = match timeout(LOOK_EVERY, response.chunk()).await {
+        let part = match timeout(POLL_INTERVAL, response.chunk()).await {
             Ok(Ok(Some(part))) => part,
             Ok(Ok(None)) => return Ok(()),
             Ok(Err(error)) => {
@@ -224,8 +222,8 @@ async fn read(
         };
         silent_since = Instant::now();
         done += part.len() as u64;
-        if done > most {
-            return Err(format!("{} is larger than {} MiB.", shown_url(url), most >> 20));
+        if done > max {
+            return Err(format!("{} is larger than {} MiB.", shown_url(url), max >> 20));
         }
         take(&part, done)?;
     }

@@ -7,18 +7,17 @@ use serde_json::{Map, Value};
 
 use crate::model::{AgentSource, RegistryAgent, SourceKind, check_variables};
 
-/// Maximum number of agents.
-const MOST_AGENTS: usize = 2000;
+const MAX_AGENTS: usize = 2000;
 
 /// Maximum length of a text.
-const MOST_CHARS: usize = 400;
+const MAX_CHARS: usize = 400;
 
 /// The agents of an index; `None`: it is not one.
 pub fn read(text: &str) -> Option<Vec<RegistryAgent>> {
     let index: Value = serde_json::from_str(text).ok()?;
     let agents = index.get("agents")?.as_array()?;
     let quarantine = index.get("quarantine").and_then(Value::as_object);
-    Some(agents.iter().take(MOST_AGENTS).filter_map(|agent| entry(agent.as_object()?, quarantine)).collect())
+    Some(agents.iter().take(MAX_AGENTS).filter_map(|agent| entry(agent.as_object()?, quarantine)).collect())
 }
 
 fn entry(agent: &Map<String, Value>, quarantine: Option<&Map<String, Value>>) -> Option<RegistryAgent> {
@@ -123,12 +122,11 @@ fn is_url(url: &str) -> bool {
     super::fetch::is_allowed(url) && url.chars().all(|sign| sign.is_ascii_graphic())
 }
 
-/// Whether a path stays below its folder.
 fn is_below(path: &str) -> bool {
     !path.is_empty()
         && std::path::Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
 fn shorten(text: &str) -> String {
-    text.trim().chars().take(MOST_CHARS).collect()
+    text.trim().chars().take(MAX_CHARS).collect()
 }

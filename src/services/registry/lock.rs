@@ -33,7 +33,6 @@ struct Entry {
 struct Version {
     #[serde(rename = "version")]
     number: String,
-    /// The package or the URL.
     from: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,

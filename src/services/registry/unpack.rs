@@ -12,10 +12,9 @@ use bzip2::read::MultiBzDecoder;
 use flate2::read::GzDecoder;
 
 /// Maximum size of all files, in bytes.
-const MOST_BYTES: u64 = 2 << 30;
+const MAX_BYTES: u64 = 2 << 30;
 
-/// Maximum number of entries.
-const MOST_ENTRIES: usize = 50_000;
+const MAX_ENTRIES: usize = 50_000;
 
 /// Unpacks an archive, known by the end of its URL, into an existing folder. `program`: the name of a single file.
 ///
@@ -24,7 +23,7 @@ const MOST_ENTRIES: usize = 50_000;
 pub fn unpack(archive: &Path, url: &str, folder: &Path, program: &str) -> Result<(), String> {
     let path = url.split(['?', '#']).next().unwrap_or(url).to_ascii_lowercase();
     let file = File::open(archive).map_err(|error| format!("cannot read the archive: {error}"))?;
-    let mut room = Room { folder, bytes: MOST_BYTES, entries: MOST_ENTRIES };
+    let mut room = Room { folder, bytes: MAX_BYTES, entries: MAX_ENTRIES };
     let is_of = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
     if is_of(&[".zip"]) {
         unzip(file, &mut room)
@@ -46,7 +45,6 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// The place of an entry.
     fn place(&mut self, name: &Path) -> Result<PathBuf, String> {
         self.entries = self.entries.checked_sub(1).ok_or("the archive has too many entries")?;
         let is_inside =

@@ -54,7 +54,6 @@ impl Backlog {
         }
     }
 
-    /// Whether agents have to wait.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.end_of_wait().is_some()
@@ -76,7 +75,6 @@ impl Backlog {
     }
 }
 
-/// Approximate size of a note.
 pub(super) fn bytes_of(note: &Note) -> usize {
     /// Assumed size of what has little text.
     const OTHERS: usize = 1 << 10;

@@ -7,10 +7,8 @@ use crate::escape;
 use crate::model::{AttachmentKind, Record, RecordedEvent, attachment_labels};
 use crate::services::attachments::Attachments;
 
-/// The name of the format.
 pub const FORMAT: &str = "parlor-session";
 
-/// The version of the format.
 pub const FORMAT_VERSION: u64 = 1;
 
 /// The JSON document of an export.
@@ -32,30 +30,23 @@ pub struct Head {
     pub agent: String,
     #[serde(default)]
     pub command: String,
-    /// The agent's id of the session.
     #[serde(default)]
     pub agent_session: Option<String>,
     pub folder: String,
-    /// Additional roots.
     #[serde(default)]
     pub roots: Vec<String>,
     #[serde(default)]
     pub branch: Option<String>,
     #[serde(default)]
     pub title: Option<String>,
-    /// Whether the user chose the title.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_own_title: bool,
-    /// Whether it is a subagent's session.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_subagent: bool,
-    /// The id of the session that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_from: Option<String>,
-    /// The text in the prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub draft: String,
-    /// The queued prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue: Vec<String>,
     /// The drafts that were put aside.
@@ -80,7 +71,6 @@ pub struct Event {
 }
 
 impl Document {
-    /// The document of a session with these events.
     pub fn new(store: &Store, row: &SessionRow, events: Vec<RecordedEvent>, unreadable_count: u64) -> Self {
         let with_pasted_texts = |prompt: &String| with_pasted_texts(store, prompt);
         Self {
@@ -112,7 +102,6 @@ impl Document {
         }
     }
 
-    /// The document as escaped JSON.
     pub fn text(&self) -> String {
         pretty(self)
     }

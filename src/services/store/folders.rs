@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::rows::readable;
-use super::{Store, StoreError, unix_ms};
+use super::{Store, StoreError, db, unix_ms};
 
 /// Number of saved prompts per folder, and of additional ones before the oldest are deleted.
 pub(super) const MAX_PROMPTS: u32 = 1000;
@@ -71,7 +71,6 @@ impl Store {
         self.value_or_report(found)?.0.pop()
     }
 
-    /// The agents of all sessions with a turn.
     pub fn used_agents(&self) -> BTreeSet<String> {
         let sql = "SELECT DISTINCT agent FROM sessions WHERE turns > 0 AND NOT imported AND spool_of IS NULL";
         let found = self.with(|conn| readable(conn, sql, [], |row| row.get(0)));
@@ -100,6 +99,10 @@ impl Store {
 
     /// The agents that spoke the draft of version 2 when they were last started, by command line.
     pub fn draft_agents(&self) -> BTreeSet<String> {
+        // At the first start, the database is created after the first frame.
+        if !self.root().join(db::FILE).exists() {
+            return BTreeSet::new();
+        }
         let sql = "SELECT substr(key, length(?1) + 1) FROM meta WHERE substr(key, 1, length(?1)) = ?1";
         let found = self.with(|conn| readable(conn, sql, [DRAFT_AGENT], |row| row.get(0)));
         self.value_or_report(found).unwrap_or_default().0.into_iter().collect()

@@ -22,7 +22,6 @@ const REMOVED: &str = "[removed]";
 pub struct TextUses {
     /// Number of rows: events, sessions and prompts of folders, also in old files that are kept.
     pub row_count: usize,
-    /// The ids of the sessions.
     pub sessions: BTreeSet<String>,
 }
 
@@ -57,7 +56,6 @@ impl Store {
         self.compact()
     }
 
-    /// Where a text occurs, in all sessions or in one.
     pub fn find_text(&self, text: &str, uid: Option<&str>) -> Result<TextUses, StoreError> {
         let (mut uses, _) = self.in_database(text, uid, Purpose::Count)?;
         uses.row_count += self.in_former(text, uid, Purpose::Count)?;
@@ -391,7 +389,6 @@ impl<'a> Secret<'a> {
         Ok(found.len())
     }
 
-    /// Removes the text from the row of a session.
     fn remove_from_row(&self, conn: &Connection, id: i64) -> rusqlite::Result<usize> {
         let mut count = 0;
         for column in ["draft", "title", "first_prompt"] {

@@ -22,12 +22,10 @@ fn notice(title: String, detail: Option<String>) -> String {
     serde_json::to_string(&record).unwrap_or_default()
 }
 
-/// Decodes a record.
 pub(super) fn decode(text: &str) -> Option<Record> {
     serde_json::from_str(text).ok()
 }
 
-/// The name of a record's kind.
 pub(super) fn kind(record: &Record) -> &'static str {
     match record {
         Record::Prompt { .. } => "prompt",

@@ -17,14 +17,12 @@ use crate::model::{Note, Record, RecordedEvent, SessionId};
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The id of the imported session.
     pub uid: String,
     /// Whether it existed with at least as many events; then nothing was changed.
     pub was_known: bool,
 }
 
 impl Store {
-    /// Permanently deletes a session.
     pub fn delete(&self, uid: &str) -> Result<(), StoreError> {
         self.with_faults(|conn| {
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -179,7 +177,6 @@ impl Store {
         Some(owner::pid(token).unwrap_or(0))
     }
 
-    /// Size of the file on the disk.
     pub fn size_bytes(&self) -> u64 {
         db::files(&self.root().join(db::FILE))
             .iter()

@@ -53,7 +53,6 @@ const DONE_MARK: &str = "converted";
 /// The result of a conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migrated {
-    /// Number of sessions in the old file.
     pub session_count: u64,
     /// What could not be read, by session.
     pub unreadable: Vec<String>,
@@ -170,7 +169,6 @@ impl Store {
     }
 }
 
-/// Names of converted files.
 fn former_names(root: &Path) -> impl Iterator<Item = PathBuf> {
     let first = root.join(DONE_FILE);
     (0..100_u32).map(move |n| if n == 0 { first.clone() } else { with_suffix(&first, &format!("-{n}")) })

@@ -24,7 +24,6 @@ struct Orphan {
     leader: Pid,
     pid: u32,
     born: u64,
-    /// The dead parlor.
     parlor: Option<u32>,
 }
 

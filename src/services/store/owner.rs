@@ -25,7 +25,6 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Creates the mark.
     pub fn new(root: &Path) -> io::Result<Self> {
         let token = format!("{}-{:08x}", run_mark(), super::random() & 0xffff_ffff);
         let path = root.join(FOLDER).join(format!("{token}.lock"));
@@ -89,7 +88,6 @@ pub(super) fn living(root: &Path) -> Vec<String> {
     tokens.filter(|token| is_alive(root, token)).collect()
 }
 
-/// The process id in a mark.
 pub(super) fn pid(token: &str) -> Option<u32> {
     token.split('-').next()?.parse().ok()
 }

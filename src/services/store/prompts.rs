@@ -28,13 +28,12 @@ const MAX_SIMILAR: usize = 20_000;
 const MAX_SIMILAR_CHARS: usize = 200;
 
 /// A single line that was pasted has a label only from this size on.
-const LEAST_PASTED_BYTES: usize = 2_000;
+const MIN_PASTED_BYTES: usize = 2_000;
 
 /// The prompts of all folders, latest first; each once per folder.
 #[derive(Debug)]
 pub(super) struct PromptIndex {
     prompts: Vec<Prompt>,
-    /// The texts, each once.
     texts: Vec<PromptText>,
     sessions: HashMap<i64, SessionName>,
 }
@@ -49,7 +48,6 @@ struct PromptText {
 
 #[derive(Debug)]
 struct Prompt {
-    /// Number of its text.
     text: usize,
     folder: Arc<str>,
     at_ms: i64,
@@ -83,7 +81,6 @@ impl Store {
         Ok(index.as_ref().map(|index| index.find(query)).unwrap_or_default())
     }
 
-    /// Frees the prompts in memory.
     pub fn forget_prompts(&self) {
         *locked(&self.inner.prompts) = None;
     }
@@ -247,7 +244,7 @@ fn prompts_with(conn: &Connection, label: &str) -> rusqlite::Result<HashSet<Stri
 /// The text of a prompt as it was typed, with labels of pasted texts, if it was typed so in a folder: else it would
 /// be listed twice. For prompts that were recorded without the typed text.
 fn as_typed(text: String, pasted: &[Range<usize>], labelled: &HashSet<String>) -> String {
-    if labelled.is_empty() || (!text.contains('\n') && text.len() < LEAST_PASTED_BYTES) {
+    if labelled.is_empty() || (!text.contains('\n') && text.len() < MIN_PASTED_BYTES) {
         return text;
     }
     let typed = with_labels(&text, pasted, |text| Attachment::of_text(text).label());

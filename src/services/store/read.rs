@@ -20,7 +20,6 @@ const MAX_END_BYTES: u64 = 256 << 10;
 /// Size of a page of events.
 const PAGE_BYTES: usize = 512 << 10;
 
-/// Limits of a preview.
 const PREVIEW_EVENTS: u32 = 120;
 const PREVIEW_BYTES: usize = 128 << 10;
 
@@ -108,8 +107,8 @@ impl Store {
     pub fn peek(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
         self.with_faults(|conn| {
             let (id, row) = rows::existing(conn, uid)?;
-            let kept = RecordedSession { open_in: self.open_in(&row), ..end_of(conn, id, &row)? };
-            Ok((row, kept))
+            let saved = RecordedSession { open_in: self.open_in(&row), ..end_of(conn, id, &row)? };
+            Ok((row, saved))
         })
     }
 
@@ -125,7 +124,7 @@ impl Store {
             let begins = events.iter().position(|(_, event)| format::begins_anew(&event.record));
             events.drain(..begins.filter(|_| has_earlier).unwrap_or(0));
             let events = events.into_iter().map(|(_, event)| event).collect();
-            Ok(RecordedSession { events, ..row.to_kept() })
+            Ok(RecordedSession { events, ..row.to_saved() })
         })
     }
 
@@ -165,7 +164,6 @@ impl Store {
         }
     }
 
-    /// The events of the turn of an event.
     pub(super) fn around(&self, uid: &str, at: i64) -> Result<EventPage, StoreError> {
         self.with_faults(|conn| {
             let (id, _) = rows::existing(conn, uid)?;
@@ -182,7 +180,6 @@ impl Store {
         })
     }
 
-    /// The events of a spool from a turn on.
     pub(super) fn spool(&self, uid: &str, from: u32) -> Result<Vec<RecordedEvent>, StoreError> {
         self.with_faults(|conn| {
             let (id, _) = rows::existing(conn, uid)?;
@@ -196,7 +193,7 @@ impl Store {
     /// is marked, and a remaining agent of the dead parlor is ended. If the file cannot be written, the session is
     /// resumed anyway and saved when writing works again.
     pub fn reopen(&self, uid: &str) -> Result<RecordedSession, StoreError> {
-        let (row, kept) = match self.take_written(uid) {
+        let (row, saved) = match self.take_written(uid) {
             Err(StoreError { fault: Fault::ReadOnly | Fault::Full | Fault::Refused(_), .. }) => {
                 self.take_unwritten(uid)
             }
@@ -205,7 +202,7 @@ impl Store {
         let mut reopened = locked(&self.inner.reopened);
         reopened.retain(|known| known.uid != row.uid);
         reopened.push(row);
-        Ok(kept)
+        Ok(saved)
     }
 
     fn take_written(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
@@ -218,9 +215,9 @@ impl Store {
             }
             row.owner = Some(token.clone());
             row.save(&change)?;
-            let kept = end_of(&change, id, &row)?;
+            let saved = end_of(&change, id, &row)?;
             change.commit()?;
-            Ok((row, kept))
+            Ok((row, saved))
         })
     }
 
@@ -231,12 +228,12 @@ impl Store {
             let (id, mut row) = self.free_row(conn, uid)?;
             let is_cut = row.owner.is_some() && row.owner != token && close_left(&mut row);
             row.owner.clone_from(&token);
-            let mut kept = end_of(conn, id, &row)?;
+            let mut saved = end_of(conn, id, &row)?;
             if is_cut {
                 let record = Record::TurnEnded(TurnOutcome::Cut);
-                kept.events.push(RecordedEvent { at_ms: row.updated_ms, turn: row.turn_count, record });
+                saved.events.push(RecordedEvent { at_ms: row.updated_ms, turn: row.turn_count, record });
             }
-            Ok((row, kept))
+            Ok((row, saved))
         })
     }
 
@@ -289,7 +286,6 @@ impl Store {
         Ok((if is_here { tabs } else { vec![last] }, away))
     }
 
-    /// The row of a session.
     pub(super) fn row(&self, uid: &str) -> Result<SessionRow, StoreError> {
         self.with_faults(|conn| Ok(rows::existing(conn, uid)?.1))
     }
@@ -322,7 +318,7 @@ fn end_of(conn: &Connection, id: i64, row: &SessionRow) -> rusqlite::Result<Reco
         (uid.to_owned(), name.unwrap_or_default())
     });
     let events = events.into_iter().map(|(_, event)| event).collect();
-    Ok(RecordedSession { events, has_earlier, unreadable_count, came_from, ..row.to_kept() })
+    Ok(RecordedSession { events, has_earlier, unreadable_count, came_from, ..row.to_saved() })
 }
 
 /// Where the end of a session starts: with as many turns as are needed for a screen, as long as they are small; and
@@ -358,7 +354,6 @@ fn start_of_end(conn: &Connection, id: i64) -> rusqlite::Result<(i64, bool)> {
 /// The result of a query for events.
 #[derive(Default)]
 struct Found {
-    /// Events with their numbers.
     events: Vec<(i64, RecordedEvent)>,
     unreadable_count: u64,
     /// Whether these are all events of the query; otherwise the next one has the number `next`.

@@ -56,14 +56,12 @@ struct Shared {
     backlog: Backlog,
     /// Notified about new notes, and when the recorder finishes.
     wake: Condvar,
-    /// The thread has ended.
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Inbox {
     notes: Vec<Taken>,
-    /// The sessions that are spools.
     spools: BTreeSet<SessionKey>,
     /// Approximate size of the notes.
     bytes: usize,
@@ -201,7 +199,6 @@ struct Writer {
     services: UnboundedSender<ServiceEvent>,
     conn: Option<Db>,
     tracks: BTreeMap<SessionKey, Track>,
-    /// The pending batch.
     batch: Batch,
     /// The notes to answer when the batch is written.
     syncs: BTreeMap<SessionKey, u64>,
@@ -355,11 +352,11 @@ impl Writer {
     fn take(&mut self, taken: Taken) {
         let Taken { session, at_ms, note } = taken;
         self.tracks.entry(session).or_insert_with(|| {
-            let kept_as = match &note {
-                Note::Head(head) => head.kept_as.as_deref(),
+            let saved_as = match &note {
+                Note::Head(head) => head.saved_as.as_deref(),
                 _ => None,
             };
-            let reopened = kept_as.and_then(|uid| self.store.take_reopened(uid));
+            let reopened = saved_as.and_then(|uid| self.store.take_reopened(uid));
             let mut track = Track::new(reopened, at_ms);
             track.row.owner = self.store.owner().ok().map(|owner| owner.token.clone());
             track.row.run.clone_from(&track.row.owner);
@@ -368,15 +365,15 @@ impl Writer {
         });
         match &note {
             Note::Head(head) if head.goes_on => {
-                let is_new = self.tracks.get(&session).is_some_and(|it| !it.is_kept() && !it.is_spool());
+                let is_new = self.tracks.get(&session).is_some_and(|it| !it.is_saved() && !it.is_spool());
                 if let Some(id) = head.session.as_ref().filter(|_| is_new) {
                     self.adopt(session, &head.agent, id.as_str());
                 }
             }
-            Note::CameFrom { session: from, kept_as, copied_turns } => {
-                let source = self.tracks.get(from).filter(|it| it.is_kept()).map(|it| it.row.clone());
+            Note::CameFrom { session: from, saved_as, copied_turns } => {
+                let source = self.tracks.get(from).filter(|it| it.is_saved()).map(|it| it.row.clone());
                 if let Some(track) = self.tracks.get_mut(&session) {
-                    track.row.came_from = source.as_ref().map(|row| row.uid.clone()).or(kept_as.clone());
+                    track.row.came_from = source.as_ref().map(|row| row.uid.clone()).or(saved_as.clone());
                     if let (Some(source), Some(turns)) = (source, copied_turns) {
                         track.begin_as(&source, *turns);
                     }
@@ -384,7 +381,7 @@ impl Writer {
             }
             Note::Spool { of } => {
                 let of = self.tracks.get(of).map(|it| it.row.uid.clone()).unwrap_or_default();
-                if let Some(track) = self.tracks.get_mut(&session).filter(|it| !it.is_kept()) {
+                if let Some(track) = self.tracks.get_mut(&session).filter(|it| !it.is_saved()) {
                     track.begin_spool(of);
                 }
             }
@@ -393,7 +390,7 @@ impl Writer {
             _ => {}
         }
         let Some(track) = self.tracks.get_mut(&session) else { return };
-        let was_kept = track.is_kept();
+        let was_saved = track.is_saved();
         let is_head = matches!(note, Note::Head(_));
         let is_end = matches!(note, Note::Closed);
         let changed_turn = match note {
@@ -408,7 +405,7 @@ impl Writer {
             track.row.folder_mark =
                 folder_relocation::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
         }
-        let (is_kept, uid) = (track.is_kept(), track.row.uid.clone());
+        let (is_saved, uid) = (track.is_saved(), track.row.uid.clone());
         if let Some(turn) = changed_turn.filter(|_| !track.is_spool()) {
             let (of, turns) = self.unwritten.entry(session).or_default();
             of.clone_from(&uid);
@@ -417,26 +414,26 @@ impl Writer {
         if is_end {
             track.save(&mut self.batch);
             self.tracks.remove(&session);
-            if !is_kept {
+            if !is_saved {
                 self.syncs.remove(&session);
             }
         }
-        if is_kept && !was_kept {
+        if is_saved && !was_saved {
             self.new.push((session, uid));
         }
     }
 
     /// Makes a spool the record of a session. A spool that is not saved is ignored.
     fn take_spool(&mut self, session: SessionKey, spool: SessionKey, at_ms: i64) {
-        let is_saved = |track: &Track| track.is_spool() && track.is_kept();
+        let is_saved = |track: &Track| track.is_spool() && track.is_saved();
         if session == spool || !self.tracks.get(&spool).is_some_and(is_saved) {
             return;
         }
         if let Some(spool) = self.tracks.remove(&spool)
             && let Some(track) = self.tracks.get_mut(&session)
         {
-            let was_kept = track.is_kept();
-            if track.take_spool(spool, at_ms, &mut self.batch) || !was_kept {
+            let was_saved = track.is_saved();
+            if track.take_spool(spool, at_ms, &mut self.batch) || !was_saved {
                 self.new.push((session, track.row.uid.clone()));
             }
         }
@@ -477,7 +474,7 @@ impl Writer {
                 self.unwritten.clear();
                 self.reported = None;
                 for (key, uid) in std::mem::take(&mut self.new) {
-                    self.news(StoreNews::KeptAs { key, uid });
+                    self.news(StoreNews::SavedAs { key, uid });
                 }
                 if let Some(message) = self.growth.add(batch.event_bytes()) {
                     self.report(message);
@@ -525,7 +522,7 @@ impl Writer {
     fn tell_written(&mut self, gone: &BTreeSet<String>) {
         for (key, upto) in std::mem::take(&mut self.syncs) {
             match self.tracks.get(&key) {
-                Some(track) if !track.is_kept() => drop(self.syncs.insert(key, upto)),
+                Some(track) if !track.is_saved() => drop(self.syncs.insert(key, upto)),
                 Some(track) if gone.contains(&track.row.uid) => {}
                 _ => self.news(StoreNews::Written { key, upto }),
             }

@@ -30,7 +30,6 @@ pub(super) struct Rescue<'a> {
     pub changed: BTreeSet<&'a str>,
     /// Number of turns that are not saved.
     pub turn_count: usize,
-    /// Why, in a few words.
     pub why: &'a str,
     /// Where to write, in this order.
     pub folders: &'a [PathBuf],
@@ -43,7 +42,6 @@ struct Log {
     unreadable_count: u64,
     /// Whether the saved events could be read.
     is_read: bool,
-    /// Whether the session is in the store.
     is_stored: bool,
     /// Whether there are events that are not saved.
     is_changed: bool,
@@ -121,7 +119,7 @@ impl Rescue<'_> {
         };
         let mut message = format!("{what} not saved: {}.", self.why);
         if !imports.is_empty() {
-            let _ = write!(message, "\nOnce saving works, add them: parlor sessions import{imports}");
+            let _ = write!(message, "\nOnce saving works, run: parlor sessions import{imports}");
         }
         if !texts.is_empty() {
             let _ = write!(message, "\nUnsent prompts are not imported; they are in:{texts}");

@@ -10,13 +10,11 @@ use super::{Fault, db};
 use crate::model::{RecordedSession, SessionHead, SessionWorkspace, Setting, Usage, UserRoot};
 use crate::services::folder_relocation::FolderMark;
 
-/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionState {
     /// No turn is running.
     #[default]
     Idle,
-    /// A turn is running.
     Turn,
     /// parlor ended during a turn.
     Cut,
@@ -33,7 +31,6 @@ impl SessionState {
     }
 }
 
-/// A value of a column.
 trait Column: Sized + Default {
     fn of(value: ValueRef<'_>) -> FromSqlResult<Self>;
     fn value(&self) -> Value;
@@ -198,10 +195,10 @@ impl SessionRow {
     }
 
     /// Converts the row for the app; the caller adds the events.
-    pub(super) fn to_kept(&self) -> RecordedSession {
+    pub(super) fn to_saved(&self) -> RecordedSession {
         RecordedSession {
             head: SessionHead {
-                kept_as: Some(self.uid.clone()),
+                saved_as: Some(self.uid.clone()),
                 agent: self.agent.clone(),
                 command: self.command.clone(),
                 args: self.args.clone(),
@@ -209,7 +206,7 @@ impl SessionRow {
                 session: self.agent_session.as_deref().map(Into::into),
                 workspace: SessionWorkspace {
                     cwd: self.folder.clone(),
-                    far: None,
+                    remote: None,
                     additional_directories: self.roots.iter().cloned().map(UserRoot::given).collect(),
                     mcp_servers: Vec::new(),
                 },
@@ -293,12 +290,10 @@ pub(super) fn readable<T>(
     Ok((found, odd_count))
 }
 
-/// Reads a row with its number.
 pub(super) fn numbered(row: &Row<'_>) -> rusqlite::Result<(i64, SessionRow)> {
     Ok((row.get("id")?, SessionRow::of(row)?))
 }
 
-/// The row with an id, and its number.
 pub(super) fn by_uid(conn: &Connection, uid: &str) -> rusqlite::Result<Option<(i64, SessionRow)>> {
     conn.prepare_cached("SELECT * FROM sessions WHERE uid = ?1")?.query_row([uid], numbered).optional()
 }
@@ -325,7 +320,6 @@ pub(super) fn next_use(conn: &Connection) -> rusqlite::Result<i64> {
     Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0))?.saturating_add(1))
 }
 
-/// Deletes a session with everything of it.
 pub(super) fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
     for sql in [
         "DELETE FROM docs WHERE session = ?1",

@@ -126,7 +126,6 @@ const STEPS: &[&str] = &["
 #[expect(clippy::cast_possible_wrap, reason = "there are a few steps, and a constant cannot use `try_from`")]
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
 
-/// A number in the header of the file.
 pub(super) fn number(conn: &Connection, pragma: &str) -> rusqlite::Result<i64> {
     conn.pragma_query_value(None, pragma, |row| row.get(0))
 }

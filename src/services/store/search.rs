@@ -22,7 +22,6 @@ pub struct Search {
     pub kinds: Vec<&'static str>,
     /// Only failed items.
     pub only_errors: bool,
-    /// Maximum number of hits.
     pub limit: u32,
 }
 

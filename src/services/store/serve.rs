@@ -46,8 +46,8 @@ impl Store {
             StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, report),
             StoreJob::List { serial, folder } => self.serve_list(serial, &folder, report),
             StoreJob::Preview { uid } => {
-                let kept = self.glance(&uid).map(Box::new).map_err(message);
-                report(StoreNews::Previewed { uid, kept });
+                let saved = self.glance(&uid).map(Box::new).map_err(message);
+                report(StoreNews::Previewed { uid, saved });
             }
             StoreJob::Open { uid, takes, at, folder } => {
                 report(StoreNews::Opened(Box::new(self.serve_open(uid, takes, at, &folder))));
@@ -59,12 +59,12 @@ impl Store {
                     Some((_, row)) => {
                         StoreNews::Opened(Box::new(self.serve_open(row.uid, true, None, &folder)))
                     }
-                    None => StoreNews::NotKept(conn, info),
+                    None => StoreNews::NotSaved(conn, info),
                 });
             }
             StoreJob::Take { key, uid } => {
-                let kept = self.reopen(&uid).map(Box::new).map_err(message);
-                report(StoreNews::Taken { key, kept });
+                let saved = self.reopen(&uid).map(Box::new).map_err(message);
+                report(StoreNews::Taken { key, saved });
             }
             StoreJob::Load { key, uid, before, at } => self.load(&uid, before, at, &mut |page| {
                 report(StoreNews::Loaded { key, page: page.map_err(message) });
@@ -136,7 +136,7 @@ impl Store {
         let Some(rows) = self.value_or_report(self.list(&of_folder)) else { return };
         let last = rows.into_iter().find(|row| self.open_in(row).is_none());
         if let Some(row) = last.or_else(|| self.moved_here(folder)) {
-            let mut row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
+            let mut row = self.saved_row(row, &mut Kin::new(folder), unix_ms());
             // The offer stays on the screen, where an age would become wrong.
             row.when = when::full(row.updated_ms);
             report(StoreNews::FolderSession(Box::new(row)));
@@ -185,7 +185,7 @@ impl Store {
                 let replies = replies.into_iter().chain(std::iter::repeat_with(String::new));
                 let listed = rows.into_iter().zip(replies).map(|(row, last_reply)| ArchiveRow {
                     last_reply,
-                    ..self.kept_row(row, &mut kin, now_ms)
+                    ..self.saved_row(row, &mut kin, now_ms)
                 });
                 listed.collect()
             });
@@ -197,7 +197,7 @@ impl Store {
         }
     }
 
-    fn kept_row(&self, row: SessionRow, kin: &mut Kin, now_ms: i64) -> ArchiveRow {
+    fn saved_row(&self, row: SessionRow, kin: &mut Kin, now_ms: i64) -> ArchiveRow {
         let (nearness, is_folder_gone) = kin.of(&row.folder, row.folder_mark.as_ref());
         let open_in = self.open_in(&row);
         let first_prompt = row.first_words().unwrap_or_default().to_owned();
@@ -230,8 +230,8 @@ impl Store {
         let offers = offers.filter(|offers| !offers.is_empty());
         // A session without a folder is read-only until the user selects a folder.
         let takes = takes && offers.is_none();
-        let kept = if takes { self.reopen(&uid) } else { self.peek(&uid).map(|(_, kept)| kept) };
-        ArchiveOpening { uid, takes, at, kept: kept.map_err(message), offers }
+        let saved = if takes { self.reopen(&uid) } else { self.peek(&uid).map(|(_, saved)| saved) };
+        ArchiveOpening { uid, takes, at, saved: saved.map_err(message), offers }
     }
 
     /// Candidates for a session whose folder is missing, or only named by an imported file: best first; empty if the

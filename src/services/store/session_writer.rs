@@ -18,8 +18,7 @@ const FIRST_PROMPT_CHARS: usize = 200;
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Track {
     pub row: SessionRow,
-    /// Whether the session has a row, or is about to get one.
-    is_kept: bool,
+    is_saved: bool,
     /// Whether the record has events from before the session was opened here, without being loaded.
     is_adopted: bool,
     /// Whether the row changed since it was last saved.
@@ -28,7 +27,6 @@ pub(super) struct Track {
     is_used: bool,
     /// Changes from before the session gets a row.
     waiting: Vec<Change>,
-    /// Whether the session starts as a copy of another one.
     is_copy: bool,
     docs: Docs,
 }
@@ -36,7 +34,7 @@ pub(super) struct Track {
 impl Track {
     /// Creates the state of a new session, or of one that continues its record.
     pub fn new(reopened: Option<SessionRow>, at_ms: i64) -> Self {
-        let is_kept = reopened.is_some();
+        let is_saved = reopened.is_some();
         let row = reopened.unwrap_or_else(|| SessionRow {
             uid: new_uid(),
             created_ms: at_ms,
@@ -45,10 +43,10 @@ impl Track {
         });
         Self {
             row,
-            is_kept,
+            is_saved,
             is_adopted: false,
             is_dirty: false,
-            is_used: !is_kept,
+            is_used: !is_saved,
             waiting: Vec::new(),
             is_copy: false,
             docs: Docs::default(),
@@ -61,15 +59,15 @@ impl Track {
             Note::Head(head) => self.set_head(*head),
             Note::Event { turn, record } => self.add(turn, &record, at_ms, batch),
             Note::Draft(draft) => {
-                self.is_kept |= !draft.trim().is_empty();
+                self.is_saved |= !draft.trim().is_empty();
                 self.row.draft = draft;
             }
             Note::Queue(queue) => {
-                self.is_kept |= !queue.is_empty();
+                self.is_saved |= !queue.is_empty();
                 self.row.queue = queue;
             }
             Note::Stash(stash) => {
-                self.is_kept |= !stash.is_empty();
+                self.is_saved |= !stash.is_empty();
                 self.row.stash = stash;
             }
             Note::Told(told) => self.row.told = told,
@@ -83,15 +81,15 @@ impl Track {
         }
         self.is_dirty = true;
         // A copy gets a row without own events once the agent has created it.
-        self.is_kept |= self.is_copy && self.row.agent_session.is_some();
-        if self.is_kept {
+        self.is_saved |= self.is_copy && self.row.agent_session.is_some();
+        if self.is_saved {
             batch.changes.append(&mut self.waiting);
         }
     }
 
     /// Starts the session as a copy of another one up to a turn, unless it already has a row.
     pub fn begin_as(&mut self, source: &SessionRow, turns: u32) {
-        if self.is_kept {
+        if self.is_saved {
             return;
         }
         let (below, to) = (source.next_seq, self.row.uid.clone());
@@ -103,7 +101,6 @@ impl Track {
         self.waiting.insert(0, Change::Copy { from: source.uid.clone(), to, turns, below });
     }
 
-    /// Makes the session a spool of another one.
     pub fn begin_spool(&mut self, of: String) {
         self.row.spool_of = Some(of);
         self.is_used = false;
@@ -111,7 +108,7 @@ impl Track {
 
     /// Adds the row to the batch, if the session has one and it changed.
     pub fn save(&mut self, batch: &mut Batch) {
-        if self.is_kept && std::mem::take(&mut self.is_dirty) {
+        if self.is_saved && std::mem::take(&mut self.is_dirty) {
             batch.save(&self.row);
             if std::mem::take(&mut self.is_used) {
                 batch.note_use(&self.row.uid);
@@ -130,18 +127,16 @@ impl Track {
         self.row.release();
         self.is_dirty = true;
         if self.is_spool() {
-            self.is_kept = false;
+            self.is_saved = false;
             self.waiting.clear();
             batch.drop_spool(&self.row.uid);
         }
     }
 
-    /// Whether the session has a row, or is about to get one.
-    pub fn is_kept(&self) -> bool {
-        self.is_kept
+    pub fn is_saved(&self) -> bool {
+        self.is_saved
     }
 
-    /// Whether it is a spool.
     pub fn is_spool(&self) -> bool {
         self.row.spool_of.is_some()
     }
@@ -151,7 +146,7 @@ impl Track {
         let came = std::mem::replace(&mut self.row, known);
         (self.row.owner, self.row.run, self.row.opened_ms) = (came.owner, came.run, came.opened_ms);
         (self.row.tab, self.row.is_front, self.row.views) = (came.tab, came.is_front, came.views);
-        (self.is_kept, self.is_used) = (true, false);
+        (self.is_saved, self.is_used) = (true, false);
         self.is_adopted = self.row.next_seq > 0;
         self.move_waiting(self.row.next_seq);
         self.row.next_seq += came.next_seq;
@@ -179,8 +174,8 @@ impl Track {
             SessionRow { first_prompt, state, turn_count, next_seq, usage, ..std::mem::take(&mut self.row) };
         self.waiting.clear();
         self.docs = Docs::default();
-        self.is_used |= is_parted || !self.is_kept;
-        (self.is_kept, self.is_dirty) = (true, true);
+        self.is_used |= is_parted || !self.is_saved;
+        (self.is_saved, self.is_dirty) = (true, true);
         is_parted
     }
 
@@ -201,7 +196,7 @@ impl Track {
         }
         self.row.agent_session = None;
         (self.row.title, self.row.has_own_title, self.row.owes_title) = (Some(title), true, false);
-        (self.is_kept, self.is_used) = (true, true);
+        (self.is_saved, self.is_used) = (true, true);
         batch.changes.append(&mut self.waiting);
         batch.changes.push(Change::Keep(self.row.uid.clone()));
     }
@@ -275,7 +270,7 @@ impl Track {
             Record::Update(SessionUpdate::Usage(usage)) => self.row.usage = Some(usage.clone()),
             _ => {}
         }
-        self.is_kept |= self.is_spool() || format::is_substance(record);
+        self.is_saved |= self.is_spool() || format::is_substance(record);
         if !self.is_spool() {
             self.docs.take(seq, turn, at_ms, record, &mut |seq, row| {
                 batch.docs.insert((self.row.uid.clone(), seq), row);
@@ -293,7 +288,6 @@ impl Track {
     }
 }
 
-/// The start of a prompt, as the row has it.
 pub(super) fn prompt_start(text: &str) -> String {
     text.chars().take(FIRST_PROMPT_CHARS).collect()
 }

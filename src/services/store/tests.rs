@@ -219,9 +219,9 @@ fn history_is_bounded() {
     store.with(add).unwrap();
     assert_eq!(store.history(folder).len(), folders::MAX_PROMPTS as usize);
     store.append_prompt(folder, "last").unwrap();
-    let kept: u32 =
+    let saved: u32 =
         store.with(|conn| conn.query_row("SELECT count(*) FROM prompts", [], |row| row.get(0))).unwrap();
-    assert_eq!(kept, folders::MAX_PROMPTS);
+    assert_eq!(saved, folders::MAX_PROMPTS);
     let prompts = store.history(folder);
     assert_eq!(prompts.first().unwrap(), &format!("p{}", many + 1 - folders::MAX_PROMPTS));
     assert_eq!(prompts.last().unwrap(), "last");

@@ -11,7 +11,6 @@ use super::rows::{self, SessionRow};
 /// Rows to write. A batch can wait and grow while the disk is full.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Session rows by id.
     pub sessions: BTreeMap<String, SessionRow>,
     /// Sessions that were used, the last one at the end.
     pub used: Vec<String>,
@@ -40,11 +39,9 @@ pub(super) enum Change {
     },
     /// A spool became an ordinary session, which is searched.
     Keep(String),
-    /// A spool is deleted.
     Drop(String),
 }
 
-/// An event row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EventRow {
     pub uid: String,
@@ -67,13 +64,11 @@ impl EventRow {
 }
 
 impl Batch {
-    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Self { sessions, used, changes, docs } = self;
         sessions.is_empty() && used.is_empty() && changes.is_empty() && docs.is_empty()
     }
 
-    /// Size of the events.
     pub fn event_bytes(&self) -> u64 {
         let bytes = |change: &Change| match change {
             Change::Event(event) => event.body.len() as u64,
@@ -82,7 +77,6 @@ impl Batch {
         self.changes.iter().map(bytes).sum()
     }
 
-    /// Sets the row of a session.
     pub fn save(&mut self, row: &SessionRow) {
         match self.sessions.get_mut(&row.uid) {
             Some(known) => known.clone_from(row),
@@ -104,7 +98,6 @@ impl Batch {
         self.changes.push(Change::Take { spool, to });
     }
 
-    /// Deletes a spool.
     pub fn drop_spool(&mut self, uid: &str) {
         self.sessions.remove(uid);
         self.changes.retain(|change| !matches!(change, Change::Event(event) if event.uid == uid));
@@ -113,12 +106,12 @@ impl Batch {
 
     /// Removes the pending rows of turns that were deleted.
     pub fn forget(&mut self, uid: &str, turns: &Range<u32>) {
-        let is_kept = |of: &str, turn: u32| of != uid || !turns.contains(&turn);
+        let is_saved = |of: &str, turn: u32| of != uid || !turns.contains(&turn);
         self.changes.retain(|change| match change {
-            Change::Event(event) => is_kept(&event.uid, event.turn),
+            Change::Event(event) => is_saved(&event.uid, event.turn),
             _ => true,
         });
-        self.docs.retain(|(of, _), doc| is_kept(of, doc.turn));
+        self.docs.retain(|(of, _), doc| is_saved(of, doc.turn));
     }
 }
 

@@ -21,7 +21,6 @@ impl Default for LastLines {
 }
 
 impl LastLines {
-    /// Adds output.
     pub(in crate::services) fn feed(&mut self, bytes: &[u8]) {
         self.plain.feed(bytes, &mut self.ring);
     }

@@ -86,7 +86,6 @@ struct State {
     /// Set if the command can read its input.
     responder: Option<Responder>,
     plain: Plain,
-    /// The output for the agent.
     ring: Ring,
     /// The output for the screen that was not reported yet.
     unreported: Vec<u8>,
@@ -100,7 +99,6 @@ struct State {
     is_ended: bool,
     may_reap: bool,
     is_reaped: bool,
-    /// Stops the reader when it is dropped.
     reading: Option<PipeWriter>,
 }
 
@@ -205,7 +203,6 @@ impl Live {
         sender.as_ref().is_some_and(|sender| sender.try_send(bytes).is_ok())
     }
 
-    /// Whether the command itself is running.
     pub(super) fn is_running(&self) -> bool {
         self.state().exit.is_none()
     }
@@ -418,7 +415,6 @@ pub(super) fn watch_exit(live: &Arc<Live>, on_exit: impl FnOnce() + Send + 'stat
     }
 }
 
-/// Reports the output and the end.
 pub(super) fn tell_output(live: &Arc<Live>, out: UnboundedSender<ServiceEvent>, backlog: Arc<Backlog>) {
     let here = Arc::clone(live);
     let last_resort = out.clone();

@@ -21,9 +21,7 @@ pub(super) struct Plain {
     /// Bytes of an incomplete character.
     carry: Vec<u8>,
     mode: Mode,
-    /// The current line.
     line: Vec<char>,
-    /// The column of the next character.
     column: usize,
 }
 
@@ -32,7 +30,6 @@ enum Mode {
     #[default]
     Text,
     Escape,
-    /// In a control sequence, with its parameters.
     Control(String),
     /// In a string (title, link, device control), with its length.
     Skip(usize),

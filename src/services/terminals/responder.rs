@@ -15,7 +15,6 @@ const RESPONSES_MAX: usize = 4096;
 /// Follows the output of a command, because the position of the cursor depends on all of it.
 pub(super) struct Responder {
     parser: Parser<Responses>,
-    /// An incomplete character.
     held: Vec<u8>,
 }
 

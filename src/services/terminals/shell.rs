@@ -63,7 +63,6 @@ impl ShellState {
         self.folder.clone().filter(|folder| folder.is_dir()).unwrap_or(first)
     }
 
-    /// Applies what a command changed.
     pub(super) fn apply(&mut self, left: Left, began_in: &Path) {
         if left.folder != began_in {
             self.folder = Some(left.folder);
@@ -80,7 +79,6 @@ pub(super) struct Left {
 
 /// Receives the report of a command.
 pub(super) struct Report {
-    /// The terminal that the script writes to.
     terminal: File,
     reader: JoinHandle<Vec<u8>>,
 }

@@ -38,7 +38,6 @@ pub(super) struct Running {
     pub(super) terminal: Box<dyn MasterPty + Send>,
 }
 
-/// A size in the form of the system.
 pub(super) fn pty_size(size: TerminalSize) -> PtySize {
     PtySize { rows: size.rows, cols: size.cols, ..PtySize::default() }
 }
@@ -68,7 +67,6 @@ impl fmt::Display for StartError {
     }
 }
 
-/// The command as one line, for display.
 pub(super) fn line_for_people(command: &TerminalCommand) -> String {
     if command.args.is_empty() {
         return command.command.clone();
@@ -122,7 +120,6 @@ fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartError> {
     Ok(find(&command.command)?.args(&command.args))
 }
 
-/// Whether a command contains shell syntax.
 fn is_shell_line(command: &str) -> bool {
     let is_special = |c: char| c.is_whitespace() || "|&;<>()$`\"'*?{}~=".contains(c);
     !command.trim().is_empty() && command.contains(is_special)

@@ -23,7 +23,6 @@ const POLL: Duration = Duration::from_millis(10);
 pub(super) enum Processes {
     /// A command that was not reaped, and its child processes.
     Command(Arc<Live>),
-    /// The background processes of a reaped one.
     Left(Arc<Background>),
 }
 
@@ -33,7 +32,6 @@ pub(super) enum Processes {
 pub(super) struct Background {
     owner: Owner,
     session: Pid,
-    /// The processes at the time of the release.
     known: Vec<unix::Process>,
 }
 

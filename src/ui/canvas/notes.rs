@@ -17,7 +17,6 @@ impl RowNotes {
         self.links.iter().find(|(cols, _)| cols.contains(&x)).map_or(0, |(_, number)| *number)
     }
 
-    /// The number of the picture that starts in a column.
     pub fn picture_at(&self, x: u16) -> Option<u32> {
         self.pictures.iter().find(|(cols, _)| cols.start == x).map(|(_, number)| *number)
     }

@@ -3,10 +3,10 @@
 //! A row is represented by a number: the key of its content, or a hash of its cells.
 
 /// Minimum number of rows that a move must save.
-pub const LEAST_MOVED: usize = 3;
+pub const MIN_MOVED: usize = 3;
 
 /// Maximum number of rows searched in the previous frame.
-const MOST_LOOKUPS: usize = 6;
+const MAX_LOOKUPS: usize = 6;
 
 /// A move of rows within a region of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +55,15 @@ impl Scroll {
 /// Finds the move that saves the most rows; `None`: none is worthwhile.
 pub fn find(before: &[u64], now: &[u64]) -> Option<Scroll> {
     let wrong = || (0..).zip(now.iter().zip(before)).filter(|(_, (now, before))| now != before);
-    wrong().nth(LEAST_MOVED)?;
+    wrong().nth(MIN_MOVED)?;
     // Trying all moves would be a hundred times slower.
     let moves = wrong().filter_map(|(row, (key, _)): (i32, _)| {
         let was = before.iter().position(|was| was == key)?;
         Some(i32::try_from(was).ok()? - row)
     });
-    let gains = moves.take(MOST_LOOKUPS).filter_map(|up| gain(before, now, up));
+    let gains = moves.take(MAX_LOOKUPS).filter_map(|up| gain(before, now, up));
     let (gain, scroll) = gains.max_by_key(|(gain, scroll)| (*gain, -scroll.up.abs()))?;
-    (gain > LEAST_MOVED).then_some(scroll)
+    (gain > MIN_MOVED).then_some(scroll)
 }
 
 /// Number of rows saved by a move of the rows that need it.

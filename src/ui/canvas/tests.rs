@@ -239,7 +239,7 @@ fn drawn_rows(chunks: &[&str]) -> (usize, Option<Scroll>) {
         draw_into(&stage.state, &mut view, &theme, &mut canvas);
         canvas.set_shown();
     }
-    ((0..24).filter(|y| !canvas.is_kept(*y)).count(), canvas.scroll())
+    ((0..24).filter(|y| !canvas.is_saved(*y)).count(), canvas.scroll())
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn drawn_chrome(update_of: SessionUpdate, millis: u64) -> usize {
     update(&mut stage.state, event, now);
     view.set_now(now + Duration::from_millis(millis));
     draw_into(&stage.state, &mut view, &theme, &mut canvas);
-    [0, 1, 20, 21, 22, 23].into_iter().filter(|y| !canvas.is_kept(*y)).count()
+    [0, 1, 20, 21, 22, 23].into_iter().filter(|y| !canvas.is_saved(*y)).count()
 }
 
 #[test]

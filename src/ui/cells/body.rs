@@ -29,14 +29,14 @@ pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
 }
 
 /// The variables of a command run through parlor, and the size of a write that is too large to be shown.
-fn variable_lines(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+fn variable_lines(access: &AccessRecord, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let variables = access.command().into_iter().flat_map(|command| &command.env);
     let mut texts: Vec<String> =
         variables.map(|(name, value)| reveal_line(&format!("with {name}={value}"))).collect();
     if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
         texts.push(format!("{size_bytes} bytes, too large to display"));
     }
-    texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, look, cols)).collect()
+    texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, render, cols)).collect()
 }
 
 /// Lines that are drawn on demand.
@@ -73,11 +73,11 @@ pub(crate) fn is_in_command(tool: &ToolCall) -> bool {
 const LISTED_ABOVE: usize = 6;
 
 /// A complete command, with hidden characters marked.
-fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+fn command_lines(command: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     const LEAD: u16 = 2;
-    let dim = look.theme.style(Role::TextDim);
+    let dim = render.theme.style(Role::TextDim);
     let mut lines =
-        text_lines(command, Role::Strong, COMMAND_MAX_BYTES, look, cols.saturating_sub(LEAD).max(4));
+        text_lines(command, Role::Strong, COMMAND_MAX_BYTES, render, cols.saturating_sub(LEAD).max(4));
     for (index, line) in lines.iter_mut().enumerate() {
         line.spans.insert(0, Mark::APART.span(if index == 0 { "$ " } else { "  " }, dim));
     }
@@ -87,11 +87,11 @@ fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line
 /// A content block for review: plain text, and the address of a link beside its name.
 fn judged_lines(
     block: &ContentBlock,
-    most_bytes: usize,
-    look: &RenderContext<'_>,
+    max_bytes: usize,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> Vec<Line<'static>> {
-    let text = |text: &str, role| text_lines(text, role, most_bytes, look, cols);
+    let text = |text: &str, role| text_lines(text, role, max_bytes, render, cols);
     match block {
         ContentBlock::Text(source) => text(source, Role::Text),
         ContentBlock::ResourceLink(link) => {
@@ -108,15 +108,15 @@ fn judged_lines(
         ContentBlock::Unknown(raw) => text(&raw.0, Role::RawItem),
         ContentBlock::Image { uri, .. } => {
             let mut lines = uri.iter().flat_map(|uri| text(uri, Role::Link)).collect::<Vec<_>>();
-            lines.extend(block_lines(block, look, cols));
+            lines.extend(block_lines(block, render, cols));
             lines
         }
         ContentBlock::Resource { uri, body: ResourceBody::Blob(_), .. } => {
             let mut lines = text(uri, Role::Link);
-            lines.extend(block_lines(block, look, cols));
+            lines.extend(block_lines(block, render, cols));
             lines
         }
-        ContentBlock::Audio { .. } => block_lines(block, look, cols),
+        ContentBlock::Audio { .. } => block_lines(block, render, cols),
     }
 }
 
@@ -136,7 +136,7 @@ impl ToolBody {
     /// The content of a tool call in a permission dialog: the recognized parts of its input, its changes and other
     /// content, and all other input values by name. Text of the agent is plain, with hidden characters marked. Every
     /// line fits `cols`.
-    pub fn of(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
+    pub fn of(tool: &ToolCall, session: &Session, render: &RenderContext<'_>, cols: u16) -> Self {
         let mut this = Self::default();
         let mut lines = Vec::new();
         let in_title = command_in_title(tool.kind, &tool.title, &tool.content, &tool.input);
@@ -144,69 +144,69 @@ impl ToolBody {
         if !this.shows_title && has_long_title(tool) && !is_in_command(tool) {
             this.shows_title = true;
             // A command stays last, because its end has to be seen.
-            let most_bytes = if tool.input.command.is_some() { VALUE_BYTES } else { TEXT_BYTES };
-            lines.extend(text_lines(&tool.title, Role::Text, most_bytes, look, cols));
+            let max_bytes = if tool.input.command.is_some() { VALUE_BYTES } else { TEXT_BYTES };
+            lines.extend(text_lines(&tool.title, Role::Text, max_bytes, render, cols));
         }
         if let Some(command) = tool.input.command.as_ref().or(in_title.as_ref()) {
-            lines.extend(command_lines(command, look, cols));
+            lines.extend(command_lines(command, render, cols));
             if let Some(cwd) = &tool.input.cwd {
-                let text = format!("in {}", look.exact_path(cwd));
-                lines.extend(wrap_whole(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
+                let text = format!("in {}", render.exact_path(cwd));
+                lines.extend(wrap_whole(&Line::styled(text, render.theme.style(Role::TextDim)), cols));
             }
         }
         if let Some(description) = &tool.input.description {
-            lines.extend(text_lines(description, Role::TextDim, TEXT_BYTES, look, cols));
+            lines.extend(text_lines(description, Role::TextDim, TEXT_BYTES, render, cols));
         }
         for access in &tool.accesses {
-            lines.extend(variable_lines(access, look, cols));
+            lines.extend(variable_lines(access, render, cols));
         }
         this.push(std::mem::take(&mut lines));
-        let known = KnownChanges::new(look.folder, changes_of(tool).into_iter());
+        let known = KnownChanges::new(render.folder, changes_of(tool).into_iter());
         let unlisted = UnlistedInput::of(tool, &known);
-        let listed = unlisted.lines(look, cols);
+        let listed = unlisted.lines(render, cols);
         // A few values go above a change; many would push it away.
         let is_short = listed.len() <= LISTED_ABOVE;
         if is_short {
             this.push(listed.clone());
         }
         if let Some(diffs) = diffs_of(tool) {
-            this.add_diffs(&diffs, tool.kind, look, cols);
+            this.add_diffs(&diffs, tool.kind, render, cols);
         } else {
             this.is_coming = true;
-            this.push(vec![tool::comparing(look)]);
+            this.push(vec![tool::comparing(render)]);
         }
         match hidden_changes(tool) {
             0 => {}
             hidden => {
-                let text = format!("{} {hidden} more changes. They are not approved.", look.glyphs.warn);
-                this.push(wrap_whole(&Line::styled(text, look.theme.style(Role::Warning)), cols));
+                let text = format!("{} {hidden} more changes. They are not approved.", render.glyphs.warn);
+                this.push(wrap_whole(&Line::styled(text, render.theme.style(Role::Warning)), cols));
             }
         }
         if !is_short {
             this.push(listed);
         }
         let is_command = !approved_lines(tool.kind, &tool.title, &tool.content, &tool.input).is_empty();
-        let most_bytes = if is_command { COMMAND_MAX_BYTES } else { TEXT_BYTES };
+        let max_bytes = if is_command { COMMAND_MAX_BYTES } else { TEXT_BYTES };
         for content in &tool.content {
             match content {
                 // The command is shown above.
                 ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
                 ToolContent::Block(ContentBlock::Text(text)) if known.repeats(text) => {}
-                ToolContent::Block(block) => lines.extend(judged_lines(block, most_bytes, look, cols)),
+                ToolContent::Block(block) => lines.extend(judged_lines(block, max_bytes, render, cols)),
                 ToolContent::Terminal(id) => {
                     if let Some(view) = session.terminals.get(id) {
                         let tail = crate::ui::terminal::tail_of(&view.output, view.is_ours, 200).0;
-                        lines.extend(output::rows(tail, look, cols));
+                        lines.extend(output::rows(tail, render, cols));
                     }
                 }
                 ToolContent::Unknown(raw) => {
-                    lines.extend(text_lines(&raw.0, Role::RawItem, TEXT_BYTES, look, cols));
+                    lines.extend(text_lines(&raw.0, Role::RawItem, TEXT_BYTES, render, cols));
                 }
                 ToolContent::Diff(_) => {}
             }
         }
         if !session.asked_plans(tool).is_empty() {
-            lines.push(Line::styled("Plan of the session:", look.theme.style(Role::TextDim)));
+            lines.push(Line::styled("Plan of the session:", render.theme.style(Role::TextDim)));
         }
         for plan in session.asked_plans(tool) {
             let texts: Vec<&str> = match &plan.body {
@@ -216,10 +216,10 @@ impl ToolBody {
             let lead = if matches!(plan.body, PlanBody::Entries(_)) { 2 } else { 0 };
             for text in texts {
                 let mut step =
-                    text_lines(text, Role::Text, TEXT_BYTES, look, cols.saturating_sub(lead).max(4));
+                    text_lines(text, Role::Text, TEXT_BYTES, render, cols.saturating_sub(lead).max(4));
                 for (row, line) in step.iter_mut().enumerate().filter(|_| lead > 0) {
-                    let mark = if row == 0 { look.glyphs.dot } else { " " };
-                    line.spans.insert(0, Span::styled(format!("{mark} "), look.theme.style(Role::TextDim)));
+                    let mark = if row == 0 { render.glyphs.dot } else { " " };
+                    line.spans.insert(0, Span::styled(format!("{mark} "), render.theme.style(Role::TextDim)));
                 }
                 lines.extend(step);
             }
@@ -233,9 +233,9 @@ impl ToolBody {
     }
 
     /// The same, comparing changes synchronously.
-    pub fn whole(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
+    pub fn whole(tool: &ToolCall, session: &Session, render: &RenderContext<'_>, cols: u16) -> Self {
         cache::settle(&placed(tool, &changes_of(tool)), &Shown::default());
-        Self::of(tool, session, look, cols)
+        Self::of(tool, session, render, cols)
     }
 
     fn push(&mut self, lines: Vec<Line<'static>>) {
@@ -244,16 +244,16 @@ impl ToolBody {
         }
     }
 
-    fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &RenderContext<'_>, cols: u16) {
+    fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, render: &RenderContext<'_>, cols: u16) {
         // The head of the dialog already describes the change of the only file.
         let is_told_above = |diff: &Diff| {
             let is_plain = diff.is_text && diff.status != FileStatus::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
         };
         for (index, diff) in diffs.iter().enumerate() {
-            let columns = diff.layout(look.diff_layout, cols);
+            let columns = diff.layout(render.diff_layout, cols);
             if diffs.len() > 1 || (file_status::needs_head(diff) && !is_told_above(diff)) {
-                self.push(file_status::whole_head(diff, look, cols));
+                self.push(file_status::whole_head(diff, render, cols));
             }
             if !diff.is_empty() {
                 let pages = Pages::of(diff, columns, cols, true);
@@ -266,13 +266,11 @@ impl ToolBody {
         }
     }
 
-    /// Number of lines.
     pub fn len(&self) -> usize {
         self.parts.iter().map(Part::len).sum()
     }
 
-    /// The lines in a range.
-    pub fn lines(&mut self, range: Range<usize>, look: &RenderContext<'_>) -> Vec<Line<'static>> {
+    pub fn lines(&mut self, range: Range<usize>, render: &RenderContext<'_>) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         let mut begin = 0;
         for part in &mut self.parts {
@@ -280,7 +278,7 @@ impl ToolBody {
             let from = range.start.max(begin);
             let to = range.end.min(begin + len);
             if from < to {
-                out.extend(part.lines(from - begin..to - begin, look));
+                out.extend(part.lines(from - begin..to - begin, render));
             }
             begin += len;
         }
@@ -296,11 +294,11 @@ impl Part {
         }
     }
 
-    fn lines(&mut self, range: Range<usize>, look: &RenderContext<'_>) -> Vec<Line<'static>> {
+    fn lines(&mut self, range: Range<usize>, render: &RenderContext<'_>) -> Vec<Line<'static>> {
         match self {
             Self::Lines(lines) => lines.get(range).unwrap_or_default().to_vec(),
             Self::Diff { diffs, index, pages } => {
-                diffs.get(*index).map(|diff| pages.lines(diff, range, look)).unwrap_or_default()
+                diffs.get(*index).map(|diff| pages.lines(diff, range, render)).unwrap_or_default()
             }
         }
     }

@@ -11,15 +11,15 @@ use crate::ui::text::{truncate, truncate_path, width, wrap_whole};
 use crate::ui::theme::Role;
 
 /// Formats `  +12 −3`, the numbers of added and removed lines; 0 is omitted.
-pub(crate) fn counts_line(counts: (usize, usize), look: &RenderContext<'_>) -> Line<'static> {
+pub(crate) fn counts_line(counts: (usize, usize), render: &RenderContext<'_>) -> Line<'static> {
     let mut line = Line::default();
     if counts.0 > 0 {
-        line.push_span(Span::styled(format!("  +{}", counts.0), look.theme.style(Role::Success)));
+        line.push_span(Span::styled(format!("  +{}", counts.0), render.theme.style(Role::Success)));
     }
     if counts.1 > 0 {
         let lead = if counts.0 > 0 { " " } else { "  " };
-        let text = format!("{lead}{}{}", look.glyphs.minus, counts.1);
-        line.push_span(Span::styled(text, look.theme.style(Role::Error)));
+        let text = format!("{lead}{}{}", render.glyphs.minus, counts.1);
+        line.push_span(Span::styled(text, render.theme.style(Role::Error)));
     }
     line
 }
@@ -29,28 +29,27 @@ pub(super) fn needs_head(diff: &Diff) -> bool {
     !diff.is_text || diff.status != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
-/// A line with the name of the changed file.
-pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let mut tail = status(diff, |path| look.path(path)).join("  ");
+pub(crate) fn diff_head(diff: &Diff, render: &RenderContext<'_>, cols: u16) -> Line<'static> {
+    let mut tail = status(diff, |path| render.path(path)).join("  ");
     if !tail.is_empty() {
         tail.insert_str(0, "  ");
     }
     let room = usize::from(cols).saturating_sub(width(&tail)).max(8);
-    let text = format!("{}{tail}", truncate_path(&look.path(&diff.path), room));
-    Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
+    let text = format!("{}{tail}", truncate_path(&render.path(&diff.path), room));
+    Line::styled(truncate(&text, usize::from(cols)), render.theme.style(Role::DiffMeta))
 }
 
 /// The same for review: the whole path, in as many lines as it needs.
-pub(super) fn whole_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let shown = |path: &Path| look.exact_path(path);
+pub(super) fn whole_head(diff: &Diff, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+    let shown = |path: &Path| render.exact_path(path);
     let parts: Vec<String> = std::iter::once(shown(&diff.path)).chain(status(diff, shown)).collect();
-    wrap_whole(&Line::styled(parts.join("  "), look.theme.style(Role::DiffMeta)), cols)
+    wrap_whole(&Line::styled(parts.join("  "), render.theme.style(Role::DiffMeta)), cols)
 }
 
 /// A line that describes the change of the file as a whole.
-pub(super) fn status_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let text = status(diff, |path| look.path(path)).join("  ");
-    Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
+pub(super) fn status_line(diff: &Diff, render: &RenderContext<'_>, cols: u16) -> Line<'static> {
+    let text = status(diff, |path| render.path(path)).join("  ");
+    Line::styled(truncate(&text, usize::from(cols)), render.theme.style(Role::DiffMeta))
 }
 
 fn status(diff: &Diff, show_path: impl Fn(&Path) -> String) -> Vec<String> {

@@ -26,7 +26,6 @@ use super::{block_lines, exact_lines, message, other, output, resource_line, too
 /// Maximum width of an image in a prompt that is not opened. Its description fits.
 const THUMBNAIL_COLS: u16 = 32;
 
-/// Lines of a text per piece.
 const TEXT_PIECE_LINES: usize = 64;
 
 /// Terminal emulators by terminal id.
@@ -35,7 +34,7 @@ pub(crate) type Screens = HashMap<TerminalId, Screen>;
 /// The context of all drawing.
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
-    pub look: &'a RenderContext<'a>,
+    pub render: &'a RenderContext<'a>,
     pub cols: u16,
     pub screens: &'a mut Screens,
 }
@@ -75,13 +74,14 @@ pub(crate) struct LineRun {
 
 /// The source of lines.
 pub(crate) enum Source {
-    /// Created with the item.
     Ready,
     /// A block of Markdown.
-    Markdown { text: usize, block: usize },
+    Markdown {
+        text: usize,
+        block: usize,
+    },
     /// A part of a plain text, ending after a line break or at the end of the text.
     Plain {
-        /// Part of the message.
         position: usize,
         bytes: Range<usize>,
     },
@@ -97,10 +97,15 @@ pub(crate) enum Source {
         /// Part of the message, or index into the tool's content.
         position: usize,
     },
-    /// Rows of a diff.
-    Diff { diff: usize, rows: Range<usize>, columns: DiffColumns },
-    /// Lines of a terminal's history.
-    Terminal { id: TerminalId, lines: Range<usize> },
+    Diff {
+        diff: usize,
+        rows: Range<usize>,
+        columns: DiffColumns,
+    },
+    Terminal {
+        id: TerminalId,
+        lines: Range<usize>,
+    },
 }
 
 /// A Markdown text of the item.
@@ -113,7 +118,6 @@ pub(crate) struct TextPart {
 }
 
 impl LineRun {
-    /// A run of existing lines.
     pub fn ready(lines: Vec<Line<'static>>, indent: u16) -> Self {
         Self { has_gap: false, indent, height: Some(lines.len()), source: Source::Ready, lines: Some(lines) }
     }
@@ -126,11 +130,11 @@ impl LineRun {
 
 impl Layout {
     /// Updates the layout, reusing texts that only grew and unchanged diffs.
-    pub fn update(&mut self, item: &Item, is_same_look: bool, context: &mut Context<'_>) {
+    pub fn update(&mut self, item: &Item, is_same_style: bool, context: &mut Context<'_>) {
         if std::mem::take(&mut self.has_turn_end) {
             self.pieces.pop();
         }
-        if !is_same_look {
+        if !is_same_style {
             self.pieces.clear();
         }
         if self.pictures != picture::rev() {
@@ -157,8 +161,8 @@ impl Layout {
         let Some(end) = &item.end else { return };
         let facts = TurnFacts::of(item, end, context);
         self.waits = facts.waits || (self.waits && matches!(item.body, ItemBody::Tool(_)));
-        let Some(summary) = facts.line(context.look, is_bad_end) else { return };
-        let line = Mark::NO_LINE.row(Line::styled(summary, context.look.theme.style(Role::TextDim)));
+        let Some(summary) = facts.line(context.render, is_bad_end) else { return };
+        let line = Mark::NO_LINE.row(Line::styled(summary, context.render.theme.style(Role::TextDim)));
         let mut run = LineRun::ready(vec![line], if is_bad_end { 2 } else { 0 });
         run.has_gap = !is_bad_end;
         self.pieces.push(run);
@@ -173,11 +177,11 @@ impl Layout {
                 tool::head(item.id, tool, counts, context, context.cols.saturating_sub(self.indent))
             }
             ItemBody::Message(message) => {
-                let is_whole = message::is_whole(item, message, context.look);
+                let is_whole = message::is_whole(item, message, context.render);
                 message::thought_head(
                     message,
                     is_whole,
-                    context.look,
+                    context.render,
                     context.cols.saturating_sub(self.indent),
                 )
             }
@@ -209,14 +213,14 @@ impl Layout {
             return;
         }
         let cols = context.cols.saturating_sub(indent + piece.indent).max(8);
-        let look = context.look;
+        let render = context.render;
         let lines = match &piece.source {
             Source::Ready => Vec::new(),
             Source::Markdown { text, block } => match self.texts.get_mut(*text) {
                 Some(part) => {
-                    let mut lines = part.markdown.draw(*block, text_at(item, part.position), look, cols);
+                    let mut lines = part.markdown.draw(*block, text_at(item, part.position), render, cols);
                     if let Some(style) = part.style {
-                        restyle(&mut lines, look.theme.style(Role::Agent), style);
+                        restyle(&mut lines, render.theme.style(Role::Agent), style);
                     }
                     lines
                 }
@@ -224,14 +228,14 @@ impl Layout {
             },
             Source::Plain { position, bytes } => {
                 let text = text_at(item, *position).get(bytes.clone()).unwrap_or_default();
-                exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, look, cols)
+                exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, render, cols)
             }
             Source::Text { position, bytes, role } => {
                 let text = output_at(item, *position);
                 let part = text.get(bytes.clone()).unwrap_or_default();
                 let mut lines = match role {
-                    Role::Terminal => output::rows(output::text_lines(part), look, cols),
-                    _ => exact_lines(part.strip_suffix('\n').unwrap_or(part), *role, look, cols),
+                    Role::Terminal => output::rows(output::text_lines(part), render, cols),
+                    _ => exact_lines(part.strip_suffix('\n').unwrap_or(part), *role, render, cols),
                 };
                 let is_inside = text.get(..bytes.start).is_some_and(|before| !before.ends_with('\n'));
                 if let Some(first) = lines.first_mut().filter(|_| bytes.start > 0 && is_inside) {
@@ -243,23 +247,23 @@ impl Layout {
                 match block_at(item, *position) {
                     // Its text has separate pieces.
                     Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {
-                        vec![resource_line(uri, mime_type.as_deref(), text, look, cols)]
+                        vec![resource_line(uri, mime_type.as_deref(), text, render, cols)]
                     }
                     Some(block) if block.is_picture() && is_thumbnail(item) => {
-                        block_lines(block, look, cols.min(THUMBNAIL_COLS))
+                        block_lines(block, render, cols.min(THUMBNAIL_COLS))
                     }
-                    Some(block) => block_lines(block, look, cols),
+                    Some(block) => block_lines(block, render, cols),
                     None => Vec::new(),
                 }
             }
             Source::Diff { diff, rows, columns } => {
                 let diff = self.diffs.get(*diff);
-                diff.map(|diff| diff.draw(rows.clone(), *columns, look, cols)).unwrap_or_default()
+                diff.map(|diff| diff.draw(rows.clone(), *columns, render, cols)).unwrap_or_default()
             }
             Source::Terminal { id, lines } => {
                 let screen = context.screens.get(id);
                 let lines = screen.map(|screen| screen.history(lines.clone()).cloned().collect());
-                output::rows(lines.unwrap_or_default(), look, cols)
+                output::rows(lines.unwrap_or_default(), render, cols)
             }
         };
         piece.height = Some(lines.len());
@@ -271,19 +275,16 @@ impl Layout {
         self.pieces.get(index).and_then(|piece| piece.lines.as_ref()).map_or(0, Vec::len)
     }
 
-    /// Number of lines created with the item.
     pub fn ready_lines(&self) -> usize {
         let ready = self.pieces.iter().filter(|piece| matches!(piece.source, Source::Ready));
         ready.filter_map(|piece| piece.lines.as_ref()).map(Vec::len).sum()
     }
 
-    /// Whether a line of a piece stands for omitted lines.
     pub fn is_gap(&self, piece: usize, line: usize) -> bool {
         let lines = self.pieces.get(piece).and_then(|piece| piece.lines.as_deref());
         lines.and_then(|lines| lines.get(line)).is_some_and(is_gap)
     }
 
-    /// The gap at a line of a piece.
     pub fn gap_at(&self, piece: usize, line: usize) -> Option<Gap> {
         let piece = self.pieces.get(piece)?;
         let lines = piece.lines.as_deref()?;
@@ -299,7 +300,6 @@ impl Layout {
         self.texts.iter().map(|text| text.markdown.sideways()).max().unwrap_or(0)
     }
 
-    /// A Markdown text of the item.
     pub fn text(&self, index: usize) -> Option<&TextPart> {
         self.texts.get(index)
     }
@@ -334,7 +334,6 @@ fn text_at(item: &Item, position: usize) -> &str {
     }
 }
 
-/// Output or file text of an item.
 fn output_at(item: &Item, position: Option<usize>) -> &str {
     let text = match (&item.body, position) {
         (ItemBody::Tool(tool), None) => tool.output_text.as_deref(),
@@ -383,7 +382,6 @@ fn is_thumbnail(item: &Item) -> bool {
     item.is_open != Some(true) && matches!(&item.body, ItemBody::Message(message) if message.is_local)
 }
 
-/// Non-Markdown content of an item.
 fn block_at(item: &Item, position: usize) -> Option<&ContentBlock> {
     match &item.body {
         ItemBody::Message(message) => match message.parts.get(position) {

@@ -57,19 +57,19 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
             MessagePart::Text(text) if position == 0 && !message.pasted.is_empty() => {
                 let text = message.with_labels(position, text, pasted_label);
                 let lines = if are_long([text.as_str()]) {
-                    ends_of(&text, context.look, cols)
+                    ends_of(&text, context.render, cols)
                 } else {
-                    vec![plain_lines(&text, Role::User, context.look, cols)]
+                    vec![plain_lines(&text, Role::User, context.render, cols)]
                 };
                 layout.pieces.extend(lines.into_iter().map(|lines| LineRun::ready(lines, 0)));
             }
             MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) if is_long => {
-                for lines in ends_of(text, context.look, cols) {
+                for lines in ends_of(text, context.render, cols) {
                     layout.pieces.push(LineRun::ready(lines, 0));
                 }
             }
             MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => {
-                layout.pieces.push(LineRun::ready(plain_lines(text, Role::User, context.look, cols), 0));
+                layout.pieces.push(LineRun::ready(plain_lines(text, Role::User, context.render, cols), 0));
             }
             MessagePart::Block(block) => {
                 layout.pieces.push(LineRun::lazy(Source::Block { position }, 0, false));
@@ -83,7 +83,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
 }
 
 /// The first and the last lines of a long text, and the number of lines between them.
-fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
+fn ends_of(text: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
     let text = text.trim_end_matches('\n');
     let head = behind_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
     let head = (head..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
@@ -95,17 +95,17 @@ fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'sta
     let tail = (tail..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     let [first, left_out, last] =
         [text.get(..head), text.get(head..tail), text.get(tail..)].map(Option::unwrap_or_default);
-    let draw = |text: &str| plain_lines(text, Role::User, look, cols);
+    let draw = |text: &str| plain_lines(text, Role::User, render, cols);
     if left_out.trim().is_empty() {
         return vec![draw(text)];
     }
     let count = left_out.trim_matches('\n').bytes().filter(|byte| *byte == b'\n').count() + 1;
     let gap = if count > 1 {
-        format!("{} {} lines", look.glyphs.fold, with_commas(count))
+        format!("{} {} lines", render.glyphs.fold, with_commas(count))
     } else {
-        format!("{} {} more", look.glyphs.fold, byte_size(left_out.len() as u64))
+        format!("{} {} more", render.glyphs.fold, byte_size(left_out.len() as u64))
     };
-    let gap = Line::from(Mark::GAP.span(gap, look.theme.style(Role::TextDim)));
+    let gap = Line::from(Mark::GAP.span(gap, render.theme.style(Role::TextDim)));
     vec![draw(first), vec![gap], draw(last.strip_prefix('\n').unwrap_or(last))]
 }
 
@@ -118,11 +118,11 @@ pub(super) fn behind_lines(text: &str, from: usize, count: usize) -> usize {
     if to - from <= PROMPT_PIECE_BYTES {
         return to;
     }
-    let most = from + PROMPT_PIECE_BYTES;
+    let max = from + PROMPT_PIECE_BYTES;
     let line = text
         .get(from..to)
         .and_then(|lines| lines.bytes().take(PROMPT_PIECE_BYTES).rposition(|it| it == b'\n'));
-    let to = line.map_or(most, |at| from + at + 1);
+    let to = line.map_or(max, |at| from + at + 1);
     (to..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
@@ -140,10 +140,10 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
                 }
                 let is_last = position + 1 == message.parts.len();
                 let Some(text) = layout.texts.get_mut(texts) else { break };
-                let kept = text.markdown.update(source, !is_last || !message.is_open);
+                let saved = text.markdown.update(source, !is_last || !message.is_open);
                 let blocks = text.markdown.blocks();
-                if kept < blocks.len() {
-                    layout.pieces.truncate(at + kept);
+                if saved < blocks.len() {
+                    layout.pieces.truncate(at + saved);
                 }
                 // There may be fewer pieces than blocks: they were dropped with the old width.
                 for (block, facts) in blocks.iter().enumerate().skip(layout.pieces.len().saturating_sub(at)) {
@@ -172,18 +172,18 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
 }
 
 /// Whether all text of a thought is shown.
-pub(super) fn is_whole(item: &Item, message: &Message, look: &RenderContext<'_>) -> bool {
-    item.is_open.unwrap_or(look.shows_thoughts && message.role == Speaker::Thought)
+pub(super) fn is_whole(item: &Item, message: &Message, render: &RenderContext<'_>) -> bool {
+    item.is_open.unwrap_or(render.shows_thoughts && message.role == Speaker::Thought)
 }
 
 fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {
-    let is_whole = is_whole(item, message, context.look);
+    let is_whole = is_whole(item, message, context.render);
     if is_whole && !matches!(layout.pieces.first(), Some(piece) if matches!(piece.source, Source::Ready)) {
         layout.pieces.clear();
         layout.texts.clear();
     }
     let head = LineRun::ready(
-        vec![thought_head(message, is_whole, context.look, context.cols.saturating_sub(layout.indent))],
+        vec![thought_head(message, is_whole, context.render, context.cols.saturating_sub(layout.indent))],
         0,
     );
     layout.is_live = message.is_open && message.role == Speaker::Thought;
@@ -199,21 +199,21 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
     }
     if is_whole {
         lay_out_parts(layout, message, 1, 2);
-        let style = context.look.theme.style(Role::Thought);
+        let style = context.render.theme.style(Role::Thought);
         for text in &mut layout.texts {
             text.style = Some(style);
         }
     } else {
         layout.texts.clear();
         if message.is_open && message.role == Speaker::Thought {
-            let lines = thought_tail(message, context.look, context.cols.saturating_sub(2));
+            let lines = thought_tail(message, context.render, context.cols.saturating_sub(2));
             layout.pieces.push(LineRun::ready(lines, 2));
         }
     }
 }
 
 /// The last lines of a thought, read from its end only.
-fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+fn thought_tail(message: &Message, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(MessagePart::Text(text)) = message.parts.last() else { return Vec::new() };
     let room = usize::from(cols) * (THOUGHT_TAIL_LINES + 1) * 4;
     let from = text.len().saturating_sub(room);
@@ -224,7 +224,7 @@ fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<L
         Some(at) if from > 0 && tail.len() - at > usize::from(cols) => tail.get(at + 1..).unwrap_or_default(),
         _ => tail,
     };
-    let mut lines = plain_lines(tail, Role::Thought, look, cols.max(8));
+    let mut lines = plain_lines(tail, Role::Thought, render, cols.max(8));
     lines.retain(|line| line.width() > 0);
     lines.split_off(lines.len().saturating_sub(THOUGHT_TAIL_LINES))
 }
@@ -233,17 +233,17 @@ fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<L
 pub(super) fn thought_head(
     message: &Message,
     is_whole: bool,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> Line<'static> {
-    let dim = look.theme.style(Role::TextDim);
+    let dim = render.theme.style(Role::TextDim);
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();
     }
     let what = if message.role == Speaker::Letter { "subagent message" } else { "thought" };
     if message.is_open && message.role == Speaker::Thought {
-        let time = look.now.saturating_duration_since(message.began);
-        let mark = Mark::APART.span(look.spinner(), look.theme.style(Role::Running));
+        let time = render.now.saturating_duration_since(message.began);
+        let mark = Mark::APART.span(render.spinner(), render.theme.style(Role::Running));
         let text =
             if time.as_secs() > 0 { format!(" thinking {}", duration(time)) } else { " thinking".to_owned() };
         return Line::from(vec![mark, Span::styled(text, dim)]);
@@ -259,11 +259,11 @@ pub(super) fn thought_head(
                 MessagePart::Block(_) => None,
             });
             let text = one_line(text.unwrap_or_default());
-            let lead = format!(" {what} {} ", look.glyphs.dot);
-            let room = usize::from(cols).saturating_sub(width(look.glyphs.thought) + width(&lead));
+            let lead = format!(" {what} {} ", render.glyphs.dot);
+            let room = usize::from(cols).saturating_sub(width(render.glyphs.thought) + width(&lead));
             lead + &truncate(text.trim_matches(['*', '#', ' ']), room)
         }
     };
     let text = text.trim_end_matches([' ', '·', '.']).to_owned();
-    Line::from(vec![Mark::APART.span(look.glyphs.thought, dim), Span::styled(text, dim)])
+    Line::from(vec![Mark::APART.span(render.glyphs.thought, dim), Span::styled(text, dim)])
 }

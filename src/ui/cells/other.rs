@@ -16,17 +16,17 @@ use super::layout::{Context, Layout, LineRun, Source, TextPart};
 use super::turn_end::TurnFacts;
 use super::{head_of, plain_lines, raw_lines, short_lines};
 
-/// Lays such an item out.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context: &mut Context<'_>) {
     layout.pieces.clear();
     layout.is_live = matches!(body, ItemBody::Compaction { status, .. } if status == "in_progress")
         || matches!(body, ItemBody::Subagent { state: Some(state), .. } if state == "running");
-    let look = context.look;
+    let render = context.render;
     let cols = context.cols;
     let is_open = item.is_open == Some(true);
     let facts = item.end.as_deref().map(|end| TurnFacts::of(item, end, context)).unwrap_or_default();
     layout.waits = facts.waits;
-    let heads = if layout.is_live { vec![head(body, context)] } else { whole_head(body, &facts, look, cols) };
+    let heads =
+        if layout.is_live { vec![head(body, context)] } else { whole_head(body, &facts, render, cols) };
     let mut push = |lines: Vec<Line<'static>>, indent: u16| {
         if !lines.is_empty() {
             layout.pieces.push(LineRun::ready(lines, indent));
@@ -36,44 +36,44 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     match body {
         ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
             push(heads, 0);
-            push(short_lines(error, Role::Text, look, below), 2);
-            push(plain_lines(fault.next(), Role::TextDim, look, below), 2);
+            push(short_lines(error, Role::Text, render, below), 2);
+            push(plain_lines(fault.next(), Role::TextDim, render, below), 2);
         }
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
-            push(marked(look.glyphs.cross, cause, Role::Error, look, cols), 0);
-            let most = if is_open { stderr_tail.len() } else { 5 };
-            let from = stderr_tail.len().saturating_sub(most);
+            push(marked(render.glyphs.cross, cause, Role::Error, render, cols), 0);
+            let max = if is_open { stderr_tail.len() } else { 5 };
+            let from = stderr_tail.len().saturating_sub(max);
             for line in stderr_tail.iter().skip(from) {
-                push(short_lines(line, Role::TextDim, look, below), 2);
+                push(short_lines(line, Role::TextDim, render, below), 2);
             }
-            push(plain_lines(MAY_RUN_TWICE, Role::TextDim, look, below), 2);
+            push(plain_lines(MAY_RUN_TWICE, Role::TextDim, render, below), 2);
         }
         ItemBody::Notice { severity, title, detail, kind } => {
             let (mark, role) = match severity {
-                Severity::Info => (look.glyphs.dot, Role::TextDim),
-                Severity::Warning => (look.glyphs.warn, Role::Warning),
-                Severity::Error => (look.glyphs.cross, Role::Error),
+                Severity::Info => (render.glyphs.dot, Role::TextDim),
+                Severity::Warning => (render.glyphs.warn, Role::Warning),
+                Severity::Error => (render.glyphs.cross, Role::Error),
             };
             let often = if item.times > 1 { format!(" ({} times)", item.times) } else { String::new() };
-            push(marked(mark, &format!("{title}{often}"), role, look, cols), 0);
+            push(marked(mark, &format!("{title}{often}"), role, render, cols), 0);
             if let Some(detail) = detail {
-                push(short_lines(detail, Role::TextDim, look, below), 2);
+                push(short_lines(detail, Role::TextDim, render, below), 2);
             }
             let hint = match kind {
-                NoticeKind::HistoryDiffers => Some((look.history_keys.open, Action::OpenAgentHistory)),
-                NoticeKind::Taken(_) => Some((look.history_keys.put_back, Action::PutBackTurns)),
+                NoticeKind::HistoryDiffers => Some((render.history_keys.open, Action::OpenAgentHistory)),
+                NoticeKind::Taken(_) => Some((render.history_keys.put_back, Action::PutBackTurns)),
                 _ => None,
             };
             if let Some((key, action)) = hint {
                 let title = info(action).map_or("", |info| info.text);
                 let hint = format!("{}: {title}", key.unwrap_or("Command palette"));
-                push(plain_lines(&hint, Role::TextDim, look, below), 2);
+                push(plain_lines(&hint, Role::TextDim, render, below), 2);
             }
         }
         ItemBody::Compaction { summary, error, .. } => {
             push(heads, 0);
             if let Some(error) = error {
-                push(short_lines(error, Role::Error, look, below), 2);
+                push(short_lines(error, Role::Error, render, below), 2);
             }
             if is_open {
                 let markdown = Markdown::of(summary);
@@ -87,7 +87,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
         ItemBody::Subagent { description, .. } => {
             push(heads, 0);
             if let Some(description) = description {
-                let mut lines = short_lines(description, Role::TextDim, look, below);
+                let mut lines = short_lines(description, Role::TextDim, render, below);
                 if !is_open {
                     lines.truncate(2);
                 }
@@ -95,13 +95,13 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             }
         }
         ItemBody::Answered { question, answer, .. } => {
-            push(marked("?", question, Role::Text, look, cols), 0);
-            push(short_lines(answer, Role::TextDim, look, below), 2);
+            push(marked("?", question, Role::Text, render, cols), 0);
+            push(short_lines(answer, Role::TextDim, render, below), 2);
         }
         ItemBody::Raw { raw, .. } => {
             push(heads, 0);
             if is_open {
-                push(raw_lines(&raw.0, look, below), 2);
+                push(raw_lines(&raw.0, render, below), 2);
             }
         }
         _ => push(heads, 0),
@@ -110,22 +110,27 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
 
 /// The head of such an item as one line, which is redrawn for a clock or a spinner.
 pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
-    let look = context.look;
+    let render = context.render;
     let room = usize::from(context.cols).saturating_sub(2);
-    let head = mark_and_text(body, look);
+    let head = mark_and_text(body, render);
     Line::from(vec![
-        Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role)),
-        Span::styled(truncate(&head.text, room), look.theme.style(head.role)),
+        Mark::APART.span(format!("{} ", head.mark), render.theme.style(head.mark_role)),
+        Span::styled(truncate(&head.text, room), render.theme.style(head.role)),
     ])
 }
 
-fn whole_head(body: &ItemBody, facts: &TurnFacts, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let head = mark_and_text(body, look);
-    let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
-    let mut line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
+fn whole_head(
+    body: &ItemBody,
+    facts: &TurnFacts,
+    render: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
+    let head = mark_and_text(body, render);
+    let mark = Mark::APART.span(format!("{} ", head.mark), render.theme.style(head.mark_role));
+    let mut line = Line::from(Span::styled(head.text, render.theme.style(head.role)));
     if matches!(body, ItemBody::TurnEnd(TurnEnd::Stopped { .. })) {
-        let tail = facts.after_time(look);
-        line.push_span(Mark::APART.span(tail, look.theme.style(Role::TextDim)));
+        let tail = facts.after_time(render);
+        line.push_span(Mark::APART.span(tail, render.theme.style(Role::TextDim)));
     }
     wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
 }
@@ -137,8 +142,8 @@ struct Head {
     role: Role,
 }
 
-fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
-    let glyphs = look.glyphs;
+fn mark_and_text(body: &ItemBody, render: &RenderContext<'_>) -> Head {
+    let glyphs = render.glyphs;
     let of = |mark: &'static str, role: Role, text: &str| Head {
         mark,
         mark_role: role,
@@ -153,7 +158,7 @@ fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
         ItemBody::TurnEnd(TurnEnd::Failed { fault, .. }) => of(glyphs.cross, Role::Error, fault.heading()),
         ItemBody::Compaction { status, .. } => match status.as_str() {
             "in_progress" => {
-                Head { mark_role: Role::Running, ..of(look.spinner(), Role::TextDim, "Compacting context") }
+                Head { mark_role: Role::Running, ..of(render.spinner(), Role::TextDim, "Compacting context") }
             }
             "completed" => of(glyphs.dot, Role::TextDim, "Context compacted"),
             "failed" => of(glyphs.cross, Role::Error, "Context compaction failed"),
@@ -162,7 +167,7 @@ fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
         ItemBody::Subagent { title, state, calls, .. } => {
             let state = state.as_deref().map(one_line).unwrap_or_default();
             let (mark, mark_role) = match state.as_str() {
-                "running" => (look.spinner(), Role::Running),
+                "running" => (render.spinner(), Role::Running),
                 "idle" | "completed" => (glyphs.check, Role::Success),
                 "failed" => (glyphs.cross, Role::Error),
                 "cancelled" => (glyphs.cross, Role::TextDim),
@@ -197,8 +202,8 @@ fn stop_text(reason: &StopReason) -> (String, Role) {
     (one_line(&reason.description()), role)
 }
 
-fn marked(mark: &str, text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let style = look.theme.style(role);
+fn marked(mark: &str, text: &str, role: Role, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+    let style = render.theme.style(role);
     let line = Line::from(Span::styled(one_line(head_of(text)), style));
     wrap_prefixed(&line, cols, &[Mark::APART.span(format!("{mark} "), style)], &[Span::raw("  ")])
 }

@@ -79,15 +79,14 @@ pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
     }
 }
 
-/// The complete command line.
-pub(super) fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let style = look.theme.style(Role::Strong);
+pub(super) fn command_lines(command: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+    let style = render.theme.style(Role::Strong);
     let text = sanitize(command);
     let mut out = Vec::new();
     for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
         let lead = if index == 0 { "$ " } else { "  " };
         let line = Line::from(vec![
-            Mark::APART.span(lead, look.theme.style(Role::TextDim)),
+            Mark::APART.span(lead, render.theme.style(Role::TextDim)),
             Span::styled(expand_tabs(line, 0).into_owned(), style),
         ]);
         out.extend(wrap_whole(&line, cols));
@@ -96,14 +95,14 @@ pub(super) fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) 
 }
 
 /// Lines of output on their background, over the full width.
-pub(super) fn rows(lines: Vec<Line<'static>>, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let base = look.theme.style(Role::Terminal);
+pub(super) fn rows(lines: Vec<Line<'static>>, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+    let base = render.theme.style(Role::Terminal);
     let mut out = Vec::with_capacity(lines.len());
     for mut line in lines {
         for span in &mut line.spans {
             span.style = base.patch(span.style);
         }
-        line.spans = link::linkify(line.spans, look.folder);
+        line.spans = link::linkify(line.spans, render.folder);
         for row in wrap_whole(&line, cols.saturating_sub(2).max(2)) {
             let used = row.width();
             let mut spans = vec![Mark::APART.span(" ", base)];

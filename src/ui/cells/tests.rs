@@ -7,7 +7,7 @@ use crate::app::{ItemBody, Session};
 use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionWorkspace, ToolContent, ToolStatus};
 use crate::ui::theme::Theme;
 
-fn look(theme: &Theme) -> RenderContext<'_> {
+fn render(theme: &Theme) -> RenderContext<'_> {
     RenderContext::new(theme, Path::new("/home/ada"), Instant::now())
 }
 
@@ -18,12 +18,12 @@ fn session() -> Session {
 
 fn body(tool: &ToolCall, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
-    let mut body = ToolBody::of(tool, &session(), &look(&theme), cols);
+    let mut body = ToolBody::of(tool, &session(), &render(&theme), cols);
     if body.is_coming {
         crate::ui::diff::cache::work_off();
-        body = ToolBody::of(tool, &session(), &look(&theme), cols);
+        body = ToolBody::of(tool, &session(), &render(&theme), cols);
     }
-    let lines = body.lines(0..body.len(), &look(&theme));
+    let lines = body.lines(0..body.len(), &render(&theme));
     assert_eq!(lines.len(), body.len());
     for line in &lines {
         assert!(line.width() <= usize::from(cols), "{line}");
@@ -88,13 +88,13 @@ fn sizes_of_base64_are_those_of_the_data() {
 /// A call as shown in the transcript.
 fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
     let theme = Theme::plain();
-    let look = look(&theme);
+    let render = render(&theme);
     let mut session = session();
     let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     session.transcript.edit(id, |item| item.is_open = is_open);
     let item = session.transcript.get(id).expect("it was pushed");
     let mut screens = layout::Screens::new();
-    let mut context = Context { session: &session, look: &look, cols: 80, screens: &mut screens };
+    let mut context = Context { session: &session, render: &render, cols: 80, screens: &mut screens };
     let mut layout = Layout::default();
     layout.update(item, false, &mut context);
     for index in 0..layout.pieces.len() {
@@ -110,7 +110,7 @@ fn a_call_without_a_reported_end_has_no_check_mark() {
     (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::Completed);
     tool.input.command = Some("sleep 60".into());
     let theme = Theme::plain();
-    let glyphs = look(&theme).glyphs;
+    let glyphs = render(&theme).glyphs;
     assert!(rows(tool.clone(), None)[0].starts_with(glyphs.check));
     tool.is_status_assumed = true;
     assert!(rows(tool, None)[0].starts_with(glyphs.dot));
@@ -145,7 +145,7 @@ fn a_resource_links_to_its_location() {
     let link = |uri: &str| {
         let uri = uri.to_owned();
         let link = ResourceLink { name: "The name".to_owned(), uri, ..ResourceLink::default() };
-        let lines = block_lines(&ContentBlock::ResourceLink(link), &look(&theme), 80);
+        let lines = block_lines(&ContentBlock::ResourceLink(link), &render(&theme), 80);
         let leads = lines.iter().flat_map(|line| &line.spans).filter_map(|span| {
             let target = text::link::target(span.tag.link)?;
             Some((span.content.to_string(), target))
@@ -206,7 +206,7 @@ fn a_preview_of_one_very_long_line_is_short() {
 fn a_call_that_absorbed_a_command_shows_the_command() {
     let theme = Theme::plain();
     let shown = |tool: &ToolCall| {
-        let lines = hidden_commands(tool, &look(&theme), 80);
+        let lines = hidden_commands(tool, &render(&theme), 80);
         lines.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let command =

@@ -31,7 +31,6 @@ use preview::{ENDS, USER_ENDS};
 
 /// Rows shown of a folded change.
 const DIFF_PREVIEW_ROWS: usize = 12;
-/// Rows of a change per piece.
 const DIFF_PIECE_ROWS: usize = 48;
 /// Lines of output shown while a command is running, and when it failed.
 const OUTPUT_RUNNING_LINES: usize = 8;
@@ -56,7 +55,6 @@ pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> b
         && fold_of(session, item, tool) == Fold::Closed
 }
 
-/// Lays a call out.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context: &mut Context<'_>) {
     layout.pieces.clear();
     layout.is_live = status_of(context.session, item.id, tool) == ToolStatus::InProgress;
@@ -124,7 +122,6 @@ fn status_of(session: &Session, id: ItemId, tool: &ToolCall) -> ToolStatus {
     if is_asked(session, id) { ToolStatus::Pending } else { tool.shown_status() }
 }
 
-/// The head line of a call.
 pub(super) fn head(
     id: ItemId,
     tool: &ToolCall,
@@ -132,20 +129,20 @@ pub(super) fn head(
     context: &Context<'_>,
     cols: u16,
 ) -> Line<'static> {
-    let look = context.look;
-    let glyphs = look.glyphs;
-    let style = |role: Role| look.theme.style(role);
+    let render = context.render;
+    let glyphs = render.glyphs;
+    let style = |role: Role| render.theme.style(role);
     let status = status_of(context.session, id, tool);
     let (mark, role) = match status {
         ToolStatus::Pending => (glyphs.pending, Role::TextDim),
-        ToolStatus::InProgress => (look.spinner(), Role::Running),
+        ToolStatus::InProgress => (render.spinner(), Role::Running),
         // The agent ended its turn without reporting the end of the call, which may still run.
         ToolStatus::Completed if tool.is_status_assumed => (glyphs.dot, Role::TextDim),
         ToolStatus::Completed => (glyphs.check, Role::Success),
         ToolStatus::Failed => (glyphs.cross, Role::Error),
         ToolStatus::Cancelled => (glyphs.cross, Role::TextDim),
     };
-    let mut facts = counts_line(counts, look).spans;
+    let mut facts = counts_line(counts, render).spans;
     if let Some(code) = tool.exit_code.or_else(|| exit_code(tool, context.session)).filter(|code| *code != 0)
     {
         facts.push(Span::styled(format!("  exit {code}"), style(Role::Error)));
@@ -167,7 +164,7 @@ pub(super) fn head(
         facts.push(Span::styled(format!("  {word}"), style(role)));
     }
     let time = match status {
-        ToolStatus::InProgress => Some(look.now.saturating_duration_since(tool.began)),
+        ToolStatus::InProgress => Some(render.now.saturating_duration_since(tool.began)),
         _ => tool.took,
     };
     let time = time.filter(|time| time.as_secs() >= 1).map(duration).unwrap_or_default();
@@ -181,7 +178,7 @@ pub(super) fn head(
         Mark::APART.span(format!("{mark} "), style(role)),
         Span::styled(format!("{kind:<KIND_COLS$}"), style(Role::ToolKind)),
     ];
-    spans.extend(title_spans(tool, look, room));
+    spans.extend(title_spans(tool, render, room));
     spans.extend(facts);
     if !time.is_empty() {
         let used: usize = spans.iter().map(|span| width(&span.content)).sum();
@@ -192,8 +189,8 @@ pub(super) fn head(
 }
 
 /// The title, linked to the file that it names.
-fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Span<'static>> {
-    let span = Span::styled(title(tool, look, room), look.theme.style(Role::ToolTitle));
+fn title_spans(tool: &ToolCall, render: &RenderContext<'_>, room: usize) -> Vec<Span<'static>> {
+    let span = Span::styled(title(tool, render, room), render.theme.style(Role::ToolTitle));
     let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
     let first = tool.locations.first().cloned();
     let first =
@@ -201,8 +198,8 @@ fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Sp
     let first = first.or_else(|| tool.input.path.clone().map(|path| Location { path, line: None }));
     match first.filter(|location| is_of_files && !location.path.as_os_str().is_empty()) {
         // The path may be truncated, so it is not parsed from the text.
-        Some(location) => vec![span.linked(link::number_of(&Target::File(location), look.folder))],
-        None => link::linkify(vec![span], look.folder),
+        Some(location) => vec![span.linked(link::number_of(&Target::File(location), render.folder))],
+        None => link::linkify(vec![span], render.folder),
     }
 }
 
@@ -212,19 +209,19 @@ fn line_of(location: &Location) -> Option<u32> {
 }
 
 /// The subject of a call: the agent's title where it says more than a path.
-pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> String {
+pub(crate) fn title(tool: &ToolCall, render: &RenderContext<'_>, cols: usize) -> String {
     let location = |location: &Location| {
-        let path = look.path(&location.path);
+        let path = render.path(&location.path);
         line_of(location).map_or(path.clone(), |line| format!("{path}:{line}"))
     };
     let mut paths: Vec<String> = match tool.kind {
-        ToolKind::Edit => changes_of(tool).iter().map(|diff| look.path(&diff.path)).collect(),
+        ToolKind::Edit => changes_of(tool).iter().map(|diff| render.path(&diff.path)).collect(),
         _ => Vec::new(),
     };
     if matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete) && paths.is_empty() {
         paths = tool.locations.iter().map(location).collect();
         if paths.is_empty() {
-            paths.extend(tool.input.path.as_ref().map(|path| look.path(path)));
+            paths.extend(tool.input.path.as_ref().map(|path| render.path(path)));
         }
     }
     paths.dedup();
@@ -301,19 +298,18 @@ impl<'a> Body<'a, '_> {
         let start = (start..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let (lines, has_more) = terminal::lines_of(text.get(start..).unwrap_or_default());
         if start > 0 || has_more {
-            let note = more_line(" beginning omitted", self.context.look);
+            let note = more_line(" beginning omitted", self.context.render);
             self.push(vec![note]);
         }
         self.push_output(lines);
     }
 
-    /// Output has one column of padding.
     fn output_indent(&self) -> u16 {
-        panel_indent(self.context.look, Role::Terminal, 1)
+        panel_indent(self.context.render, Role::Terminal, 1)
     }
 
     fn output_rows(&self, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-        output::rows(lines, self.context.look, self.cols + BODY_INDENT - self.output_indent())
+        output::rows(lines, self.context.render, self.cols + BODY_INDENT - self.output_indent())
     }
 
     fn text_of_output(&self) -> Option<&'a str> {
@@ -335,7 +331,7 @@ impl<'a> Body<'a, '_> {
     /// Adds a line that says why a command failed.
     fn push_reason(&mut self, reason: Option<String>) {
         let cols = usize::from(self.cols);
-        let style = self.context.look.theme.style(Role::Error);
+        let style = self.context.render.theme.style(Role::Error);
         self.push(reason.map(|text| Line::styled(truncate(&text, cols), style)).into_iter().collect());
     }
 
@@ -359,29 +355,29 @@ impl<'a> Body<'a, '_> {
             }
             return;
         }
-        let mut lines = short_lines(text, Role::Error, self.context.look, self.cols);
-        let most = if self.fold == Fold::Closed { 1 } else { REASON_LINES };
-        if lines.len() > most {
-            lines.truncate(most);
+        let mut lines = short_lines(text, Role::Error, self.context.render, self.cols);
+        let max = if self.fold == Fold::Closed { 1 } else { REASON_LINES };
+        if lines.len() > max {
+            lines.truncate(max);
             if self.fold != Fold::Closed {
-                lines.push(more_line("", self.context.look));
+                lines.push(more_line("", self.context.render));
             }
         }
         self.push(lines);
     }
 
     fn add(&mut self) {
-        let look = self.context.look;
+        let render = self.context.render;
         if self.fold == Fold::Open
             && let Some(command) = self.tool.input.command.as_deref()
         {
-            let lines = output::command_lines(command, look, self.cols);
+            let lines = output::command_lines(command, render, self.cols);
             self.push(lines);
         }
-        let unlisted = hidden_commands(self.tool, look, self.cols);
+        let unlisted = hidden_commands(self.tool, render, self.cols);
         self.push(unlisted);
         if self.fold == Fold::Open || (self.tool.is_own && !self.tool.is_typed()) {
-            let lines = access_lines(self.tool, look, self.cols);
+            let lines = access_lines(self.tool, render, self.cols);
             self.push(lines);
         }
         self.add_diffs();
@@ -398,7 +394,7 @@ impl<'a> Body<'a, '_> {
                     self.layout.pieces.extend(resource_pieces(block, position, BODY_INDENT));
                 }
                 ToolContent::Unknown(raw) => {
-                    let lines = raw_lines(&raw.0, look, self.cols);
+                    let lines = raw_lines(&raw.0, render, self.cols);
                     self.push(lines);
                 }
             }
@@ -412,28 +408,32 @@ impl<'a> Body<'a, '_> {
     }
 
     fn add_diffs(&mut self) {
-        let look = self.context.look;
-        let indent = panel_indent(look, Role::DiffPlus, 0);
+        let render = self.context.render;
+        let indent = panel_indent(render, Role::DiffPlus, 0);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();
         if count == 0 && self.layout.waits {
-            self.push(vec![comparing(look)]);
+            self.push(vec![comparing(render)]);
         }
         for index in 0..count {
             let Some(diff) = self.layout.diffs.get(index) else { break };
-            let columns = diff.layout(look.diff_layout, self.cols);
+            let columns = diff.layout(render.diff_layout, self.cols);
             let (rows, needs_head) = (diff.len(columns), count > 1 || needs_head(diff));
             // The head of an edit already names its only file.
             let is_named = count == 1 && self.tool.kind == ToolKind::Edit;
             let head = needs_head.then(|| {
-                if is_named { status_line(diff, look, self.cols) } else { diff_head(diff, look, self.cols) }
+                if is_named {
+                    status_line(diff, render, self.cols)
+                } else {
+                    diff_head(diff, render, self.cols)
+                }
             });
             let shown = if self.fold == Fold::Open { rows } else { rows.min(left) };
             // Omitting a row or two would save nothing.
             let shown = if rows <= shown + 2 { rows } else { shown };
             if shown == 0 && rows > 0 {
                 let text = counted(count - index, "more change", "more changes");
-                let line = more_line(&format!(" {text}"), look);
+                let line = more_line(&format!(" {text}"), render);
                 self.push(vec![line]);
                 break;
             }
@@ -447,14 +447,14 @@ impl<'a> Body<'a, '_> {
                 from = to;
             }
             if shown < rows {
-                let line = more_line(&format!(" {} more lines", rows - shown), look);
+                let line = more_line(&format!(" {} more lines", rows - shown), render);
                 self.push(vec![line]);
             }
         }
     }
 
     fn add_terminal(&mut self, id: &crate::model::TerminalId) {
-        let look = self.context.look;
+        let render = self.context.render;
         let Some(view) = self.context.session.terminals.get(id) else { return };
         let is_running = view.exit.is_none() && !self.tool.status.is_final();
         if self.fold != Fold::Open && !is_running {
@@ -470,7 +470,7 @@ impl<'a> Body<'a, '_> {
         if has_screen {
             let words = " A full-screen program is running. Type into the terminal to see it.";
             let words = truncate(words, usize::from(self.cols).saturating_sub(1));
-            self.push(vec![more_line(&words, look)]);
+            self.push(vec![more_line(&words, render)]);
         }
         let screen = self.context.screens.entry(id.clone()).or_default();
         if self.fold != Fold::Open {
@@ -481,7 +481,7 @@ impl<'a> Body<'a, '_> {
         }
         let (history, dropped, live) = (screen.history_len(), screen.dropped_lines(), screen.live());
         if dropped > 0 || view.dropped_bytes > 0 {
-            let note = more_line(" beginning omitted", look);
+            let note = more_line(" beginning omitted", render);
             self.push(vec![note]);
         }
         let mut from = 0;
@@ -516,7 +516,7 @@ impl<'a> Body<'a, '_> {
         }
         let mut texts = 0;
         let mut is_shown = false;
-        let known = KnownChanges::new(self.context.look.folder, changes_of(self.tool).into_iter());
+        let known = KnownChanges::new(self.context.render.folder, changes_of(self.tool).into_iter());
         let is_of_file = matches!(self.tool.kind, ToolKind::Read | ToolKind::Search);
         for (position, content) in self.tool.content.iter().enumerate() {
             let ToolContent::Block(ContentBlock::Text(source)) = content else { continue };
@@ -553,20 +553,20 @@ impl<'a> Body<'a, '_> {
     }
 
     fn add_details(&mut self) {
-        let look = self.context.look;
+        let render = self.context.render;
         if self.tool.locations.len() > 1 || self.layout.pieces.len() == 1 {
             let lines = self.tool.locations.iter().map(|location| {
-                let path = look.path(&location.path);
+                let path = render.path(&location.path);
                 let text = line_of(location).map_or(path.clone(), |line| format!("{path}:{line}"));
                 let text = truncate_path(&text, usize::from(self.cols));
-                Line::styled(text, look.theme.style(Role::TextDim))
+                Line::styled(text, render.theme.style(Role::TextDim))
             });
             let lines = lines.collect();
             self.push(lines);
         }
         if self.layout.pieces.len() == 1 {
             for raw in self.tool.raw_input.iter().chain(&self.tool.raw_output) {
-                let lines = raw_lines(&raw.0, look, self.cols);
+                let lines = raw_lines(&raw.0, render, self.cols);
                 self.push(lines);
             }
         }
@@ -576,24 +576,24 @@ impl<'a> Body<'a, '_> {
             } else {
                 "No details."
             };
-            self.push(vec![Line::styled(text, look.theme.style(Role::TextDim))]);
+            self.push(vec![Line::styled(text, render.theme.style(Role::TextDim))]);
         }
     }
 }
 
 /// Content with a background begins at the left edge of prose, as code blocks do; without one, its text is aligned with
 /// the body.
-fn panel_indent(look: &RenderContext<'_>, role: Role, padding: u16) -> u16 {
-    if look.theme.style(role).bg.is_some() { 0 } else { BODY_INDENT - padding }
+fn panel_indent(render: &RenderContext<'_>, role: Role, padding: u16) -> u16 {
+    if render.theme.style(role).bg.is_some() { 0 } else { BODY_INDENT - padding }
 }
 
 /// A placeholder for a change whose texts are being compared.
-pub(crate) fn comparing(look: &RenderContext<'_>) -> Line<'static> {
-    let text = format!("Computing diff{}", look.glyphs.ellipsis);
-    Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
+pub(crate) fn comparing(render: &RenderContext<'_>) -> Line<'static> {
+    let text = format!("Computing diff{}", render.glyphs.ellipsis);
+    Mark::NO_LINE.row(Line::styled(text, render.theme.style(Role::TextDim)))
 }
 
-fn more_line(text: &str, look: &RenderContext<'_>) -> Line<'static> {
-    let text = format!("{}{text}", look.glyphs.fold);
-    Mark::NO_LINE.row(Line::from(Mark::GAP.span(text, look.theme.style(Role::TextDim))))
+fn more_line(text: &str, render: &RenderContext<'_>) -> Line<'static> {
+    let text = format!("{}{text}", render.glyphs.fold);
+    Mark::NO_LINE.row(Line::from(Mark::GAP.span(text, render.theme.style(Role::TextDim))))
 }

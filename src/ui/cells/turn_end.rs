@@ -32,7 +32,6 @@ pub(super) struct TurnFacts {
 }
 
 impl TurnFacts {
-    /// The facts of the turn that ended with an item.
     pub fn of(item: &Item, end: &TurnSummary, context: &Context<'_>) -> Self {
         let cost = end.cost.as_ref().filter(|cost| cost.amount >= 0.005).map(cost_text).unwrap_or_default();
         let mut facts = Self { took: end.took, cost, ..Self::default() };
@@ -60,20 +59,20 @@ impl TurnFacts {
 
     /// `14 s · 3 files +22 −4 · $0.05`; `None` if nothing is worth showing. The time of a turn below one second is shown
     /// only with `is_bad_end`.
-    pub fn line(&self, look: &RenderContext<'_>, is_bad_end: bool) -> Option<String> {
+    pub fn line(&self, render: &RenderContext<'_>, is_bad_end: bool) -> Option<String> {
         let is_long = |took: &Duration| took.as_secs() > 0;
         let has_more = is_bad_end || self.files > 0 || !self.cost.is_empty();
         let took = self.took.filter(|took| is_long(took) || (has_more && !took.is_zero())).map(duration);
-        let parts: Vec<String> = took.into_iter().chain(self.parts(look)).collect();
-        (!parts.is_empty()).then(|| parts.join(&separator(look)))
+        let parts: Vec<String> = took.into_iter().chain(self.parts(render)).collect();
+        (!parts.is_empty()).then(|| parts.join(&separator(render)))
     }
 
     /// The facts after a duration: ` · 3 files +22 −4 · $0.05`.
-    pub fn after_time(&self, look: &RenderContext<'_>) -> String {
-        self.parts(look).map(|part| separator(look) + &part).collect()
+    pub fn after_time(&self, render: &RenderContext<'_>) -> String {
+        self.parts(render).map(|part| separator(render) + &part).collect()
     }
 
-    fn parts(&self, look: &RenderContext<'_>) -> impl Iterator<Item = String> {
+    fn parts(&self, render: &RenderContext<'_>) -> impl Iterator<Item = String> {
         let mut files = match self.files {
             0 => String::new(),
             1 => "1 file".to_owned(),
@@ -83,14 +82,14 @@ impl TurnFacts {
             files = format!("{files} +{}", self.added);
         }
         if self.removed > 0 {
-            files = format!("{files} {}{}", look.glyphs.minus, self.removed);
+            files = format!("{files} {}{}", render.glyphs.minus, self.removed);
         }
         [files, self.cost.clone()].into_iter().filter(|part| !part.is_empty())
     }
 }
 
-fn separator(look: &RenderContext<'_>) -> String {
-    format!(" {} ", look.glyphs.dot)
+fn separator(render: &RenderContext<'_>) -> String {
+    format!(" {} ", render.glyphs.dot)
 }
 
 /// The visible calls of the item's turn that succeeded; `None` if the start of the turn is not loaded.

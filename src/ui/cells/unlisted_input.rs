@@ -22,11 +22,9 @@ use crate::ui::theme::Role;
 
 /// Maximum number of values that are checked.
 const LEAVES_MAX: usize = 1000;
-/// Maximum number of values that are listed.
 const LISTED_MAX: usize = 60;
 /// Longer values are shown with their start and end only.
 pub(super) const VALUE_BYTES: usize = 4096;
-/// Maximum number of lines of a value.
 const VALUE_LINES: usize = 12;
 /// Longer texts are shown with their start and end; a key shows the rest.
 pub(super) const TEXT_BYTES: usize = 32 * 1024;
@@ -96,7 +94,6 @@ impl UnlistedInput {
         Self { values, more: is_whole.then_some(more) }
     }
 
-    /// Whether there is nothing to list.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -114,12 +111,12 @@ impl UnlistedInput {
     }
 
     /// `name: value`, one or more lines each.
-    pub fn lines(&self, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-        let style = |role: Role| look.theme.style(role);
+    pub fn lines(&self, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+        let style = |role: Role| render.theme.style(role);
         let mut out = Vec::new();
         for (name, value) in &self.values {
             let label = if name.is_empty() { "input: ".to_owned() } else { format!("{name}: ") };
-            let mut lines = text_lines(value, Role::Text, VALUE_BYTES, look, cols.saturating_sub(2).max(8));
+            let mut lines = text_lines(value, Role::Text, VALUE_BYTES, render, cols.saturating_sub(2).max(8));
             if let [line] = lines.as_mut_slice() {
                 line.spans.insert(0, Span::styled(label, style(Role::TextDim)));
                 out.extend(wrap_whole(line, cols));
@@ -133,14 +130,14 @@ impl UnlistedInput {
                 out.push(line);
             }
             if hidden > 0 {
-                let more = format!("  {} {hidden} more lines", look.glyphs.fold);
+                let more = format!("  {} {hidden} more lines", render.glyphs.fold);
                 out.push(Line::styled(more, style(Role::TextDim)));
             }
         }
         let more = match self.more {
             Some(0) => return out,
-            Some(more) => format!("{} {more} more values", look.glyphs.fold),
-            None => format!("{} more values", look.glyphs.fold),
+            Some(more) => format!("{} {more} more values", render.glyphs.fold),
+            None => format!("{} more values", render.glyphs.fold),
         };
         out.push(Line::styled(more, style(Role::TextDim)));
         out
@@ -151,28 +148,28 @@ impl UnlistedInput {
 pub(super) fn text_lines(
     text: &str,
     role: Role,
-    most_bytes: usize,
-    look: &RenderContext<'_>,
+    max_bytes: usize,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> Vec<Line<'static>> {
-    let dim = look.theme.style(Role::TextDim);
+    let dim = render.theme.style(Role::TextDim);
     let mut out = Vec::new();
     let add = |part: &str, out: &mut Vec<Line<'static>>| {
         for shown in reveal_lines(part) {
             match shown {
                 Shown::Line(line) => {
-                    out.extend(wrap_whole(&Line::styled(line, look.theme.style(role)), cols));
+                    out.extend(wrap_whole(&Line::styled(line, render.theme.style(role)), cols));
                 }
                 Shown::BlankLines(count) => {
-                    out.push(Line::styled(format!("{} {count} blank lines", look.glyphs.fold), dim));
+                    out.push(Line::styled(format!("{} {count} blank lines", render.glyphs.fold), dim));
                 }
             }
         }
     };
-    let (head, rest) = clip(text, most_bytes);
+    let (head, rest) = clip(text, max_bytes);
     add(head, &mut out);
     if let Some((left_out, tail)) = rest {
-        let note = format!("{} {} omitted", look.glyphs.fold, byte_size(left_out as u64));
+        let note = format!("{} {} omitted", render.glyphs.fold, byte_size(left_out as u64));
         out.push(Line::styled(note, dim));
         add(tail, &mut out);
     }

@@ -45,7 +45,6 @@ impl Composer {
         }
     }
 
-    /// Shows the text of a session with its undo history.
     pub fn show_session(&mut self, key: SessionKey, text: &str) {
         if self.histories.of != Some(key) {
             self.commit();

@@ -33,7 +33,6 @@ pub(super) enum Side {
 }
 
 impl Composer {
-    /// A line of the text.
     pub(super) fn line(&self, row: usize) -> &str {
         self.area.lines().get(row).map(String::as_str).unwrap_or_default()
     }
@@ -197,7 +196,6 @@ impl Composer {
     }
 }
 
-/// The labels of a text, each as it is shown with its number in place of its id.
 pub(super) fn shown_labels(text: &str) -> Vec<ShownLabel> {
     let labels = attachment_labels(text).into_iter().enumerate();
     let shown = labels.filter_map(|(index, label)| {

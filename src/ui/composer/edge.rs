@@ -23,15 +23,14 @@ use crate::ui::view_state::{Hit, HitMap};
 const FULL_COLS: u16 = 60;
 
 /// Maximum width of a model's or mode's name, and of a mode's name beside another label on a narrow screen.
-const MOST_NAME: usize = 28;
+const MAX_NAME: usize = 28;
 const SHORT_NAME: usize = 8;
 
 /// Maximum number of outputs that are named.
-const MOST_OUTPUTS: usize = 3;
+const MAX_OUTPUTS: usize = 3;
 
 /// What the edges show besides the session's settings.
 pub(in crate::ui) struct EdgeFacts<'a> {
-    /// The layer that has the keys.
     pub focus: Focus,
     /// Number of the draft's rows above and below the composer.
     pub hidden_rows: (usize, usize),
@@ -49,7 +48,6 @@ pub(in crate::ui) struct EdgeFacts<'a> {
 /// Text on an edge, with a blank on each side.
 struct Label {
     line: Line<'static>,
-    /// The action of a click.
     action: Option<Action>,
     /// The lowest rank is omitted first.
     rank: u8,
@@ -75,18 +73,18 @@ pub(in crate::ui) fn draw(
         Focus::Main => Role::Accent,
         _ => Role::Rule,
     };
-    let rule = ctx.look.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
+    let rule = ctx.render.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
     text::put_text(buf, top.x + 1, top.y, &rule, top.width, ctx.style(role));
 
     let mut left: Vec<Label> = focus_chip(ctx, facts.focus, top.width).into_iter().collect();
     left.extend(shell(ctx, top.width));
     if let Some((mode, is_inserting)) = &facts.mode {
         let role = if *is_inserting { Role::TextDim } else { Role::Accent };
-        left.push(Label::new(ctx, role, &text::truncate(mode, MOST_NAME), None, 8));
+        left.push(Label::new(ctx, role, &text::truncate(mode, MAX_NAME), None, 8));
     }
     if facts.is_full {
         let key = ctx.key(Context::Main, Action::FullComposer);
-        let key = key.map(|key| format!(" {} {key} to return", ctx.look.glyphs.dot)).unwrap_or_default();
+        let key = key.map(|key| format!(" {} {key} to return", ctx.render.glyphs.dot)).unwrap_or_default();
         left.push(Label::new(
             ctx,
             Role::TextDim,
@@ -131,13 +129,13 @@ pub(in crate::ui) fn draw_terminal_head(
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
-    let rule = ctx.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
+    let rule = ctx.render.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
     text::put_text(buf, area.x + 1, area.y, &rule, area.width, ctx.style(Role::Accent));
     let mut left: Vec<Label> = focus_chip(ctx, Focus::Terminal, area.width).into_iter().collect();
     if !ctx.session.requests.is_empty() {
         left.push(Label::new(ctx, Role::Warning, "answer required", None, 8));
     }
-    let name = text::truncate(&text::one_line(command), MOST_NAME);
+    let name = text::truncate(&text::one_line(command), MAX_NAME);
     place(left, vec![Label::new(ctx, Role::TextDim, &name, None, 5)], area, buf, hits);
 }
 
@@ -146,10 +144,10 @@ fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canv
     let room = usize::from(area.width).saturating_sub(4);
     let cols = |labels: &[Label]| labels.iter().map(|label| line_width(&label.line) + 1).sum::<usize>();
     while cols(&left) + cols(&right) > room + 1
-        && let Some(least) = left.iter().chain(&right).map(|label| label.rank).min()
+        && let Some(min) = left.iter().chain(&right).map(|label| label.rank).min()
     {
-        left.retain(|label| label.rank != least);
-        right.retain(|label| label.rank != least);
+        left.retain(|label| label.rank != min);
+        right.retain(|label| label.rank != min);
     }
     let begin = area.right().saturating_sub(1 + u16::try_from(cols(&right)).unwrap_or(0));
     for (mut x, labels) in [(area.x + 2, left), (begin, right)] {
@@ -180,7 +178,7 @@ fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
     let does = if width < FULL_COLS { String::new() } else { format!(" {does}") };
     // In a replay no key moves the focus.
     let key = ctx.key(context, action)?;
-    let text = format!("Focus: {name} {} {key}{does}", ctx.look.glyphs.dot);
+    let text = format!("Focus: {name} {} {key}{does}", ctx.render.glyphs.dot);
     let mut label = Label::new(ctx, Role::Accent, &text, Some(action), 9);
     for span in &mut label.line.spans {
         span.style = span.style.add_modifier(Modifier::REVERSED);
@@ -204,7 +202,7 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
     });
     if is_command(ctx) {
         let mut title = "Shell".to_owned();
-        if session.workspace.far.is_some() {
+        if session.workspace.remote.is_some() {
             title.push_str(" on this machine");
         }
         if let Some(folder) = folder {
@@ -229,10 +227,9 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
         Some(Label::new(ctx, Role::Accent, &title, None, 9))
     });
     let folder = folder.map(|folder| Label::new(ctx, Role::TextDim, &format!("shell in {folder}"), None, 2));
-    attached.take(MOST_OUTPUTS).chain(folder).collect()
+    attached.take(MAX_OUTPUTS).chain(folder).collect()
 }
 
-/// The labels of the context and of the cost.
 fn usage(ctx: &FrameContext, width: u16) -> Vec<Label> {
     let Some(usage) = &ctx.session.usage else { return Vec::new() };
     let mut context = status::context(ctx, usage.used_tokens, usage.size_tokens, width);
@@ -243,12 +240,11 @@ fn usage(ctx: &FrameContext, width: u16) -> Vec<Label> {
     [Label { line: context, action: None, rank: 2 }].into_iter().chain(cost).collect()
 }
 
-/// The labels of mode and model.
 fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let is_narrow = width < FULL_COLS;
     let label = |what: &str, name: &str, role: Role, action: Action, rank: u8| {
-        let most = if is_narrow && is_crowded { SHORT_NAME } else { MOST_NAME };
-        let name = text::truncate(name, most);
+        let max = if is_narrow && is_crowded { SHORT_NAME } else { MAX_NAME };
+        let name = text::truncate(name, max);
         let what = if is_narrow { String::new() } else { format!("{what} ") };
         let spans = [(Role::TextDim, format!(" {what}")), (role, format!("{name} "))];
         let line = Line::from(spans.map(|(role, text)| ctx.span(role, text)).to_vec());
@@ -279,9 +275,9 @@ fn filter(ctx: &FrameContext, label: &str, width: u16) -> Label {
     let key = ctx
         .key(Context::Main, Action::Escape)
         .filter(|_| width >= FULL_COLS)
-        .map(|key| format!(" {} {key} show all", ctx.look.glyphs.dot));
-    let most = usize::from(width / 2).saturating_sub(6).max(8);
-    let text = format!("only {}{}", text::truncate(label, most), key.unwrap_or_default());
+        .map(|key| format!(" {} {key} show all", ctx.render.glyphs.dot));
+    let max = usize::from(width / 2).saturating_sub(6).max(8);
+    let text = format!("only {}{}", text::truncate(label, max), key.unwrap_or_default());
     Label::new(ctx, Role::Accent, &text, Some(Action::OpenFilter), 5)
 }
 

@@ -7,8 +7,8 @@ use std::ops::Range;
 use crate::ui::text::{boundary_after, boundary_before};
 
 /// Maximum number of steps, and of bytes in them.
-const MOST_STEPS: usize = 500;
-const MOST_BYTES: usize = 8 << 20;
+const MAX_STEPS: usize = 500;
+const MAX_BYTES: usize = 8 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
@@ -45,7 +45,6 @@ pub(super) struct Restored {
 }
 
 impl History {
-    /// A history that begins with this text.
     pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), at: text.len(), ..Self::default() }
     }
@@ -92,11 +91,11 @@ impl History {
         }
         let mut bytes: usize = self.undo.iter().map(|step| step.removed.len() + step.inserted.len()).sum();
         let surplus = self.undo.iter().position(|step| {
-            let is_fine = bytes <= MOST_BYTES;
+            let is_fine = bytes <= MAX_BYTES;
             bytes -= step.removed.len() + step.inserted.len();
             is_fine
         });
-        let surplus = surplus.unwrap_or(0).max(self.undo.len().saturating_sub(MOST_STEPS));
+        let surplus = surplus.unwrap_or(0).max(self.undo.len().saturating_sub(MAX_STEPS));
         self.undo.drain(..surplus);
     }
 
@@ -136,9 +135,8 @@ pub(super) fn difference(old: &str, new: &str) -> Option<(Range<usize>, Range<us
     }
     let same = old.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
     let start = boundary_before(old, same).min(boundary_before(new, same));
-    let most = (old.len() - start).min(new.len() - start);
-    let same =
-        old.bytes().rev().zip(new.bytes().rev()).take(most).take_while(|(old, new)| old == new).count();
+    let max = (old.len() - start).min(new.len() - start);
+    let same = old.bytes().rev().zip(new.bytes().rev()).take(max).take_while(|(old, new)| old == new).count();
     let end = boundary_after(old, old.len() - same);
     let same = (old.len() - end).min(new.len() - boundary_after(new, new.len() - same));
     Some((start..old.len() - same, start..new.len() - same))

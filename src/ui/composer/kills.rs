@@ -8,7 +8,7 @@ use super::vim::text::Text;
 use crate::model::Action;
 
 /// Maximum number of deletions, as in Emacs.
-const MOST_KILLS: usize = 60;
+const MAX_KILLS: usize = 60;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kills {
@@ -24,7 +24,6 @@ pub(super) struct Kills {
 struct Yanked {
     rev: u64,
     range: Range<usize>,
-    /// The number of its deletion.
     position: usize,
 }
 
@@ -49,7 +48,7 @@ impl Composer {
             Some(last) => last.push_str(&killed),
             None => self.kills.texts.push_front(killed),
         }
-        self.kills.texts.truncate(MOST_KILLS);
+        self.kills.texts.truncate(MAX_KILLS);
         self.kills.killed = Some(self.rev + 1);
     }
 

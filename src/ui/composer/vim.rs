@@ -28,7 +28,7 @@ pub(super) const ESCAPE: char = '\u{1b}';
 const BACKSPACE: char = '\u{8}';
 
 /// Maximum size of text that is inserted with a count.
-const MOST_REPEATED_BYTES: usize = 1 << 20;
+const MAX_REPEATED_BYTES: usize = 1 << 20;
 
 /// The mode, which decides what a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,7 +53,6 @@ pub enum Reply {
     Edge {
         is_up: bool,
     },
-    /// A text for the clipboard.
     Copy(String),
     /// The command needs the text of the clipboard: see [`Vim::put_clipboard`].
     ReadClipboard,
@@ -65,7 +64,6 @@ pub struct Vim {
     mode: Mode,
     /// The keys of the incomplete command.
     pending: String,
-    /// The other end of the selection.
     anchor: usize,
     memory: Memory,
     registers: Registers,
@@ -110,7 +108,6 @@ struct Inserting {
 }
 
 impl Vim {
-    /// The current mode.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -135,7 +132,6 @@ impl Vim {
         matches!(self.mode, Mode::Insert | Mode::Replace)
     }
 
-    /// The selected text.
     pub fn selection(&self, text: &Text) -> Option<Range<usize>> {
         let (start, end) = (self.anchor.min(text.at), self.anchor.max(text.at));
         match self.mode {
@@ -157,7 +153,6 @@ impl Vim {
         };
     }
 
-    /// Handles a key.
     pub fn key(&mut self, key: char, text: &mut Text) -> Reply {
         text.at = text.floor(text.at.min(text.text.len()));
         self.anchor = text.floor(self.anchor.min(text.text.len()));
@@ -339,7 +334,7 @@ impl Vim {
                 Verb::Insert(_) | Verb::Overwrite => command.count.unwrap_or(1) - 1,
                 _ => 0,
             };
-            for _ in 0..times.min(MOST_REPEATED_BYTES / typed.len().max(1)) {
+            for _ in 0..times.min(MAX_REPEATED_BYTES / typed.len().max(1)) {
                 if matches!(command.verb, Verb::Insert(Start::LineBelow | Start::LineAbove)) {
                     open_line(text, true);
                 }
@@ -360,7 +355,6 @@ impl Vim {
         text.at = text.on_char(text.at);
     }
 
-    /// A key of replace mode.
     fn overwrite(&mut self, key: char, text: &mut Text) -> Reply {
         if key == BACKSPACE {
             if text.at > text.line_start(text.at) {
@@ -401,7 +395,6 @@ impl Vim {
         reply
     }
 
-    /// Selects text of this size from the cursor on.
     fn select(&mut self, extent: Extent, text: &mut Text) {
         self.mode = if extent.is_lines { Mode::VisualLine } else { Mode::Visual };
         self.anchor = text.at;
@@ -449,7 +442,6 @@ fn type_over(typed: &str, text: &mut Text) -> Option<String> {
     replaced
 }
 
-/// The text that was typed at the cursor of an older text.
 fn typed_since(before: &Text, now: &Text, was_replacing: bool) -> String {
     if was_replacing {
         return now.slice(before.at..now.at).to_owned();

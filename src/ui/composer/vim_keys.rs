@@ -16,7 +16,6 @@ use crate::ui::text::width;
 /// The shape of the terminal's cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CursorShape {
-    /// As configured in the terminal.
     #[default]
     Default,
     Block,
@@ -27,9 +26,7 @@ pub enum CursorShape {
 /// The result of a key that vim mode handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::ui) enum VimKey {
-    /// The text may have changed.
     Done,
-    /// The same, by Escape.
     Escape,
     /// The cursor is in the first or last line already: for the prompt history.
     History {
@@ -41,7 +38,6 @@ pub(in crate::ui) enum VimKey {
 }
 
 impl Composer {
-    /// Enables or disables vim keys.
     pub fn set_vim(&mut self, is_on: bool) {
         if is_on != self.vim.is_some() {
             self.commit();

@@ -35,7 +35,6 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// The user's settings for an item.
     pub fn of(item: &Item) -> Self {
         Self { is_whole: item.shows_context, gaps: item.open_gaps.clone() }
     }
@@ -50,7 +49,6 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key of these changes with these settings.
     pub fn of(changes: &[Placed<'_>], shown: &Shown) -> Self {
         let position = |text: &Body| (text.address(), text.len());
         let of = |(change, at): &Placed<'_>| {
@@ -72,7 +70,6 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Computes the diffs. May be slow.
     #[must_use]
     pub fn compare(self) -> Compared {
         let changes: Vec<Placed<'_>> =
@@ -93,9 +90,8 @@ pub struct Compared {
 struct DiffCache {
     /// Recently used diffs, latest last. A cached diff holds the texts of its key, so that their addresses
     /// are not reused.
-    kept: Vec<(Key, Diffs)>,
+    saved: Vec<(Key, Diffs)>,
     orders: Vec<Wanted>,
-    /// The job that is running.
     taken: Option<Key>,
 }
 
@@ -121,10 +117,10 @@ pub(crate) fn settle(changes: &[Placed<'_>], shown: &Shown) {
 fn find(changes: &[Placed<'_>], shown: &Shown, at_once: bool) -> Option<Diffs> {
     let key = Key::of(changes, shown);
     DESK.with_borrow_mut(|cache| {
-        if let Some(at) = cache.kept.iter().position(|(known, _)| *known == key) {
-            let found = cache.kept.remove(at);
+        if let Some(at) = cache.saved.iter().position(|(known, _)| *known == key) {
+            let found = cache.saved.remove(at);
             let diffs = Arc::clone(&found.1);
-            cache.kept.push(found);
+            cache.saved.push(found);
             return Some(diffs);
         }
         if at_once {
@@ -173,10 +169,10 @@ pub fn give_up() {
 
 impl DiffCache {
     fn keep(&mut self, key: Key, diffs: Diffs) {
-        if self.kept.len() >= KEPT_MAX {
-            self.kept.remove(0);
+        if self.saved.len() >= KEPT_MAX {
+            self.saved.remove(0);
         }
-        self.kept.push((key, diffs));
+        self.saved.push((key, diffs));
     }
 }
 

@@ -21,7 +21,7 @@ use super::{Diff, FileStatus, Row, RowKind};
 const SIDE_BY_SIDE_COLS: u16 = 112;
 
 /// Minimum width of the body for the side-by-side layout.
-const LEAST_SIDES_COLS: u16 = 40;
+const MIN_SIDES_COLS: u16 = 40;
 
 /// Longer lines get no word highlighting.
 const MARKED_MAX_BYTES: usize = 500;
@@ -29,7 +29,6 @@ const MARKED_MAX_BYTES: usize = 500;
 /// Lines with a lower similarity get no word highlighting.
 const ALIKE_RATIO: f32 = 0.4;
 
-/// The layout of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Old and new lines in one column.
@@ -39,11 +38,10 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Chooses the layout for a body width.
-    pub fn choose(wish: DiffLayout, cols: u16) -> Self {
-        match wish {
+    pub fn choose(setting: DiffLayout, cols: u16) -> Self {
+        match setting {
             DiffLayout::Auto if cols >= SIDE_BY_SIDE_COLS => Self::SideBySide,
-            DiffLayout::SideBySide if cols >= LEAST_SIDES_COLS => Self::SideBySide,
+            DiffLayout::SideBySide if cols >= MIN_SIDES_COLS => Self::SideBySide,
             _ => Self::Unified,
         }
     }
@@ -52,14 +50,14 @@ impl Layout {
 impl Diff {
     /// Chooses the layout for a body width. Unless the user decides, columns are not used if one would be blank, or if
     /// more than a tenth of the rows would be wrapped in them.
-    pub fn layout(&self, wish: DiffLayout, cols: u16) -> Layout {
+    pub fn layout(&self, setting: DiffLayout, cols: u16) -> Layout {
         let suits_columns = || {
             let is_one_sided = matches!(self.status, FileStatus::New | FileStatus::Deleted)
                 || self.added.max(self.removed) == self.rows.len();
             !is_one_sided && self.head_cols() + self.usual_cols <= usize::from(columns(cols).0)
         };
-        match Layout::choose(wish, cols) {
-            Layout::SideBySide if wish == DiffLayout::Auto && !suits_columns() => Layout::Unified,
+        match Layout::choose(setting, cols) {
+            Layout::SideBySide if setting == DiffLayout::Auto && !suits_columns() => Layout::Unified,
             layout => layout,
         }
     }
@@ -69,24 +67,24 @@ impl Diff {
         &self,
         rows: Range<usize>,
         layout: Layout,
-        look: &RenderContext<'_>,
+        render: &RenderContext<'_>,
         cols: u16,
     ) -> Vec<Line<'static>> {
         let language = highlight::language_of(&self.path);
         let number_cols = self.number_cols();
-        let mut pen = DiffPainter { diff: self, look, number_cols, old: None, new: None, language };
-        pen.restart(rows.start, layout);
+        let mut painter = DiffPainter { diff: self, render, number_cols, old: None, new: None, language };
+        painter.restart(rows.start, layout);
         let mut out = Vec::new();
         match layout {
             Layout::Unified => {
                 for row in self.rows.get(rows).unwrap_or_default() {
-                    let cells = pen.row(row, true, cols);
+                    let cells = painter.row(row, true, cols);
                     out.extend(cells.into_iter().map(Line::from));
                 }
             }
             Layout::SideBySide => {
                 for side in self.sides.get(rows).unwrap_or_default() {
-                    pen.side(*side, columns(cols), cols, &mut out);
+                    painter.side(*side, columns(cols), cols, &mut out);
                 }
             }
         }
@@ -116,7 +114,7 @@ pub(super) fn columns(cols: u16) -> (u16, u16) {
 /// Highlighting state between rows.
 struct DiffPainter<'a> {
     diff: &'a Diff,
-    look: &'a RenderContext<'a>,
+    render: &'a RenderContext<'a>,
     number_cols: usize,
     old: Option<Highlighter>,
     new: Option<Highlighter>,
@@ -144,14 +142,14 @@ impl DiffPainter<'_> {
 
     /// Renders a row as one or more lines. With `is_unified`, one number column is used.
     fn row(&mut self, row: &Row, is_unified: bool, cols: u16) -> Vec<Vec<Span<'static>>> {
-        let theme = self.look.theme;
+        let theme = self.render.theme;
         if let RowKind::Gap(count) = row.kind {
             self.old = highlight::start(&self.language, "");
             self.new = self.old.clone();
             let text = match count {
-                0 => self.look.glyphs.fold.to_owned(),
-                1 => format!("{} 1 unchanged line", self.look.glyphs.fold),
-                _ => format!("{} {count} unchanged lines", self.look.glyphs.fold),
+                0 => self.render.glyphs.fold.to_owned(),
+                1 => format!("{} 1 unchanged line", self.render.glyphs.fold),
+                _ => format!("{} {count} unchanged lines", self.render.glyphs.fold),
             };
             let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
             let text = crate::ui::text::truncate(&format!("{}{text}", " ".repeat(indent)), usize::from(cols));
@@ -160,12 +158,12 @@ impl DiffPainter<'_> {
         }
         if let RowKind::Note(note) = row.kind {
             let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
-            let text = format!("{}{} {}", " ".repeat(indent), self.look.glyphs.fold, note.text());
+            let text = format!("{}{} {}", " ".repeat(indent), self.render.glyphs.fold, note.text());
             let text = crate::ui::text::truncate(&text, usize::from(cols));
             return vec![vec![Mark::NO_LINE.span(text, theme.style(Role::DiffMeta))]];
         }
         let (role, word, mark) = match row.kind {
-            RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.look.glyphs.minus),
+            RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.render.glyphs.minus),
             RowKind::Plus => (Role::DiffPlus, Role::DiffPlusWord, "+"),
             _ => (Role::DiffContext, Role::DiffContext, " "),
         };
@@ -194,7 +192,7 @@ impl DiffPainter<'_> {
         let marks = self.word_marks(row, &text);
         let spans = paint(&text, &runs, &marks, base, theme.style(word), |role| theme.style(role));
         let room = u16::try_from(room).unwrap_or(u16::MAX);
-        let wrapped = code_rows(&Line::from(spans), room, self.look.wraps, self.look.glyphs.ellipsis);
+        let wrapped = code_rows(&Line::from(spans), room, self.render.wraps, self.render.glyphs.ellipsis);
         let fills = matches!(row.kind, RowKind::Minus | RowKind::Plus);
         wrapped
             .into_iter()
@@ -230,7 +228,7 @@ impl DiffPainter<'_> {
         let old = Row { new_line: 0, ..left.unwrap_or(EMPTY) };
         let mut a = if left.is_some() { self.row(&old, false, left_cols) } else { Vec::new() };
         let is_same = side.left == side.right;
-        let kept = (self.old.clone(), self.new.clone());
+        let saved = (self.old.clone(), self.new.clone());
         if is_same {
             // The same line is on both sides: the highlighter must process it only once.
             (self.old, self.new) = (None, None);
@@ -238,7 +236,7 @@ impl DiffPainter<'_> {
         let mut b = match right {
             Some(row) if is_same => {
                 let lines = self.same_line(&a, &row, right_cols);
-                (self.old, self.new) = kept;
+                (self.old, self.new) = saved;
                 lines
             }
             Some(row) => self.row(&row, false, right_cols),
@@ -248,7 +246,7 @@ impl DiffPainter<'_> {
         a.resize(height, Vec::new());
         b.resize(height, Vec::new());
         let rule =
-            Mark::APART.span(format!(" {} ", self.look.glyphs.pipe), self.look.theme.style(Role::Rule));
+            Mark::APART.span(format!(" {} ", self.render.glyphs.pipe), self.render.theme.style(Role::Rule));
         for (mut left, right) in a.into_iter().zip(b) {
             // The other side has more lines.
             let is_empty = left.is_empty();

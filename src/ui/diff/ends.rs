@@ -18,7 +18,6 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// Detects the line ends of a text.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut found = Self::None;
@@ -88,7 +87,6 @@ pub(super) fn last_end(old: &str, new: &str) -> Option<Note> {
 }
 
 impl Note {
-    /// The text for display.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::EndsToLf => "line endings: CRLF to LF",

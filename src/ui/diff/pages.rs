@@ -24,14 +24,12 @@ pub(crate) struct Pages {
     layout: Option<Layout>,
     cols: u16,
     wraps: bool,
-    /// The end line of each row.
     ends: Vec<u32>,
     /// Cached groups, latest last.
     drawn: Vec<(usize, Vec<Line<'static>>)>,
 }
 
 impl Pages {
-    /// Computes the layout of a diff.
     pub fn of(diff: &Diff, layout: Layout, cols: u16, wraps: bool) -> Self {
         let mut end = 0_u32;
         let ends = (0..diff.len(layout)).map(|row| {
@@ -42,12 +40,10 @@ impl Pages {
         Self { layout: Some(layout), cols, wraps, ends: ends.collect(), drawn: Vec::new() }
     }
 
-    /// The layout of the diff.
     pub fn layout(&self) -> Layout {
         self.layout.unwrap_or(Layout::Unified)
     }
 
-    /// Number of lines.
     pub fn len(&self) -> usize {
         self.ends.last().map_or(0, |end| *end as usize)
     }
@@ -63,12 +59,11 @@ impl Pages {
         self.drawn.clear();
     }
 
-    /// Draws a range of lines of the same diff.
     pub fn lines(
         &mut self,
         diff: &Diff,
         range: Range<usize>,
-        look: &RenderContext<'_>,
+        render: &RenderContext<'_>,
     ) -> Vec<Line<'static>> {
         let range = range.start..range.end.min(self.len());
         let mut out = Vec::new();
@@ -77,7 +72,7 @@ impl Pages {
             let row = self.ends.partition_point(|end| *end as usize <= at);
             let run = row / RUN_ROWS;
             let begin = self.line_of(run * RUN_ROWS);
-            let lines = self.run(diff, run, look);
+            let lines = self.run(diff, run, render);
             let part = lines.iter().skip(at - begin).take(range.end - at);
             let before = out.len();
             out.extend(part.cloned());
@@ -89,15 +84,15 @@ impl Pages {
         out
     }
 
-    fn run(&mut self, diff: &Diff, run: usize, look: &RenderContext<'_>) -> &[Line<'static>] {
+    fn run(&mut self, diff: &Diff, run: usize, render: &RenderContext<'_>) -> &[Line<'static>] {
         let known = self.drawn.iter().position(|(known, _)| *known == run);
         let drawn = if let Some(at) = known {
             self.drawn.remove(at)
         } else {
             let layout = self.layout();
             let rows = run * RUN_ROWS..((run + 1) * RUN_ROWS).min(self.ends.len());
-            let look = RenderContext { wraps: self.wraps, ..*look };
-            (run, diff.draw(rows, layout, &look, self.cols))
+            let render = RenderContext { wraps: self.wraps, ..*render };
+            (run, diff.draw(rows, layout, &render, self.cols))
         };
         if self.drawn.len() >= KEPT_RUNS {
             self.drawn.remove(0);
@@ -108,7 +103,6 @@ impl Pages {
 }
 
 impl Diff {
-    /// Number of lines of a row in a layout.
     fn lines_of(&self, row: usize, layout: Layout, cols: u16) -> usize {
         let head = self.head_cols();
         match layout {
@@ -129,7 +123,6 @@ impl Diff {
         }
     }
 
-    /// Width of the text of a row.
     pub(super) fn width(&self, row: &Row) -> usize {
         let text = self.text(row);
         if is_ascii(text) { text.len() } else { width(&clean(text)) }

@@ -32,9 +32,9 @@ pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
             if let Some(known) = shared.get_mut(i * new.len() + j) {
                 *known = share;
             }
-            let most = pair.max(at(&best, (i + 1) * width + j)).max(at(&best, i * width + j + 1));
+            let max = pair.max(at(&best, (i + 1) * width + j)).max(at(&best, i * width + j + 1));
             if let Some(position) = best.get_mut(i * width + j) {
-                *position = most;
+                *position = max;
             }
         }
     }
@@ -42,11 +42,11 @@ pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     let (mut i, mut j) = (0, 0);
     while i < old.len() && j < new.len() {
         let share = at(&shared, i * new.len() + j);
-        let most = at(&best, i * width + j);
-        if share >= ALIKE_PERCENT && most == share + at(&best, (i + 1) * width + j + 1) {
+        let max = at(&best, i * width + j);
+        if share >= ALIKE_PERCENT && max == share + at(&best, (i + 1) * width + j + 1) {
             out.push((i, j));
             (i, j) = (i + 1, j + 1);
-        } else if most == at(&best, (i + 1) * width + j) {
+        } else if max == at(&best, (i + 1) * width + j) {
             i += 1;
         } else {
             j += 1;

@@ -25,14 +25,14 @@ fn patch_at(text: &str, position: Option<&DiffPosition>) -> Vec<Diff> {
     Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, position)
 }
 
-fn look(theme: &Theme) -> RenderContext<'_> {
+fn render(theme: &Theme) -> RenderContext<'_> {
     RenderContext::new(theme, Path::new("/home/ada"), Instant::now())
 }
 
 fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
-    let look = look(&theme);
-    let lines = diff.draw(0..diff.len(layout), layout, &look, cols);
+    let render = render(&theme);
+    let lines = diff.draw(0..diff.len(layout), layout, &render, cols);
     for line in &lines {
         assert!(width(&line.to_string()) <= usize::from(cols), "{line}");
     }
@@ -223,9 +223,9 @@ fn side_by_side_pairs_lines() {
 #[test]
 fn changed_words_are_highlighted() {
     let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
-    let look = look(&theme);
+    let render = render(&theme);
     let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"), None)[0];
-    let lines = diff.draw(0..2, Layout::Unified, &look, 60);
+    let lines = diff.draw(0..2, Layout::Unified, &render, 60);
     let marked = |line: &crate::ui::text::Line<'_>, role: Role| -> String {
         let bg = theme.style(role).bg;
         line.spans.iter().filter(|span| span.style.bg == bg).map(|span| span.content.as_ref()).collect()
@@ -236,11 +236,11 @@ fn changed_words_are_highlighted() {
     let diff =
         &Diff::of(&change(Some("  self.expires"), "  self.expires + SKEW // with the skew of clocks"), None)
             [0];
-    let lines = diff.draw(0..2, Layout::Unified, &look, 60);
+    let lines = diff.draw(0..2, Layout::Unified, &render, 60);
     assert_eq!(marked(&lines[0], Role::DiffMinusWord), "");
     assert_eq!(marked(&lines[1], Role::DiffPlusWord).trim(), "+ SKEW // with the skew of clocks");
     let diff = &Diff::of(&change(Some("one two three"), "a line that says another thing"), None)[0];
-    let lines = diff.draw(0..2, Layout::Unified, &look, 60);
+    let lines = diff.draw(0..2, Layout::Unified, &render, 60);
     assert_eq!(marked(&lines[1], Role::DiffPlusWord), "");
 }
 
@@ -317,8 +317,8 @@ fn huge_texts_are_replaced_between_their_common_lines() {
 
 fn draw_some(diff: &Diff) -> usize {
     let theme = Theme::plain();
-    let look = look(&theme);
-    diff.draw(100..148, Layout::Unified, &look, 80).len()
+    let render = render(&theme);
+    diff.draw(100..148, Layout::Unified, &render, 80).len()
 }
 
 proptest! {
@@ -367,10 +367,10 @@ fn drawn_rows_can_be_copied_per_side() {
     let new = "same\nthis one is new and it is longer than the side\nend\n";
     let diff = &Diff::of(&change(Some("same\nold\nend\n"), new), None)[0];
     let theme = Theme::plain();
-    let look = look(&theme);
+    let render = render(&theme);
     let read = |layout, is_second: bool| {
         let mut lines = crate::ui::text::copy_hint::Lines::default();
-        for row in diff.draw(0..diff.len(layout), layout, &look, 40) {
+        for row in diff.draw(0..diff.len(layout), layout, &render, 40) {
             lines.add(&row, is_second, &(0..99));
         }
         lines.into_text()
@@ -451,16 +451,16 @@ proptest! {
         }
         let layout = if is_wide { Layout::SideBySide } else { Layout::Unified };
         let theme = Theme::plain();
-        let look = RenderContext { wraps, ..look(&theme) };
+        let render = RenderContext { wraps, ..render(&theme) };
         let change = change(Some(&old.join("\n")), &new.join("\n"));
         for diff in &Diff::of(&change, None) {
             let mut pages = Pages::of(diff, layout, cols, wraps);
-            let drawn = diff.draw(0..diff.len(layout), layout, &look, cols);
+            let drawn = diff.draw(0..diff.len(layout), layout, &render, cols);
             prop_assert_eq!(pages.len(), drawn.len());
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             let from = (at * drawn.len() as f64) as usize;
             let to = (from + 30).min(drawn.len());
-            prop_assert_eq!(pages.lines(diff, from..to, &look), &drawn[from..to]);
+            prop_assert_eq!(pages.lines(diff, from..to, &render), &drawn[from..to]);
         }
     }
 }

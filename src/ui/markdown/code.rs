@@ -23,7 +23,7 @@ const STATES_MAX: usize = 128;
 /// Width of line numbers with the spaces after them; fits blocks of up to 999 lines.
 const NUMBER_COLS: u16 = 5;
 /// Minimum width for line numbers.
-const LEAST_NUMBERED_COLS: u16 = 24;
+const MIN_NUMBERED_COLS: u16 = 24;
 
 /// Larger blocks inside lists and quotes are not highlighted.
 const NESTED_MAX_BYTES: usize = 16 * 1024;
@@ -39,7 +39,6 @@ pub(super) struct CodePosition {
     pub line: usize,
     /// Whether it starts within that line.
     pub is_joined: bool,
-    /// Whether it is complete.
     pub is_final: bool,
 }
 
@@ -59,7 +58,6 @@ struct Live {
     wraps: bool,
     theme: String,
     upto: usize,
-    /// Number of its next line.
     next: usize,
     lines: Vec<Line<'static>>,
     state: Option<Highlighter>,
@@ -74,7 +72,7 @@ impl CodeState {
         text: &str,
         language: &str,
         before: impl Fn(u32) -> Option<&'t str>,
-        look: &RenderContext<'_>,
+        render: &RenderContext<'_>,
         cols: u16,
         counter: &mut u64,
     ) -> Vec<Line<'static>> {
@@ -82,19 +80,19 @@ impl CodeState {
         let live = self.live.take().filter(|live| {
             live.start == position.start
                 && live.is_warm == is_warm
-                && (live.cols, live.wraps) == (cols, look.wraps)
-                && live.theme == look.theme.name
+                && (live.cols, live.wraps) == (cols, render.wraps)
+                && live.theme == render.theme.name
                 && live.upto <= text.len()
         });
         let mut live = live.unwrap_or_else(|| Live {
             start: position.start,
             is_warm,
             cols,
-            wraps: look.wraps,
-            theme: look.theme.name.clone(),
+            wraps: render.wraps,
+            theme: render.theme.name.clone(),
             upto: 0,
             next: position.line,
-            lines: if position.part == 0 { label(language, look, cols) } else { Vec::new() },
+            lines: if position.part == 0 { label(language, render, cols) } else { Vec::new() },
             state: self.state_at(position, text, language, before, is_warm),
         });
         // Only the start of a line is numbered.
@@ -102,7 +100,7 @@ impl CodeState {
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
             let code = rest.get(..at).unwrap_or_default();
-            draw_line((number(&live), code), language, live.state.as_mut(), look, cols, &mut live.lines);
+            draw_line((number(&live), code), language, live.state.as_mut(), render, cols, &mut live.lines);
             *counter += 1;
             live.upto += at + 1;
             live.next += 1;
@@ -110,7 +108,14 @@ impl CodeState {
         }
         if position.is_final {
             if !rest.is_empty() {
-                draw_line((number(&live), rest), language, live.state.as_mut(), look, cols, &mut live.lines);
+                draw_line(
+                    (number(&live), rest),
+                    language,
+                    live.state.as_mut(),
+                    render,
+                    cols,
+                    &mut live.lines,
+                );
                 *counter += 1;
             }
             self.keep((position.fence, position.part + 1), is_warm, live.state);
@@ -119,7 +124,7 @@ impl CodeState {
         let mut lines = live.lines.clone();
         if !rest.is_empty() {
             let mut state = live.state.clone();
-            draw_line((number(&live), rest), language, state.as_mut(), look, cols, &mut lines);
+            draw_line((number(&live), rest), language, state.as_mut(), render, cols, &mut lines);
             *counter += 1;
         }
         self.live = Some(live);
@@ -167,31 +172,31 @@ impl CodeState {
 pub(super) fn draw_whole(
     code: &str,
     language: &str,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> Vec<Line<'static>> {
-    let mut lines = label(language, look, cols);
+    let mut lines = label(language, render, cols);
     let mut state = if code.len() <= NESTED_MAX_BYTES { highlight::start(language, code) } else { None };
     for (number, line) in (1..).zip(code.lines()) {
-        draw_line((Some(number), line), language, state.as_mut(), look, cols, &mut lines);
+        draw_line((Some(number), line), language, state.as_mut(), render, cols, &mut lines);
     }
     lines
 }
 
-fn label(language: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+fn label(language: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let language = one_line(language);
     if language.is_empty() {
         return Vec::new();
     }
-    let base = look.theme.style(Role::CodeBlock);
+    let base = render.theme.style(Role::CodeBlock);
     let text = match language.to_ascii_lowercase().as_str() {
         "mermaid" | "dot" | "graphviz" | "plantuml" | "puml" | "d2" => {
-            format!("{language} {} diagram source", look.glyphs.dot)
+            format!("{language} {} diagram source", render.glyphs.dot)
         }
         _ => language,
     };
     let text = crate::ui::text::truncate(&text, usize::from(cols).saturating_sub(2));
-    let text = Span::styled(text, base.patch(look.theme.style(Role::CodeLanguage)));
+    let text = Span::styled(text, base.patch(render.theme.style(Role::CodeLanguage)));
     vec![padded(Mark::NO_LINE.row(text.into()), base, cols)]
 }
 
@@ -205,34 +210,36 @@ fn draw_line(
     (number, line): (Option<usize>, &str),
     language: &str,
     state: Option<&mut Highlighter>,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     cols: u16,
     out: &mut Vec<Line<'static>>,
 ) {
     let text = clean(line);
-    let plain = look.theme.style(Role::CodeBlock);
+    let plain = render.theme.style(Role::CodeBlock);
     let of_diff = diff_role(language, &text);
-    let base = of_diff.map_or(plain, |role| plain.patch(look.theme.style(role)));
+    let base = of_diff.map_or(plain, |role| plain.patch(render.theme.style(role)));
     let runs = match state {
         Some(state) if of_diff.is_none() => state.line(&text),
         _ => vec![(0..text.len(), None)],
     };
     let (mut spans, mut col) = (Vec::new(), 0);
     for (range, role) in runs {
-        let style = role.map_or(base, |role| base.patch(look.theme.style(role)));
+        let style = role.map_or(base, |role| base.patch(render.theme.style(role)));
         col = tabbed(text.get(range).unwrap_or_default(), col, TAB_COLS, style, &mut spans);
     }
     let line = Line::from(spans);
-    let numbers = number_cols(look, cols);
+    let numbers = number_cols(render, cols);
     let room = cols.saturating_sub(2 + numbers).max(2);
-    for (index, mut row) in code_rows(&line, room, look.wraps, look.glyphs.ellipsis).into_iter().enumerate() {
+    for (index, mut row) in
+        code_rows(&line, room, render.wraps, render.glyphs.ellipsis).into_iter().enumerate()
+    {
         if numbers > 0 {
             let digits = usize::from(numbers) - 2;
             let text = match number.filter(|_| index == 0) {
                 Some(number) => format!("{number:>digits$}  "),
                 None => " ".repeat(digits + 2),
             };
-            row.spans.insert(0, Mark::APART.span(text, base.patch(look.theme.style(Role::DiffGutter))));
+            row.spans.insert(0, Mark::APART.span(text, base.patch(render.theme.style(Role::DiffGutter))));
         }
         let row = padded(row, base, cols);
         out.push(if number.is_none() { Mark::JOINED.row(row) } else { row });
@@ -255,8 +262,8 @@ fn diff_role(language: &str, line: &str) -> Option<Role> {
 
 /// Width of line numbers, or 0 if the code has too little space. The same for all lines of a block, because
 /// its end may not be known.
-fn number_cols(look: &RenderContext<'_>, cols: u16) -> u16 {
-    if look.numbers_code && cols >= LEAST_NUMBERED_COLS { NUMBER_COLS } else { 0 }
+fn number_cols(render: &RenderContext<'_>, cols: u16) -> u16 {
+    if render.numbers_code && cols >= MIN_NUMBERED_COLS { NUMBER_COLS } else { 0 }
 }
 
 /// A row that is padded with the background to the full width.

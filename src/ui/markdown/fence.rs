@@ -25,7 +25,6 @@ pub(super) struct OpenFence {
     is_joined: bool,
     /// Whether the scan ends within a line.
     is_inside: bool,
-    /// The end of the scanned lines.
     scanned: usize,
 }
 

@@ -55,19 +55,19 @@ pub(super) fn display_in(source: &str, range: Range<usize>, end: usize) -> Displ
 /// needed.
 #[allow(clippy::option_option, reason = "the caller distinguishes three cases")]
 fn end_of_display(text: &str) -> Option<Option<usize>> {
-    let mut most = text.len().min(FORMULA_MAX_BYTES);
-    while !text.is_char_boundary(most) {
-        most -= 1;
+    let mut max = text.len().min(FORMULA_MAX_BYTES);
+    while !text.is_char_boundary(max) {
+        max -= 1;
     }
-    let known = text.get(..most).unwrap_or_default();
+    let known = text.get(..max).unwrap_or_default();
     let close = known.get(2..).and_then(|rest| rest.find("$$"));
-    let formula = known.get(..close.map_or(most, |at| at + 4)).unwrap_or_default();
+    let formula = known.get(..close.map_or(max, |at| at + 4)).unwrap_or_default();
     let lines = formula.split_inclusive('\n').skip(1);
     let has_blank_line = lines.filter(|line| line.ends_with('\n')).any(|line| line.trim().is_empty());
     match close {
         _ if has_blank_line => Some(None),
         Some(at) => Some(Some(at + 4)),
-        None if most < text.len() || most == FORMULA_MAX_BYTES => Some(None),
+        None if max < text.len() || max == FORMULA_MAX_BYTES => Some(None),
         None => None,
     }
 }
@@ -78,7 +78,6 @@ pub(super) struct Formulas<'t> {
     all: Vec<&'t str>,
 }
 
-/// Replaces the formulas of a text by placeholders.
 pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
     let mut formulas = Formulas::default();
     let indent = text.len() - text.trim_start_matches(' ').len();
@@ -122,11 +121,11 @@ fn formula_of(text: &str) -> Option<&str> {
         "\\[" => "\\]",
         _ => return None,
     };
-    let mut most = text.len().min(FORMULA_MAX_BYTES);
-    while !text.is_char_boundary(most) {
-        most -= 1;
+    let mut max = text.len().min(FORMULA_MAX_BYTES);
+    while !text.is_char_boundary(max) {
+        max -= 1;
     }
-    let at = text.get(2..most)?.find(end)?;
+    let at = text.get(2..max)?.find(end)?;
     let formula = text.get(..2 + at + 2)?;
     let has_blank_line = formula.split('\n').skip(1).any(|line| line.trim().is_empty());
     let is_empty = at == 0;
@@ -141,7 +140,6 @@ impl<'t> Formulas<'t> {
         self.all.push(formula);
     }
 
-    /// Restores the formulas of a text.
     pub fn restore<'s>(&self, text: &'s str) -> Cow<'s, str> {
         if self.all.is_empty() || !text.contains(OPEN) {
             return Cow::Borrowed(text);
@@ -149,7 +147,6 @@ impl<'t> Formulas<'t> {
         Cow::Owned(self.parts(text).into_iter().map(|(part, _)| part).collect())
     }
 
-    /// Splits a text into formulas and other parts.
     pub fn parts<'s>(&'s self, text: &'s str) -> Vec<(&'s str, bool)> {
         let mut out = Vec::new();
         let mut rest = text;

@@ -17,7 +17,7 @@ const COLS: u16 = 400;
 /// as drawing the complete text.
 pub fn plain_text(source: &str, now: Instant) -> String {
     let theme = Theme::plain();
-    let look =
+    let render =
         RenderContext { diff_layout: DiffLayout::Unified, ..RenderContext::new(&theme, Path::new(""), now) };
     let mut markdown = Markdown::of(source);
     let mut rows = Vec::new();
@@ -25,7 +25,7 @@ pub fn plain_text(source: &str, now: Instant) -> String {
         if markdown.blocks().get(index).is_some_and(|block| block.has_gap) {
             rows.push(crate::ui::text::Line::default());
         }
-        rows.extend(markdown.draw(index, source, &look, COLS));
+        rows.extend(markdown.draw(index, source, &render, COLS));
     }
     copy_hint::text_of(&rows)
 }

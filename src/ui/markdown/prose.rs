@@ -20,7 +20,7 @@ use super::table::Table;
 use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key, limit};
 
 /// Minimum width of the text beside the prefixes of quotes and lists.
-const LEAST_TEXT_COLS: usize = 4;
+const MIN_TEXT_COLS: usize = 4;
 
 /// Maximum rendered nesting depth of quotes, items and footnotes: deeper prefixes would fill the width, and
 /// increase the cost of each row.
@@ -30,7 +30,7 @@ const DEPTH_MAX: usize = PROSE_COLS as usize / 2;
 pub(super) fn draw(
     text: &str,
     links: &Definitions,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     cols: u16,
 ) -> (Vec<Line<'static>>, u16) {
     let resolve = |link: BrokenLink<'_>| {
@@ -39,7 +39,7 @@ pub(super) fn draw(
     };
     let text = limit::without_wide_tables(text);
     let (text, formulas) = math::hide(&text);
-    let mut writer = Writer::new(look, cols, &formulas);
+    let mut writer = Writer::new(render, cols, &formulas);
     for event in Parser::new_with_broken_link_callback(&text, OPTIONS, Some(resolve)) {
         writer.on(event);
     }
@@ -60,7 +60,7 @@ enum Container {
 }
 
 struct Writer<'a> {
-    look: &'a RenderContext<'a>,
+    render: &'a RenderContext<'a>,
     cols: u16,
     out: Vec<Line<'static>>,
     /// Lines of the current text; the last one is open.
@@ -75,7 +75,6 @@ struct Writer<'a> {
     has_gap: bool,
     /// Open links: type, target, and start of the text.
     links: Vec<(LinkType, String, Spot)>,
-    /// Their numbers.
     numbers: Vec<u32>,
     table: Option<Table>,
     code: Option<(String, String)>,
@@ -85,15 +84,15 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(look: &'a RenderContext<'a>, cols: u16, formulas: &'a Formulas<'a>) -> Self {
+    fn new(render: &'a RenderContext<'a>, cols: u16, formulas: &'a Formulas<'a>) -> Self {
         Self {
-            look,
+            render,
             formulas,
             sideways: 0,
             cols: cols.max(4),
             out: Vec::new(),
             lines: vec![Vec::new()],
-            styles: vec![look.theme.style(Role::Agent)],
+            styles: vec![render.theme.style(Role::Agent)],
             containers: Vec::new(),
             hidden: 0,
             lists: Vec::new(),
@@ -115,13 +114,13 @@ impl<'a> Writer<'a> {
                     code.push_str(&formulas.restore(&text));
                 } else {
                     for (text, is_formula) in formulas.parts(&text) {
-                        let style = is_formula.then(|| self.look.theme.style(Role::InlineCode));
+                        let style = is_formula.then(|| self.render.theme.style(Role::InlineCode));
                         self.push(text, style.unwrap_or_default());
                     }
                 }
             }
             Event::Code(text) => {
-                self.push(&self.formulas.restore(&text), self.look.theme.style(Role::InlineCode));
+                self.push(&self.formulas.restore(&text), self.render.theme.style(Role::InlineCode));
             }
             Event::InlineMath(text) => self.push_formula(&text, "$"),
             Event::DisplayMath(text) => self.push_formula(&text, "$$"),
@@ -130,11 +129,11 @@ impl<'a> Writer<'a> {
                 if matches!(tag.to_ascii_lowercase().as_str(), "<br>" | "<br/>") {
                     self.break_line();
                 } else {
-                    self.push(&self.formulas.restore(&text), self.look.theme.style(Role::TextDim));
+                    self.push(&self.formulas.restore(&text), self.render.theme.style(Role::TextDim));
                 }
             }
             Event::Html(text) => {
-                self.push(&self.formulas.restore(&text), self.look.theme.style(Role::TextDim));
+                self.push(&self.formulas.restore(&text), self.render.theme.style(Role::TextDim));
             }
             Event::SoftBreak => self.push(" ", Style::default()),
             Event::HardBreak => self.break_line(),
@@ -143,15 +142,15 @@ impl<'a> Writer<'a> {
                 self.begin_block();
                 let room = usize::from(self.cols.min(PROSE_COLS)).saturating_sub(self.prefix_cols());
                 let rule =
-                    Line::styled(self.look.glyphs.rule.repeat(room), self.look.theme.style(Role::Rule));
+                    Line::styled(self.render.glyphs.rule.repeat(room), self.render.theme.style(Role::Rule));
                 self.place(vec![Mark::NO_LINE.row(rule)]);
                 self.has_gap = true;
             }
             Event::TaskListMarker(is_done) => {
-                let glyphs = self.look.glyphs;
+                let glyphs = self.render.glyphs;
                 let text = if is_done { glyphs.task_done } else { glyphs.task_open };
                 let role = if is_done { Role::Success } else { Role::ListMark };
-                let span = Span::styled(format!("{text} "), self.look.theme.style(role));
+                let span = Span::styled(format!("{text} "), self.render.theme.style(role));
                 if self.hidden == 0
                     && let Some(Container::Item { mark: Some(mark), cols }) = self.containers.last_mut()
                 {
@@ -161,18 +160,18 @@ impl<'a> Writer<'a> {
             }
             Event::FootnoteReference(label) => {
                 let label = format!("[{}]", one_line(&label));
-                self.push(&label, note_style(self.look));
+                self.push(&label, note_style(self.render));
             }
         }
     }
 
     fn push_formula(&mut self, text: &str, sign: &str) {
         let text = format!("{sign}{}{sign}", self.formulas.restore(text));
-        self.push(&text, self.look.theme.style(Role::InlineCode));
+        self.push(&text, self.render.theme.style(Role::InlineCode));
     }
 
     fn on_start(&mut self, tag: Tag<'_>) {
-        let theme = self.look.theme;
+        let theme = self.render.theme;
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
@@ -216,7 +215,7 @@ impl<'a> Writer<'a> {
                         *number = number.saturating_add(1);
                         text
                     }
-                    _ => format!("{} ", self.look.glyphs.bullet),
+                    _ => format!("{} ", self.render.glyphs.bullet),
                 };
                 let cols = width(&text);
                 let mark = Some(Span::styled(text, theme.style(Role::ListMark)));
@@ -227,7 +226,7 @@ impl<'a> Writer<'a> {
                 self.begin_block();
                 let text = format!("[{}] ", one_line(&label));
                 let cols = width(&text);
-                let mark = Some(Span::styled(text, note_style(self.look)));
+                let mark = Some(Span::styled(text, note_style(self.render)));
                 self.enter(Container::Item { mark, cols });
             }
             Tag::Table(alignments) => {
@@ -287,7 +286,7 @@ impl<'a> Writer<'a> {
                 if let Some((language, code)) = self.code.take() {
                     let room = usize::from(self.cols).saturating_sub(self.prefix_cols());
                     let room = u16::try_from(room).unwrap_or(u16::MAX);
-                    self.place(code::draw_whole(&code, &language, self.look, room));
+                    self.place(code::draw_whole(&code, &language, self.render, room));
                 }
                 self.has_gap = true;
             }
@@ -309,7 +308,7 @@ impl<'a> Writer<'a> {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let room = usize::from(self.cols).saturating_sub(self.prefix_cols());
-                    let (lines, hidden) = table.draw(self.look, u16::try_from(room).unwrap_or(u16::MAX));
+                    let (lines, hidden) = table.draw(self.render, u16::try_from(room).unwrap_or(u16::MAX));
                     self.sideways = self.sideways.max(hidden);
                     self.place(lines);
                 }
@@ -329,7 +328,7 @@ impl<'a> Writer<'a> {
                     all
                 });
                 if let Some(table) = &mut self.table {
-                    table.push(link::linkify(cell.unwrap_or_default(), self.look.folder));
+                    table.push(link::linkify(cell.unwrap_or_default(), self.render.folder));
                 }
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
@@ -382,13 +381,14 @@ impl<'a> Writer<'a> {
             return;
         }
         let target = if text.is_empty() { target.to_owned() } else { format!(" ({target})") };
-        self.push(&target, self.look.theme.style(Role::TextDim));
+        self.push(&target, self.render.theme.style(Role::TextDim));
     }
 
     fn push_link(&mut self, target: &str) {
-        self.push_style(self.look.theme.style(Role::Link));
+        self.push_style(self.render.theme.style(Role::Link));
         let target = Target::of_link(target);
-        self.numbers.push(target.map_or(self.number(), |target| link::number_of(&target, self.look.folder)));
+        self.numbers
+            .push(target.map_or(self.number(), |target| link::number_of(&target, self.render.folder)));
     }
 
     /// The number of the link that text belongs to now.
@@ -448,7 +448,7 @@ impl<'a> Writer<'a> {
         }
         for line in lines {
             let (first, rest) = self.prefixes(true);
-            let line = link::linkify(line, self.look.folder);
+            let line = link::linkify(line, self.render.folder);
             self.out.extend(wrap_prefixed(&Line::from(line), self.cols.min(PROSE_COLS), &first, &rest));
         }
     }
@@ -471,17 +471,18 @@ impl<'a> Writer<'a> {
             Container::Quote => 2,
             Container::Item { cols, .. } => *cols,
         });
-        cols.sum::<usize>().min(self.most_prefix())
+        cols.sum::<usize>().min(self.max_prefix())
     }
 
     /// Maximum width of prefixes, so that deep nesting leaves space for the text.
-    fn most_prefix(&self) -> usize {
-        usize::from(self.cols.min(PROSE_COLS)).saturating_sub(LEAST_TEXT_COLS)
+    fn max_prefix(&self) -> usize {
+        usize::from(self.cols.min(PROSE_COLS)).saturating_sub(MIN_TEXT_COLS)
     }
 
     /// The prefixes of the next line and of those after it. With `takes_marks`, the markers are removed.
     fn prefixes(&mut self, takes_marks: bool) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-        let bar = Mark::APART.span(format!("{} ", self.look.glyphs.pipe), self.look.theme.style(Role::Quote));
+        let bar =
+            Mark::APART.span(format!("{} ", self.render.glyphs.pipe), self.render.theme.style(Role::Quote));
         let (mut first, mut rest) = (Vec::new(), Vec::new());
         // Indents are visible structure before a marker, and only alignment elsewhere.
         let has_mark = takes_marks
@@ -504,22 +505,22 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        let most = self.most_prefix();
-        narrow(&mut first, most);
-        narrow(&mut rest, most);
+        let max = self.max_prefix();
+        narrow(&mut first, max);
+        narrow(&mut rest, max);
         (first, rest)
     }
 }
 
 /// The style of a footnote number: a link's colour, but not underlined, because it cannot be opened.
-fn note_style(look: &RenderContext<'_>) -> Style {
-    look.theme.style(Role::Link).remove_modifier(Modifier::UNDERLINED)
+fn note_style(render: &RenderContext<'_>) -> Style {
+    render.theme.style(Role::Link).remove_modifier(Modifier::UNDERLINED)
 }
 
 /// Shortens a prefix to a maximum width: first indents, then outer markers, then the end of the last one.
-fn narrow(prefix: &mut Vec<Span<'static>>, most: usize) {
+fn narrow(prefix: &mut Vec<Span<'static>>, max: usize) {
     let cols: usize = prefix.iter().map(|span| width(&span.content)).sum();
-    let mut over = cols.saturating_sub(most);
+    let mut over = cols.saturating_sub(max);
     if over == 0 {
         return;
     }
@@ -539,7 +540,7 @@ fn narrow(prefix: &mut Vec<Span<'static>>, most: usize) {
     });
     if over > 0 {
         for span in prefix {
-            span.content = truncate(&span.content, most).into();
+            span.content = truncate(&span.content, max).into();
         }
     }
 }

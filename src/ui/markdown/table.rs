@@ -28,10 +28,8 @@ pub(super) type Cell = Vec<Span<'static>>;
 #[derive(Default)]
 pub(super) struct Table {
     pub alignments: Vec<Alignment>,
-    /// The header row.
     pub head: Vec<Cell>,
     pub rows: Vec<Vec<Cell>>,
-    /// Whether the header is being parsed.
     pub is_head: bool,
 }
 
@@ -46,7 +44,7 @@ impl Table {
     }
 
     /// Draws the table within a width. Also returns the number of columns beyond the edge.
-    pub fn draw(&self, look: &RenderContext<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
+    pub fn draw(&self, render: &RenderContext<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
         let count = self.head.len().max(self.rows.iter().map(Vec::len).max().unwrap_or(0));
         if count == 0 {
             return (Vec::new(), 0);
@@ -65,49 +63,49 @@ impl Table {
             })
             .collect();
         // If the table can be scrolled, words are not broken to make it fit.
-        let most = if look.sideways.is_some() { COLUMN_WHOLE_COLS } else { COLUMN_MIN_COLS };
+        let max = if render.sideways.is_some() { COLUMN_WHOLE_COLS } else { COLUMN_MIN_COLS };
         let floors: Vec<usize> = longest_words
             .iter()
             .zip(&widths)
-            .map(|(word, cols)| (*word).min(most).max(COLUMN_MIN_COLS).min(*cols))
+            .map(|(word, cols)| (*word).min(max).max(COLUMN_MIN_COLS).min(*cols))
             .collect();
         if floors.iter().sum::<usize>() <= room {
             narrow(&mut widths, &floors, room);
             let shown: Vec<(usize, usize)> = widths.into_iter().enumerate().collect();
-            return (self.draw_columns(&shown, look), 0);
+            return (self.draw_columns(&shown, render), 0);
         }
-        let shown = look.sideways.and_then(|left_out| {
+        let shown = render.sideways.and_then(|left_out| {
             for (cols, word) in widths.iter_mut().zip(&longest_words) {
                 *cols = (*cols).min(COLUMN_GOOD_COLS.max((*word).min(COLUMN_WORD_COLS)));
             }
             window(&widths, usize::from(left_out), usize::from(cols))
         });
-        let Some(shown) = shown else { return (self.draw_fields(look, cols), 0) };
-        let mut out = self.draw_columns(&shown, look);
+        let Some(shown) = shown else { return (self.draw_fields(render, cols), 0) };
+        let mut out = self.draw_columns(&shown, render);
         let first = shown.get(1).map_or(1, |(column, _)| *column);
         let (before, behind) = (first - 1, count - first - (shown.len() - 1));
-        out.push(more(before, behind, look, cols));
+        out.push(more(before, behind, render, cols));
         (out, u16::try_from(before + behind).unwrap_or(u16::MAX))
     }
 
     /// Draws a range of columns with their widths. Rules separate rows only if one of both is taller than a
     /// line.
-    fn draw_columns(&self, shown: &[(usize, usize)], look: &RenderContext<'_>) -> Vec<Line<'static>> {
+    fn draw_columns(&self, shown: &[(usize, usize)], render: &RenderContext<'_>) -> Vec<Line<'static>> {
         let widths: Vec<usize> = shown.iter().map(|(_, cols)| *cols).collect();
         let is_tall = |row: &[Cell]| {
             shown.iter().any(|(column, cols)| row.get(*column).is_some_and(|cell| cell_cols(cell) > *cols))
         };
         let mut out = Vec::new();
-        self.draw_row(&self.head, shown, look, &mut out);
-        out.push(rule(&widths, look));
+        self.draw_row(&self.head, shown, render, &mut out);
+        out.push(rule(&widths, render));
         let mut was_tall = false;
         for (index, row) in self.rows.iter().enumerate() {
             let is_tall = is_tall(row);
             if index > 0 && (is_tall || was_tall) {
-                out.push(rule(&widths, look));
+                out.push(rule(&widths, render));
             }
             was_tall = is_tall;
-            self.draw_row(row, shown, look, &mut out);
+            self.draw_row(row, shown, render, &mut out);
         }
         out
     }
@@ -116,10 +114,10 @@ impl Table {
         &self,
         row: &[Cell],
         shown: &[(usize, usize)],
-        look: &RenderContext<'_>,
+        render: &RenderContext<'_>,
         out: &mut Vec<Line<'static>>,
     ) {
-        let border = look.theme.style(Role::TableBorder);
+        let border = render.theme.style(Role::TableBorder);
         let wrapped: Vec<Vec<Line<'static>>> = shown
             .iter()
             .map(|(column, cols)| {
@@ -132,7 +130,7 @@ impl Table {
             let mut spans = Vec::new();
             for (index, (lines, (column, cols))) in wrapped.iter().zip(shown).enumerate() {
                 if index > 0 {
-                    spans.push(Mark::CELL.span(format!(" {} ", look.glyphs.pipe), border));
+                    spans.push(Mark::CELL.span(format!(" {} ", render.glyphs.pipe), border));
                 }
                 let cell = lines.get(at).map(|line| line.spans.clone()).unwrap_or_default();
                 let spare = cols.saturating_sub(cell_cols(&cell));
@@ -152,17 +150,17 @@ impl Table {
     }
 
     /// Draws each row as a list of `header: cell`, for tables that cannot fit.
-    fn draw_fields(&self, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+    fn draw_fields(&self, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         let indent = [Span::raw("  ")];
         for (index, row) in self.rows.iter().enumerate() {
             if index > 0 {
-                out.push(rule(&[usize::from(cols)], look));
+                out.push(rule(&[usize::from(cols)], render));
             }
             for (at, cell) in row.iter().enumerate() {
                 let mut spans = self.head.get(at).cloned().unwrap_or_default();
                 if !spans.is_empty() {
-                    spans.push(Span::styled(": ", look.theme.style(Role::TableHead)));
+                    spans.push(Span::styled(": ", render.theme.style(Role::TableHead)));
                 }
                 spans.extend(cell.iter().cloned());
                 out.extend(wrap_prefixed(&Line::from(spans), cols, &[], &indent));
@@ -181,7 +179,7 @@ impl Table {
 /// scrolled ones, each with its preferred width or slightly less. `None` if not even two fit.
 fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, usize)>> {
     let good = |column: usize| widths.get(column).copied().unwrap_or(1);
-    let least = |column: usize| good(column).min(COLUMN_MIN_COLS);
+    let min = |column: usize| good(column).min(COLUMN_MIN_COLS);
     let fits = |from: usize, count: usize, each: &dyn Fn(usize) -> usize| {
         let all: usize = (from..from + count).map(|column| each(column) + 3).sum();
         each(0) + all <= cols
@@ -197,18 +195,18 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
     while from + count <= end && fits(from, count + 1, &good) {
         count += 1;
     }
-    if !fits(from, count, &least) {
+    if !fits(from, count, &min) {
         return None;
     }
     let mut shown: Vec<usize> = std::iter::once(0).chain(from..from + count).collect();
     let mut wide: Vec<usize> = shown.iter().map(|column| good(*column)).collect();
-    let floors: Vec<usize> = shown.iter().map(|column| least(*column)).collect();
+    let floors: Vec<usize> = shown.iter().map(|column| min(*column)).collect();
     narrow(&mut wide, &floors, cols - 3 * count);
     Some(shown.drain(..).zip(wide).collect())
 }
 
 /// The line with the number of hidden columns on both sides.
-fn more(before: usize, behind: usize, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
+fn more(before: usize, behind: usize, render: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let columns =
         |count: usize| if count == 1 { "1 more column".to_owned() } else { format!("{count} more columns") };
     let left = if before > 0 { format!("< {}", columns(before)) } else { String::new() };
@@ -216,14 +214,13 @@ fn more(before: usize, behind: usize, look: &RenderContext<'_>, cols: u16) -> Li
     let fill = usize::from(cols).saturating_sub(left.len() + right.len()).clamp(2, 4);
     let blank = if left.is_empty() || right.is_empty() { String::new() } else { " ".repeat(fill) };
     let text = truncate(&format!("{left}{blank}{right}"), usize::from(cols));
-    Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
+    Mark::NO_LINE.row(Line::styled(text, render.theme.style(Role::TextDim)))
 }
 
 fn cell_cols(cell: &[Span<'_>]) -> usize {
     cell.iter().map(|span| width(&span.content)).sum()
 }
 
-/// Width of the longest word in a cell.
 fn word_cols(cell: &[Span<'_>]) -> usize {
     let text: String = cell.iter().map(|span| span.content.as_ref()).collect();
     text.split_whitespace().map(width).max().unwrap_or(0)
@@ -262,9 +259,9 @@ fn narrow(widths: &mut [usize], floors: &[usize], room: usize) {
     }
 }
 
-fn rule(widths: &[usize], look: &RenderContext<'_>) -> Line<'static> {
-    let (rule, join) = (look.glyphs.rule, look.glyphs.join);
+fn rule(widths: &[usize], render: &RenderContext<'_>) -> Line<'static> {
+    let (rule, join) = (render.glyphs.rule, render.glyphs.join);
     let text = widths.iter().map(|cols| rule.repeat(*cols)).collect::<Vec<_>>();
     Mark::NO_LINE
-        .row(Line::styled(text.join(&format!("{rule}{join}{rule}")), look.theme.style(Role::TableBorder)))
+        .row(Line::styled(text.join(&format!("{rule}{join}{rule}")), render.theme.style(Role::TableBorder)))
 }

@@ -15,7 +15,7 @@ use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 mod bounds;
 mod code;
 
-fn look(theme: &Theme) -> RenderContext<'_> {
+fn render(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/home/ada"), Instant::now()) }
 }
 
@@ -27,7 +27,7 @@ fn draw_all(markdown: &mut Markdown, source: &str, cols: u16) -> Vec<Line<'stati
         if markdown.blocks()[index].has_gap {
             out.push(Line::default());
         }
-        out.extend(markdown.draw(index, source, &look(&theme), cols));
+        out.extend(markdown.draw(index, source, &render(&theme), cols));
     }
     out
 }
@@ -88,7 +88,7 @@ fn heading_styles_differ_by_level() {
         let (theme, _) = ThemeSet::built_in().load(&name, ColorSupport::TrueColor);
         let weight = |level: usize| {
             let source = format!("{} Title", "#".repeat(level));
-            let lines = Markdown::of(&source).draw(0, &source, &look(&theme), 40);
+            let lines = Markdown::of(&source).draw(0, &source, &render(&theme), 40);
             let span = lines[0].spans.iter().find(|span| span.content.contains("Title")).expect("the title");
             let style = ratatui::style::Style::default().patch(span.style);
             style.add_modifier.difference(style.sub_modifier)
@@ -138,14 +138,14 @@ fn wide_tables_scroll_by_columns() {
     let theme = Theme::plain();
     let draw = |left_out: Option<u16>, cols: u16| {
         let mut markdown = Markdown::of(wide);
-        let look = RenderContext { sideways: left_out, ..look(&theme) };
-        let lines = markdown.draw(0, wide, &look, cols);
+        let render = RenderContext { sideways: left_out, ..render(&theme) };
+        let lines = markdown.draw(0, wide, &render, cols);
         let lines: Vec<String> = lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
         (lines, markdown.sideways())
     };
-    let (lines, most) = draw(Some(0), 20);
+    let (lines, max) = draw(Some(0), 20);
     assert_eq!(lines, ["aaaaaaa │ bbbbbbb", "────────┼────────", "1111111 │ 2222222", "2 more columns >"]);
-    assert_eq!(most, 2);
+    assert_eq!(max, 2);
     let (lines, _) = draw(Some(1), 20);
     assert_eq!(lines[0], "aaaaaaa │ ccccccc");
     assert_eq!(lines[3], "< 1 more column  1 …");
@@ -153,9 +153,9 @@ fn wide_tables_scroll_by_columns() {
         let (lines, _) = draw(Some(beyond), 20);
         assert_eq!((lines[0].as_str(), lines[3].as_str()), ("aaaaaaa │ ddddddd", "< 2 more columns"));
     }
-    let (lines, most) = draw(None, 20);
+    let (lines, max) = draw(None, 20);
     assert_eq!(lines, ["aaaaaaa: 1111111", "bbbbbbb: 2222222", "ccccccc: 3333333", "ddddddd: 4444444"]);
-    assert_eq!(most, 0);
+    assert_eq!(max, 0);
     assert!(draw(Some(0), 8).0[0].contains(':'), "if not even two columns fit");
     for cols in 4..40 {
         for left_out in 0..5 {
@@ -170,8 +170,8 @@ fn tables_with_one_column_do_not_scroll() {
     let theme = Theme::plain();
     for (cols, left_out) in (4_u16..20).flat_map(|cols| [(cols, 0), (cols, 3)]) {
         let mut markdown = Markdown::of(table);
-        let look = RenderContext { sideways: Some(left_out), ..look(&theme) };
-        let lines = markdown.draw(0, table, &look, cols);
+        let render = RenderContext { sideways: Some(left_out), ..render(&theme) };
+        let lines = markdown.draw(0, table, &render, cols);
         assert_eq!(markdown.sideways(), 0, "{cols}");
         assert!(lines.iter().all(|line| !line.to_string().contains("more column")), "{cols}: {lines:?}");
         assert!(lines.iter().all(|line| width(&line.to_string()) <= usize::from(cols)), "{cols}: {lines:?}");
@@ -184,17 +184,17 @@ fn scrolled_tables_do_not_break_words() {
     let table =
         format!("{}|\n{}|\n{}|\n", cells("head"), "|---".repeat(9), cells("an_identifier_of_some_length_"));
     let theme = Theme::plain();
-    let look = RenderContext { sideways: Some(0), ..look(&theme) };
-    let lines = Markdown::of(&table).draw(0, &table, &look, 80);
+    let render = RenderContext { sideways: Some(0), ..render(&theme) };
+    let lines = Markdown::of(&table).draw(0, &table, &render, 80);
     let row = lines[2].to_string();
     assert_eq!(row.matches("an_identifier_of_some_length_").count(), 2, "{row}");
     // Words are not broken either if all columns would fit that way.
     let small = table.replace("an_identifier_of_some_length_", "fits_here_");
-    let lines = Markdown::of(&small).draw(0, &small, &look, 80);
+    let lines = Markdown::of(&small).draw(0, &small, &render, 80);
     assert!(lines[2].to_string().starts_with("fits_here_0 │ fits_here_1 │"), "{lines:?}");
     // A word that is too long for any column is broken.
     let table = table.replace("an_identifier", &"x".repeat(50));
-    let lines = Markdown::of(&table).draw(0, &table, &look, 80);
+    let lines = Markdown::of(&table).draw(0, &table, &render, 80);
     assert!(lines.iter().all(|line| width(&line.to_string()) <= 80) && lines.len() > 4);
 }
 
@@ -204,10 +204,10 @@ fn line_numbers_of_code_are_optional_and_not_copied() {
     let code = format!("{}let long = \"{}\";\n", "let x = 1;\n".repeat(69), "y".repeat(60));
     let source = format!("```rust\n{code}```\n\n- in a list\n\n  ```\n  one\n  two\n  ```\n");
     let theme = Theme::plain();
-    let look = RenderContext { numbers_code: true, ..look(&theme) };
+    let render = RenderContext { numbers_code: true, ..render(&theme) };
     let draw = |markdown: &mut Markdown, source: &str, cols: u16| {
         let blocks = 0..markdown.blocks().len();
-        blocks.flat_map(|index| markdown.draw(index, source, &look, cols)).collect::<Vec<_>>()
+        blocks.flat_map(|index| markdown.draw(index, source, &render, cols)).collect::<Vec<_>>()
     };
     let lines = draw(&mut Markdown::of(&source), &source, 60);
     let row = |at: usize| lines[at].to_string().trim_end().to_owned();
@@ -242,7 +242,7 @@ fn formulas_and_diagrams_are_shown_as_source() {
     let source = r"Let \(a_b * c_d * e\) and $x_1 * y_2$ be. \[ \sum_i x_i \]";
     assert_eq!(texts(source, 80), [source]);
     let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
-    let lines = Markdown::of(source).draw(0, source, &look(&theme), 80);
+    let lines = Markdown::of(source).draw(0, source, &render(&theme), 80);
     let apart: Vec<&str> = lines[0]
         .spans
         .iter()
@@ -460,7 +460,7 @@ fn cost_at(chunks: usize, chunk: &str) -> (u64, u64) {
         last = markdown.stats();
         markdown.update(&source, false);
         let index = markdown.blocks().len() - 1;
-        markdown.draw(index, &source, &look(&theme), 80);
+        markdown.draw(index, &source, &render(&theme), 80);
     }
     let stats = markdown.stats();
     (stats.parsed_bytes - last.parsed_bytes, stats.code_lines - last.code_lines)
@@ -486,7 +486,7 @@ fn cost_of_a_chunk_in_a_long_fence_is_limited_to_its_lines() {
         let (before, epoch) = (markdown.stats(), highlight::epoch());
         markdown.update(&source, false);
         let index = markdown.blocks().len() - 1;
-        markdown.draw(index, &source, &look(&theme), 80);
+        markdown.draw(index, &source, &render(&theme), 80);
         let after = markdown.stats();
         // A grammar that another test loads redraws everything.
         let is_same_epoch = std::mem::replace(&mut last_epoch, epoch) == highlight::epoch();
@@ -505,7 +505,7 @@ fn highlighted_parts_do_not_depend_on_what_was_drawn_before() {
     let lines = draw_all(&mut all, &source, 40);
     let mut one = Markdown::of(&source);
     let theme = Theme::plain();
-    let third = one.draw(2, &source, &look(&theme), 40);
+    let third = one.draw(2, &source, &render(&theme), 40);
     assert_eq!(third[..], lines[129..193]);
 }
 

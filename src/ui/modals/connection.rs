@@ -60,7 +60,7 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     facts.push(("state", phase(ctx, &conn.phase)));
     let position = if conn.spec.remote.is_some() { "address" } else { "command" };
     facts.push((position, conn.spec.command_line()));
-    match (&conn.spec.cwd, &ctx.session.workspace.far) {
+    match (&conn.spec.cwd, &ctx.session.workspace.remote) {
         (_, Some(_)) => facts.push(("folder", ctx.folder())),
         (Some(cwd), None) => facts.push(("started in", ctx.path(cwd))),
         (None, None) => {}

@@ -27,10 +27,10 @@ const SMALL_COLS: u16 = 60;
 const SMALL_ROWS: u16 = 18;
 
 /// Minimum number of body rows.
-const LEAST_BODY: usize = 3;
+const MIN_BODY: usize = 3;
 
 /// An anchored dialog with fewer rows has no blank rows if its body does not fit.
-const AIRY_ROWS: usize = 16;
+const SPACIOUS_ROWS: usize = 16;
 
 /// Rows of an anchored dialog that it may use even if little of its area remains, and the rows that remain above more
 /// than the minimum.
@@ -58,11 +58,9 @@ impl Size {
     }
 }
 
-/// A row of a dialog.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     pub line: Line<'static>,
-    /// The action of a click.
     pub hit: Option<Hit>,
     /// Whether the row is selected: fully highlighted, and scrolled into view.
     pub is_selected: bool,
@@ -80,12 +78,10 @@ impl From<Line<'static>> for Row {
 
 /// A body whose visible rows are created on demand.
 pub(super) struct Window<'a> {
-    /// Total number of rows.
     pub rows: usize,
     pub marked: Option<usize>,
     /// The initial row, if it is not visible from the first one.
     pub first: Option<usize>,
-    /// Creates a range of rows.
     pub make: Box<dyn FnMut(Range<usize>) -> Vec<Row> + 'a>,
 }
 
@@ -111,7 +107,7 @@ pub(super) struct DialogFrame<'a> {
     /// Minimum number of body rows, so that the dialog does not resize while it is filtered.
     pub body_rows: usize,
     /// Maximum number of body rows if the dialog does not cover the screen; 0 for as many as fit.
-    pub most_body: usize,
+    pub max_body: usize,
     /// Whether the dialog hides the screen: the user did not open it, and there is no transcript to see.
     pub is_alone: bool,
 }
@@ -128,7 +124,6 @@ pub(super) struct DialogPosition {
 }
 
 impl DialogPosition {
-    /// The position of a dialog of this size.
     pub fn new(screen: Rect, size: Size, is_full: bool) -> Self {
         let is_small = screen.width < SMALL_COLS || screen.height < SMALL_ROWS;
         let is_whole = is_small || is_full;
@@ -143,12 +138,11 @@ impl DialogPosition {
         Self { screen: area, width: area.width, has_frame: false, is_whole: false, is_anchored: true }
     }
 
-    /// The height of the area that the dialog may use.
     pub fn rows(self) -> u16 {
         self.screen.height
     }
 
-    fn most_rows(self) -> u16 {
+    fn max_rows(self) -> u16 {
         match self.screen.height {
             // The last lines before the request explain it.
             height if self.is_anchored => {
@@ -188,17 +182,16 @@ impl DialogFrame<'_> {
         self.window.as_ref().map_or(self.body.len(), |window| window.rows)
     }
 
-    /// The height of the dialog in rows.
     pub fn height(&self, position: DialogPosition) -> u16 {
         self.layout(position).height
     }
 
     fn layout(&self, position: DialogPosition) -> Layout {
         let edge: usize = if position.has_frame { 2 } else { 1 };
-        let room = usize::from(position.most_rows()).saturating_sub(edge);
+        let room = usize::from(position.max_rows()).saturating_sub(edge);
         let hint_rows = usize::from(!self.hints.is_empty());
-        let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
-        let wanted_body = self.body_len().max(self.body_rows).min(most_body);
+        let max_body = if self.max_body == 0 { usize::MAX } else { self.max_body };
+        let wanted_body = self.body_len().max(self.body_rows).min(max_body);
 
         // Blank rows separate the sections if there is enough space.
         let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
@@ -206,15 +199,16 @@ impl DialogFrame<'_> {
         let content: usize = sections.iter().sum();
         let air = usize::from(content + gaps + usize::from(position.has_frame) * 2 <= room);
         let has_gaps = content + gaps <= room
-            || (position.has_frame || position.is_anchored && room >= AIRY_ROWS) && wanted_body > room / 2;
+            || (position.has_frame || position.is_anchored && room >= SPACIOUS_ROWS)
+                && wanted_body > room / 2;
         let gaps = if has_gaps { gaps } else { 0 };
         let pad = if position.has_frame { air } else { 0 };
         let room = room.saturating_sub(gaps + pad * 2 + hint_rows);
 
-        let least_body = LEAST_BODY.min(wanted_body);
-        let least_foot = (self.pinned.len() + 1).min(self.foot.len());
-        let foot = self.foot.len().min(room.saturating_sub(least_body).max(least_foot)).min(room);
-        let head = self.head.len().min(room.saturating_sub(foot + least_body));
+        let min_body = MIN_BODY.min(wanted_body);
+        let min_foot = (self.pinned.len() + 1).min(self.foot.len());
+        let foot = self.foot.len().min(room.saturating_sub(min_body).max(min_foot)).min(room);
+        let head = self.head.len().min(room.saturating_sub(foot + min_body));
         let body = wanted_body.min(room.saturating_sub(foot + head));
         let used = edge + head + body + foot + hint_rows + gaps + pad * 2;
         let whole = position.screen.height;
@@ -384,7 +378,7 @@ impl DialogFrame<'_> {
         if position.is_anchored {
             let warning = ctx.style(Role::Warning);
             for y in outer.y..outer.bottom() {
-                buf.set_string(outer.x, y, ctx.look.glyphs.bar, warning);
+                buf.set_string(outer.x, y, ctx.render.glyphs.bar, warning);
             }
         } else if position.has_frame {
             let bar = across.repeat(width.saturating_sub(2));
@@ -429,7 +423,7 @@ fn draw_rows<'r>(
             buf.set_style(wide, ctx.style(Role::Selection));
             // The selection is not shown by colour alone.
             if !was_selected {
-                buf.set_string(wide.x, *y, ctx.look.glyphs.arrow, ctx.style(Role::Selection));
+                buf.set_string(wide.x, *y, ctx.render.glyphs.arrow, ctx.style(Role::Selection));
             }
         }
         was_selected = row.is_selected;
@@ -452,8 +446,8 @@ fn draw_rows<'r>(
 fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState) -> usize {
     let dialog = &mut view.dialog;
     dialog.page = rows;
-    let most = body.saturating_sub(rows);
-    let mut skip = dialog.scroll.min(most);
+    let max = body.saturating_sub(rows);
+    let mut skip = dialog.scroll.min(max);
     if let Some(at) = marked.filter(|_| marked != dialog.marked) {
         // Keeps one more row visible to show that the list continues.
         if at < skip + 1 {
@@ -461,7 +455,7 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
         } else if at + 2 > skip + rows {
             skip = (at + 2).saturating_sub(rows);
         }
-        skip = skip.min(most);
+        skip = skip.min(max);
     }
     dialog.marked = marked;
     dialog.scroll = skip;
@@ -471,7 +465,7 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
 /// Fades the content behind a dialog to half of its contrast with the background. Colours that the terminal
 /// configures are dimmed by the terminal.
 fn recede(ctx: &FrameContext, screen: Rect, buf: &mut Canvas) {
-    let ground = ctx.look.theme.screen_bg();
+    let ground = ctx.render.theme.screen_bg();
     let mut faded: HashMap<Color, Option<Color>> = HashMap::new();
     let mut fade = |color| *faded.entry(color).or_insert_with(|| colour::halfway(color, ground));
     buf.remove_pictures(screen.top()..screen.bottom());
@@ -495,7 +489,7 @@ fn recede(ctx: &FrameContext, screen: Rect, buf: &mut Canvas) {
 
 /// Replaces the screen background by the dialog's, because rows are drawn for both.
 fn lift(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
-    let (screen, modal) = (ctx.look.theme.screen_bg(), ctx.look.theme.modal_bg());
+    let (screen, modal) = (ctx.render.theme.screen_bg(), ctx.render.theme.modal_bg());
     if screen == modal {
         return;
     }

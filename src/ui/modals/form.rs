@@ -112,7 +112,6 @@ enum Marks {
     Numbers,
     /// The selected choice is the answer while the field has the focus.
     Selection,
-    /// Those that were chosen.
     Checks,
 }
 
@@ -120,7 +119,7 @@ enum Marks {
 fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, marks: Marks, cols: u16) -> Vec<Row> {
     let field = &state.field;
     let mut name = vec![
-        ctx.span(Role::Accent, if is_focused { ctx.look.glyphs.arrow } else { " " }),
+        ctx.span(Role::Accent, if is_focused { ctx.render.glyphs.arrow } else { " " }),
         Span::raw(" "),
         ctx.span(if is_focused { Role::TextStrong } else { Role::Modal }, text::one_line(&field.title)),
     ];
@@ -207,7 +206,7 @@ fn reviewed(ctx: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
 }
 
 fn check(ctx: &FrameContext, is_on: bool, is_single: bool) -> &'static str {
-    let glyphs = ctx.look.glyphs;
+    let glyphs = ctx.render.glyphs;
     match (is_on, is_single) {
         (true, true) => ctx.marks.current,
         (false, true) => glyphs.pending,

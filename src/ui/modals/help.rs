@@ -12,14 +12,13 @@ use crate::ui::theme::Role;
 /// Minimum inner width for two columns.
 const TWO_COLS: u16 = 96;
 
-const MOST_KEYS: usize = 24;
+const MAX_KEYS: usize = 24;
 
 const GAP: u16 = 4;
 
 /// Between the keys and the action.
 const KEYS_GAP: usize = 2;
 
-/// The contexts of lists and dialogs.
 const IN_DIALOGS: [Context; 9] = [
     Context::Permission,
     Context::Choice,
@@ -59,7 +58,6 @@ pub(super) fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16
     sheet
 }
 
-/// The view or dialog from which the help was opened.
 fn opener(ctx: &FrameContext) -> Option<Context> {
     match ctx.state.modals.iter().rev().nth(1) {
         Some(Modal::Picker(_) | Modal::Attention(_)) => Some(Context::List),
@@ -145,17 +143,16 @@ fn two(ctx: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
         .collect()
 }
 
-/// The width of the column with the keys.
 fn keys_room(cols: u16) -> usize {
-    MOST_KEYS.min(usize::from(cols) * 2 / 5)
+    MAX_KEYS.min(usize::from(cols) * 2 / 5)
 }
 
 /// A heading and its keys, with the actions in a second column.
 fn lines(ctx: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(ctx.span(Role::Heading, group.title))];
-    let most = keys_room(cols);
-    let room = u16::try_from(usize::from(cols).saturating_sub(most + KEYS_GAP)).unwrap_or(u16::MAX).max(4);
-    let key_room = u16::try_from(most).unwrap_or(u16::MAX).max(4);
+    let max = keys_room(cols);
+    let room = u16::try_from(usize::from(cols).saturating_sub(max + KEYS_GAP)).unwrap_or(u16::MAX).max(4);
+    let key_room = u16::try_from(max).unwrap_or(u16::MAX).max(4);
     for (keys, does) in &group.rows {
         let keys = text::wrap_line(&Line::from(ctx.span(Role::KeyHint, keys.clone())), key_room);
         let does = text::wrap_line(&Line::from(ctx.span(Role::TextDim, does.clone())), room);
@@ -163,7 +160,7 @@ fn lines(ctx: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
         let (mut keys, mut does) = (keys.into_iter(), does.into_iter());
         for _ in 0..count {
             let mut line = keys.next().unwrap_or_default();
-            let pad = (most + KEYS_GAP).saturating_sub(line_width(&line));
+            let pad = (max + KEYS_GAP).saturating_sub(line_width(&line));
             line.push_span(Span::raw(" ".repeat(pad)));
             line.spans.extend(does.next().unwrap_or_default().spans);
             lines.push(line);

@@ -22,7 +22,6 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{DialogId, Hit, ViewState};
 
-/// The heading.
 pub(super) const TITLE: &str = "Inbox";
 
 /// Maximum rows of the agent's last output.
@@ -58,8 +57,8 @@ pub(super) fn draw(
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
         sheet.body.push(Row { line: line(ctx, row, cols), hit, is_selected, ..Row::default() });
         if is_selected {
-            let most = usize::from(area.height / 3).clamp(2, 10);
-            sheet.body.extend(detail(ctx, row, most, cols));
+            let max = usize::from(area.height / 3).clamp(2, 10);
+            sheet.body.extend(detail(ctx, row, max, cols));
         }
     }
     if rows.is_empty() {
@@ -81,8 +80,11 @@ pub(super) fn draw(
         let first = ctx.key(Context::Permission, Action::Choose(1));
         hints.push(first.zip(last.and_then(|last| ctx.key(Context::Permission, last))).map(
             |(first, last)| {
-                let keys =
-                    if first == last { first } else { format!("{first}{}{last}", ctx.look.glyphs.ellipsis) };
+                let keys = if first == last {
+                    first
+                } else {
+                    format!("{first}{}{last}", ctx.render.glyphs.ellipsis)
+                };
                 (keys, "answer".to_owned())
             },
         ));
@@ -125,7 +127,7 @@ fn line(ctx: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,
         WaitingFor::Result => TabMark::Done,
     };
-    let (mark, role) = bar::mark(&ctx.look.glyphs, mark);
+    let (mark, role) = bar::mark(&ctx.render.glyphs, mark);
     let what = match &row.what {
         WaitingFor::Ask(..) => match ask_of(ctx, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
@@ -160,7 +162,7 @@ fn kind_of(session: &Session, tool: ItemId) -> &'static str {
 }
 
 /// The preview of the selected entry, with a maximum number of rows.
-fn detail(ctx: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
+fn detail(ctx: &FrameContext, row: &Waiting, max: usize, cols: u16) -> Vec<Row> {
     const INDENT: u16 = 5;
     let mut all = 0;
     let cols = cols.saturating_sub(INDENT).max(8);
@@ -178,7 +180,7 @@ fn detail(ctx: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row>
         }
         WaitingFor::Ask(..) => match ask_of(ctx, row) {
             Some((session, open)) => {
-                let (rows, left_out) = about(&ctx.of(session), open, most, cols);
+                let (rows, left_out) = about(&ctx.of(session), open, max, cols);
                 all += left_out;
                 rows
             }
@@ -186,10 +188,10 @@ fn detail(ctx: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row>
         },
     };
     all += rows.len();
-    if all > most {
-        let rest = all + 1 - most;
-        rows.truncate(most.saturating_sub(1));
-        let more = format!("{} {rest} more lines", ctx.look.glyphs.fold);
+    if all > max {
+        let rest = all + 1 - max;
+        rows.truncate(max.saturating_sub(1));
+        let more = format!("{} {rest} more lines", ctx.render.glyphs.fold);
         rows.push(Line::from(ctx.span(Role::TextDim, more)).into());
     }
     for row in &mut rows {
@@ -200,7 +202,7 @@ fn detail(ctx: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row>
 
 /// The preview of a request: agent and action, then the first lines of the change, the command or the
 /// question. Also returns the number of omitted rows.
-fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec<Row>, usize) {
+fn about(ctx: &FrameContext, open: &OpenRequest, max: usize, cols: u16) -> (Vec<Row>, usize) {
     let mut left_out = 0;
     let rows = match &open.kind {
         OpenRequestKind::Permission { tool, .. } => {
@@ -212,8 +214,8 @@ fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec
             let mut rows =
                 wrapped(ctx, Role::Modal, &format!("{} asks to {wants} {what}", ctx.agent()), cols);
             if let Some(tool) = tool {
-                let mut body = ToolBody::of(tool, ctx.session, &ctx.look, cols);
-                let lines = body.lines(0..most, &ctx.look);
+                let mut body = ToolBody::of(tool, ctx.session, &ctx.render, cols);
+                let lines = body.lines(0..max, &ctx.render);
                 left_out = body.len() - lines.len();
                 rows.extend(lines.into_iter().map(Row::from));
             }
@@ -221,8 +223,8 @@ fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec
         }
         OpenRequestKind::Access(request) => {
             let mut rows = permission::access_head(ctx, request, cols);
-            let mut body = ToolBody::of(&request.call, ctx.session, &ctx.look, cols);
-            let lines = body.lines(0..most, &ctx.look);
+            let mut body = ToolBody::of(&request.call, ctx.session, &ctx.render, cols);
+            let lines = body.lines(0..max, &ctx.render);
             left_out = body.len() - lines.len();
             rows.extend(lines.into_iter().map(Row::from));
             rows

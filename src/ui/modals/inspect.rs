@@ -157,9 +157,7 @@ type Key = (usize, usize, u16, String, u32);
 
 /// The layout of a text, drawn on demand.
 enum Laid {
-    /// Highlighted lines.
     Lines(Vec<Line<'static>>),
-    /// A text that is too long for highlighting, with the ranges of its rows.
     Long { text: String, rows: Vec<Range<u32>>, note: Option<String> },
 }
 
@@ -195,7 +193,7 @@ thread_local! {
 /// The layout of a text. A cache entry holds the text of its key, so that the address remains valid.
 fn laid(ctx: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
     let position = raw.0.address();
-    let key = (position, raw.0.len(), cols, ctx.look.theme.name.clone(), highlight::epoch());
+    let key = (position, raw.0.len(), cols, ctx.render.theme.name.clone(), highlight::epoch());
     DRAWN.with_borrow_mut(|drawn| {
         if let Some((_, _, laid)) = drawn.iter().find(|(known, _, _)| *known == key) {
             return Rc::clone(laid);
@@ -217,7 +215,7 @@ fn lay_out(ctx: &FrameContext, raw: &str, cols: u16) -> Laid {
         let rows = rows_of(&text, cols);
         let note = (end < raw.len()).then(|| {
             let all = byte_size(raw.len() as u64);
-            format!("{} truncated; {all} in total, see the protocol log", ctx.look.glyphs.fold)
+            format!("{} truncated; {all} in total, see the protocol log", ctx.render.glyphs.fold)
         });
         return Laid::Long { text: text.into_owned(), rows, note };
     }

@@ -20,7 +20,7 @@ const NAME_BYTES: usize = 120;
 const DRAWN_MAX: usize = 24;
 
 /// More options are listed in a column.
-const MOST_IN_A_ROW: usize = 4;
+const MAX_IN_A_ROW: usize = 4;
 
 const ALLOWS: [&str; 18] = [
     "allow", "allowed", "yes", "approve", "accept", "ok", "okay", "permit", "run", "proceed", "continue",
@@ -102,7 +102,7 @@ pub(super) fn rows(
 ) -> (Vec<Row>, Range<usize>) {
     let count = request.options.len();
     let refusal = request.refusal();
-    if refusal.is_some() && count <= MOST_IN_A_ROW {
+    if refusal.is_some() && count <= MAX_IN_A_ROW {
         let labels: Vec<String> = (0..count).map(|position| label(request, position)).collect();
         if let Some(row) = choices_in_a_row(ctx, &labels, selected, cols) {
             return (vec![row], 0..1);
@@ -121,7 +121,7 @@ pub(super) fn rows(
         }
     };
     let fold = |count: usize| -> Row {
-        Line::from(ctx.span(Role::TextDim, format!("{} {count} more", ctx.look.glyphs.fold))).into()
+        Line::from(ctx.span(Role::TextDim, format!("{} {count} more", ctx.render.glyphs.fold))).into()
     };
     if let Some(position) = refusal.filter(|position| *position < drawn.start) {
         add(position, &mut out);

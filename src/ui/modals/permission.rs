@@ -104,7 +104,6 @@ fn tool_of<'s>(ctx: &FrameContext<'s>, item: ItemId) -> Option<&'s ToolCall> {
     })
 }
 
-/// The contents of a permission request.
 fn permission_frame<'s>(
     ctx: &'s FrameContext,
     (open, request, item): (&OpenRequest, &PermissionRequest, ItemId),
@@ -126,18 +125,18 @@ fn permission_frame<'s>(
     let agent = ctx.agent();
     let (wants, what) = requested_action(ctx, tool);
     let mut left = vec![ctx.span(Role::Modal, format!("{agent} asks to {wants} "))];
-    let mut right = counts_line(counts, &ctx.look);
+    let mut right = counts_line(counts, &ctx.render);
     if let Some(first) = right.spans.first_mut() {
         first.content = first.content.trim_start().to_owned().into();
     }
     if ctx.state.request_view.has_changed {
-        let text = format!("{} The request has changed; review it again.", ctx.look.glyphs.warn);
+        let text = format!("{} The request has changed; review it again.", ctx.render.glyphs.warn);
         sheet.head.extend(wrapped(ctx, Role::Warning, &text, cols));
     }
     let is_low = position.rows() < LOW_ROWS && !is_full;
     for (path, why) in protected {
-        let path = ctx.look.exact_path(&path);
-        let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.description());
+        let path = ctx.render.exact_path(&path);
+        let text = format!("{} Protected file: {path}. {}", ctx.render.glyphs.warn, why.description());
         sheet.head.extend(few(wrapped(ctx, Role::Warning, &text, cols), is_low));
     }
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
@@ -154,7 +153,7 @@ fn permission_frame<'s>(
     }
     if let Some(tool) = tool {
         let key = body_key(ctx, open, Some((tool, item)), cols);
-        view.asked.follow(key, || ToolBody::of(tool, ctx.session, &ctx.look, cols));
+        view.asked.follow(key, || ToolBody::of(tool, ctx.session, &ctx.render, cols));
         // Names files that are listed further down.
         let body = view.asked.body.borrow();
         if !body.names.is_empty() && body.len() > usize::from(position.rows() / 3) {
@@ -198,12 +197,11 @@ fn permission_frame<'s>(
     with_body(ctx, sheet, view)
 }
 
-/// Adds the cached body to a dialog.
 fn with_body<'s>(ctx: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewState) -> DialogFrame<'s> {
-    let kept = Rc::clone(&view.asked.body);
-    let (rows, first) = (kept.borrow().len(), kept.borrow().first_change);
+    let saved = Rc::clone(&view.asked.body);
+    let (rows, first) = (saved.borrow().len(), saved.borrow().first_change);
     let make = move |range: Range<usize>| {
-        let lines = kept.borrow_mut().lines(range, &ctx.look);
+        let lines = saved.borrow_mut().lines(range, &ctx.render);
         lines.into_iter().map(Row::from).collect()
     };
     sheet.window = Some(Window { rows, marked: None, first, make: Box::new(make) });
@@ -223,18 +221,18 @@ pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
             ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ]);
         sheet.scroll_hint = None;
-    } else if dialogs::waits_for_end(ctx.state, ctx.look.now) {
+    } else if dialogs::waits_for_end(ctx.state, ctx.render.now) {
         // The number of lines below is added.
         sheet.set_hints([ctx.hint(Context::Permission, Action::Escape, escape_means(ctx))]);
         sheet.scroll_hint = None;
-    } else if !dialogs::takes_answers(ctx.state, ctx.look.now) {
-        let wait = (ctx.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
+    } else if !dialogs::takes_answers(ctx.state, ctx.render.now) {
+        let wait = (ctx.render.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;
     }
-    if dialogs::is_beside_draft(ctx.state) || !dialogs::takes_answers(ctx.state, ctx.look.now) {
+    if dialogs::is_beside_draft(ctx.state) || !dialogs::takes_answers(ctx.state, ctx.render.now) {
         // While only the end is missing, keys mark answers.
-        let can_mark = dialogs::waits_for_end(ctx.state, ctx.look.now);
+        let can_mark = dialogs::waits_for_end(ctx.state, ctx.render.now);
         for row in &mut sheet.foot {
             row.is_selected &= can_mark;
             for span in &mut row.line.spans {
@@ -261,13 +259,13 @@ fn omitted(bytes: usize) -> String {
 
 /// The first of these rows; full screen shows the rest.
 fn few(mut rows: Vec<Row>, is_low: bool) -> Vec<Row> {
-    let most = if is_low { 1 } else { 3 };
-    if rows.len() > most
-        && let Some(last) = rows.get_mut(most - 1)
+    let max = if is_low { 1 } else { 3 };
+    if rows.len() > max
+        && let Some(last) = rows.get_mut(max - 1)
     {
         last.line.push_span(" …");
     }
-    rows.truncate(most);
+    rows.truncate(max);
     rows
 }
 
@@ -287,7 +285,6 @@ fn escape_means(ctx: &FrameContext) -> &'static str {
     }
 }
 
-/// The cache key of the body.
 fn body_key(
     ctx: &FrameContext,
     request: &OpenRequest,
@@ -308,8 +305,8 @@ fn body_key(
         plans: call.map(|(call, _)| ctx.session.asked_plans(call).to_vec()).unwrap_or_default(),
         output_bytes: output.sum(),
         cols,
-        layout: ctx.look.diff_layout,
-        theme: ctx.look.theme.name.clone(),
+        layout: ctx.render.diff_layout,
+        theme: ctx.render.theme.name.clone(),
         epochs: (highlight::epoch(), picture::rev()),
     }
 }
@@ -319,7 +316,7 @@ fn time_left(ctx: &FrameContext) -> Option<String> {
     let shown = ctx.state.request_view.request_id;
     let request = ctx.session.requests.iter().find(|open| Some(open.request_id) == shown)?;
     let limit = ctx.state.conns.get(&request.conn)?.capabilities().permission_limit_secs?;
-    let waited = ctx.look.now.saturating_duration_since(request.since).as_secs();
+    let waited = ctx.render.now.saturating_duration_since(request.since).as_secs();
     if ctx.state.conns.get(&request.conn)?.capabilities().deaf_in_turn {
         return Some(format!(
             "The agent cannot receive answers during a turn and rejects the request after {limit} s."
@@ -341,7 +338,7 @@ pub(super) fn access_head(ctx: &FrameContext, request: &AccessRequest, cols: u16
             AccessWork::Run(..) => path,
         };
         rows.extend(wrapped(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
-        let shown = |path: &Path| ctx.look.exact_path(path);
+        let shown = |path: &Path| ctx.render.exact_path(path);
         rows.extend(wrapped(ctx, Role::TextStrong, &shown(asked), cols));
         if asked != path {
             let real = format!("resolves to {}", shown(path));
@@ -372,7 +369,7 @@ fn access_frame<'s>(
         DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
     sheet.head = access_head(ctx, request, cols);
     let key = body_key(ctx, open, None, cols);
-    view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.look, cols));
+    view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.render, cols));
     for (index, label) in request.labels().iter().enumerate() {
         let is_selected = index == ctx.state.request_view.selected;
         let begin = sheet.foot.len();
@@ -412,7 +409,12 @@ fn url_frame<'s>(
     let address = Line::from(ctx.span(Role::Link, text::reveal_line(url)));
     sheet.body.extend(text::hard_wrap(&address, cols).into_iter().map(Row::from));
     for warning in &facts.warnings {
-        sheet.body.extend(wrapped(ctx, Role::Warning, &format!("{} {warning}", ctx.look.glyphs.warn), cols));
+        sheet.body.extend(wrapped(
+            ctx,
+            Role::Warning,
+            &format!("{} {warning}", ctx.render.glyphs.warn),
+            cols,
+        ));
     }
     for (index, label) in URL_OPTIONS.iter().enumerate() {
         let is_selected = index == ctx.state.request_view.selected;
@@ -477,9 +479,9 @@ fn says_the_same(title: &str, what: &str) -> bool {
 }
 
 /// The files of a call, as far as they fit on one line.
-fn names(tool: &ToolCall, look: &RenderContext<'_>) -> Option<String> {
+fn names(tool: &ToolCall, render: &RenderContext<'_>) -> Option<String> {
     let mut paths: Vec<String> =
-        named_paths(tool).into_iter().map(|path| short_path(&look.exact_path(path))).collect();
+        named_paths(tool).into_iter().map(|path| short_path(&render.exact_path(path))).collect();
     let more = paths.len().saturating_sub(NAMED_FILES);
     paths.truncate(NAMED_FILES);
     let names = paths.join(", ");
@@ -493,11 +495,10 @@ fn short_path(path: &str) -> String {
     rest.map_or_else(|| head.to_owned(), |(left_out, tail)| format!("{head} {} {tail}", omitted(left_out)))
 }
 
-/// The action that the agent requests, and its target.
 pub(super) fn requested_action(ctx: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("perform an unspecified action", String::new()) };
     let title = short(&tool.title);
-    let name = || names(tool, &ctx.look).unwrap_or_else(|| title.clone());
+    let name = || names(tool, &ctx.render).unwrap_or_else(|| title.clone());
     let named =
         || named_text(tool).map_or_else(|| title.clone(), |text| short_path(&text::reveal_line(text)));
     match tool.kind {

@@ -59,9 +59,9 @@ pub(super) fn draw(
         };
         sheet.window = Some(Window { rows, marked, first: None, make: Box::new(make) });
     }
-    let most = usize::from(area.height) * 3 / 5;
-    sheet.body_rows = (picker.rows.len() + group_rows(&shape.groups)).min(most).max(1);
-    sheet.most_body = most.max(1);
+    let max = usize::from(area.height) * 3 / 5;
+    sheet.body_rows = (picker.rows.len() + group_rows(&shape.groups)).min(max).max(1);
+    sheet.max_body = max.max(1);
     if let Some(note) = &picker.note {
         sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
     }
@@ -140,7 +140,6 @@ enum At {
     Blank,
     /// The heading of the group that starts with this match.
     Heading(usize),
-    /// A match.
     Row(usize),
 }
 

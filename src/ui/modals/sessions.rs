@@ -94,7 +94,7 @@ pub(super) fn draw(
         sheet.body.extend(wrapped(ctx, Role::TextDim, &nothing(ctx, dialog), cols));
     }
     sheet.body_rows = if preview_rows > 0 { room } else { sheet.body.len().clamp(3, room.max(3)) };
-    sheet.most_body = room;
+    sheet.max_body = room;
     if preview_rows > 0 {
         sheet.foot.extend(preview(ctx, dialog, view, cols, preview_rows, area));
     }
@@ -191,7 +191,7 @@ fn hints(ctx: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)> {
             hint(Action::Escape, "close"),
         ],
         // A session that only its agent has cannot be read, renamed or exported.
-        (None, Some(SessionEntry { kept: None, .. })) => vec![
+        (None, Some(SessionEntry { saved: None, .. })) => vec![
             hint(Action::Accept, "resume"),
             hint(Action::Remove, "delete"),
             hint(Action::SearchSessions, "search text"),
@@ -290,28 +290,27 @@ fn about(ctx: &FrameContext, dialog: &SessionsDialog, row: &SessionEntry, cols: 
         about.push(text::one_line(row.branch()));
     }
     about.retain(|part| !part.is_empty());
-    about.join(&format!(" {} ", ctx.look.glyphs.dot))
+    about.join(&format!(" {} ", ctx.render.glyphs.dot))
 }
 
-/// The state, or the date.
 fn right(dialog: &SessionsDialog, row: &SessionEntry, cols: u16) -> String {
     // The heading of the group has the date already.
     let is_dated = dialog.is_grouped() && row.when() == row.group(dialog.today_ms);
     let when = match row.when() {
         _ if is_dated => String::new(),
         // Of the agent's time stamp, the time is left.
-        when if dialog.is_grouped() && row.kept.is_none() => {
+        when if dialog.is_grouped() && row.saved.is_none() => {
             when.split(' ').next_back().unwrap_or_default().to_owned()
         }
         when => when,
     };
-    let right = match (&row.open, &row.kept) {
+    let right = match (&row.open, &row.saved) {
         (Some(open), _) => open.state.to_owned(),
-        (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),
-        (None, Some(kept)) if kept.is_folder_gone => format!("folder missing, {when}"),
+        (None, Some(saved)) if saved.open_in.is_some() => "in another parlor".to_owned(),
+        (None, Some(saved)) if saved.is_folder_gone => format!("folder missing, {when}"),
         (None, _) if row.is_archived() => format!("archived, {when}"),
         (None, _) if row.is_live() => format!("in use, {when}"),
-        (None, Some(kept)) if kept.was_cut => format!("cut, {when}"),
+        (None, Some(saved)) if saved.was_cut => format!("cut, {when}"),
         (None, Some(_)) => when,
         (None, None) => format!("agent only, {when}"),
     };
@@ -337,8 +336,11 @@ fn row_line(
         ctx.span(Role::Accent, format!("{mark} ")),
         ctx.span(Role::Modal, padded(&name(row), columns.name)),
     ];
-    let reply =
-        if columns.reply > 0 { markdown::plain_text(row.last_reply(), ctx.look.now) } else { String::new() };
+    let reply = if columns.reply > 0 {
+        markdown::plain_text(row.last_reply(), ctx.render.now)
+    } else {
+        String::new()
+    };
     let parts = [(about(ctx, dialog, row, cols), columns.about), (text::one_line(&reply), columns.reply)];
     for (part, cols) in parts.iter().filter(|(_, cols)| *cols > 0) {
         left.push(ctx.span(Role::TextDim, format!("  {}", padded(part, *cols))));
@@ -370,33 +372,33 @@ fn preview(
     rows: u16,
     area: Rect,
 ) -> Vec<Row> {
-    let rule = ctx.look.glyphs.rule.repeat(usize::from(cols));
+    let rule = ctx.render.glyphs.rule.repeat(usize::from(cols));
     let mut lines = vec![Row::from(Line::from(ctx.span(Role::Rule, rule)))];
     let session = dialog.marked_preview();
     let height = rows.saturating_sub(1).min(area.height);
     let Some(session) = session else {
         let explanation = match dialog.marked() {
             Some(SessionEntry { open: Some(_), .. }) => "Session is open.",
-            Some(row) if row.kept.is_none() && row.is_live() => {
+            Some(row) if row.saved.is_none() && row.is_live() => {
                 "Stored by the agent only, and in use, possibly by another program."
             }
-            Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Stored by the agent only.",
+            Some(SessionEntry { saved: None, listed: Some(_), .. }) => "Stored by the agent only.",
             _ => "",
         };
         lines.extend(wrapped(ctx, Role::TextDim, explanation, cols));
         lines.resize(usize::from(rows), Row::default());
         return lines;
     };
-    let turns = dialog.marked().and_then(|row| row.kept.as_ref()).map_or(0, |row| row.turn_count as usize);
+    let turns = dialog.marked().and_then(|row| row.saved.as_ref()).map_or(0, |row| row.turn_count as usize);
     let position = Rect { x: 0, y: 0, width: cols, height };
     let mut page = Canvas::new(cols, height);
     page.set_style(position, ctx.style(Role::Modal));
-    transcript::draw(session, &mut view.preview, &ctx.look, position, &mut page);
+    transcript::draw(session, &mut view.preview, &ctx.render, position, &mut page);
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
         let label = format!(" end of session, {} ", counted(turns, "turn", "turns"));
         let rest = usize::from(cols).saturating_sub(text::width(&label) + 2);
-        let rule = ctx.look.glyphs.rule;
+        let rule = ctx.render.glyphs.rule;
         *first = Row::from(Line::from(vec![
             ctx.span(Role::Rule, rule.repeat(2)),
             ctx.span(Role::TextDim, label),
@@ -406,7 +408,6 @@ fn preview(
     lines
 }
 
-/// A row of cells as a line.
 fn line_of(page: &Buffer, y: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut skip = 0;

@@ -4,7 +4,7 @@ use super::dialog_frame::{DialogFrame, Row, choice, input, spread, wrapped};
 use super::permission;
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
-use crate::config::keymap::sequence::{MOST_KEYS, Sequence};
+use crate::config::keymap::sequence::{MAX_KEYS, Sequence};
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::text;
@@ -18,7 +18,6 @@ pub(super) const CAPTURE_TITLE: &str = "Press keys";
 /// The explanation of an answer stands below its label, behind the number.
 const ABOUT_INDENT: u16 = 3;
 
-/// A question.
 pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
     sheet.is_alone = dialog.opened_by_itself.is_some() && ctx.session.transcript.items().is_empty();
@@ -51,7 +50,6 @@ pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16)
     sheet
 }
 
-/// The dialog that waits for the keys to bind.
 pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: CAPTURE_TITLE.to_owned(), ..DialogFrame::default() };
     let binding = &capture.binding;
@@ -73,14 +71,13 @@ pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16)
         }
         // These keys are fixed, because all others can be bound.
         sheet.hints.insert(0, ("Enter".to_owned(), "bind".to_owned()));
-        if keys.chords().len() < MOST_KEYS {
+        if keys.chords().len() < MAX_KEYS {
             sheet.body.extend(wrapped(ctx, Role::TextDim, "Press another key for a sequence.", cols));
         }
     }
     sheet
 }
 
-/// The queued prompts.
 pub(super) fn queue_frame(ctx: &FrameContext, selected: usize, cols: u16) -> DialogFrame<'static> {
     let outbox = &ctx.session.outbox;
     let count = outbox.queue_len();

@@ -61,13 +61,13 @@ pub(super) fn draw(
     buf.blank(sample, ctx.style(Role::Text));
     if sample.x > area.x {
         for y in sample.y..sample.bottom() {
-            buf.set_string(sample.x, y, ctx.look.glyphs.pipe, ctx.style(Role::Rule));
+            buf.set_string(sample.x, y, ctx.render.glyphs.pipe, ctx.style(Role::Rule));
         }
     }
     let inner = Rect { x: sample.x + 1, width: sample.width.saturating_sub(1), ..sample };
-    let look = RenderContext { folder: Path::new(FOLDER), ..ctx.look };
-    let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(ctx.look.now)));
-    transcript::draw(session, &mut view.preview, &look, inner, buf);
+    let render = RenderContext { folder: Path::new(FOLDER), ..ctx.render };
+    let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(ctx.render.now)));
+    transcript::draw(session, &mut view.preview, &render, inner, buf);
     cursor
 }
 

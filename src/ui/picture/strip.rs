@@ -25,7 +25,6 @@ thread_local! {
     static TABLE: RefCell<Table> = RefCell::default();
 }
 
-/// Whether a character is part of an image.
 pub fn is_of_picture(letter: char) -> bool {
     letter == PLACEHOLDER
 }
@@ -43,7 +42,6 @@ pub(super) fn drop(number: u32) {
     TABLE.with_borrow_mut(|table| table.strips.remove(&number));
 }
 
-/// The cells of a row.
 pub(super) fn row(number: u32, cols: u16) -> Line<'static> {
     let mut span = Span::raw(" ".repeat(cols.into()));
     span.tag.picture = number;

@@ -4,21 +4,21 @@ use std::time::Instant;
 use super::*;
 use crate::ui::theme::Theme;
 
-const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
+const BLOCKS: Grid = Grid { cell: (1, 2), max_pixels: u32::MAX };
 
 fn caption_lines(data: &Body, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
-    let look = RenderContext::new(&theme, Path::new("/"), Instant::now());
-    lines(data, "image/png", "", &look, cols).iter().map(ToString::to_string).collect()
+    let render = RenderContext::new(&theme, Path::new("/"), Instant::now());
+    lines(data, "image/png", "", &render, cols).iter().map(ToString::to_string).collect()
 }
 
 fn facts() -> Facts {
-    Facts { points: (6, 4), format: "png", bytes: 3 }
+    Facts { pixels: (6, 4), format: "png", bytes: 3 }
 }
 
-fn drawn(weight: usize, kept_as: Option<u32>) -> Drawn {
+fn drawn(weight: usize, saved_as: Option<u32>) -> Drawn {
     let rows = PictureRows::Text(vec![Line::raw("██"), Line::raw("▀▀")]);
-    Drawn { facts: facts(), rows, kept_as, weight }
+    Drawn { facts: facts(), rows, saved_as, weight }
 }
 
 /// Rows of an image with these escape sequences.
@@ -28,7 +28,7 @@ pub(crate) fn strips(texts: &[&str], cols: u16) -> Vec<Line<'static>> {
 
 #[test]
 fn images_are_scaled_down_only_and_keep_their_aspect_ratio() {
-    let cells = Grid { cell: (10, 20), most_points: u32::MAX };
+    let cells = Grid { cell: (10, 20), max_pixels: u32::MAX };
     assert_eq!(cells.fit((100, 100), 76), (10, 5));
     assert_eq!(cells.fit((1000, 100), 40), (40, 2), "limited by the width");
     assert_eq!(cells.fit((100, 4000), 76), (1, 20), "limited by the height");
@@ -37,17 +37,17 @@ fn images_are_scaled_down_only_and_keep_their_aspect_ratio() {
     assert_eq!(cells.fit((u32::MAX, u32::MAX), u16::MAX), (40, 20));
     assert_eq!(cells.fit((0, 0), 0), (1, 1));
     assert_eq!(BLOCKS.fit((64, 32), 76), (64, 16));
-    let few = Grid { cell: (10, 20), most_points: 76 * 10 * 20 * 4 };
+    let few = Grid { cell: (10, 20), max_pixels: 76 * 10 * 20 * 4 };
     assert_eq!(few.fit((3000, 2000), 76).1, 4, "limited by the number of pixels");
 }
 
 #[test]
 fn captions_begin_with_the_name_of_the_file() {
     let theme = Theme::plain();
-    let look = RenderContext::new(&theme, Path::new("/code/shop"), Instant::now());
+    let render = RenderContext::new(&theme, Path::new("/code/shop"), Instant::now());
     show(None);
     let caption = |uri: &str, cols| {
-        lines(&"AAAA".into(), "image/png", uri, &look, cols)
+        lines(&"AAAA".into(), "image/png", uri, &render, cols)
             .iter()
             .map(ToString::to_string)
             .collect::<String>()
@@ -105,7 +105,7 @@ fn evicted_images_keep_their_space() {
     for (index, data) in texts.iter().enumerate() {
         caption_lines(data, 40);
         let number = u32::try_from(index).unwrap();
-        put(take_wanted().unwrap().key, Ok(drawn(KEPT_BYTES / 3, Some(number))));
+        put(take_wanted().unwrap().key, Ok(drawn(CACHED_BYTES / 3, Some(number))));
     }
     assert_eq!(take_gone(), [0], "the terminal can delete it too");
     assert_eq!(caption_lines(&texts[3], 40)[0], "██");

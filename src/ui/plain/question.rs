@@ -21,7 +21,6 @@ use super::{COLS, agent_name};
 /// The result of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// Send these events to the app.
     Do(Vec<Event>),
     /// Not a valid answer; print this text.
     Say(String),
@@ -57,7 +56,7 @@ fn unnumbered(line: &str) -> &str {
 }
 
 /// The current question; `None` if a line is a prompt.
-pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
+pub fn question(state: &State, render: &RenderContext<'_>) -> Option<Question> {
     let mut out = String::new();
     let mut asked = None;
     match state.modals.last() {
@@ -82,7 +81,7 @@ pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
         }
         Some(_) => return None,
         None => {
-            ask_request(state, look, &mut out)?;
+            ask_request(state, render, &mut out)?;
             asked = state.active_session().and_then(|session| session.requests.front());
         }
     }
@@ -90,12 +89,12 @@ pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
 }
 
 /// Maximum number of listed sessions; others are found with the filter.
-const MOST_SESSIONS: usize = 20;
+const MAX_SESSIONS: usize = 20;
 
 fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
     if let Some(text) = &dialog.text {
         let _ = writeln!(out, "Search all sessions: {}", one_line(&dialog.filter.text));
-        let hits = text.hits.iter().take(MOST_SESSIONS).map(|hit| {
+        let hits = text.hits.iter().take(MAX_SESSIONS).map(|hit| {
             let snippet = hit.snippet.replace(['\u{2}', '\u{3}'], "");
             format!("{} · {} · {}", hit.name, hit.kind, snippet)
         });
@@ -104,7 +103,7 @@ fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
         out.push_str("\nType text to search.");
         return;
     }
-    let shown = dialog.matches.iter().take(MOST_SESSIONS).filter_map(|position| dialog.rows.get(*position));
+    let shown = dialog.matches.iter().take(MAX_SESSIONS).filter_map(|position| dialog.rows.get(*position));
     let rows: Vec<String> = shown
         .map(|row| {
             let state = row.open.as_ref().map_or_else(|| row.when(), |open| open.state.to_owned());
@@ -114,7 +113,7 @@ fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
     let _ = writeln!(out, "Sessions");
     number(out, rows.iter().map(String::as_str));
     out.push_str("\nType text to filter.");
-    let more = dialog.matches.len().saturating_sub(MOST_SESSIONS);
+    let more = dialog.matches.len().saturating_sub(MAX_SESSIONS);
     if more > 0 {
         let _ = write!(out, " {more} more not listed.");
     }
@@ -141,7 +140,7 @@ fn ask_picker(picker: &Picker, out: &mut String) {
     out.push_str("Type a number and press Enter, text to filter, or :cancel.");
 }
 
-fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Option<()> {
+fn ask_request(state: &State, render: &RenderContext<'_>, out: &mut String) -> Option<()> {
     let session = state.active_session()?;
     let agent = agent_name(state);
     match &session.requests.front()?.kind {
@@ -153,13 +152,13 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
             let kind = tool.map_or_else(Default::default, |tool| tool.kind);
             let _ = write!(out, "{agent} asks: {}", question_of(tool));
             if let Some(tool) = tool {
-                let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
+                let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, render, usize::from(COLS)));
                 for (path, why) in protected_files(state, session, tool) {
                     let path = reveal_line(&path.to_string_lossy());
                     let _ = writeln!(out, "Protected file: {path}. {}", why.description());
                 }
-                let mut body = ToolBody::whole(tool, session, look, COLS);
-                for line in body.lines(0..body.len(), look) {
+                let mut body = ToolBody::whole(tool, session, render, COLS);
+                for line in body.lines(0..body.len(), render) {
                     let _ = writeln!(out, "  {}", line.to_string().trim_end());
                 }
             } else {
@@ -179,8 +178,8 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
             }
             let _ = writeln!(out, "{}", access.why.description());
-            let mut body = ToolBody::whole(&access.call, session, look, COLS);
-            for line in body.lines(0..body.len(), look) {
+            let mut body = ToolBody::whole(&access.call, session, render, COLS);
+            for line in body.lines(0..body.len(), render) {
                 let _ = writeln!(out, "  {}", line.to_string().trim_end());
             }
             let labels = access.labels();
@@ -266,7 +265,6 @@ fn number<'a>(out: &mut String, options: impl IntoIterator<Item = &'a str>) {
     out.push_str("Type a number and press Enter, or :cancel.");
 }
 
-/// The meaning of a line for the current question.
 pub fn reply(state: &State, line: &str) -> Reply {
     if let Some(command) = line.trim().strip_prefix(':') {
         return command_reply(state, command.trim());
@@ -342,7 +340,6 @@ fn no_number(count: usize) -> Reply {
     })
 }
 
-/// Chooses an answer by number.
 fn choose(line: &str, count: usize) -> Reply {
     match position_of(line, count) {
         Some(position) => Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)]),
@@ -410,7 +407,6 @@ fn positions_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Repl
     }
 }
 
-/// A command of parlor, by its action name.
 fn command_reply(state: &State, name: &str) -> Reply {
     let act = |action| Reply::Do(vec![Event::Act(action)]);
     match name {

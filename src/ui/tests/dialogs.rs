@@ -26,7 +26,7 @@ fn dialogs() -> Vec<Stage> {
         input: filter(),
         is_secret: false,
         problem: None,
-        purpose: LinePurpose::KeptTitle("k".into()),
+        purpose: LinePurpose::SavedTitle("k".into()),
     };
     let mut wide = picker("");
     let Some(Modal::Picker(list)) = wide.state.modals.last_mut() else { unreachable!() };

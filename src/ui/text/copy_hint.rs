@@ -28,12 +28,10 @@ impl Mark {
     /// Hidden lines that can be expanded.
     pub const GAP: Self = Self((1 << 9) | Self::NO_LINE.0);
 
-    /// A span with this mark.
     pub fn span(self, text: impl Into<std::borrow::Cow<'static, str>>, style: Style) -> Span<'static> {
         Span::styled(text, style).marked(self)
     }
 
-    /// Marks an entire row.
     pub fn row(self, mut line: Line<'static>) -> Line<'static> {
         line.mark = line.mark | self;
         line
@@ -56,7 +54,6 @@ impl std::ops::BitOr for Mark {
 /// How a row continues the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// It starts a new line.
     Line,
     /// It continues without a separator.
     Joined,
@@ -183,7 +180,6 @@ impl Lines {
         }
     }
 
-    /// The joined text.
     pub fn into_text(self) -> String {
         self.text
     }

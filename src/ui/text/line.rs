@@ -41,12 +41,10 @@ impl<'a> Span<'a> {
         Self::styled(content, Style::default())
     }
 
-    /// Text in a style.
     pub fn styled(content: impl Into<Cow<'a, str>>, style: Style) -> Self {
         Self { content: content.into(), style, tag: Tag::default() }
     }
 
-    /// Another text with this style and tag.
     pub fn with_text<'b>(&self, content: impl Into<Cow<'b, str>>) -> Span<'b> {
         Span { content: content.into(), style: self.style, tag: self.tag }
     }
@@ -58,7 +56,6 @@ impl<'a> Span<'a> {
         self
     }
 
-    /// The same text with further marks.
     #[must_use]
     pub fn marked(mut self, mark: Mark) -> Self {
         self.tag.mark = self.tag.mark | mark;
@@ -77,12 +74,10 @@ impl<'a> Line<'a> {
         Self::from(Span::raw(content))
     }
 
-    /// Text in a style, which is that of the row.
     pub fn styled(content: impl Into<Cow<'a, str>>, style: Style) -> Self {
         Self { style, ..Self::raw(content) }
     }
 
-    /// Adds a span at the end.
     pub fn push_span(&mut self, span: impl Into<Span<'a>>) {
         self.spans.push(span.into());
     }

@@ -4,7 +4,7 @@
 //! into a hyperlink (OSC 8); the mouse finds it in the span. `app::state::places` finds places in text, and
 //! `app::dialogs` opens them.
 //!
-//! The numbers belong to the drawing thread, and are valid until `MOST_LINKS` newer ones exist; an expired
+//! The numbers belong to the drawing thread, and are valid until `MAX_LINKS` newer ones exist; an expired
 //! number is text without a link.
 //!
 //! Invariants: all targets were created by [`Target::of_link`].
@@ -19,11 +19,11 @@ use crate::model::{Location, Target};
 use crate::ui::text::Span;
 
 /// Maximum number of links; a screen has far fewer.
-const MOST_LINKS: u32 = 4_096;
+const MAX_LINKS: u32 = 4_096;
 
 #[derive(Default)]
 struct Table {
-    /// Indexed by number modulo [`MOST_LINKS`].
+    /// Indexed by number modulo [`MAX_LINKS`].
     targets: Vec<(u32, Target)>,
     numbers: HashMap<String, u32>,
     last: u32,
@@ -41,7 +41,6 @@ pub fn show(are_shown: bool) {
     ARE_SHOWN.set(are_shown);
 }
 
-/// Whether the terminal shows links.
 pub fn are_shown() -> bool {
     ARE_SHOWN.get()
 }
@@ -79,14 +78,14 @@ pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
 }
 
 /// Whether a version such as `3.5a` or `next-3.6` is at least this one.
-fn has_version(version: &str, least: (u32, u32)) -> bool {
+fn has_version(version: &str, min: (u32, u32)) -> bool {
     let mut parts = version.trim_start_matches(|letter: char| !letter.is_ascii_digit()).splitn(2, '.');
     let mut number = || {
         let part = parts.next().unwrap_or_default();
         let end = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
         part.get(..end).and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0)
     };
-    (number(), number()) >= least
+    (number(), number()) >= min
 }
 
 /// The number of the link to a target. A relative path is resolved in `folder`.
@@ -109,9 +108,9 @@ pub fn number_of(target: &Target, folder: &Path) -> u32 {
         // The painter has 24 bits for it; 0 is reserved for no link.
         table.last = table.last % 0x00ff_ffff + 1;
         let number = table.last;
-        let location = (number % MOST_LINKS) as usize;
+        let location = (number % MAX_LINKS) as usize;
         if location < table.targets.len() {
-            table.numbers.retain(|_, known| *known % MOST_LINKS != number % MOST_LINKS);
+            table.numbers.retain(|_, known| *known % MAX_LINKS != number % MAX_LINKS);
         } else {
             table.targets.resize(location + 1, (0, Target::Url(String::new())));
         }
@@ -123,15 +122,13 @@ pub fn number_of(target: &Target, folder: &Path) -> u32 {
     })
 }
 
-/// The target of a link.
 pub fn target(number: u32) -> Option<Target> {
     TABLE.with_borrow(|table| {
-        let (known, target) = table.targets.get((number % MOST_LINKS) as usize)?;
+        let (known, target) = table.targets.get((number % MAX_LINKS) as usize)?;
         (number != 0 && *known == number).then(|| target.clone())
     })
 }
 
-/// The URL of a link for the terminal.
 pub fn address(number: u32) -> Option<String> {
     let target = target(number)?;
     (ARE_FILES_HERE.get() || matches!(target, Target::Url(_))).then(|| target.address())?
@@ -188,7 +185,7 @@ mod tests {
         assert_eq!(target(number), Some(first));
         let other = number_of(&url("https://b.org"));
         assert_eq!(address(other).as_deref(), Some("https://b.org"));
-        for index in 0..MOST_LINKS {
+        for index in 0..MAX_LINKS {
             number_of(&url(&format!("https://a.org/{index}")));
         }
         assert_eq!((target(number), target(0)), (None, None));

@@ -163,9 +163,7 @@ fn push_mark(out: &mut String, letter: char, count: usize) {
 /// A line of a revealed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// A line of text.
     Line(String),
-    /// This number of blank lines.
     BlankLines(usize),
 }
 
@@ -291,8 +289,8 @@ pub fn reveal_path(path: &Path, folder: &Path, home: Option<&Path>) -> String {
 }
 
 /// The start and the end of a text that exceeds a number of bytes, and the number of omitted bytes.
-pub fn clip(text: &str, most_bytes: usize) -> (&str, Option<(usize, &str)>) {
-    if text.len() <= most_bytes {
+pub fn clip(text: &str, max_bytes: usize) -> (&str, Option<(usize, &str)>) {
+    if text.len() <= max_bytes {
         return (text, None);
     }
     let floor = |mut at: usize| {
@@ -301,7 +299,7 @@ pub fn clip(text: &str, most_bytes: usize) -> (&str, Option<(usize, &str)>) {
         }
         at
     };
-    let (head, tail) = (floor(most_bytes / 4 * 3), floor(text.len() - most_bytes / 4));
+    let (head, tail) = (floor(max_bytes / 4 * 3), floor(text.len() - max_bytes / 4));
     let end = text.get(tail..).unwrap_or_default();
     (text.get(..head).unwrap_or_default(), Some((tail - head, end)))
 }

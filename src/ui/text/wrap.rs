@@ -24,7 +24,6 @@ pub struct Graphemes<'a> {
 }
 
 impl<'a> Graphemes<'a> {
-    /// Segments a line.
     pub fn new(line: &'a Line<'a>) -> Self {
         let mut clusters = Vec::with_capacity(line.spans.iter().map(|span| span.content.len()).sum());
         for (index, span) in line.spans.iter().enumerate() {
@@ -55,7 +54,6 @@ impl<'a> Graphemes<'a> {
         Self { line, clusters }
     }
 
-    /// The text of all graphemes.
     pub fn visible(&self) -> String {
         self.clusters.iter().map(|cluster| self.text(*cluster)).collect()
     }
@@ -66,7 +64,6 @@ impl<'a> Graphemes<'a> {
             .unwrap_or_default()
     }
 
-    /// The spans of a range of graphemes.
     fn spans(&self, range: Range<usize>, out: &mut Vec<Span<'static>>) {
         let run = self.clusters.get(range).unwrap_or_default();
         let mut open: Option<(u32, String)> = None;

@@ -100,6 +100,11 @@ pub fn rgb(color: Color) -> Option<[u8; 3]> {
     }
 }
 
+/// The nearest of the 16 ANSI colours with their default values.
+pub fn nearest_ansi(tone @ [red, green, blue]: [u8; 3]) -> [u8; 3] {
+    rgb(to_16(Color::Rgb(red, green, blue), None)).unwrap_or(tone)
+}
+
 /// The colour halfway between two. `None` if one of them is unknown, because the terminal configures it.
 pub fn halfway(color: Color, ground: Color) -> Option<Color> {
     let fixed = |color| match color {
@@ -174,9 +179,9 @@ fn tint([r, g, b]: [u8; 3]) -> u8 {
 
 /// The fully saturated colour of the same hue.
 fn pure(tone: [u8; 3]) -> [u8; 3] {
-    let least = tone.into_iter().min().unwrap_or(0);
+    let min = tone.into_iter().min().unwrap_or(0);
     let span = u16::from(tint(tone)).max(1);
-    tone.map(|part| u8::try_from(u16::from(part - least) * 255 / span).unwrap_or(u8::MAX))
+    tone.map(|part| u8::try_from(u16::from(part - min) * 255 / span).unwrap_or(u8::MAX))
 }
 
 /// The closest of the 16 colours; with a background, the closest readable one. Text with a hue keeps it: a

@@ -18,7 +18,7 @@ use super::{Role, Theme};
 use crate::config::nearest::nearest;
 
 /// Maximum depth of `inherits`; exceeding it indicates a cycle.
-const MOST_PARENTS: usize = 8;
+const MAX_PARENTS: usize = 8;
 
 const BUILT_IN: &[(&str, &str)] = &[
     ("dark", include_str!("../../../themes/dark.toml")),
@@ -57,13 +57,11 @@ impl Default for ThemeSet {
 }
 
 impl ThemeSet {
-    /// The built-in themes.
     pub fn built_in() -> Self {
         let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         Self { sources: BUILT_IN.iter().map(own).collect() }
     }
 
-    /// Adds a theme, replacing one of the same name.
     pub fn add(&mut self, name: &str, text: &str) {
         match self.sources.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => text.clone_into(old),
@@ -97,7 +95,7 @@ impl ThemeSet {
 
     /// Whether a theme is for a dark background: its own `variant`, otherwise the inherited one.
     pub fn is_dark(&self, name: &str) -> bool {
-        self.is_dark_within(name, MOST_PARENTS)
+        self.is_dark_within(name, MAX_PARENTS)
     }
 
     fn is_dark_within(&self, name: &str, parents: usize) -> bool {
@@ -114,7 +112,6 @@ impl ThemeSet {
         }
     }
 
-    /// The default theme.
     pub fn default_name(support: ColorSupport) -> &'static str {
         match support {
             ColorSupport::None | ColorSupport::Ansi16 => "ansi",
@@ -141,7 +138,7 @@ impl ThemeSet {
 
     /// Reads a file after its parents.
     fn gather(&self, name: &str, draft: &mut Draft, problems: &mut Vec<String>, depth: usize) {
-        if depth > MOST_PARENTS {
+        if depth > MAX_PARENTS {
             problems.push(format!("theme \"{name}\" inherits from itself; remove one `inherits`"));
             return;
         }

@@ -62,7 +62,7 @@ fn text_has_enough_contrast_on_every_background() {
     for name in ThemeSet::built_in().names() {
         for support in [ColorSupport::TrueColor, ColorSupport::Ansi256] {
             let theme = load(&name, support);
-            let least = match (name.as_str(), support) {
+            let min = match (name.as_str(), support) {
                 ("high-contrast" | "high-contrast-light", _) => 7.0,
                 (_, ColorSupport::Ansi256) => 4.0,
                 _ => 4.5,
@@ -81,7 +81,7 @@ fn text_has_enough_contrast_on_every_background() {
                     let Some(bg) = rgb(bg) else { continue };
                     let ratio = contrast(fg, bg);
                     assert!(
-                        ratio >= least,
+                        ratio >= min,
                         "{name} {support:?}: {} on {} is {ratio:.2}",
                         role.key(),
                         ground.key()
@@ -121,9 +121,9 @@ fn colour_blind_themes_distinguish_success_and_error() {
     ];
     let apart = |one: Option<Color>, other: Option<Color>| {
         let (one, other) = (one.and_then(rgb).unwrap(), other.and_then(rgb).unwrap());
-        [protan, deutan, tritan].into_iter().fold(f64::MAX, |least, matrix| {
+        [protan, deutan, tritan].into_iter().fold(f64::MAX, |min, matrix| {
             let (a, b) = (seen_without(matrix, one), seen_without(matrix, other));
-            least.min(a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt())
+            min.min(a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt())
         })
     };
     for name in ["colour-blind", "colour-blind-light"] {

@@ -10,14 +10,11 @@ use crate::app::{Item, Transcript};
 
 use super::Anchor;
 
-/// A filter of the transcript.
 pub(super) struct Filter {
     pub only: Only,
-    /// The scroll position to return to.
     pub back: Anchor,
     /// Indexes of matching items, in order.
     shown: Vec<usize>,
-    /// Number of items that were checked.
     seen: usize,
     revision: u64,
 }
@@ -26,7 +23,7 @@ impl Filter {
     /// A filter over all items; `back` is the scroll position to return to.
     pub fn new(only: Only, transcript: &Transcript, back: Anchor) -> Self {
         let mut this = Self { only, back, shown: Vec::new(), seen: 0, revision: transcript.revision() };
-        this.look(transcript.items(), 0);
+        this.render(transcript.items(), 0);
         this
     }
 
@@ -41,9 +38,9 @@ impl Filter {
                 for id in edited {
                     self.look_at(transcript.index_from(id), items);
                 }
-                self.look(items, self.seen);
+                self.render(items, self.seen);
             }
-            None => self.look(items, 0),
+            None => self.render(items, 0),
         }
         self.revision = revision;
     }
@@ -57,24 +54,21 @@ impl Filter {
         }
     }
 
-    fn look(&mut self, items: &[Item], from: usize) {
+    fn render(&mut self, items: &[Item], from: usize) {
         self.shown.truncate(self.shown.partition_point(|item| *item < from));
         let found = items.iter().enumerate().skip(from).filter(|(_, item)| self.only.shows(item));
         self.shown.extend(found.map(|(index, _)| index));
         self.seen = items.len();
     }
 
-    /// Whether an item matches.
     pub fn has(&self, item: usize) -> bool {
         self.shown.binary_search(&item).is_ok()
     }
 
-    /// The next matching item.
     pub fn after(&self, item: usize) -> Option<usize> {
         self.shown.get(self.shown.partition_point(|shown| *shown <= item)).copied()
     }
 
-    /// The previous matching item.
     pub fn before(&self, item: usize) -> Option<usize> {
         let position = self.shown.partition_point(|shown| *shown < item);
         self.shown.get(position.checked_sub(1)?).copied()

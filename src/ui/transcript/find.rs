@@ -36,9 +36,8 @@ const CALL_HEAD_COLS: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
     hit: Hit,
-    look_rev: u64,
+    render_revision: u64,
     position: RowPosition,
-    /// Row and column in the piece.
     row: usize,
     col: usize,
 }
@@ -91,7 +90,7 @@ pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Canvas) {
             continue;
         }
         let is_current = spot.is_some_and(|spot| (spot.row, spot.col) == (from + row, cols.start));
-        let style = style(list.look, is_current);
+        let style = style(list.render, is_current);
         for (row, cols) in &found.runs {
             let row = from + row;
             if row < frame.first || row >= end {
@@ -117,12 +116,12 @@ fn is_label(list: &List<'_>, item: usize, col: usize) -> bool {
     }
 }
 
-fn style(look: &RenderContext<'_>, is_current: bool) -> Style {
-    let style = look.theme.style(Role::Match);
+fn style(render: &RenderContext<'_>, is_current: bool) -> Style {
+    let style = render.theme.style(Role::Match);
     if is_current {
         return style.add_modifier(Modifier::REVERSED);
     }
-    let bg = look.theme.style(Role::Selection).bg;
+    let bg = render.theme.style(Role::Selection).bg;
     bg.map_or(style, |bg| style.bg(bg)).add_modifier(Modifier::UNDERLINED)
 }
 
@@ -131,9 +130,9 @@ pub(super) fn locate(list: &mut List<'_>) -> Option<RowPosition> {
     let session = list.session;
     let search = session.search.as_deref()?;
     let hit = search.current()?;
-    let look_rev = list.view.look_rev;
+    let render_revision = list.view.render_revision;
     if let Some(spot) = list.view.spot
-        && (spot.hit, spot.look_rev) == (hit, look_rev)
+        && (spot.hit, spot.render_revision) == (hit, render_revision)
         && !list.view.wants_hit
     {
         return Some(spot.position);
@@ -143,7 +142,7 @@ pub(super) fn locate(list: &mut List<'_>) -> Option<RowPosition> {
     let (position, row, col) = find(list, search, hit, index, item).unwrap_or((0, 0, 0));
     let gap = list.lines_before(item, position);
     let position = RowPosition { item, piece: position, row: gap + row };
-    list.view.spot = Some(Spot { hit, look_rev, position, row, col });
+    list.view.spot = Some(Spot { hit, render_revision, position, row, col });
     Some(position)
 }
 

@@ -33,7 +33,6 @@ pub(super) fn members<'i>(session: &Session, items: &'i [Item], index: usize) ->
     items.get(index..end).unwrap_or_default()
 }
 
-/// Whether an item is grouped with the previous one.
 fn joins(session: &Session, items: &[Item], index: usize) -> bool {
     let tool = |index: usize| -> Option<(&Item, &ToolCall)> {
         let item = items.get(index)?;
@@ -48,10 +47,9 @@ fn joins(session: &Session, items: &[Item], index: usize) -> bool {
     })
 }
 
-/// Lays out the line of a group.
 pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'_>) {
     *layout = Layout::default();
-    let look = context.look;
+    let render = context.render;
     let calls = || {
         members.iter().filter_map(|item| match &item.body {
             ItemBody::Tool(tool) => Some(tool.as_ref()),
@@ -69,7 +67,7 @@ pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'
         let tail = if index + 1 < count { 12 } else { 0 };
         let comma = if index > 0 { 2 } else { 0 };
         let room = cols.saturating_sub(if index == 0 { tail } else { 0 });
-        let title = title(tool, look, room.max(8));
+        let title = title(tool, render, room.max(8));
         if seen.contains(&title) {
             continue;
         }
@@ -81,13 +79,13 @@ pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'
         text.push_str(&title);
         seen.push(title);
     }
-    let style = |role: Role| look.theme.style(role);
+    let style = |role: Role| render.theme.style(role);
     let kind = kind_word(first.kind);
     let titles = Span::styled(crate::ui::text::truncate(&text, cols), style(Role::ToolTitle));
     let mut line = Line::from(vec![
-        Mark::APART.span(format!("{} ", look.glyphs.check), style(Role::Success)),
+        Mark::APART.span(format!("{} ", render.glyphs.check), style(Role::Success)),
         Span::styled(format!("{kind:<8}"), style(Role::ToolKind)),
     ]);
-    line.spans.extend(link::linkify(vec![titles], look.folder));
+    line.spans.extend(link::linkify(vec![titles], render.folder));
     layout.pieces.push(LineRun::ready(vec![line], 0));
 }

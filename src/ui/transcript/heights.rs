@@ -67,14 +67,12 @@ impl Heights {
         *self = Self::default();
     }
 
-    /// Records the measured height of an item.
     pub fn measure(&mut self, item: usize, rows: usize) {
         let difference = signed(rows) - signed(self.guessed(item));
         let before = self.measured.insert(item, difference).unwrap_or(0);
         self.corrections.add(item, difference - before);
     }
 
-    /// Rows of an item.
     pub fn of(&self, item: usize) -> usize {
         let rows = signed(self.guessed(item)) + self.measured.get(&item).copied().unwrap_or(0);
         usize::try_from(rows).unwrap_or(0)
@@ -87,7 +85,6 @@ impl Heights {
         usize::try_from(rows).unwrap_or(0)
     }
 
-    /// Rows of all items.
     pub fn total(&self) -> usize {
         self.before(self.guesses.len())
     }

@@ -14,19 +14,18 @@ pub(super) struct List<'a> {
     pub session: &'a Session,
     pub items: &'a [Item],
     pub view: &'a mut TranscriptView,
-    pub look: &'a RenderContext<'a>,
+    pub render: &'a RenderContext<'a>,
     pub cols: u16,
 }
 
 impl<'a> List<'a> {
-    /// The list of a session's items.
     pub fn new(
         session: &'a Session,
         view: &'a mut TranscriptView,
-        look: &'a RenderContext<'a>,
+        render: &'a RenderContext<'a>,
         cols: u16,
     ) -> Self {
-        Self { session, items: session.transcript.items(), view, look, cols }
+        Self { session, items: session.transcript.items(), view, render, cols }
     }
 
     /// Applies the scroll requests and returns the first row of the screen.
@@ -36,13 +35,13 @@ impl<'a> List<'a> {
             Anchor::Follow => None,
             Anchor::At(position) => Some(self.clamp(position)),
         };
-        for wish in std::mem::take(&mut self.view.wishes) {
+        for request in std::mem::take(&mut self.view.scroll_requests) {
             let from = match top {
                 Some(position) => position,
                 None => self.up(self.end(), height),
             };
             let page = i32::try_from(height.saturating_sub(2).max(1)).unwrap_or(i32::MAX);
-            top = match wish {
+            top = match request {
                 ScrollRequest::Lines(lines) => self.moved(from, lines),
                 ScrollRequest::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
                 ScrollRequest::Sideways(_) => top,
@@ -128,7 +127,6 @@ impl<'a> List<'a> {
         RowPosition { item: self.items.len(), piece: 0, row: 0 }
     }
 
-    /// The position, or the closest one that exists.
     fn clamp(&mut self, position: RowPosition) -> RowPosition {
         if position.item >= self.items.len() {
             return self.end();
@@ -142,11 +140,11 @@ impl<'a> List<'a> {
         RowPosition { row: position.row.min(rows.saturating_sub(1)), ..position }
     }
 
-    /// Number of rows from a position on, counted up to `most`.
-    fn rows_from(&mut self, from: RowPosition, most: usize) -> usize {
+    /// Number of rows from a position on, counted up to `max`.
+    fn rows_from(&mut self, from: RowPosition, max: usize) -> usize {
         let mut at = from;
         let mut rows = 0;
-        while rows < most && at.item < self.items.len() {
+        while rows < max && at.item < self.items.len() {
             if at.piece < self.pieces(at.item) {
                 rows += self.rows(at.item, at.piece).saturating_sub(at.row);
                 at = RowPosition { piece: at.piece + 1, row: 0, ..at };
@@ -157,7 +155,6 @@ impl<'a> List<'a> {
         rows
     }
 
-    /// The position this number of rows above, or the start.
     pub fn up(&mut self, from: RowPosition, count: usize) -> RowPosition {
         let mut at = from;
         let mut left = count;
@@ -183,7 +180,6 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The position this number of rows below, or the end.
     fn down(&mut self, from: RowPosition, count: usize) -> RowPosition {
         let mut at = from;
         let mut left = count;
@@ -214,7 +210,7 @@ impl<'a> List<'a> {
         }
         let mut context = Context {
             session: self.session,
-            look: self.look,
+            render: self.render,
             cols: self.cols,
             screens: &mut self.view.screens,
         };
@@ -236,7 +232,7 @@ impl<'a> List<'a> {
         }
         let mut context = Context {
             session: self.session,
-            look: self.look,
+            render: self.render,
             cols: self.cols,
             screens: &mut self.view.screens,
         };
@@ -253,7 +249,7 @@ impl<'a> List<'a> {
             return 0;
         }
         let frame = self.view.frame;
-        let (rev, look_rev) = (item.rev, self.view.look_rev);
+        let (rev, render_revision) = (item.rev, self.view.render_revision);
         if let Some(cell) = self.view.cells.get_mut(&index)
             && cell.last_used == frame
         {
@@ -263,15 +259,17 @@ impl<'a> List<'a> {
         let mut cell = self.view.cells.remove(&index).unwrap_or_else(|| Cell {
             layout: Layout::default(),
             rev,
-            look_rev: 0,
+            render_revision: 0,
             stamp,
             last_used: frame,
         });
-        let is_good =
-            cell.rev == rev && cell.look_rev == look_rev && cell.stamp == stamp && !cell.layout.waits;
+        let is_good = cell.rev == rev
+            && cell.render_revision == render_revision
+            && cell.stamp == stamp
+            && !cell.layout.waits;
         let mut context = Context {
             session: self.session,
-            look: self.look,
+            render: self.render,
             cols: self.cols,
             screens: &mut self.view.screens,
         };
@@ -281,10 +279,10 @@ impl<'a> List<'a> {
             if members.len() > 1 {
                 group::lay_out(&mut cell.layout, members, &context);
             } else {
-                cell.layout.update(item, cell.look_rev == look_rev, &mut context);
+                cell.layout.update(item, cell.render_revision == render_revision, &mut context);
             }
             self.view.built += cell.layout.ready_lines();
-            (cell.rev, cell.look_rev, cell.stamp) = (rev, look_rev, stamp);
+            (cell.rev, cell.render_revision, cell.stamp) = (rev, render_revision, stamp);
         } else if cell.layout.is_live {
             cell.layout.refresh_head(item, &mut context);
         }
@@ -294,7 +292,6 @@ impl<'a> List<'a> {
         pieces
     }
 
-    /// The next visible item.
     pub fn after(&self, item: usize) -> usize {
         match &self.view.filter {
             Some(filter) => filter.after(item).unwrap_or(self.items.len()),
@@ -312,7 +309,7 @@ impl<'a> List<'a> {
     /// Updates the estimated heights without layout.
     pub fn follow_heights(&mut self) {
         let mut all = std::mem::take(&mut self.view.heights);
-        let shows_thoughts = self.look.shows_thoughts;
+        let shows_thoughts = self.render.shows_thoughts;
         all.follow(self.items.len(), self.cols, |index| {
             let Some(item) = self.items.get(index).filter(|_| !self.is_hidden(index)) else { return (0, 0) };
             let (rows, bytes) = heights::guess(item, self.session, shows_thoughts);

@@ -33,7 +33,6 @@ struct Shown {
 }
 
 impl Shown {
-    /// The row of the piece at a row of the screen.
     fn row(&self, y: u16) -> usize {
         self.at.row + usize::from(y - self.y)
     }
@@ -112,8 +111,8 @@ pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut 
     }
     keys.extend((y..area.bottom()).map(|y| buf.key(bar(y))));
     buf.settle(keys);
-    let look = list.look;
-    let prompt_bg = look.theme.style(Role::User).bg;
+    let render = list.render;
+    let prompt_bg = render.theme.style(Role::User).bg;
     for shown in &all {
         for y in shown.y..shown.y + shown.rows {
             if buf.stays(y) {
@@ -122,8 +121,8 @@ pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut 
             let row = shown.row(y);
             let (mark, style) = match shown.mark(row) {
                 Mark::None => ("", Style::new()),
-                Mark::Selected => (look.glyphs.arrow, look.theme.style(Role::Accent)),
-                Mark::User => (look.glyphs.bar, look.theme.style(Role::UserBar)),
+                Mark::Selected => (render.glyphs.arrow, render.theme.style(Role::Accent)),
+                Mark::User => (render.glyphs.bar, render.theme.style(Role::UserBar)),
             };
             if let Some(bg) = prompt_bg.filter(|_| shown.is_prompt(row)) {
                 let row = Rect { y, height: 1, width: (area.width - 1).min(FULL_COLS - 1), ..area };
@@ -138,11 +137,11 @@ pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut 
     }
     for y in area.y..area.bottom() {
         let (role, text) = match bar(y).filter(|_| !buf.stays(y)) {
-            Some(true) => (Role::ScrollThumb, Marks::beside(&look.glyphs).thumb),
-            Some(false) => (Role::ScrollTrack, look.glyphs.pipe),
+            Some(true) => (Role::ScrollThumb, Marks::beside(&render.glyphs).thumb),
+            Some(false) => (Role::ScrollTrack, render.glyphs.pipe),
             None => continue,
         };
-        put_text(buf, area.right() - 1, y, text, 1, look.theme.style(role));
+        put_text(buf, area.right() - 1, y, text, 1, render.theme.style(role));
     }
 }
 
@@ -216,8 +215,8 @@ fn place_thumb(
     let first = if top != RowPosition::default() && first == 0 && room >= 1.0 { 1 } else { first };
     let is_at_end = list.view.is_following() || bottom.item >= count;
     let thumb = row(thumb.round(), area.height).max(1);
-    let most = area.height.saturating_sub(thumb + u16::from(!is_at_end));
-    let first = first.min(most.max(u16::from(top != RowPosition::default() && room >= 1.0)));
+    let max = area.height.saturating_sub(thumb + u16::from(!is_at_end));
+    let first = first.min(max.max(u16::from(top != RowPosition::default() && room >= 1.0)));
     Some(first..first + thumb)
 }
 
@@ -252,6 +251,6 @@ fn text_bytes(item: &Item) -> usize {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the rows of a screen")]
-fn row(value: f64, most: u16) -> u16 {
-    value.clamp(0.0, f64::from(most)) as u16
+fn row(value: f64, max: u16) -> u16 {
+    value.clamp(0.0, f64::from(max)) as u16
 }

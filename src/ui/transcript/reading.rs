@@ -19,18 +19,20 @@ use super::{Anchor, RowPosition, TranscriptView, text_cols};
 pub(super) fn before(
     session: &Session,
     view: &mut TranscriptView,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
     area: Rect,
 ) -> Option<(RowPosition, usize)> {
     let Anchor::At(position) = view.anchor else { return None };
-    let cols = view.look.as_ref()?.cols;
+    let cols = view.render.as_ref()?.cols;
     // The cached rows are outdated if items were inserted or removed before them.
     if text_cols(area) == cols || !view.cells.contains_key(&position.item) {
         return None;
     }
     match view.reading {
         Some((known, letters)) if known == position => Some((position, letters)),
-        _ => List::new(session, view, look, cols).letters_before(position).map(|letters| (position, letters)),
+        _ => {
+            List::new(session, view, render, cols).letters_before(position).map(|letters| (position, letters))
+        }
     }
 }
 

@@ -113,14 +113,11 @@ pub(super) struct Select {
 pub enum Released {
     Nothing,
     Selected,
-    /// A click on the header of an item.
     Click(ItemId),
-    /// A click on a gap of a diff.
     Gap(ItemId, Gap),
 }
 
 impl Select {
-    /// Whether text is selected.
     pub fn has_any(&self) -> bool {
         self.selected.is_some()
     }
@@ -180,7 +177,7 @@ impl TranscriptView {
     pub fn release(&mut self) -> Released {
         self.select.edge = None;
         let Some(held) = self.select.held.take() else { return Released::Nothing };
-        if held.followed && self.wishes.is_empty() {
+        if held.followed && self.scroll_requests.is_empty() {
             self.anchor = Anchor::Follow;
         }
         // A selection between two items is empty.
@@ -211,7 +208,6 @@ impl TranscriptView {
         rows.find_map(|seen| Some((seen.id, self.gap_at(seen.item, seen.piece, seen.row?)?)))
     }
 
-    /// Whether text is selected.
     pub fn has_selection(&self) -> bool {
         self.select.selected.is_some()
     }
@@ -245,7 +241,7 @@ impl TranscriptView {
             } else {
                 i32::from(edge.at.y.saturating_sub(area.bottom())) + 1
             };
-            self.wishes.push(ScrollRequest::Lines(lines));
+            self.scroll_requests.push(ScrollRequest::Lines(lines));
         }
     }
 
@@ -281,7 +277,6 @@ impl TranscriptView {
         Some(Touched { id: seen.id, spot, is_gap: seen.row.is_none() })
     }
 
-    /// Extends the selection from the press to this cell.
     fn extend(&mut self, to: Touched) {
         let Some(held) = self.select.held else { return };
         let begun = self.select.selected.map(|selected| (selected.origin, selected.is_second));
@@ -328,7 +323,6 @@ impl TranscriptView {
     }
 }
 
-/// The word around a spot, across continued rows.
 fn word_around(rows: &[Line<'static>], spot: Spot, is_second: bool) -> (Spot, Spot) {
     let glyphs_of = |row: usize| -> Vec<Glyph<'_>> {
         rows.get(row).map(|line| copy_hint::glyphs(line, is_second).collect()).unwrap_or_default()
@@ -407,9 +401,9 @@ impl Selected {
 }
 
 /// Highlights the selection in the drawn rows.
-pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut Canvas) {
+pub(super) fn paint(view: &TranscriptView, render: &RenderContext<'_>, buf: &mut Canvas) {
     let Some(selected) = view.select.selected else { return };
-    let style = look.theme.style(Role::Selection);
+    let style = render.theme.style(Role::Selection);
     let area = view.select.area;
     for (y, seen) in (area.y..area.bottom()).zip(&view.select.seen) {
         let Some(row) = seen.row else { continue };
@@ -429,11 +423,11 @@ pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut C
 pub fn selected_text(
     session: &Session,
     view: &mut TranscriptView,
-    look: &RenderContext<'_>,
+    render: &RenderContext<'_>,
 ) -> Option<String> {
     let selected = view.select.selected?;
-    let cols = view.look.as_ref()?.cols;
-    let look = &RenderContext { sideways: Some(view.sideways), ..*look };
+    let cols = view.render.as_ref()?.cols;
+    let render = &RenderContext { sideways: Some(view.sideways), ..*render };
     let mut text = Lines::default();
     let end = selected.to.item.min(session.transcript.items().len().saturating_sub(1));
     for (count, item) in (selected.from.item..=end).enumerate() {
@@ -441,7 +435,7 @@ pub fn selected_text(
             view.frame += 1;
             view.trim();
         }
-        let mut list = List::new(session, view, look, cols);
+        let mut list = List::new(session, view, render, cols);
         for piece in 0..list.pieces(item) {
             let position = (item, piece);
             if position < (selected.from.item, selected.from.piece)

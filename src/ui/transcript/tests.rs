@@ -67,7 +67,7 @@ fn dark() -> Theme {
     ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0
 }
 
-fn look(theme: &Theme) -> RenderContext<'_> {
+fn context(theme: &Theme) -> RenderContext<'_> {
     RenderContext {
         spinner: 2,
         sideways: Some(0),
@@ -77,20 +77,20 @@ fn look(theme: &Theme) -> RenderContext<'_> {
 
 fn render(session: &Session, view: &mut TranscriptView, cols: u16, rows: u16) -> Buffer {
     let theme = dark();
-    render_with(session, view, &look(&theme), cols, rows)
+    render_with(session, view, &context(&theme), cols, rows)
 }
 
 fn render_with(
     session: &Session,
     view: &mut TranscriptView,
-    look: &RenderContext<'_>,
+    context: &RenderContext<'_>,
     cols: u16,
     rows: u16,
 ) -> Buffer {
     let area = Rect::new(0, 0, cols, rows);
     let mut buf = Canvas::new(cols, rows);
-    buf.set_style(area, look.theme.style(crate::ui::theme::Role::Text));
-    draw(session, view, look, area, &mut buf);
+    buf.set_style(area, context.theme.style(crate::ui::theme::Role::Text));
+    draw(session, view, context, area, &mut buf);
     buf.into_buffer()
 }
 

@@ -47,7 +47,6 @@ impl News {
         self.upto = (part, from);
     }
 
-    /// Number of new items.
     pub fn items(&self) -> usize {
         self.count
     }

@@ -30,7 +30,7 @@ fn place() -> SessionWorkspace {
     let headers = vec![("X-Key".to_owned(), "v".to_owned())];
     SessionWorkspace {
         cwd: "/w".into(),
-        far: None,
+        remote: None,
         additional_directories: vec![crate::model::UserRoot::given("/more")],
         mcp_servers: vec![
             McpServer::Stdio {

@@ -119,7 +119,7 @@ fn acp_v2_calls_match_the_official_types() {
     };
     let workspace = SessionWorkspace {
         cwd: "/w".into(),
-        far: None,
+        remote: None,
         additional_directories: vec![crate::model::UserRoot::given("/more")],
         mcp_servers: vec![server("files")],
     };

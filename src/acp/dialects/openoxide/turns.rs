@@ -30,7 +30,6 @@ const MAX_ENDED: usize = 64;
 struct Turn {
     session: String,
     has_events: bool,
-    /// Whether the response has arrived.
     is_answered: bool,
     /// Its last event, if that was an error.
     error: Option<RpcError>,

@@ -10,9 +10,9 @@ use crate::model::{AgentEvent, Call};
 /// How often its output is read.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum number of lines of one report, the last ones.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 /// Maximum length of a line.
-const MOST_CHARS: usize = 2000;
+const MAX_CHARS: usize = 2000;
 
 /// When the output is read next, and the number of the last line in the protocol log that was seen.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,6 @@ pub(super) struct Watch {
 }
 
 impl Peer {
-    /// A sign-in begins.
     pub(super) fn watch_output(&mut self, now: Instant) {
         self.sign_in = Some(Watch { next: now + INTERVAL, seen: self.tap.version() });
     }
@@ -32,9 +31,9 @@ impl Peer {
         let Some(Watch { seen, .. }) = self.sign_in else { return };
         let newest = self.tap.version();
         let mut lines = if newest > seen { self.tap.stderr_after(seen) } else { Vec::new() };
-        lines.drain(..lines.len().saturating_sub(MOST_LINES));
+        lines.drain(..lines.len().saturating_sub(MAX_LINES));
         for line in &mut lines {
-            if let Some((end, _)) = line.char_indices().nth(MOST_CHARS) {
+            if let Some((end, _)) = line.char_indices().nth(MAX_CHARS) {
                 line.truncate(end);
             }
         }

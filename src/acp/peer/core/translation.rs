@@ -41,7 +41,6 @@ impl Peer {
         })
     }
 
-    /// Handles a message of the agent.
     pub(super) fn on_message(&mut self, message: Message<'_>, text: &str) {
         let mut is_translated = false;
         self.translate(|dialect, out| is_translated = dialect.receive(&message, text, out));
@@ -56,7 +55,7 @@ impl Peer {
         let mut translation = Translation::new(self.now);
         work(dialect.as_mut(), &mut translation);
         for (id, (method, params)) in translation.to_agent {
-            self.pen.request(id, method, &params);
+            self.painter.request(id, method, &params);
         }
         for problem in translation.problems {
             self.anomaly(AnomalyKind::BadMessage, problem.to_owned());
@@ -74,7 +73,7 @@ impl Peer {
             None => Some(self.codec.cancel(session)),
         };
         if let Some((method, params)) = message {
-            self.pen.notify(method, &params);
+            self.painter.notify(method, &params);
         }
     }
 
@@ -85,7 +84,7 @@ impl Peer {
             None => Some(self.codec.withdraw(id)),
         };
         if let Some((method, params)) = message {
-            self.pen.notify(method, &params);
+            self.painter.notify(method, &params);
         }
     }
 }

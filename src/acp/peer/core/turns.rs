@@ -18,7 +18,6 @@ const MAX_BUSY: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Foreground {
     busy: BTreeSet<SessionId>,
-    /// Whether the agent has reported that it works, in any session.
     reports_work: bool,
 }
 

@@ -17,10 +17,9 @@ pub struct Backoff {
 impl Backoff {
     /// Creates the state before the first attempt.
     pub fn new(timeouts: Timeouts) -> Self {
-        Self { timeouts, pause: timeouts.least_pause, failing_since: None }
+        Self { timeouts, pause: timeouts.min_pause, failing_since: None }
     }
 
-    /// Records a success.
     pub fn reset(&mut self) {
         *self = Self::new(self.timeouts);
     }
@@ -40,7 +39,7 @@ impl Backoff {
         let jitter = self.timeouts.jitter;
         let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * jitter / 255;
         let delay = self.pause * percent / 100;
-        self.pause = (self.pause * 2).min(self.timeouts.most_pause);
+        self.pause = (self.pause * 2).min(self.timeouts.max_pause);
         Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
     }
 }
@@ -54,16 +53,16 @@ mod tests {
         let timeouts = Timeouts::default();
         let mut backoff = Backoff::new(timeouts);
         let began = Instant::now();
-        let (mut now, mut expected) = (began, timeouts.least_pause);
+        let (mut now, mut expected) = (began, timeouts.min_pause);
         while let Some(delay) = backoff.failed(now, None) {
             assert!(delay >= expected * 3 / 4 && delay <= expected, "{delay:?}");
-            expected = (expected * 2).min(timeouts.most_pause);
+            expected = (expected * 2).min(timeouts.max_pause);
             now += delay;
         }
         assert!(now - began >= timeouts.give_up && backoff.is_failing());
         backoff.reset();
         assert!(!backoff.is_failing());
-        assert!(backoff.failed(now, None).unwrap() <= timeouts.least_pause);
+        assert!(backoff.failed(now, None).unwrap() <= timeouts.min_pause);
     }
 
     #[test]

@@ -20,7 +20,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_STEP: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TRIES: u32 = 3;
 /// Maximum number of redirects within the server.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// The HTTP client of one connection.
 #[derive(Debug)]
@@ -165,7 +165,6 @@ async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-/// The validated URL with an HTTP scheme.
 pub fn http_url(remote: &Remote) -> Result<Url, String> {
     let shown = remote.shown_url();
     let wrong = |why: &str| format!("Invalid agent URL {shown}: {why}.");
@@ -208,7 +207,7 @@ fn same_origin_only() -> Policy {
             matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let is_same_origin =
             attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-        if is_same_message && is_same_origin && attempt.previous().len() <= MOST_REDIRECTS {
+        if is_same_message && is_same_origin && attempt.previous().len() <= MAX_REDIRECTS {
             attempt.follow()
         } else {
             attempt.stop()

@@ -30,7 +30,6 @@ pub struct Envelope {
     pub id: Option<String>,
     /// The method; empty for a response.
     pub method: String,
-    /// The session in its params or its result.
     pub session: Option<String>,
     /// The protocol version in its result, if that is a number.
     pub version: Option<u64>,

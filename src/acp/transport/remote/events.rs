@@ -25,20 +25,20 @@ use crate::acp::frame::InboundFrame;
 use crate::tls::innermost;
 
 /// Minimum timeout of a silent stream, however short the keep-alive interval of the server is.
-const LEAST_IDLE: Duration = Duration::from_secs(10);
+const MIN_IDLE: Duration = Duration::from_secs(10);
 
 /// A stream that was open for this long resets the delay before the next attempt.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
 /// After this number of consecutive reads with comments only, each is followed by a pause.
-const MOST_EMPTY_READS: u32 = 32;
+const MAX_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
 
 /// How many bytes are parsed before their events are passed on.
 const PART_BYTES: usize = 64 << 10;
 
 /// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
-const MOST_SEEN: usize = 65_536;
+const MAX_SEEN: usize = 65_536;
 
 /// Inspects each message, and returns whether to pass it on.
 pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -46,7 +46,6 @@ pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// How reading a body ended.
 #[derive(Debug)]
 pub enum BodyEnd {
-    /// The server ended the body.
     Ended,
     Broken(String),
     /// The server sent nothing for too long.
@@ -58,7 +57,7 @@ pub enum BodyEnd {
 #[derive(Debug)]
 struct Silence {
     limit: Option<Duration>,
-    least: Duration,
+    min: Duration,
     last_comment: Option<Instant>,
 }
 
@@ -66,7 +65,7 @@ impl Silence {
     fn on_comment(&mut self) {
         let now = Instant::now();
         if let Some(last) = self.last_comment.replace(now) {
-            self.limit = Some(((now - last) * 3).max(self.least));
+            self.limit = Some(((now - last) * 3).max(self.min));
         }
     }
 
@@ -80,7 +79,6 @@ impl Silence {
 /// new stream are compared, by id and data, and only if the server does not repeat ids.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Hashes of the ids, with that of the data.
     events: HashMap<u64, u64>,
     /// The ids, oldest first.
     order: VecDeque<u64>,
@@ -107,7 +105,7 @@ impl Seen {
         if self.events.insert(id, data).is_none() {
             self.order.push_back(id);
         }
-        if self.order.len() > MOST_SEEN
+        if self.order.len() > MAX_SEEN
             && let Some(oldest) = self.order.pop_front()
         {
             self.events.remove(&oldest);
@@ -144,8 +142,8 @@ impl std::fmt::Debug for EventReader {
 impl EventReader {
     /// Creates a reader; `idle` is the timeout until the keep-alive interval of the server is known.
     pub fn new(inlet: Inlet, hook: Hook, idle: Option<Duration>) -> Self {
-        let least = idle.map_or(LEAST_IDLE, |idle| idle.min(LEAST_IDLE));
-        let silence = Silence { limit: idle, least, last_comment: None };
+        let min = idle.map_or(MIN_IDLE, |idle| idle.min(MIN_IDLE));
+        let silence = Silence { limit: idle, min, last_comment: None };
         let (sse, seen) = (SseReader::new(inlet.max_bytes), Seen::default());
         Self { sse, seen, inlet, hook, silence, has_spoken: false, session: None }
     }
@@ -179,7 +177,7 @@ impl EventReader {
                     return BodyEnd::ReceiverDropped;
                 }
             }
-            if empty_reads > MOST_EMPTY_READS {
+            if empty_reads > MAX_EMPTY_READS {
                 sleep(EMPTY_READ_PAUSE).await;
             }
         }
@@ -261,7 +259,6 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The name of the stream in messages.
     fn name(&self) -> &'static str {
         match self {
             Self::Session(_) => "session's event stream",
@@ -305,7 +302,6 @@ impl EventStream {
         matches!(*self.opening.borrow(), Opening::Open | Opening::Reopening)
     }
 
-    /// Whether it is the stream of a closed session.
     fn is_closed(&self) -> bool {
         matches!(&self.scope, Scope::Session(is_closed) if is_closed.load(Ordering::Relaxed))
     }
@@ -355,7 +351,7 @@ impl EventStream {
             {
                 return StreamEnd::Lost(trouble);
             }
-            let retry = reader.sse.retry().map(|retry| retry.min(self.context.timeouts.most_pause));
+            let retry = reader.sse.retry().map(|retry| retry.min(self.context.timeouts.max_pause));
             let is_first = !backoff.is_failing();
             let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after().max(retry)) else {
                 return StreamEnd::Lost(trouble);

@@ -36,7 +36,6 @@ type Creating = Arc<Mutex<HashSet<String>>>;
 struct SessionStream {
     reader: SharedReader,
     opening: watch::Receiver<Opening>,
-    /// Whether parlor has closed the session.
     is_closed: Arc<AtomicBool>,
 }
 
@@ -89,7 +88,6 @@ impl Streamable {
         this
     }
 
-    /// Sends a message.
     pub async fn send(&mut self, frame: &OutboundFrame) -> Result<(), LinkEnd> {
         let OutboundFrame { bytes: frame, session: asking } = frame;
         let text = String::from_utf8_lossy(frame);
@@ -128,7 +126,6 @@ impl Streamable {
         self.outbox.send(Message { url, headers, frame, envelope, lane: session, opening }).await
     }
 
-    /// Opens the stream of a new session.
     pub fn open_session(&mut self, session: &str) {
         if !self.sessions.contains_key(session) {
             self.start_session(session, Opening::Waiting);
@@ -141,8 +138,8 @@ impl Streamable {
         headers.insert(SESSION_ID, value);
         let is_closed = Arc::<AtomicBool>::default();
         // Without it, the server would send everything again, or nothing of what was missed.
-        let kept = self.sessions.get(session).filter(|_| state == Opening::Reopening);
-        let reader = kept.map_or_else(|| self.reader(Some(session)), |stream| Arc::clone(&stream.reader));
+        let saved = self.sessions.get(session).filter(|_| state == Opening::Reopening);
+        let reader = saved.map_or_else(|| self.reader(Some(session)), |stream| Arc::clone(&stream.reader));
         let scope = Scope::Session(Arc::clone(&is_closed));
         let (stream, opening) = self.stream(headers, scope, Arc::clone(&reader));
         stream.opening.send_replace(state);
@@ -226,7 +223,6 @@ impl Streamable {
         Arc::new(tokio::sync::Mutex::new(reader))
     }
 
-    /// The stream of a session, or of the connection.
     fn stream(
         &self,
         headers: HeaderMap,

@@ -32,9 +32,8 @@ pub struct Timeouts {
     /// Maximum silence of a stream whose keep-alive interval is not known yet.
     pub idle: Duration,
     /// First delay before a stream is reopened or a POST is repeated; it doubles.
-    pub least_pause: Duration,
-    /// Maximum of this delay.
-    pub most_pause: Duration,
+    pub min_pause: Duration,
+    pub max_pause: Duration,
     /// Random part of this delay in percent, so that many clients of a restarted server do not return at once.
     pub jitter: u32,
     /// How long retries continue before the connection is lost.
@@ -62,8 +61,8 @@ impl Default for Timeouts {
             answer: Duration::from_secs(60),
             // Three times the keep-alive interval of the official server.
             idle: Duration::from_secs(45),
-            least_pause: Duration::from_millis(250),
-            most_pause: Duration::from_secs(15),
+            min_pause: Duration::from_millis(250),
+            max_pause: Duration::from_secs(15),
             jitter: 25,
             give_up: Duration::from_secs(120),
             drain: Duration::from_secs(2),
@@ -114,14 +113,12 @@ impl Inlet {
         self.pieces(pieces).await
     }
 
-    /// Sends one message to the peer.
     pub async fn message(&self, bytes: &Bytes) -> Result<(), Disconnected> {
         let mut pieces = Vec::new();
         sort_whole(bytes, &mut pieces);
         self.pieces(pieces).await
     }
 
-    /// Reports a problem of the transport.
     pub async fn note(&self, text: String) -> Result<(), Disconnected> {
         self.trace(&text);
         self.sink.send(In::Note(text)).await
@@ -172,7 +169,6 @@ impl HttpContext {
         Interruption::new(Arc::clone(&self.interruptions), self.inlet.sink.clone())
     }
 
-    /// The same context with another client.
     #[must_use]
     pub fn with_client(&self, client: Arc<Client>) -> Self {
         Self { client, ..self.clone() }
@@ -185,13 +181,11 @@ impl HttpContext {
         tasks.spawn(task);
     }
 
-    /// Ends all tasks.
     pub async fn close(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
     }
 
-    /// Reports the end of the connection.
     pub fn end(&self, end: LinkEnd) {
         let _ = self.told.send(TaskEvent::End(end));
     }
@@ -290,7 +284,6 @@ pub fn is_events(response: &Response) -> bool {
     is_of_type(response, "text/event-stream")
 }
 
-/// The body of a response, up to a limit.
 pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, HttpError> {
     let url = response.url().to_string();
     let mut body = Vec::new();

@@ -23,7 +23,6 @@ const MAX_EXPLANATION_CHARS: usize = 200;
 pub enum HttpError {
     /// A temporary failure; a retry may help.
     Network {
-        /// Full sentences.
         text: String,
         /// Whether the request was certainly not sent.
         is_unsent: bool,
@@ -34,7 +33,6 @@ pub enum HttpError {
     },
     /// A permanent failure; a retry does not help.
     Refused {
-        /// Full sentences.
         text: String,
         /// The status code, if there was a response.
         status: Option<StatusCode>,
@@ -65,7 +63,6 @@ impl HttpError {
         }
     }
 
-    /// The message for the user.
     pub fn text(&self) -> &str {
         match self {
             Self::Network { text, .. } | Self::Refused { text, .. } => text,
@@ -179,7 +176,6 @@ fn status_text(
     }
 }
 
-/// The explanation in a response, short and on one line.
 async fn explanation(mut response: Response) -> String {
     let mut body = Vec::new();
     while body.len() < MAX_EXPLANATION_BYTES {
@@ -260,7 +256,6 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
     format!("The certificate of {host} {why}. Nothing was sent. Ask the server's administrator.")
 }
 
-/// Host and port of a URL, for messages.
 pub fn host_of(url: &str) -> String {
     let url = shown_url(url);
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);

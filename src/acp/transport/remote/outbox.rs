@@ -32,12 +32,12 @@ use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
 /// Maximum number of requests with open POSTs; a further one fails.
-const MOST_REQUESTS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 /// Maximum number of notifications in open POSTs.
-const MOST_NOTICES: u32 = 32;
-/// Maximum total size of responses in open POSTs, in KiB; each counts for at least [`LEAST_ANSWER_KIB`].
-const MOST_ANSWERS_KIB: u32 = 32 << 10;
-const LEAST_ANSWER_KIB: u32 = 1 << 10;
+const MAX_NOTICES: u32 = 32;
+/// Maximum total size of responses in open POSTs, in KiB; each counts for at least [`MIN_ANSWER_KIB`].
+const MAX_ANSWERS_KIB: u32 = 32 << 10;
+const MIN_ANSWER_KIB: u32 = 1 << 10;
 /// The first message of a session waits for its stream for this fraction of `Timeouts::answer`.
 const OPENING_SHARE: u32 = 6;
 
@@ -72,7 +72,6 @@ pub trait Inbox: Clone + Send + Sync + 'static {
 #[derive(Debug, Clone)]
 struct Tail {
     has_begun: watch::Receiver<bool>,
-    /// Notified when another message waits for it.
     is_followed: Arc<Notify>,
 }
 
@@ -120,9 +119,9 @@ impl<I: Inbox> Outbox<I> {
             lanes: BTreeMap::new(),
             prompts: BTreeMap::new(),
             cancels: BTreeMap::new(),
-            open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
-            open_notices: permits(MOST_NOTICES),
-            open_answers: permits(MOST_ANSWERS_KIB),
+            open_requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            open_notices: permits(MAX_NOTICES),
+            open_answers: permits(MAX_ANSWERS_KIB),
         }
     }
 
@@ -223,8 +222,8 @@ impl<I: Inbox> Outbox<I> {
 
     /// Waits until all notifications and responses are sent.
     pub async fn drained(&self) {
-        let _ = self.open_notices.acquire_many(MOST_NOTICES).await;
-        let _ = self.open_answers.acquire_many(MOST_ANSWERS_KIB).await;
+        let _ = self.open_notices.acquire_many(MAX_NOTICES).await;
+        let _ = self.open_answers.acquire_many(MAX_ANSWERS_KIB).await;
     }
 
     /// The messages that must be sent before this one.
@@ -243,14 +242,14 @@ impl<I: Inbox> Outbox<I> {
                     return Ok(Some(permit));
                 }
                 let host = host_of(message.url.as_str());
-                let text = format!("{MOST_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
+                let text = format!("{MAX_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
                 self.context.unsent(&message.envelope, &text).await?;
                 return Ok(None);
             }
             Kind::Notification => (&self.open_notices, 1),
             Kind::Response => {
                 let kib = u32::try_from(message.frame.len() >> 10).unwrap_or(u32::MAX);
-                (&self.open_answers, kib.clamp(LEAST_ANSWER_KIB, MOST_ANSWERS_KIB))
+                (&self.open_answers, kib.clamp(MIN_ANSWER_KIB, MAX_ANSWERS_KIB))
             }
         };
         Ok(Arc::clone(semaphore).acquire_many_owned(weight).await.ok())
@@ -281,7 +280,6 @@ impl Sending {
         self.message.envelope.method == "session/cancel"
     }
 
-    /// Whether it ends the session.
     fn is_close(&self) -> bool {
         is_close(&self.message.envelope.method)
     }

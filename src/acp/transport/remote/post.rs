@@ -82,7 +82,6 @@ impl Post {
         learn(&self.outbox.inbox.is_small, answer);
     }
 
-    /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
         let Some(envelope) = envelope::read(&text) else { return Ok(()) };
@@ -115,10 +114,9 @@ impl Post {
                 ));
             }
         }
-        let most = if is_small { MAX_REQUEST_BYTES - HEADER_BYTES } else { self.max_body_bytes };
-        let shown =
-            if most < 1 << 20 { format!("{} KiB", most >> 10) } else { format!("{} MiB", most >> 20) };
-        (frame.len() > most).then(|| {
+        let max = if is_small { MAX_REQUEST_BYTES - HEADER_BYTES } else { self.max_body_bytes };
+        let shown = if max < 1 << 20 { format!("{} KiB", max >> 10) } else { format!("{} MiB", max >> 20) };
+        (frame.len() > max).then(|| {
             format!(
                 "The message is {} KiB; the limit of {host} is {shown}. Send less at once.",
                 frame.len().div_ceil(1024),

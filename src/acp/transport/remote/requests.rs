@@ -13,7 +13,6 @@ use super::envelope::{self, Envelope, Kind};
 use super::events::Hook;
 use super::http_context::Inlet;
 
-/// Finds the key of an id.
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
 /// Requests of parlor without an outcome.
@@ -30,7 +29,6 @@ struct Inner {
 }
 
 impl Requests {
-    /// Adds a request that is about to be sent.
     pub fn add(&self, envelope: &Envelope) {
         if let (Kind::Request, Some(id)) = (envelope.kind, envelope.number()) {
             let mut inner = self.inner();

@@ -80,7 +80,6 @@ impl Route {
         }
     }
 
-    /// Whether the transport sends pings.
     pub fn is_socket(&self) -> bool {
         matches!(self, Self::Socket(_))
     }

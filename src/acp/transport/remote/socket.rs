@@ -78,7 +78,6 @@ impl Socket {
         Ok(Self { context, host, sink, keepalive })
     }
 
-    /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         if frame.len() > MAX_MESSAGE_BYTES
             && let Some(envelope) = envelope::read(&String::from_utf8_lossy(frame))
@@ -108,13 +107,11 @@ impl Socket {
         self.sink.send(ping).await.map_err(|error| broken(&self.host, &error))
     }
 
-    /// Closes the WebSocket.
     pub async fn farewell(&mut self) {
         let _ = self.sink.send(Message::Close(None)).await;
     }
 }
 
-/// Upgrades a connection of the HTTP client.
 async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn Wire>, HttpError> {
     #[cfg(test)]
     if let Some(simulation) = &context.client.simulation {
@@ -135,9 +132,9 @@ async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn
         return Err(HttpError::on_the_way(text));
     };
     let response = answer?;
-    let is_kept = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
+    let is_saved = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
         == Some(derive_accept_key(key.as_bytes()).as_bytes());
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_kept {
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_saved {
         return Err(refused(format!(
             "No WebSocket at {} on {host}. Correct the URL, or use http:// or https://.",
             crate::model::shown_url(url.as_str())

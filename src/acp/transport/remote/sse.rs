@@ -147,9 +147,9 @@ impl SseReader {
     fn keep(&mut self, part: &[u8]) {
         // The limit is on the data; the field name and colon are extra.
         let room = (self.max_bytes + MAX_FIELD_BYTES).saturating_sub(self.line.len());
-        let kept = part.get(..room.min(part.len())).unwrap_or_default();
-        self.line.extend_from_slice(kept);
-        self.cut_bytes += (part.len() - kept.len()) as u64;
+        let saved = part.get(..room.min(part.len())).unwrap_or_default();
+        self.line.extend_from_slice(saved);
+        self.cut_bytes += (part.len() - saved.len()) as u64;
     }
 
     fn on_line(&mut self, out: &mut Vec<SseItem>) {

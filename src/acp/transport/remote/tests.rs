@@ -36,8 +36,8 @@ const INITIALIZED: &str =
 /// The default timeouts, with short delays between attempts.
 fn timeouts() -> Timeouts {
     Timeouts {
-        least_pause: Duration::from_millis(5),
-        most_pause: Duration::from_millis(20),
+        min_pause: Duration::from_millis(5),
+        max_pause: Duration::from_millis(20),
         ..Timeouts::default()
     }
 }

@@ -554,9 +554,9 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     rig.type_line("X-Key: secret: 1");
     rig.act(Action::Accept);
     let fx = rig.act(Action::Accept);
-    let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };
-    let target = wish.target.clone().expect("a target");
-    assert_eq!((wish.id.as_str(), target.api_type.as_str()), ("main", "openai"));
+    let [Call::SetProvider(request)] = calls(&fx)[..] else { panic!("{fx:?}") };
+    let target = request.target.clone().expect("a target");
+    assert_eq!((request.id.as_str(), target.api_type.as_str()), ("main", "openai"));
     assert_eq!(target.base_url, "https://new.example/v1");
     assert_eq!(target.headers, [("X-Key".to_owned(), "secret: 1".to_owned())]);
     // One that is not required can be switched off.
@@ -566,18 +566,18 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     assert_eq!(rig.shown(), ["anthropic", "openai", "Disable"]);
     rig.act(Action::Last);
     let fx = rig.act(Action::Accept);
-    let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };
-    assert_eq!((wish.id.as_str(), &wish.target), ("spare", &None));
+    let [Call::SetProvider(request)] = calls(&fx)[..] else { panic!("{fx:?}") };
+    assert_eq!((request.id.as_str(), &request.target), ("spare", &None));
     // The headers of the configuration go only to the address that they were written for.
     let known = ProviderTarget { headers: target.headers.clone(), ..target.clone() };
-    let wish = crate::model::ProviderRequest { id: "main".to_owned(), target: Some(known) };
-    rig.state.conns.get_mut(&conn).expect("it").spec.wire.providers = vec![wish];
+    let request = crate::model::ProviderRequest { id: "main".to_owned(), target: Some(known) };
+    rig.state.conns.get_mut(&conn).expect("it").spec.wire.providers = vec![request];
     rig.act(Action::OpenProviders);
     rig.act(Action::Accept);
     rig.act(Action::Accept);
     rig.edit_line(LineEdit::Clear);
     rig.type_line("https://new.example/v1");
     let fx = rig.act(Action::Accept);
-    let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };
-    assert_eq!(wish.target.as_ref().map(|target| target.headers.len()), Some(1));
+    let [Call::SetProvider(request)] = calls(&fx)[..] else { panic!("{fx:?}") };
+    assert_eq!(request.target.as_ref().map(|target| target.headers.len()), Some(1));
 }

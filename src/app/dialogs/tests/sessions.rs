@@ -21,7 +21,7 @@ fn listed(id: &str, title: Option<&str>) -> SessionInfo {
     }
 }
 
-fn kept(uid: &str, title: &str, nearness: Nearness) -> ArchiveRow {
+fn saved(uid: &str, title: &str, nearness: Nearness) -> ArchiveRow {
     ArchiveRow {
         uid: uid.to_owned(),
         agent: "one".to_owned(),
@@ -91,27 +91,27 @@ fn capabilities(rig: &mut Rig) -> &mut crate::model::AgentCapabilities {
 #[test]
 fn an_open_stored_and_listed_session_is_listed_once() {
     let mut rig = Rig::new();
-    rig.session().recorder.set_kept_as(Some("k1".to_owned()));
-    let mut both = kept("k2", "", Nearness::Here);
+    rig.session().recorder.set_saved_as(Some("k1".to_owned()));
+    let mut both = saved("k2", "", Nearness::Here);
     both.agent_session = Some("s9".into());
-    let mut of_another = kept("k3", "Of another agent", Nearness::Here);
+    let mut of_another = saved("k3", "Of another agent", Nearness::Here);
     of_another.agent = "two".to_owned();
     of_another.agent_session = Some("s9".into());
     rig.state.listed_mut().clear();
-    open(&mut rig, vec![kept("k1", "Shown now", Nearness::Here), both, of_another]);
+    open(&mut rig, vec![saved("k1", "Shown now", Nearness::Here), both, of_another]);
     *rig.state.listed_mut() =
         vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
     on_sessions_listed(&mut rig.state);
     assert_eq!(shown(&rig), ["New session", "Untitled", "Fix the till", "Of another agent"]);
     let rows = &dialog(&rig).rows;
-    assert!(rows[0].open.is_some() && rows[0].kept.is_some() && rows[0].listed.is_some());
+    assert!(rows[0].open.is_some() && rows[0].saved.is_some() && rows[0].listed.is_some());
     let both = rows.iter().find(|row| row.uid() == Some("k2")).unwrap();
     assert!(both.listed.is_some(), "the agent's title names it");
     // A later page keeps filter and selection.
     rig.type_line("till");
     assert_eq!((shown(&rig), marked(&rig)), (vec!["Fix the till"], "Fix the till"));
     let serial = dialog(&rig).serial;
-    let more = vec![kept("k4", "till again", Nearness::Here)];
+    let more = vec![saved("k4", "till again", Nearness::Here)];
     tell(&mut rig, StoreNews::Listed { serial, rows: Ok(more), is_last: true, today_ms: 0 });
     assert_eq!((shown(&rig).len(), marked(&rig)), (2, "Fix the till"));
     // Pages of a closed list are ignored.
@@ -119,12 +119,12 @@ fn an_open_stored_and_listed_session_is_listed_once() {
         &mut rig,
         StoreNews::Listed {
             serial: 0,
-            rows: Ok(vec![kept("k5", "x", Nearness::Here)]),
+            rows: Ok(vec![saved("k5", "x", Nearness::Here)]),
             is_last: true,
             today_ms: 0,
         },
     );
-    assert_eq!(dialog(&rig).kept.len(), 4);
+    assert_eq!(dialog(&rig).saved.len(), 4);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn sessions_of_earlier_days_without_a_reply_come_last() {
     let row = |uid: &str, at: i64, reply: &str| ArchiveRow {
         updated_ms: at,
         last_reply: reply.to_owned(),
-        ..kept(uid, uid, Nearness::Here)
+        ..saved(uid, uid, Nearness::Here)
     };
     rig.act(Action::OpenSessions);
     let serial = dialog(&rig).serial;
@@ -147,7 +147,7 @@ fn sessions_of_earlier_days_without_a_reply_come_last() {
 #[test]
 fn a_filter_without_matches_counts_those_in_other_folders() {
     let mut rig = Rig::new();
-    open(&mut rig, vec![kept("k1", "parser", Nearness::Here), kept("k2", "till", Nearness::Elsewhere)]);
+    open(&mut rig, vec![saved("k1", "parser", Nearness::Here), saved("k2", "till", Nearness::Elsewhere)]);
     rig.type_line("till");
     assert_eq!((shown(&rig).len(), dialog(&rig).hidden_matches), (0, 1));
     rig.act(Action::NextScope);
@@ -158,7 +158,7 @@ fn a_filter_without_matches_counts_those_in_other_folders() {
 fn a_key_widens_the_scope_and_hidden_sessions_are_counted() {
     let mut rig = Rig::new();
     let rows = [Nearness::Here, Nearness::SameRepository, Nearness::Elsewhere, Nearness::Elsewhere];
-    let rows = rows.iter().enumerate().map(|(n, near)| kept(&format!("k{n}"), &format!("row {n}"), *near));
+    let rows = rows.iter().enumerate().map(|(n, near)| saved(&format!("k{n}"), &format!("row {n}"), *near));
     open(&mut rig, rows.collect());
     let mut seen = Vec::new();
     for _ in 0..4 {
@@ -169,7 +169,7 @@ fn a_key_widens_the_scope_and_hidden_sessions_are_counted() {
     assert_eq!(seen, [(2, 3), (3, 2), (5, 0), (2, 3)]);
     // Without another worktree the middle scope would show the same.
     let mut rig = Rig::new();
-    open(&mut rig, vec![kept("k1", "here", Nearness::Here), kept("k2", "there", Nearness::Elsewhere)]);
+    open(&mut rig, vec![saved("k1", "here", Nearness::Here), saved("k2", "there", Nearness::Elsewhere)]);
     rig.act(Action::NextScope);
     assert_eq!((shown(&rig).len(), dialog(&rig).hidden_count), (3, 0));
 }
@@ -177,9 +177,9 @@ fn a_key_widens_the_scope_and_hidden_sessions_are_counted() {
 #[test]
 fn the_preview_is_that_of_the_selected_session() {
     let mut rig = Rig::new();
-    let fx = open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
+    let fx = open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     assert!(jobs(&fx).contains(&&StoreJob::Preview { uid: "k1".into() }), "{fx:?}");
-    let end = || StoreNews::Previewed { uid: "k1".into(), kept: Ok(Box::default()) };
+    let end = || StoreNews::Previewed { uid: "k1".into(), saved: Ok(Box::default()) };
     tell(&mut rig, end());
     assert!(dialog(&rig).marked_preview().is_some());
     // The agent's list is received, and its session is the latest: it becomes the selected one.
@@ -200,10 +200,10 @@ fn the_preview_is_that_of_the_selected_session() {
 #[test]
 fn the_filter_matches_title_prompt_agent_branch_and_folder() {
     let mut rig = Rig::new();
-    let mut row = kept("k1", "Fix the till", Nearness::Here);
+    let mut row = saved("k1", "Fix the till", Nearness::Here);
     row.first_prompt = "please mend rounding".to_owned();
     row.branch = Some("topic/cents".to_owned());
-    open(&mut rig, vec![row, kept("k2", "Something else", Nearness::Here)]);
+    open(&mut rig, vec![row, saved("k2", "Something else", Nearness::Here)]);
     for filter in ["till", "rounding", "cents", "one till", "shop cents"] {
         rig.edit_line(LineEdit::Clear);
         rig.type_line(filter);
@@ -222,7 +222,7 @@ fn rows_are_sorted_in_four_ways() {
     let row = |uid: &str, title: &str, agent: &str, updated_ms| ArchiveRow {
         agent: agent.to_owned(),
         updated_ms,
-        ..kept(uid, title, Nearness::Here)
+        ..saved(uid, title, Nearness::Here)
     };
     open(
         &mut rig,
@@ -239,13 +239,13 @@ fn rows_are_sorted_in_four_ways() {
 #[test]
 fn the_selected_session_is_opened_read_or_loaded_by_the_agent() {
     let mut rig = Rig::new();
-    open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
+    open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     let fx = rig.act(Action::Accept);
     let expected =
         |takes| StoreJob::Open { uid: "k1".into(), takes, at: None, folder: "/home/u/shop".into() };
     assert_eq!(jobs(&fx), [&expected(true)]);
     assert!(rig.state.modals.is_empty());
-    open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
+    open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     assert_eq!(jobs(&rig.act(Action::ReadSession)), [&expected(false)]);
     // A session that only the agent has is loaded by it, and cannot be read without it.
     capabilities(&mut rig).can_load = true;
@@ -266,7 +266,7 @@ fn the_selected_session_is_opened_read_or_loaded_by_the_agent() {
 #[test]
 fn deleting_asks_first_and_names_what_is_deleted() {
     let mut rig = Rig::new();
-    let mut row = kept("k1", "Kept", Nearness::Here);
+    let mut row = saved("k1", "Kept", Nearness::Here);
     row.agent_session = Some("s9".into());
     open(&mut rig, vec![row.clone()]);
     *rig.state.listed_mut() = vec![listed("s9", None)];
@@ -287,9 +287,9 @@ fn deleting_asks_first_and_names_what_is_deleted() {
     assert!(matches!(calls(&fx).as_slice(), [Call::DeleteSession(_)]), "{fx:?}");
     tell(&mut rig, StoreNews::Deleted { uid: "k1".into(), result: Err("It is open elsewhere.".into()) });
     assert_eq!(rig.state.flash.as_deref(), Some("Delete failed: It is open elsewhere."));
-    assert_eq!(dialog(&rig).kept.len(), 1);
+    assert_eq!(dialog(&rig).saved.len(), 1);
     tell(&mut rig, StoreNews::Deleted { uid: "k1".into(), result: Ok(()) });
-    assert!(dialog(&rig).kept.is_empty());
+    assert!(dialog(&rig).saved.is_empty());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn an_open_session_is_closed_after_a_question_and_the_last_one_stays() {
 #[test]
 fn a_session_that_is_not_open_is_renamed_in_the_store() {
     let mut rig = Rig::new();
-    open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
+    open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     rig.act(Action::RenameSession);
     assert_eq!(focus(&rig.state), Focus::Line);
     rig.type_line(" well");
@@ -345,7 +345,7 @@ fn the_title_of_an_open_session_is_saved_without_support_by_the_agent() {
 fn an_export_asks_for_the_format_and_shows_the_path() {
     let mut rig = Rig::new();
     rig.state.setup.export_folder = "/home/u/Downloads".into();
-    open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
+    open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     rig.act(Action::ExportSession);
     let fx = rig.act(Action::Choose(3));
     let job =
@@ -390,14 +390,14 @@ fn the_full_text_is_searched_and_a_hit_is_opened_read_only() {
 #[test]
 fn the_preview_of_the_selected_session_is_requested_once() {
     let mut rig = Rig::new();
-    let fx = open(&mut rig, vec![kept("k1", "a", Nearness::Here), kept("k2", "b", Nearness::Here)]);
+    let fx = open(&mut rig, vec![saved("k1", "a", Nearness::Here), saved("k2", "b", Nearness::Here)]);
     assert_eq!(jobs(&fx), [&StoreJob::Preview { uid: "k1".into() }], "the first that is not active");
     assert!(jobs(&rig.act(Action::Up)).is_empty(), "an open session needs no preview");
     assert_eq!(jobs(&rig.act(Action::Down)), [&StoreJob::Preview { uid: "k1".into() }]);
     assert_eq!(jobs(&rig.act(Action::Down)), [&StoreJob::Preview { uid: "k2".into() }]);
-    tell(&mut rig, StoreNews::Previewed { uid: "k1".into(), kept: Ok(Box::default()) });
+    tell(&mut rig, StoreNews::Previewed { uid: "k1".into(), saved: Ok(Box::default()) });
     assert!(dialog(&rig).preview.as_ref().unwrap().session.is_none(), "the selection has moved on");
-    tell(&mut rig, StoreNews::Previewed { uid: "k2".into(), kept: Ok(Box::default()) });
+    tell(&mut rig, StoreNews::Previewed { uid: "k2".into(), saved: Ok(Box::default()) });
     assert!(dialog(&rig).preview.as_ref().unwrap().session.is_some());
 }
 
@@ -405,12 +405,13 @@ fn the_preview_of_the_selected_session_is_requested_once() {
 #[test]
 fn thousands_of_rows_are_shared_not_copied() {
     let mut rig = Rig::new();
-    let rows: Vec<ArchiveRow> =
-        (0..10_000).map(|n| kept(&format!("k{n}"), &format!("session number {n}"), Nearness::Here)).collect();
+    let rows: Vec<ArchiveRow> = (0..10_000)
+        .map(|n| saved(&format!("k{n}"), &format!("session number {n}"), Nearness::Here))
+        .collect();
     open(&mut rig, rows);
-    let dialog_of = |rig: &Rig| dialog(rig).rows.iter().filter(|row| row.kept.is_some()).count();
+    let dialog_of = |rig: &Rig| dialog(rig).rows.iter().filter(|row| row.saved.is_some()).count();
     assert_eq!(dialog_of(&rig), 10_000);
-    for row in dialog(&rig).rows.iter().filter_map(|row| row.kept.as_ref()) {
+    for row in dialog(&rig).rows.iter().filter_map(|row| row.saved.as_ref()) {
         assert_eq!(std::sync::Arc::strong_count(row), 2, "the store's page and the list");
     }
     rig.type_line("number 9999");

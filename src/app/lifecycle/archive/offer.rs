@@ -14,18 +14,17 @@ use crate::model::{ArchiveRow, StoreJob};
 
 /// Requests the folder's last agent, and its last session if it is to be offered.
 pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
-    if state.setup.keeps_sessions {
+    if state.setup.saves_sessions {
         let folder = state.setup.folder.clone();
         fx.push(Effect::Store(StoreJob::Folder { folder, wants_session: state.setup.offers_last }));
     }
 }
 
-/// Continues the offered session.
 pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
     // The saved session has an agent, so the agent picker closes.
     state.modals.retain(|modal| !is_of_agents(modal));
-    super::open_kept(state, &uid, true, None, now, fx);
+    super::open_saved(state, &uid, true, None, now, fx);
 }
 
 /// The agents that were used before; one chosen for the folder meanwhile takes precedence.
@@ -54,7 +53,7 @@ pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<S
 
 /// The last session of the folder.
 pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
-    state.last_kept = Some(Box::new(row));
+    state.last_saved = Some(Box::new(row));
     let Some(offer) = lookup::last_session(state).map(modal::offered_row) else { return };
     if let Some(picker) = agents_picker(state) {
         let marked = picker.matches.get(picker.selected).copied();

@@ -15,7 +15,6 @@ use super::{add_file, start};
 use crate::app::session::access;
 use crate::app::{AccessChoice, AccessRequest, AccessWork, Effect, RequestClass, State};
 
-/// The question to the user.
 pub(super) fn question(
     state: &State,
     conn: ConnId,

@@ -73,7 +73,6 @@ fn decided(request: &PermissionRequest, decision: &Decision) -> Record {
     }
 }
 
-/// Shows and records how an elicitation was answered.
 pub(super) fn note_answer(session: &mut Session, request: &ElicitationRequest, answer: String, by: Decider) {
     let question = request.message.clone();
     let body = ItemBody::Answered { question: question.clone(), answer: answer.clone(), by };

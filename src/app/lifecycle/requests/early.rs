@@ -8,7 +8,7 @@ use crate::app::{Conn, Effect, State};
 use crate::model::{AgentRequest, ConnId, Purpose, RequestId, SessionId};
 
 /// Maximum number of requests of a connection that wait for their session.
-const MOST_EARLY: usize = 64;
+const MAX_EARLY: usize = 64;
 
 /// Keeps a request whose session is being created. Returns any other request.
 pub(super) fn keep(
@@ -22,7 +22,7 @@ pub(super) fn keep(
     let Some(open) = state.conns.get_mut(&conn).filter(|conn| !is_known && is_opening(conn)) else {
         return Some(request);
     };
-    if open.early.requests.len() >= MOST_EARLY {
+    if open.early.requests.len() >= MAX_EARLY {
         return Some(request);
     }
     open.early.requests.push((id, request_id, request));
@@ -74,7 +74,6 @@ fn is_opening(conn: &Conn) -> bool {
     conn.open_calls.values().any(|tag| opens(&tag.purpose))
 }
 
-/// The session that a request names.
 fn session_of(request: &AgentRequest) -> Option<&SessionId> {
     match request {
         AgentRequest::Permission(request) => request.session.as_ref(),

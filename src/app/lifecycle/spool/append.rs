@@ -132,12 +132,12 @@ pub(super) fn append(session: &mut Session, update: SessionUpdate, now: Instant)
     if let (SessionUpdate::Tool(patch), Replay::Beside(spool)) = (&update, &mut session.replay) {
         spool.added_calls.insert(patch.id.clone());
     }
-    let kept = Record::Update(update.clone());
+    let saved = Record::Update(update.clone());
     match update {
         SessionUpdate::Subagent(patch) => drop(apply::on_subagent(session, patch, now)),
         other => apply::apply_here(session, other, now, &mut Vec::new()),
     }
-    record::note(session, kept);
+    record::note(session, saved);
 }
 
 fn end_part(session: &mut Session, now: Instant) {

@@ -41,7 +41,6 @@ pub(in crate::app) fn on_began(
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
 }
 
-/// Such a turn has ended.
 pub(in crate::app) fn on_ended(
     state: &mut State,
     conn: ConnId,

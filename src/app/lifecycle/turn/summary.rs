@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::app::{Item, ItemBody, Session, TurnEnd};
 use crate::model::{Cost, StopReason, TurnOutcome, TurnUsage};
 
-/// The end of a turn for the record.
 pub(super) fn outcome(
     end: Option<&TurnEnd>,
     usage: Option<TurnUsage>,

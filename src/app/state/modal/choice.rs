@@ -34,23 +34,16 @@ pub struct Choice {
 pub enum ChoiceOutcome {
     /// Only closes the dialog.
     Close,
-    /// Quits parlor.
     Quit,
     /// Quits parlor, after a question if something would be lost.
     AskToQuit,
     /// Kills the agent's process immediately.
     ForceStop(ConnId),
-    /// Opens a file in the editor.
     OpenFile(Location),
-    /// Restarts the session's agent.
     Restart(SessionKey),
-    /// Closes an open session.
     CloseSession(SessionKey),
-    /// Sets whether the MCP servers of the folder are used.
     AnswerServers(PathBuf, TrustAnswer),
-    /// Sets whether the settings of the project's configuration are used.
     AnswerProject(TrustAnswer),
-    /// Sets whether templates of the session's project are used.
     AnswerTemplates {
         session: SessionKey,
         /// The files in which the answers are saved, each with the template that it is about.
@@ -63,36 +56,27 @@ pub enum ChoiceOutcome {
     RunLogin(ConnId, Box<AgentSpec>, Vec<(String, String)>),
     /// Opens a session from the agent's list, as it was shown: with or without its additional folders.
     OpenListed {
-        /// The agent's information about it.
         info: Box<SessionInfo>,
         /// Whether its additional folders become roots.
         with_folders: bool,
     },
     /// Changes the configuration, or applies a changed one.
     Configure(ConfigJob),
-    /// Opens an address in the browser.
     OpenUrl(String),
     Copy(CopyJob),
     /// Installs an agent, with the packages whose install scripts run.
     Install(Box<RegistryAgent>, Vec<String>),
-    /// Ends an installation.
     CancelInstall,
-    /// Starts an agent that was installed.
     StartAgent(Box<AgentSpec>),
-    /// Deletes a session through the agent.
     DeleteSession(SessionId),
     /// Deletes the stored session, and the agent's one if `listed` is given.
-    DeleteKept {
-        /// Id in the store.
+    DeleteSaved {
         uid: String,
-        /// Id of the agent.
         listed: Option<SessionId>,
     },
-    /// Continues a session in this folder.
     GoOnIn(SessionKey, std::path::PathBuf),
     /// Continue a read-only session in a folder that was renamed, and move its other sessions.
     MoveAllTo(SessionKey, std::path::PathBuf),
-    /// Deletes a turn of an open session from its record.
     DeleteTurn(SessionKey, u32),
     /// Exports a stored session to a file.
     Export(String, ExportForm),

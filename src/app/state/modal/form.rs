@@ -24,7 +24,6 @@ pub struct FieldState {
     pub choice: usize,
     /// One for each choice; for a boolean one, or none while it is not set.
     pub checked: Vec<bool>,
-    /// Why the value is invalid.
     pub problem: Option<String>,
     /// Whether it holds a secret, which is masked unless revealed.
     pub is_secret: bool,
@@ -35,7 +34,6 @@ pub struct FieldState {
 pub type FormValues = Vec<(String, FieldValue)>;
 
 impl FormState {
-    /// The form with the agent's defaults.
     pub fn new(fields: &[FormField]) -> Self {
         Self { fields: fields.iter().map(FieldState::new).collect(), is_review: false }
     }
@@ -57,7 +55,6 @@ impl FormState {
 }
 
 impl FieldState {
-    /// The field with the agent's default.
     pub fn new(field: &FormField) -> Self {
         let mut state = Self {
             field: field.clone(),
@@ -95,12 +92,10 @@ impl FieldState {
         state
     }
 
-    /// Whether the input is masked.
     pub fn is_masked(&self) -> bool {
         self.is_secret && !self.is_revealed
     }
 
-    /// Whether it is a text input.
     pub fn takes_text(&self) -> bool {
         matches!(self.field.kind, FieldKind::Text { .. } | FieldKind::Number { .. })
     }

@@ -15,7 +15,6 @@ pub struct LineInput {
 }
 
 impl LineInput {
-    /// A line with the cursor at the end.
     pub fn new(text: &str) -> Self {
         let text = as_one_line(text);
         Self { cursor: text.len(), text }

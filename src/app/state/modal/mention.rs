@@ -7,7 +7,6 @@ use crate::model::{FoundFile, FoundSymbol, MentionedSession, SessionKey};
 /// A mention that is being typed, with the files, symbols and sessions that may match it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MentionList {
-    /// The session of the draft.
     pub session: SessionKey,
     /// Whether it is an argument of a slash command, without `@`.
     pub is_argument: bool,
@@ -22,7 +21,6 @@ pub struct MentionList {
     pub found_for: String,
     pub symbols: Vec<FoundSymbol>,
     pub symbols_for: String,
-    /// Whether the folder has a tags file.
     pub has_tags: bool,
     /// The saved sessions of the folder, latest first.
     pub sessions: Vec<MentionedSession>,

@@ -20,7 +20,6 @@ use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionId, S
 /// Which sessions are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scope {
-    /// Those of the user's folder.
     #[default]
     Folder,
     /// Also those of all worktrees of its repository.
@@ -60,7 +59,6 @@ pub struct OpenRow {
     pub name: String,
     pub agent: String,
     pub branch: Option<String>,
-    /// Whether it belongs to a subagent.
     pub is_child: bool,
     /// Its activity, if relevant to the choice.
     pub state: &'static str,
@@ -74,10 +72,9 @@ pub struct SessionEntry {
     /// Set if it is open.
     pub open: Option<OpenRow>,
     /// Set if it is stored.
-    pub kept: Option<Arc<ArchiveRow>>,
+    pub saved: Option<Arc<ArchiveRow>>,
     /// Set if the agent of the active session lists it.
     pub listed: Option<Arc<SessionInfo>>,
-    /// The agent of the active session.
     lister: Arc<str>,
     folder: Arc<Path>,
     /// How its folder relates to the user's.
@@ -91,23 +88,19 @@ pub struct SessionEntry {
 pub struct TextSearch {
     /// Number of the current or last search.
     pub serial: u64,
-    /// Whether its result is pending.
     pub is_running: bool,
     /// The hits, best first.
     pub hits: Vec<ArchiveHit>,
     pub selected: usize,
 }
 
-/// The preview of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
-    /// Id in the store.
     pub uid: String,
     /// The end of the session; `None` while it is read, or if that failed.
     pub session: Option<Box<Session>>,
 }
 
-/// The dialog of sessions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionsDialog {
     /// Number of the list that is being read.
@@ -116,8 +109,7 @@ pub struct SessionsDialog {
     pub filter: LineInput,
     pub scope: Scope,
     pub sort: Sort,
-    /// Rows of the store so far.
-    pub kept: Vec<Arc<ArchiveRow>>,
+    pub saved: Vec<Arc<ArchiveRow>>,
     /// Whether more rows will follow.
     pub is_loading: bool,
     /// The start of today in Unix milliseconds; 0 if unknown.
@@ -129,16 +121,13 @@ pub struct SessionsDialog {
     pub rows: Vec<SessionEntry>,
     /// Indices into `rows` of the shown sessions, in order.
     pub matches: Vec<usize>,
-    /// Number of rows hidden by the scope.
     pub hidden_count: usize,
-    /// Number of hidden rows that the filter would match.
     pub hidden_matches: usize,
     /// The selected row, an index into `matches`.
     pub selected: usize,
     pub active: SessionKey,
     /// Whether the user selected the row; otherwise the first one that is not active is selected.
     pub is_chosen: bool,
-    /// The preview of the selected row.
     pub preview: Option<Preview>,
     /// The full-text search, if active.
     pub text: Option<TextSearch>,
@@ -148,22 +137,20 @@ impl SessionEntry {
     /// Title, otherwise the first prompt.
     pub fn name(&self) -> &str {
         let listed = self.listed.as_ref().and_then(|info| info.title.as_deref());
-        let kept = self.kept.as_ref().map(|row| row.title.as_str());
+        let saved = self.saved.as_ref().map(|row| row.title.as_str());
         let open = self.open.as_ref().map(|open| open.name.as_str());
-        let first = self.kept.as_ref().map(|row| row.first_prompt.as_str());
-        let names = [open, kept, listed, first].into_iter().flatten();
+        let first = self.saved.as_ref().map(|row| row.first_prompt.as_str());
+        let names = [open, saved, listed, first].into_iter().flatten();
         // The prompts of a session that only its agent has are not known.
-        let nameless = if self.kept.is_some() { "No prompt yet" } else { "Untitled" };
+        let nameless = if self.saved.is_some() { "No prompt yet" } else { "Untitled" };
         names.map(str::trim).find(|name| !name.is_empty()).unwrap_or(nameless)
     }
 
-    /// The agent's name.
     pub fn agent(&self) -> &str {
         let open = self.open.as_ref().map(|open| open.agent.as_str());
-        open.or(self.kept.as_ref().map(|row| row.agent.as_str())).unwrap_or(&self.lister)
+        open.or(self.saved.as_ref().map(|row| row.agent.as_str())).unwrap_or(&self.lister)
     }
 
-    /// The folder of the session.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -171,14 +158,14 @@ impl SessionEntry {
     /// The last known branch.
     pub fn branch(&self) -> &str {
         let open = self.open.as_ref().and_then(|open| open.branch.as_deref());
-        open.or(self.kept.as_ref().and_then(|row| row.branch.as_deref())).unwrap_or_default()
+        open.or(self.saved.as_ref().and_then(|row| row.branch.as_deref())).unwrap_or_default()
     }
 
     /// Time of the last change, formatted.
     pub fn when(&self) -> String {
-        let kept = self.kept.as_ref().map(|row| row.when.clone());
+        let saved = self.saved.as_ref().map(|row| row.when.clone());
         let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
-        kept.or_else(listed).unwrap_or_default()
+        saved.or_else(listed).unwrap_or_default()
     }
 
     /// Whether it is from an earlier day, and no agent ever replied.
@@ -191,9 +178,9 @@ impl SessionEntry {
     pub fn group(&self, today_ms: i64) -> &str {
         const DAY_MS: i64 = 86_400_000;
         let date = || {
-            let kept = self.kept.as_ref().map(|row| row.date.as_str());
+            let saved = self.saved.as_ref().map(|row| row.date.as_str());
             let listed = || self.listed.as_ref()?.updated_at.as_deref()?.split('T').next();
-            kept.or_else(listed).filter(|date| !date.is_empty()).unwrap_or("Unknown date")
+            saved.or_else(listed).filter(|date| !date.is_empty()).unwrap_or("Unknown date")
         };
         match self.updated_ms {
             _ if self.open.is_some() => "Open",
@@ -206,16 +193,15 @@ impl SessionEntry {
 
     /// The start of the agent's last reply.
     pub fn last_reply(&self) -> &str {
-        self.kept.as_ref().map(|row| row.last_reply.as_str()).unwrap_or_default()
+        self.saved.as_ref().map(|row| row.last_reply.as_str()).unwrap_or_default()
     }
 
     /// Whether its agent does not have the title set by the user.
     pub fn owes_title(&self) -> bool {
-        let kept = || self.kept.as_ref().is_some_and(|row| row.owes_title);
-        self.open.as_ref().map_or_else(kept, |open| open.owes_title)
+        let saved = || self.saved.as_ref().is_some_and(|row| row.owes_title);
+        self.open.as_ref().map_or_else(saved, |open| open.owes_title)
     }
 
-    /// Whether the agent has archived it.
     pub fn is_archived(&self) -> bool {
         self.listed.as_ref().is_some_and(|info| info.is_archived)
     }
@@ -225,25 +211,22 @@ impl SessionEntry {
         self.listed.as_ref().is_some_and(|info| info.is_live == Some(true))
     }
 
-    /// Id in the store.
     pub fn uid(&self) -> Option<&str> {
-        self.kept.as_ref().map(|row| row.uid.as_str())
+        self.saved.as_ref().map(|row| row.uid.as_str())
     }
 
     /// The text matched in addition to the name.
     fn detail(&self) -> String {
-        let first = self.kept.as_ref().map(|row| row.first_prompt.as_str()).unwrap_or_default();
+        let first = self.saved.as_ref().map(|row| row.first_prompt.as_str()).unwrap_or_default();
         format!("{} {} {} {first}", self.agent(), self.branch(), self.folder.display())
     }
 }
 
 impl SessionsDialog {
-    /// The selected session.
     pub fn marked(&self) -> Option<&SessionEntry> {
         self.matches.get(self.selected).and_then(|position| self.rows.get(*position))
     }
 
-    /// Whether there are sessions of the same repository in other folders.
     pub fn has_kin(&self) -> bool {
         self.rows.iter().any(|row| row.nearness == Nearness::SameRepository)
     }
@@ -263,7 +246,7 @@ impl SessionsDialog {
     pub fn join(&mut self, state: &State) {
         let marked = self.marked().map(identity);
         self.active = state.active;
-        self.rows = joined(&self.kept, state, self.sort, self.today_ms);
+        self.rows = joined(&self.saved, state, self.sort, self.today_ms);
         self.refilter();
         if let Some(marked) = marked.filter(|_| self.is_chosen) {
             let is_it =
@@ -272,7 +255,6 @@ impl SessionsDialog {
         }
     }
 
-    /// Whether the rows are in groups by day.
     pub fn is_grouped(&self) -> bool {
         self.sort == Sort::Time && self.text.is_none() && self.filter.text.trim().is_empty()
     }
@@ -350,32 +332,32 @@ fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<S
 }
 
 /// The sources joined in one sorted list: open sessions first, each followed by its subagents.
-fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort, today_ms: i64) -> Vec<SessionEntry> {
+fn joined(saved: &[Arc<ArchiveRow>], state: &State, sort: Sort, today_ms: i64) -> Vec<SessionEntry> {
     let conn = state.active_session().and_then(|session| session.conn);
     let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
     let lister: Arc<str> = agent.unwrap_or_default().into();
     let mut listed: HashMap<&str, Arc<SessionInfo>> =
         state.listed().iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
-    let by_uid: HashMap<&str, &Arc<ArchiveRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
+    let by_uid: HashMap<&str, &Arc<ArchiveRow>> = saved.iter().map(|row| (row.uid.as_str(), row)).collect();
     let mut shown_uids: Vec<&str> = Vec::new();
-    let mut rows = Vec::with_capacity(kept.len() + listed.len());
+    let mut rows = Vec::with_capacity(saved.len() + listed.len());
     for session in open_sessions(state) {
         let of_agent = session.id.as_ref().filter(|_| session.conn == conn);
-        let uid = session.recorder.kept_as();
-        let kept_row = uid.and_then(|uid| by_uid.get(uid).copied());
-        shown_uids.extend(kept_row.map(|row| row.uid.as_str()));
+        let uid = session.recorder.saved_as();
+        let saved_row = uid.and_then(|uid| by_uid.get(uid).copied());
+        shown_uids.extend(saved_row.map(|row| row.uid.as_str()));
         rows.push(SessionEntry {
             lister: Arc::clone(&lister),
             folder: session.workspace.cwd.as_path().into(),
-            nearness: kept_row.map_or(Nearness::Here, |row| row.nearness),
+            nearness: saved_row.map_or(Nearness::Here, |row| row.nearness),
             updated_ms: i64::MAX,
-            kept: kept_row.cloned(),
+            saved: saved_row.cloned(),
             listed: of_agent.and_then(|id| listed.remove(id.as_str())),
             open: Some(open_row(state, session)),
         });
     }
     let open_count = rows.len();
-    for row in kept.iter().filter(|row| !shown_uids.contains(&row.uid.as_str())) {
+    for row in saved.iter().filter(|row| !shown_uids.contains(&row.uid.as_str())) {
         let of_agent = row.agent_session.as_ref().filter(|_| Some(row.agent.as_str()) == agent);
         rows.push(SessionEntry {
             lister: Arc::clone(&lister),
@@ -384,7 +366,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort, today_ms: i64) ->
             folder: row.folder.as_path().into(),
             nearness: row.nearness,
             updated_ms: row.updated_ms,
-            kept: Some(Arc::clone(row)),
+            saved: Some(Arc::clone(row)),
         });
     }
     let here = state.active_session().map(|session| session.workspace.cwd.as_path());
@@ -394,7 +376,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort, today_ms: i64) ->
         rows.push(SessionEntry {
             lister: Arc::clone(&lister),
             open: None,
-            kept: None,
+            saved: None,
             folder: info.cwd.as_path().into(),
             nearness: if is_here { Nearness::Here } else { Nearness::Elsewhere },
             updated_ms: info.updated_at.as_deref().map(unix_ms).unwrap_or_default(),
@@ -419,7 +401,6 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort, today_ms: i64) ->
     rows
 }
 
-/// The open sessions, each followed by its subagents.
 fn open_sessions(state: &State) -> Vec<&Session> {
     // A blank tab without an agent has nothing to show.
     let is_shown = |session: &&Session| {
@@ -501,7 +482,7 @@ fn unix_ms(text: &str) -> i64 {
 }
 
 /// Shorter word prefixes match nearly everything.
-const LEAST_BEGINNING: usize = 3;
+const MIN_BEGINNING: usize = 3;
 
 /// Parses a full-text query: words, and filters like `agent:claude`, `kind:edit`, `is:error`, `days:7`, `in:folder`.
 /// `here` is the folder of `in:here`.
@@ -527,7 +508,7 @@ pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
     // The word being typed is a prefix.
     let is_open = !text.ends_with(char::is_whitespace) && search.text.matches('"').count() % 2 == 0;
     let last = search.text.split_whitespace().next_back().unwrap_or_default();
-    if is_open && last.ends_with(char::is_alphanumeric) && last.chars().count() >= LEAST_BEGINNING {
+    if is_open && last.ends_with(char::is_alphanumeric) && last.chars().count() >= MIN_BEGINNING {
         search.text.push('*');
     }
     search

@@ -7,7 +7,6 @@ pub const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Line {
     pub(super) hash: u64,
-    /// Number of characters.
     pub(super) len: u32,
 }
 
@@ -36,7 +35,6 @@ impl Gap {
 pub struct Reply {
     pub(super) lines: Vec<Line>,
     pub(super) texts: Option<Vec<String>>,
-    /// Number of characters in all lines.
     pub(super) size: usize,
     pub(super) gap: Gap,
 }
@@ -79,7 +77,6 @@ impl Reply {
         self.lines.is_empty()
     }
 
-    /// A hash of all lines.
     pub fn digest(&self) -> u64 {
         self.lines.iter().fold(SEED, |digest, line| hashed(digest, &line.hash.to_le_bytes()))
     }
@@ -96,7 +93,6 @@ impl Reply {
         }
     }
 
-    /// Appends a reply as lines of its own.
     pub(super) fn join(&mut self, other: &Self) {
         self.lines.extend(&other.lines);
         self.size += other.size;
@@ -140,7 +136,6 @@ impl Reply {
 /// as [`Reply`] counts them. It goes on through the replies of all turns before the new part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rest {
-    /// The replayed turn.
     pub turn: usize,
     pub(super) lines: usize,
     pub chars: usize,

@@ -43,7 +43,6 @@ pub(super) struct Search<'a> {
     /// The recorded turn, and the message, of each id; `None`: of several.
     recorded_ids: HashMap<&'a str, Option<usize>>,
     replayed_ids: HashMap<&'a str, Option<usize>>,
-    /// Number of steps left.
     pub(super) steps: Cell<usize>,
 }
 

@@ -21,7 +21,6 @@ pub struct Pattern {
     query: String,
     is_regex: bool,
     regex: Regex,
-    /// The maximum number of line ends in a match.
     line_ends: usize,
 }
 

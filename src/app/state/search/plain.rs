@@ -3,7 +3,6 @@
 //! Escape sequences are removed; of an overwritten line, the last text is retained. Cursor movement is not emulated,
 //! unlike in `ui::terminal`.
 
-/// Converts output to plain text.
 pub(super) fn plain(output: &[u8]) -> String {
     let output = String::from_utf8_lossy(output);
     let mut out = String::with_capacity(output.len());

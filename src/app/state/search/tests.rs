@@ -202,7 +202,7 @@ fn a_replaced_transcript_is_searched_again() {
 }
 
 #[derive(Debug, Clone)]
-enum Deed {
+enum TestStep {
     Push(String),
     Append(String),
     Part(String),
@@ -218,13 +218,13 @@ fn text() -> impl Strategy<Value = String> {
     .prop_map(|parts| parts.concat())
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn test_step() -> impl Strategy<Value = TestStep> {
     prop_oneof![
-        text().prop_map(Deed::Push),
-        text().prop_map(Deed::Append),
-        text().prop_map(Deed::Part),
-        Just(Deed::Close),
-        (1_usize..200).prop_map(Deed::Look),
+        text().prop_map(TestStep::Push),
+        text().prop_map(TestStep::Append),
+        text().prop_map(TestStep::Part),
+        Just(TestStep::Close),
+        (1_usize..200).prop_map(TestStep::Look),
     ]
 }
 
@@ -251,7 +251,7 @@ fn naive(query: &str, is_regex: bool, text: &str) -> usize {
 proptest! {
     #[test]
     fn hits_do_not_depend_on_the_steps(
-        deeds in proptest::collection::vec(deed(), 1..24),
+        test_steps in proptest::collection::vec(test_step(), 1..24),
         query in proptest::sample::select(vec![
             ("a", false), ("ab", false), ("aA", false), ("a b", false), ("a b a", false), ("b*", false),
             ("a+", true), ("^a", true), ("b$", true), (r"\bab?\b", true), ("[^a]", true),
@@ -263,24 +263,24 @@ proptest! {
         let mut session = session();
         let mut search = search(query, is_regex, from);
         let mut open = None;
-        for deed in deeds {
-            match (deed, open) {
-                (Deed::Push(text), _) => {
+        for test_step in test_steps {
+            match (test_step, open) {
+                (TestStep::Push(text), _) => {
                     open = Some(session.transcript.push(0, message(&text)));
                 }
-                (Deed::Append(text), Some(id)) => change(&mut session.transcript, id, |message| {
+                (TestStep::Append(text), Some(id)) => change(&mut session.transcript, id, |message| {
                     if let Some(MessagePart::Text(last)) = message.parts.last_mut() {
                         last.push_str(&text);
                     }
                 }),
-                (Deed::Part(text), Some(id)) => change(&mut session.transcript, id, |message| {
+                (TestStep::Part(text), Some(id)) => change(&mut session.transcript, id, |message| {
                     message.parts.push(MessagePart::Text(text.into()));
                 }),
-                (Deed::Close, Some(id)) => {
+                (TestStep::Close, Some(id)) => {
                     change(&mut session.transcript, id, |message| message.is_open = false);
                     open = None;
                 }
-                (Deed::Look(bytes), _) => {
+                (TestStep::Look(bytes), _) => {
                     search.on_changed(session.transcript.take_touched());
                     search.step_by(&session, bytes);
                 }

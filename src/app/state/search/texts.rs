@@ -156,7 +156,6 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     }
 }
 
-/// The head line of a call.
 pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
     let shown = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
     let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
@@ -187,17 +186,17 @@ pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
 /// change and its context.
 fn changed_lines(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let least = old.len().min(new.len());
+    let min = old.len().min(new.len());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let tail = old.iter().rev().zip(new.iter().rev()).take(least - head).take_while(|(a, b)| a == b).count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take(min - head).take_while(|(a, b)| a == b).count();
     let from = head.saturating_sub(CONTEXT_LINES);
     let to = (new.len() - tail + CONTEXT_LINES).min(new.len());
-    let kept: &[&str] = new.get(from..to).unwrap_or_default();
-    let known: HashSet<&str> = kept.iter().copied().collect();
+    let saved: &[&str] = new.get(from..to).unwrap_or_default();
+    let known: HashSet<&str> = saved.iter().copied().collect();
     let removed = old.get(head..old.len() - tail).unwrap_or_default().iter();
     let removed = removed.filter(|line| !known.contains(*line));
     let mut text = String::new();
-    for line in removed.chain(kept) {
+    for line in removed.chain(saved) {
         text.push_str(line);
         text.push('\n');
     }

@@ -51,7 +51,6 @@ impl ItemIndex {
         self.terminals.get(id).copied()
     }
 
-    /// Sets the item that shows the terminal.
     pub(in crate::app) fn move_terminal(&mut self, id: TerminalId, item: ItemId) {
         self.terminals.insert(id, item);
     }

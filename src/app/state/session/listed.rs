@@ -10,7 +10,6 @@ const MAX_FILES: usize = 200;
 pub struct ListedFiles(Vec<String>);
 
 impl ListedFiles {
-    /// A listed file was mentioned.
     pub(in crate::app) fn add(&mut self, path: &str) {
         self.0.retain(|known| known != path);
         if self.0.len() == MAX_FILES {

@@ -50,7 +50,6 @@ impl Loose {
         has_room
     }
 
-    /// A turn begins.
     pub(in crate::app) fn clear(&mut self) {
         *self = Self::default();
     }

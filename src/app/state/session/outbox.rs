@@ -21,7 +21,6 @@ pub struct Outbox {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     pub id: PromptId,
-    /// As typed.
     pub text: String,
     pub state: PromptState,
     /// Whether it is in the transcript because it was sent before: then it gets no new item.
@@ -33,7 +32,6 @@ pub struct Prompt {
 /// Where a prompt is on its way to the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PromptState {
-    /// In the queue.
     Queued(Release, Handling),
     /// The files that it refers to are being read.
     Preparing,
@@ -74,9 +72,7 @@ pub enum Handling {
     PreparingSteer,
     /// It was sent to be added to the running turn.
     Steering {
-        /// The number of the call.
         number: u64,
-        /// The prompt as it was sent.
         blocks: Vec<ContentBlock>,
     },
 }
@@ -93,7 +89,6 @@ enum CommandList {
 }
 
 impl Prompt {
-    /// Whether it is in the queue.
     fn is_queued(&self) -> bool {
         matches!(self.state, PromptState::Queued(..))
     }
@@ -108,7 +103,6 @@ impl Prompt {
         matches!(self.state, PromptState::Queued(Release::Next, _))
     }
 
-    /// Whether it is being edited in the composer.
     pub fn is_edited(&self) -> bool {
         matches!(self.state, PromptState::Queued(_, Handling::Editing { .. }))
     }
@@ -136,17 +130,14 @@ impl Outbox {
         self.prompts.iter().filter(|prompt| prompt.is_queued())
     }
 
-    /// Number of prompts in the queue.
     pub fn queue_len(&self) -> usize {
         self.queue().count()
     }
 
-    /// The prompt at this position of the queue.
     pub fn queued(&self, position: usize) -> Option<&Prompt> {
         self.queue().nth(position)
     }
 
-    /// The position of a prompt in the queue.
     pub fn position(&self, id: PromptId) -> Option<usize> {
         self.queue().position(|prompt| prompt.id == id)
     }
@@ -173,7 +164,6 @@ impl Outbox {
         })
     }
 
-    /// Whether a prompt in any state contains this text.
     #[cfg(test)]
     pub fn has_text(&self, text: &str) -> bool {
         self.prompts.iter().any(|prompt| prompt.text.contains(text))
@@ -253,7 +243,6 @@ impl Outbox {
         id
     }
 
-    /// Adds prompts of another session, in the states that they have in its queue.
     pub(in crate::app) fn adopt(&mut self, prompts: Vec<Prompt>) {
         for prompt in prompts {
             let PromptState::Queued(release, _) = prompt.state else { continue };
@@ -264,7 +253,6 @@ impl Outbox {
         }
     }
 
-    /// Removes the queue.
     pub(crate) fn take_queue(&mut self) -> Vec<Prompt> {
         self.prompts.extract_if(.., |prompt| prompt.is_queued()).collect()
     }
@@ -328,7 +316,6 @@ impl Outbox {
         self.prompts.iter_mut().filter(|it| !it.is_next()).for_each(|it| it.release(Release::OnHold));
     }
 
-    /// The queue continues.
     pub(in crate::app) fn release(&mut self) {
         self.prompts.iter_mut().filter(|it| it.is_on_hold()).for_each(|it| it.release(Release::InOrder));
     }
@@ -343,7 +330,6 @@ impl Outbox {
         self.prompts.retain(|prompt| !is_over(&prompt.state));
     }
 
-    /// The queued prompt that is being edited.
     pub fn edited(&self) -> Option<&Prompt> {
         self.prompts.iter().find(|prompt| prompt.is_edited())
     }
@@ -430,7 +416,6 @@ impl Outbox {
         }
     }
 
-    /// The agent has lost the session of the prompt.
     pub(in crate::app) fn set_reopened(&mut self, id: PromptId) {
         if let Some(prompt) = self.get_mut(id) {
             prompt.is_reopened = true;
@@ -443,7 +428,6 @@ impl Outbox {
         self.set_state(id, PromptState::Running(number));
     }
 
-    /// The prompt of the running turn.
     pub fn running(&self) -> Option<&Prompt> {
         self.find(|state| matches!(state, PromptState::Running(_)))
     }

@@ -17,7 +17,6 @@ pub struct Approval {
     pub(in crate::app) lines: Vec<String>,
     /// The working directory: the one that the call shows, else that of the session.
     pub(in crate::app) cwd: PathBuf,
-    /// Whether the call shows that directory.
     pub(in crate::app) shows_cwd: bool,
     pub(in crate::app) diffs: Vec<FileDiff>,
     /// Files that the dialog marked as protected.
@@ -31,7 +30,6 @@ pub struct Approval {
 pub struct Permissions {
     /// Approved in the running turn, or permanently.
     approvals: Vec<Approval>,
-    /// Granted for this session, each to one agent.
     grants: Vec<(String, Grant)>,
 }
 
@@ -70,7 +68,6 @@ impl Permissions {
         &self.grants
     }
 
-    /// Removes the grants that match.
     pub(in crate::app) fn revoke(&mut self, is_revoked: impl Fn(&str, &Grant) -> bool) {
         self.grants.retain(|(agent, grant)| !is_revoked(agent, grant));
     }

@@ -15,7 +15,6 @@ pub enum ResumeConfidence {
 /// What is to be said about a session that its agent has opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum Opened {
-    /// Nothing.
     AsUsual,
     /// An earlier attempt to restore it had failed.
     Restored,
@@ -33,7 +32,6 @@ pub struct ResumeState {
     wants_history: bool,
     /// Whether the connection in which it was open has ended.
     is_reconnecting: bool,
-    /// Whether an agent has opened it in this run.
     was_open: bool,
     /// Why the agent may not have the session.
     doubt: Option<ResumeConfidence>,
@@ -46,12 +44,10 @@ pub struct ResumeState {
     former_id: Option<SessionId>,
     /// The conversation that is sent with the next prompt.
     handover: Option<Handover>,
-    /// The session that this one is being copied from.
     copied_from: Option<SessionKey>,
 }
 
 impl ResumeState {
-    /// The state of a copy of this session.
     pub(in crate::app) fn copy_of(source: SessionKey) -> Self {
         Self { copied_from: Some(source), ..Self::default() }
     }
@@ -60,7 +56,6 @@ impl ResumeState {
         self.copied_from
     }
 
-    /// The session was selected in the agent's list.
     pub(in crate::app) fn begin_listed(&mut self) {
         self.wants_history = true;
         self.is_continued = true;
@@ -87,7 +82,6 @@ impl ResumeState {
         self.doubt = Some(ResumeConfidence::Hinted);
     }
 
-    /// The agent has opened the session.
     pub(in crate::app) fn opened(&mut self, is_fresh: bool, is_provisional: bool) -> Opened {
         self.is_reopening = false;
         self.wants_history = false;
@@ -105,7 +99,6 @@ impl ResumeState {
         if is_reconnected { Opened::Reconnected } else { Opened::AsUsual }
     }
 
-    /// The agent was removed or replaced.
     pub(in crate::app) fn clear_agent_state(&mut self) {
         self.wants_history = false;
         self.doubt = None;
@@ -118,12 +111,10 @@ impl ResumeState {
         self.has_lost_history = has_talked;
     }
 
-    /// The agent replays the history.
     pub(in crate::app) fn begin_replay(&mut self) {
         self.is_continued = true;
     }
 
-    /// Whether an agent has opened it in this run.
     pub(in crate::app) fn was_open(&self) -> bool {
         self.was_open
     }

@@ -22,17 +22,14 @@ pub struct NamedSettings {
 /// Requested and chosen settings of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SettingsState {
-    /// Requested values by the number of the call.
     wanted: BTreeMap<u64, Wanted>,
     /// Calls up to this number were not answered in time: prompts do not wait for them.
     overdue: u64,
-    /// Settings that were chosen, and are restored when the session is reopened.
     chosen: Vec<Setting>,
     /// The settings of the command line, until the session opens and lists what they name.
     named: NamedSettings,
     /// The call that restores a setting; prompts wait for it.
     restoring: Option<u64>,
-    /// The settings to restore next.
     to_restore: VecDeque<Setting>,
 }
 
@@ -48,12 +45,10 @@ impl SettingsState {
         })
     }
 
-    /// A value was requested with the call of this number.
     pub fn request(&mut self, number: u64, wanted: Wanted) {
         self.wanted.insert(number, wanted);
     }
 
-    /// The agent has answered the call of this number.
     pub(in crate::app) fn answered(&mut self, number: u64) -> Option<Wanted> {
         self.wanted.remove(&number)
     }
@@ -63,7 +58,6 @@ impl SettingsState {
         self.overdue = self.wanted.keys().next_back().copied().unwrap_or_default();
     }
 
-    /// Settings that were chosen.
     pub fn chosen(&self) -> &[Setting] {
         &self.chosen
     }
@@ -91,7 +85,6 @@ impl SettingsState {
         self.chosen.push(choice);
     }
 
-    /// Names settings to set when the session opens.
     pub(in crate::app) fn name(&mut self, named: NamedSettings) {
         self.named = named;
     }
@@ -105,7 +98,6 @@ impl SettingsState {
         self.to_restore = settings;
     }
 
-    /// The next setting to restore.
     pub(in crate::app) fn next_to_restore(&mut self) -> Option<Setting> {
         self.to_restore.pop_front()
     }
@@ -131,7 +123,6 @@ impl SettingsState {
         self.stop_restoring();
     }
 
-    /// The agent was removed or replaced.
     pub(in crate::app) fn clear_agent_state(&mut self) {
         self.wanted.clear();
         self.chosen.clear();

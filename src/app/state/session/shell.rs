@@ -46,12 +46,10 @@ impl<'a> KnownOutput<'a> {
 }
 
 impl Session {
-    /// Whether the terminal is that of a command that the user typed.
     pub fn is_users(&self, terminal: &TerminalId) -> bool {
         self.terminals.get(terminal).is_some_and(|view| view.number.is_some())
     }
 
-    /// The terminal that keys are typed into.
     pub fn typing(&self) -> Option<&TerminalId> {
         self.shell.typing.as_ref()
     }
@@ -67,7 +65,6 @@ impl Session {
         turn.is_none_or(|turn| turn <= view.began).then_some((id, view))
     }
 
-    /// The output of the user's command with this number.
     pub fn output_of(&self, number: u32) -> Option<KnownOutput<'_>> {
         let mut views = self.terminals.values().filter(|view| view.number == Some(number));
         views.next_back().map(KnownOutput::of)
@@ -87,7 +84,6 @@ impl Session {
         })
     }
 
-    /// The running terminal of parlor that an item shows.
     pub(in crate::app) fn running_terminal(&self, item: ItemId) -> Option<TerminalId> {
         self.tool_call(item)?.content.iter().find_map(|content| match content {
             ToolContent::Terminal(id) => {

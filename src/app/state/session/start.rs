@@ -13,7 +13,6 @@ const MAX_CONNS: usize = 32;
 pub struct StartState {
     /// The connections of the session, the latest last.
     conns: VecDeque<ConnId>,
-    /// When the agent required a sign-in.
     sign_in_since: Option<Instant>,
     /// Whether it is opened once the agent is set up.
     waits_for_setup: bool,

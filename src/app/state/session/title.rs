@@ -8,17 +8,14 @@ pub struct TitleState {
 }
 
 impl TitleState {
-    /// A title as it was saved.
     pub(in crate::app) fn saved(is_own: bool, is_owed: bool) -> Self {
         Self { is_own, is_owed }
     }
 
-    /// The user gave the title.
     pub(in crate::app) fn set_by_user(&mut self, is_owed: bool) {
         *self = Self { is_own: true, is_owed };
     }
 
-    /// The agent has the title.
     pub(in crate::app) fn agent_has_it(&mut self) {
         self.is_owed = false;
     }
@@ -33,7 +30,6 @@ impl TitleState {
         self.is_owed |= is_owed;
     }
 
-    /// Whether the user gave the title.
     pub fn is_own(self) -> bool {
         self.is_own
     }

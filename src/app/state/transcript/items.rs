@@ -13,13 +13,11 @@ use crate::model::{ItemId, NoticeKind, Severity};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     items: Vec<Item>,
-    /// Bumped on each change of any item.
     revision: u64,
     /// Bumped when items are added or removed elsewhere than at the end, which changes indices.
     order: u64,
     /// Bumped when all items are replaced by others.
     history: u64,
-    /// The id of the next item at the end.
     next: i64,
     /// Items inserted between others: the id of the item they precede, and their position among those that precede it.
     inserted: BTreeMap<ItemId, (i64, u32)>,
@@ -70,7 +68,6 @@ impl Edits {
         }
     }
 
-    /// Items have new positions.
     fn forget(&mut self, revision: u64) {
         self.last.clear();
         self.forgotten = revision;
@@ -83,7 +80,6 @@ impl Transcript {
         &self.items
     }
 
-    /// Bumped on each change.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -110,7 +106,6 @@ impl Transcript {
         self.inserted.len()
     }
 
-    /// The item with this id.
     pub fn get(&self, id: ItemId) -> Option<&Item> {
         self.index_of(id).and_then(|index| self.items.get(index))
     }
@@ -139,7 +134,6 @@ impl Transcript {
         Rank { anchor, nth, item: id }
     }
 
-    /// The id of the next item at the end.
     pub fn next_id(&self) -> ItemId {
         ItemId(self.next)
     }
@@ -215,7 +209,6 @@ impl Transcript {
         offset
     }
 
-    /// Removes all items of these turns, and the notice that they were taken.
     pub(in crate::app) fn remove_turns(&mut self, turns: &Range<u32>) {
         let first = self.items.iter().position(|item| turns.contains(&item.turn));
         let marker = first.and_then(|first| self.items.get(first.checked_sub(1)?)).map(|item| item.id);
@@ -226,13 +219,12 @@ impl Transcript {
         self.retain(|item| !turns.contains(&item.turn) && !is_marker(item));
     }
 
-    /// Removes an item.
     pub(in crate::app) fn remove(&mut self, id: ItemId) {
         self.retain(|item| item.id != id);
     }
 
-    fn retain(&mut self, is_kept: impl Fn(&Item) -> bool) {
-        self.items.retain(is_kept);
+    fn retain(&mut self, is_saved: impl Fn(&Item) -> bool) {
+        self.items.retain(is_saved);
         let left: HashSet<ItemId> = self.items.iter().map(|item| item.id).collect();
         self.inserted.retain(|id, _| left.contains(id));
         self.reorder();
@@ -261,7 +253,6 @@ impl Transcript {
         self.edits.forget(self.revision);
     }
 
-    /// A copy of all turns up to this one.
     #[must_use]
     pub(in crate::app) fn up_to_turn(&self, turn: u32) -> Self {
         let mut copy = self.clone();
@@ -314,7 +305,6 @@ impl Transcript {
         former
     }
 
-    /// Restores items that were taken.
     pub fn restore(&mut self, former: Self) {
         self.clear();
         (self.items, self.inserted) = (former.items, former.inserted);

@@ -31,12 +31,12 @@ fn spec() -> AgentSpec {
 }
 
 impl<D: Disk> Bench<D> {
-    /// Starts parlor. `kept`: the session to continue.
-    pub fn start(disk: D, kept: Option<RecordedSession>) -> Self {
+    /// Starts parlor. `saved`: the session to continue.
+    pub fn start(disk: D, saved: Option<RecordedSession>) -> Self {
         let setup = Setup {
             folder: "/code/shop".into(),
             start_with: Some(spec()),
-            reopen: kept.map(Box::new),
+            reopen: saved.map(Box::new),
             ..Setup::default()
         };
         let now = Instant::now();

@@ -33,7 +33,7 @@ pub const KEY: SessionKey = SessionKey(1);
 
 #[derive(Debug, Default)]
 pub struct Memory {
-    kept: RecordedSession,
+    saved: RecordedSession,
     is_in_turn: bool,
     spools: BTreeMap<SessionKey, (String, Vec<RecordedEvent>)>,
     spool_count: usize,
@@ -56,7 +56,7 @@ impl Memory {
         let spools = &self.spools;
         let of_spool =
             |key: SessionKey| spools.get(&key).map(|(_, events)| events.clone()).unwrap_or_default();
-        take_note(&mut self.kept, note, of_spool);
+        take_note(&mut self.saved, note, of_spool);
     }
 }
 
@@ -73,7 +73,7 @@ impl Disk for Memory {
                     self.spool_count += 1;
                     let uid = format!("spool {}", self.spool_count);
                     self.spools.insert(key, (uid.clone(), Vec::new()));
-                    news.push(StoreNews::KeptAs { key, uid });
+                    news.push(StoreNews::SavedAs { key, uid });
                 }
                 Note::Event { turn, record } => {
                     if let Some((_, events)) = self.spools.get_mut(&key) {
@@ -95,7 +95,7 @@ impl Disk for Memory {
             }
             StoreJob::Load { key, before, .. } => {
                 let end = usize::try_from(before).unwrap_or(0);
-                let events = self.kept.events[..end].to_vec();
+                let events = self.saved.events[..end].to_vec();
                 let (one, other) = events.split_at(index(random, end + 1));
                 let page = |events: &[RecordedEvent], is_last| StoreNews::Loaded {
                     key,
@@ -110,17 +110,17 @@ impl Disk for Memory {
     fn end(&mut self, _is_orderly: bool) {
         self.spools.clear();
         if std::mem::take(&mut self.is_in_turn) {
-            let turn = self.kept.events.iter().map(|event| event.turn).max().unwrap_or(0);
+            let turn = self.saved.events.iter().map(|event| event.turn).max().unwrap_or(0);
             let record = Record::TurnEnded(TurnOutcome::Cut);
-            self.kept.events.push(RecordedEvent { at_ms: 0, turn, record });
+            self.saved.events.push(RecordedEvent { at_ms: 0, turn, record });
         }
     }
 
     fn reopen(&mut self, random: &mut Random) -> Option<RecordedSession> {
-        let mut kept = self.kept.clone();
-        let events = &kept.events;
+        let mut saved = self.saved.clone();
+        let events = &saved.events;
         events.iter().find(|event| matches!(event.record, Record::Prompt { .. }))?;
-        kept.end_seq = i64::try_from(events.len()).unwrap_or(0);
+        saved.end_seq = i64::try_from(events.len()).unwrap_or(0);
         // The end begins with a turn to which nothing was added before.
         let begins = |at: &usize| {
             let turn = events[*at].turn;
@@ -130,13 +130,13 @@ impl Disk for Memory {
         };
         let starts: Vec<usize> = (0..events.len()).filter(begins).collect();
         let start = if random.one_in(2) { 0 } else { starts[index(random, starts.len())] };
-        kept.events.drain(..start);
-        kept.has_earlier = start > 0;
-        Some(kept)
+        saved.events.drain(..start);
+        saved.has_earlier = start > 0;
+        Some(saved)
     }
 
     fn rows(&mut self) -> Vec<RecordedEvent> {
-        self.kept.events.clone()
+        self.saved.events.clone()
     }
 
     fn spool(&mut self, uid: &str) -> Vec<RecordedEvent> {

@@ -302,9 +302,9 @@ impl<D: Disk> Life<D> {
         self.mark();
         let is_cut = self.percent(25) && !is_clear;
         let len = turn.reply.len();
-        let most = if is_cut { index(&mut self.random, len + 1) } else { len };
+        let max = if is_cut { index(&mut self.random, len + 1) } else { len };
         let mut parts = Vec::new();
-        for (at, piece) in turn.reply.clone().iter().take(most).enumerate() {
+        for (at, piece) in turn.reply.clone().iter().take(max).enumerate() {
             if at > 0 && self.percent(8) {
                 self.own_command();
             }
@@ -327,7 +327,7 @@ impl<D: Disk> Life<D> {
         }
         self.agent.turns.extend(parts);
         if is_cut {
-            return self.break_off(turn, most);
+            return self.break_off(turn, max);
         }
         self.finish(turn, is_clear);
         Ok(())
@@ -389,8 +389,8 @@ impl<D: Disk> Life<D> {
             _ => Some(turn.reply.len()),
         };
         let how = index(&mut self.random, 3);
-        let mut had = stored.map(|most| {
-            let mut reply = turn.reply[..most].to_vec();
+        let mut had = stored.map(|max| {
+            let mut reply = turn.reply[..max].to_vec();
             reply.retain(|piece| *piece != Piece::Text(String::new()));
             Turn { reply, inner: None, ..turn }
         });
@@ -435,11 +435,11 @@ impl<D: Disk> Life<D> {
         self.tell(if is_orderly { "quit" } else { "killed" });
         let mut disk = bench.end(is_orderly);
         let mut random = Random::new(self.random.below(1 << 40));
-        let kept = disk.reopen(&mut random);
+        let saved = disk.reopen(&mut random);
         self.journal = vec![(0, self.lived.clone())];
-        let is_new = kept.is_none();
+        let is_new = saved.is_none();
         let rows = disk.rows();
-        self.bench = Some(Bench::start(disk, kept));
+        self.bench = Some(Bench::start(disk, saved));
         let can_load = is_new || !self.agent.habits.resumes;
         self.bench().handshake(can_load);
         if is_new {

@@ -100,8 +100,8 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     // It is not offered for a remote agent.
     let mut app = TestApp::running();
     let conn = app.conn();
-    let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
-    app.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
+    let remote = Some(Ssh { host: "build".into(), ..Ssh::default() });
+    app.state.conns.get_mut(&conn).unwrap().spec.ssh = remote;
     assert!(!is_started(&mut app, 1, command("ls")));
     let Some(OpenRequestKind::Access(asked)) = app.session().requests.front().map(|request| &request.kind)
     else {

@@ -38,7 +38,7 @@ fn a_text_is_removed_from_one_session_only() {
     let one = fixture.record("/here", "one", "hunter2 works");
     let two = fixture.record("/here", "two", "it is hunter2.");
     let told = fixture.run(&["redact", &one, "--yes"]);
-    assert!(told.contains("entries of 1 session.\n"), "{told}");
+    assert!(told.contains("1 entry of 1 session.\n"), "{told}");
     assert!(!fixture.run(&["show", &one]).contains("hunter2"));
     assert!(fixture.run(&["show", &two]).contains("hunter2"));
     assert!(fixture.run(&["search", "hunter2"]).contains(&two), "its search texts stay");

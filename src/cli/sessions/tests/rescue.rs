@@ -14,9 +14,9 @@ fn prompt(turn: u32, text: &str) -> Note {
 }
 
 /// Records a prompt while the store fails: `break_store` changes the database. Returns the file and the message.
-fn lose(fixture: &Fixture, kept_as: Option<&str>, break_store: &str) -> (String, String) {
+fn lose(fixture: &Fixture, saved_as: Option<&str>, break_store: &str) -> (String, String) {
     let reopened = Store::open(fixture.dir.path()).unwrap();
-    if let Some(uid) = kept_as {
+    if let Some(uid) = saved_as {
         reopened.reopen(uid).unwrap();
     }
     let database = fixture.dir.path().join("record.db");
@@ -25,7 +25,7 @@ fn lose(fixture: &Fixture, kept_as: Option<&str>, break_store: &str) -> (String,
     let mut recorder = Recorder::new(reopened, services);
     let head = SessionHead {
         agent: "fake".to_owned(),
-        kept_as: kept_as.map(str::to_owned),
+        saved_as: saved_as.map(str::to_owned),
         workspace: SessionWorkspace { cwd: "/here".into(), ..SessionWorkspace::default() },
         ..SessionHead::default()
     };

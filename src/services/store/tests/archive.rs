@@ -39,7 +39,7 @@ fn a_session_of_the_agent_continues_its_record() {
     assert_eq!((rows[0].uid.as_str(), rows[0].created_ms), (first[0].uid.as_str(), first[0].created_ms));
     let received = std::iter::from_fn(|| received.try_recv().ok()).collect::<Vec<_>>();
     assert!(received.iter().any(|event| matches!(event, ServiceEvent::Store(news)
-        if matches!(&**news, StoreNews::KeptAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
+        if matches!(&**news, StoreNews::SavedAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
     assert_eq!(prompts_of(&again, &rows[0].uid), ["first", "second"]);
 }
 
@@ -67,7 +67,7 @@ fn a_session_in_the_agents_list_is_opened_from_its_record() {
         store.serve(job, export, &mut |news| received = Some(news));
         match received {
             Some(StoreNews::Opened(opening)) => Some(opening.uid),
-            Some(StoreNews::NotKept(ConnId(1), info)) if info.id.as_str() == id => None,
+            Some(StoreNews::NotSaved(ConnId(1), info)) if info.id.as_str() == id => None,
             other => panic!("{other:?}"),
         }
     };
@@ -91,7 +91,7 @@ fn the_continued_session_is_recorded() {
     let (_dir, store) = store();
     let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
-    let from = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: None };
+    let from = Note::CameFrom { session: SessionKey(1), saved_as: None, copied_turns: None };
     recorder.keep(SessionKey(2), vec![from, head_of("b", false), prompt(1, "second"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let rows = store.list(&ListFilter::default()).unwrap();
@@ -101,8 +101,8 @@ fn the_continued_session_is_recorded() {
             .map(|row| row.uid.clone())
             .unwrap()
     };
-    let kept = store.peek(&uid("b")).unwrap().1;
-    assert_eq!(kept.came_from, Some((uid("a"), "first".to_owned())));
+    let saved = store.peek(&uid("b")).unwrap().1;
+    assert_eq!(saved.came_from, Some((uid("a"), "first".to_owned())));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_copy_is_complete_after_its_source_is_deleted() {
     let (_dir, store) = store();
     let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head_of("a", false), prompt(1, "first"), ended(1), prompt(2, "second"), ended(2)]);
-    let link = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: Some(1) };
+    let link = Note::CameFrom { session: SessionKey(1), saved_as: None, copied_turns: Some(1) };
     let unnamed = Note::Head(Box::new(SessionHead { agent: "fake".to_owned(), ..SessionHead::default() }));
     writer.keep_for(SessionKey(2), vec![unnamed, link]);
     assert_eq!(
@@ -124,9 +124,10 @@ fn a_copy_is_complete_after_its_source_is_deleted() {
     let row = store.find("b").unwrap();
     assert_eq!(row.first_prompt.as_deref(), Some("first"));
     let prompts = |uid: &str| -> Vec<(u32, String)> {
-        let kept = store.peek(uid).unwrap().1;
-        assert!(!kept.has_earlier);
-        kept.events
+        let saved = store.peek(uid).unwrap().1;
+        assert!(!saved.has_earlier);
+        saved
+            .events
             .into_iter()
             .filter_map(|event| match event.record {
                 Record::Prompt { text, .. } => Some((event.turn, text)),
@@ -213,7 +214,7 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
     assert!(opening.offers.unwrap().iter().any(|offer| offer.why == FolderReason::Current));
     assert_eq!(store.find("s001").unwrap().owner, None, "it is not open");
     let news = serve(StoreJob::Take { key: SessionKey(3), uid: "s001".into() });
-    assert!(matches!(news, StoreNews::Taken { key: SessionKey(3), kept: Ok(_) }), "{news:?}");
+    assert!(matches!(news, StoreNews::Taken { key: SessionKey(3), saved: Ok(_) }), "{news:?}");
     let news = serve(StoreJob::Delete { uid: "s002".into() });
     assert!(matches!(news, StoreNews::Deleted { result: Ok(()), .. }), "{news:?}");
     let news = serve(StoreJob::Delete { uid: "s002".into() });
@@ -240,8 +241,8 @@ fn a_session_open_in_another_parlor_can_be_read_but_not_renamed() {
     let uid = store.list(&ListFilter::default()).unwrap()[0].uid.clone();
     store.reopen(&uid).unwrap();
     let other = another(&dir);
-    let (_, kept) = other.peek(&uid).unwrap();
-    assert_eq!(kept.open_in, Some(std::process::id()));
+    let (_, saved) = other.peek(&uid).unwrap();
+    assert_eq!(saved.open_in, Some(std::process::id()));
     assert!(matches!(other.rename(&uid, "x").unwrap_err().fault(), Fault::InUse(_)));
     assert_eq!(store.peek(&uid).unwrap().1.open_in, None, "own sessions do not count");
 }
@@ -311,11 +312,11 @@ fn a_session_in_a_read_only_file_is_resumed_and_saved_later() {
     assert!(matches!(error.fault, Fault::InUse(Some(_))), "{error}");
     fs::remove_file(data.join("locks").join(format!("{token}.lock"))).unwrap();
     *locked(&other.inner.conn) = Some(read_only());
-    let kept = other.reopen(&uid).unwrap();
-    assert!(matches!(kept.events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut)));
+    let saved = other.reopen(&uid).unwrap();
+    assert!(matches!(saved.events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut)));
     assert_eq!(other.find(&uid).unwrap().owner.as_ref(), Some(&token), "the file is unchanged");
     let Note::Head(mut head) = head("s1") else { unreachable!() };
-    head.kept_as = Some(uid.clone());
+    head.saved_as = Some(uid.clone());
     let (mut again, _received) = super::recorder(&other);
     again.keep(SessionKey(2), vec![Note::Head(head), prompt(2, "second"), ended(2)]);
     assert_eq!(again.finish(), None);

@@ -84,12 +84,12 @@ fn a_text_is_removed_from_all_places_and_files() {
     assert_eq!(number(&store, "SELECT count(*) FROM docs"), others, "no other text is lost");
     let (events, unreadable_count) = store.events(&uid).unwrap();
     assert_eq!(unreadable_count, 0);
-    let kept = RecordedSession { events, ..RecordedSession::default() };
+    let saved = RecordedSession { events, ..RecordedSession::default() };
     let said: String =
-        texts(&kept).into_iter().filter(|text| !text.contains("Tool(") && !text.starts_with('>')).collect();
+        texts(&saved).into_iter().filter(|text| !text.contains("Tool(") && !text.starts_with('>')).collect();
     assert!(said.contains("it is [removed]Notice"), "{said}");
     assert!(said.contains(" and [removed][removed].end"), "{said}");
-    assert!(format!("{kept:?}").contains("login [removed]!"));
+    assert!(format!("{saved:?}").contains("login [removed]!"));
     // What is in memory does not bring it back.
     writer.keep_now(vec![says(3, "on"), prompt(4, "and on"), ended(4)]);
     let row = store.find(&uid).unwrap();

@@ -11,7 +11,7 @@ use super::*;
 const FULL_DIR: &str = "PARLOR_TEST_STORE_FULL";
 
 /// Maximum file size of the child process.
-const MOST_BYTES: u64 = 512 << 10;
+const MAX_BYTES: u64 = 512 << 10;
 
 fn numbered(number: usize) -> Note {
     event(1, answered("q", &number.to_string()))
@@ -97,19 +97,19 @@ fn a_power_failure_at_any_byte_preserves_earlier_commits() {
                 _ => usize::try_from(random()).unwrap_or(0) % (log.len() + 1),
             };
             let wanted = before + ends.iter().filter(|end| **end <= cut as u64).count();
-            let (kept, rest) = log.split_at(cut);
+            let (saved, rest) = log.split_at(cut);
             let [tail, ..] = &mut tails(rest)[round % 4..] else { unreachable!() };
             let after = tempfile::tempdir().unwrap();
             let [copy, copied_log, _] = db::files(&after.path().join(db::FILE));
             fs::write(copy, &file).unwrap();
-            fs::write(copied_log, [kept, tail].concat()).unwrap();
+            fs::write(copied_log, [saved, tail].concat()).unwrap();
 
             let found = Store::open(after.path()).unwrap();
-            let kept: Vec<usize> = numbers(&found);
+            let saved: Vec<usize> = numbers(&found);
             // SQLite pads the sector after a commit, so the last one may be valid before its bytes are complete.
-            let is_begin = kept.iter().copied().eq(0..kept.len());
-            let is_enough = kept.len() == wanted || kept.len() == wanted + 1;
-            assert!(is_begin && is_enough, "part {part}, cut at {cut}: {kept:?}, not {wanted}");
+            let is_begin = saved.iter().copied().eq(0..saved.len());
+            let is_enough = saved.len() == wanted || saved.len() == wanted + 1;
+            assert!(is_begin && is_enough, "part {part}, cut at {cut}: {saved:?}, not {wanted}");
             let check = found.with(|conn| {
                 conn.execute_batch("INSERT INTO docs_fts (docs_fts) VALUES ('integrity-check')")?;
                 conn.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0))
@@ -132,7 +132,7 @@ fn child_with_a_file_size_limit() {
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "go"), numbered(0)]);
     super::sessions::wait_for(|| numbers(&store).len() == 1);
     let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
-    setrlimit(Resource::Fsize, Rlimit { current: Some(MOST_BYTES), maximum }).unwrap();
+    setrlimit(Resource::Fsize, Rlimit { current: Some(MAX_BYTES), maximum }).unwrap();
     for number in 1..=8 {
         recorder.keep(SessionKey(1), vec![says(1, &"word ".repeat(40_000)), numbered(number)]);
     }

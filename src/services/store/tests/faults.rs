@@ -104,18 +104,18 @@ fn a_parlor_that_exits_does_not_affect_others() {
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
     // A second connection of this process, as for the session list.
     assert_eq!(store.count().unwrap(), 1);
-    let look = || {
+    let render = || {
         let name = "services::store::tests::faults::child_that_reads_and_exits";
         let mut guest = Command::new(std::env::current_exe().unwrap());
         guest.args(["--exact", name]).env(GUEST_DIR, &data).stdout(Stdio::null());
         assert!(guest.status().unwrap().success());
     };
-    look();
+    render();
     let log = data.join(format!("{}-wal", db::FILE));
     let identity = unix::identity(&log);
     assert!(identity.is_some(), "the log is still in use");
     writer.keep_now(vec![says(1, "after the guest"), ended(1)]);
-    look();
+    render();
     assert_eq!(unix::identity(&log), identity);
     drop((writer, store));
     let fresh = another(&dir);
@@ -285,8 +285,8 @@ fn kill_writers(lane: u32, rounds: u32) {
             .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         // Each round ends at a different point: after a number of batches and a short delay.
-        let least = random() % 23;
-        let wanted = format!("written {least}");
+        let min = random() % 23;
+        let wanted = format!("written {min}");
         assert!(lines.map_while(Result::ok).any(|line| line == wanted), "lane {lane}, round {round}");
         thread::sleep(Duration::from_micros(random() % 2_000));
         child.kill().unwrap();
@@ -306,7 +306,7 @@ fn kill_writers(lane: u32, rounds: u32) {
             })
             .collect();
         assert_eq!(unreadable, 0);
-        assert!(answers.len() as u64 > least, "lane {lane}, round {round}: {answers:?}");
+        assert!(answers.len() as u64 > min, "lane {lane}, round {round}: {answers:?}");
         assert!(answers.iter().copied().eq(0..u32::try_from(answers.len()).unwrap()), "{answers:?}");
         assert_eq!(events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut));
         assert_eq!(store.take_problems(), Vec::<String>::new());

@@ -88,8 +88,8 @@ fn odd_events_and_texts_are_counted_and_left_out() {
         )
         .unwrap();
     assert_eq!(store.events(&uid).unwrap().1, 2);
-    let kept = store.reopen(&uid).unwrap();
-    assert_eq!((texts(&kept), kept.unreadable_count), (vec!["> walnut 2".to_owned()], 2));
+    let saved = store.reopen(&uid).unwrap();
+    assert_eq!((texts(&saved), saved.unreadable_count), (vec!["> walnut 2".to_owned()], 2));
     assert_eq!(hits(&store, "walnut"), 2);
     assert_eq!(store.history(Path::new("/f")), ["fine"]);
     assert_eq!(store.folders(), [PathBuf::from("/g")]);

@@ -19,11 +19,11 @@ fn saved(store: &Store, uid: &str, turns: &[(u32, usize)]) -> Vec<RecordedEvent>
 }
 
 fn end(store: &Store, uid: &str) -> (usize, bool, i64) {
-    let (_, kept) = store.peek(uid).unwrap();
-    let is_prompt = matches!(kept.events[0].record, Record::Prompt { .. });
+    let (_, saved) = store.peek(uid).unwrap();
+    let is_prompt = matches!(saved.events[0].record, Record::Prompt { .. });
     assert!(is_prompt, "the end starts with a turn");
-    assert_eq!(store.glance(uid).unwrap().events.last(), kept.events.last());
-    (kept.events.len(), kept.has_earlier, kept.end_seq)
+    assert_eq!(store.glance(uid).unwrap().events.last(), saved.events.last());
+    (saved.events.len(), saved.has_earlier, saved.end_seq)
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn events_that_were_added_to_an_earlier_turn_do_not_start_the_end() {
     let events: Vec<RecordedEvent> = notes.into_iter().map(recorded).collect();
     store.import(&SessionRow { uid: "late".to_owned(), ..SessionRow::default() }, &events).unwrap();
     // The last start of a turn is after the late event.
-    let (_, kept) = store.peek("late").unwrap();
-    assert_eq!((kept.events.len(), kept.has_earlier), (61, true));
+    let (_, saved) = store.peek("late").unwrap();
+    assert_eq!((saved.events.len(), saved.has_earlier), (61, true));
 }
 
 /// The pages of a session before a number.
@@ -68,8 +68,8 @@ fn load(store: &Store, uid: &str, before: i64, at: Option<i64>) -> Vec<EventPage
 fn the_rest_of_a_session_is_loaded_in_pages_with_a_mark() {
     let (_dir, store) = store();
     let events = saved(&store, "long", &[(40, 10 << 10), (300, 3 << 10), (9, 10)]);
-    let (_, kept) = store.peek("long").unwrap();
-    let before = i64::try_from(events.len() - kept.events.len()).unwrap();
+    let (_, saved) = store.peek("long").unwrap();
+    let before = i64::try_from(events.len() - saved.events.len()).unwrap();
     let wanted = 222;
     let pages = load(&store, "long", before, Some(wanted));
     assert!(pages.len() > 2, "{}", pages.len());
@@ -83,7 +83,8 @@ fn the_rest_of_a_session_is_loaded_in_pages_with_a_mark() {
             page.events.iter().map(|event| super::super::format::encode(&event.record).len()).sum();
         assert!((400 << 10..=512 << 10).contains(&bytes), "{bytes}");
     }
-    let all: Vec<RecordedEvent> = pages.into_iter().flat_map(|page| page.events).chain(kept.events).collect();
+    let all: Vec<RecordedEvent> =
+        pages.into_iter().flat_map(|page| page.events).chain(saved.events).collect();
     assert_eq!(all, events, "each event once, in order");
 }
 
@@ -172,8 +173,8 @@ fn a_stash_and_what_was_told_are_saved() {
     let (_dir, store) = store();
     let stash = vec!["one".to_owned(), "two".to_owned()];
     let uid = record(&store, vec![head("s1"), Note::Stash(stash.clone()), Note::Told(vec![1, u64::MAX])]);
-    let kept = store.reopen(&uid).unwrap();
-    assert_eq!((kept.stash, kept.told), (stash, vec![1, u64::MAX]));
+    let saved = store.reopen(&uid).unwrap();
+    assert_eq!((saved.stash, saved.told), (stash, vec![1, u64::MAX]));
     assert_eq!(store.find(&uid).unwrap().name(), "two");
     assert!(store.unsent_prompts().unwrap().contains(&"[\"one\",\"two\"]".to_owned()));
 }

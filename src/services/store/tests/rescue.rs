@@ -50,13 +50,13 @@ fn a_failure_reports_the_unsaved_turns() {
         reports.iter().map(|report| report.turns.values().map(BTreeSet::len).collect()).collect();
     assert_eq!(turns, [vec![1], vec![2], vec![2, 0]], "reported again when it changed");
     assert_eq!(reports[2].folder.as_deref(), Some(store.root()));
-    let is_kept = |news: &StoreNews| matches!(news, StoreNews::KeptAs { .. });
-    assert!(!news.iter().any(is_kept), "nothing is in the store");
+    let is_saved = |news: &StoreNews| matches!(news, StoreNews::SavedAs { .. });
+    assert!(!news.iter().any(is_saved), "nothing is in the store");
     fail(&dir, false);
     writer.keep_now(vec![Note::Draft("after".to_owned())]);
     let news = store_news(&mut received);
     assert_eq!(unsaved(&news), [&None]);
-    assert_eq!(news.iter().filter(|news| is_kept(news)).count(), 2);
+    assert_eq!(news.iter().filter(|news| is_saved(news)).count(), 2);
     assert_eq!(writer.finish_now(&[]), None);
     assert_eq!(files(store.root()), Vec::<PathBuf>::new());
 }
@@ -92,7 +92,7 @@ fn only_the_rest_is_written_if_the_store_is_unreadable() {
     faults::outside(&dir).pragma_update(None, "user_version", 999).unwrap();
     let (mut writer, _received) = recorder::tests::writer(&another(&dir));
     let Note::Head(mut known) = head("s1") else { unreachable!() };
-    known.kept_as = Some(uid.clone());
+    known.saved_as = Some(uid.clone());
     let reopened = SessionRow { uid: uid.clone(), next_seq: 2, ..SessionRow::default() };
     writer.reopen(reopened);
     writer.keep_now(vec![Note::Head(known), prompt(2, "two"), ended(2)]);
@@ -110,7 +110,7 @@ fn a_copy_is_written_with_its_source() {
     let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), ended(1), prompt(2, "two"), ended(2)]);
     fail(&dir, true);
-    let link = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: Some(1) };
+    let link = Note::CameFrom { session: SessionKey(1), saved_as: None, copied_turns: Some(1) };
     writer.keep_for(SessionKey(2), vec![link, head("s2"), prompt(2, "other")]);
     writer.finish_now(&[]).unwrap();
     let [file] = files(store.root()).try_into().unwrap();

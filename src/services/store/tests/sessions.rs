@@ -1,7 +1,8 @@
 use super::*;
 
-pub fn texts(kept: &RecordedSession) -> Vec<String> {
-    kept.events
+pub fn texts(saved: &RecordedSession) -> Vec<String> {
+    saved
+        .events
         .iter()
         .map(|event| match &event.record {
             Record::Prompt { text, .. } => format!("> {text}"),
@@ -36,11 +37,11 @@ fn a_session_is_saved_and_restored() {
             Note::Queue(vec!["next".to_owned()]),
         ],
     );
-    let kept = another(&dir).reopen(&uid).unwrap();
-    assert_eq!(texts(&kept)[..3], ["> fix the tests", "I look.", "end"]);
-    assert_eq!((kept.has_earlier, kept.unreadable_count), (false, 0));
-    assert_eq!((kept.draft.as_str(), kept.queue.as_slice()), ("half a thought", &["next".to_owned()][..]));
-    let head = kept.head;
+    let saved = another(&dir).reopen(&uid).unwrap();
+    assert_eq!(texts(&saved)[..3], ["> fix the tests", "I look.", "end"]);
+    assert_eq!((saved.has_earlier, saved.unreadable_count), (false, 0));
+    assert_eq!((saved.draft.as_str(), saved.queue.as_slice()), ("half a thought", &["next".to_owned()][..]));
+    let head = saved.head;
     assert_eq!(head.title.as_deref(), Some("Fixing"));
     assert_eq!((head.agent.as_str(), head.command.as_str(), head.args.len()), ("fake", "fake-agent", 1));
     assert_eq!(head.session, Some("s1".into()));
@@ -62,8 +63,8 @@ fn a_session_without_content_is_not_saved() {
 fn a_reopened_session_continues_its_record() {
     let (_dir, store) = store();
     let uid = record(&store, vec![head("s1"), prompt(1, "one"), says(1, "1"), ended(1)]);
-    let kept = store.reopen(&uid).unwrap();
-    let again = Note::Head(Box::new(kept.head));
+    let saved = store.reopen(&uid).unwrap();
+    let again = Note::Head(Box::new(saved.head));
     let same = record(&store, vec![again, prompt(2, "two"), says(2, "2"), ended(2)]);
     assert_eq!(same, uid);
     assert_eq!(store.count().unwrap(), 1);
@@ -262,7 +263,7 @@ fn the_tabs_of_the_last_run_are_found_also_after_a_crash() {
         third.reopen(&old.uid).unwrap();
         let (mut recorder, _received) = self::recorder(&third);
         let Note::Head(mut again) = tab("s0", 1, true) else { unreachable!() };
-        again.kept_as = Some(old.uid);
+        again.saved_as = Some(old.uid);
         recorder.keep(SessionKey(1), vec![Note::Head(again), says(1, "ready")]);
         assert_eq!(recorder.finish(), None);
         assert_eq!(names(&third), [("left".to_owned(), true), ("right".to_owned(), false)]);
@@ -281,7 +282,7 @@ fn a_title_survives_a_long_session() {
     let uid = record(&store, notes);
     let row = store.find(&uid).unwrap();
     assert_eq!((row.name(), row.has_own_title), ("The till", true));
-    let kept = store.reopen(&uid).unwrap();
-    assert!(kept.has_earlier, "only the end is loaded");
-    assert_eq!((kept.head.title.as_deref(), kept.head.has_own_title), (Some("The till"), true));
+    let saved = store.reopen(&uid).unwrap();
+    assert!(saved.has_earlier, "only the end is loaded");
+    assert_eq!((saved.head.title.as_deref(), saved.head.has_own_title), (Some("The till"), true));
 }

@@ -31,12 +31,12 @@ fn goes_on(session: &str) -> Note {
     Note::Head(Box::new(SessionHead { goes_on: true, ..*base }))
 }
 
-fn kept_as(news: &[StoreNews], of: SessionKey) -> Vec<String> {
-    let kept = news.iter().filter_map(|news| match news {
-        StoreNews::KeptAs { key, uid } if *key == of => Some(uid.clone()),
+fn saved_as(news: &[StoreNews], of: SessionKey) -> Vec<String> {
+    let saved = news.iter().filter_map(|news| match news {
+        StoreNews::SavedAs { key, uid } if *key == of => Some(uid.clone()),
         _ => None,
     });
-    kept.collect()
+    saved.collect()
 }
 
 fn spool_events(store: &Store, uid: &str, from: u32) -> Vec<RecordedEvent> {
@@ -60,11 +60,11 @@ fn a_spool_is_read_but_not_listed_and_deleted_when_it_is_closed() {
     let before = rows(&store);
     writer.keep_for(SPOOL, replay());
     let news = store_news(&mut received);
-    let [uid] = kept_as(&news, SPOOL).try_into().unwrap();
+    let [uid] = saved_as(&news, SPOOL).try_into().unwrap();
     let of: String = store
         .with(|conn| conn.query_row("SELECT spool_of FROM sessions WHERE uid = ?1", [&uid], |row| row.get(0)))
         .unwrap();
-    assert_eq!([of], kept_as(&news, SESSION).as_slice());
+    assert_eq!([of], saved_as(&news, SESSION).as_slice());
     assert_eq!(spool_events(&store, &uid, 0).len(), 6);
     assert_eq!(spool_events(&store, &uid, 2).len(), 3);
     assert_eq!((store.count().unwrap(), store.list(&ListFilter::default()).unwrap().len()), (1, 1));
@@ -87,9 +87,9 @@ fn parts_of_user_messages_are_kept_apart_in_a_spool_only() {
     let (mut writer, mut received) = writer(&store);
     let parts = || vec![asks(1, "a"), asks(1, "b"), says(1, "c"), says(1, "d"), says(2, "e")];
     writer.keep_for(SPOOL, [vec![Note::Spool { of: SESSION }], parts()].concat());
-    let [uid] = kept_as(&store_news(&mut received), SPOOL).try_into().unwrap();
-    let kept = RecordedSession { events: spool_events(&store, &uid, 0), ..RecordedSession::default() };
-    assert_eq!(texts(&kept), ["a", "b", "cd", "e"]);
+    let [uid] = saved_as(&store_news(&mut received), SPOOL).try_into().unwrap();
+    let saved = RecordedSession { events: spool_events(&store, &uid, 0), ..RecordedSession::default() };
+    assert_eq!(texts(&saved), ["a", "b", "cd", "e"]);
     writer.keep_for(SESSION, [vec![head("s")], parts()].concat());
     assert_eq!(texts(&store.peek(&store.find("s").unwrap().uid).unwrap().1), ["ab", "cd", "e"]);
 }
@@ -141,10 +141,10 @@ fn a_spool_becomes_the_record_of_its_session() {
         let (_dir, store) = store();
         let (mut writer, mut received) = writer(&store);
         take(&mut writer, is_one, Vec::new());
-        let uid = kept_as(&store_news(&mut received), SESSION).remove(0);
-        let (row, kept) = store.peek(&uid).unwrap();
+        let uid = saved_as(&store_news(&mut received), SESSION).remove(0);
+        let (row, saved) = store.peek(&uid).unwrap();
         let expected = ["> walnut", "a nut", "end", "> hazel", "a bush", "end", "> oak", "end"];
-        assert_eq!(texts(&kept), expected);
+        assert_eq!(texts(&saved), expected);
         assert_eq!((row.first_prompt.as_deref(), row.turn_count, row.next_seq), (Some("walnut"), 3, 8));
         assert_eq!((row.draft.as_str(), row.state), ("half", SessionState::Idle));
         assert_eq!(rows(&store), (1, 8, 5));
@@ -184,8 +184,8 @@ fn a_spool_is_taken_once_writing_works_again() {
     writer.keep_all(all.into_iter().flat_map(|(key, notes)| notes.into_iter().map(move |note| (key, note))));
     assert_eq!(number(&store, "SELECT count(*) FROM log"), 2);
     writer.keep_for(SESSION, vec![prompt(3, "oak")]);
-    let kept = store.peek(&store.find("theirs").unwrap().uid).unwrap().1;
-    assert_eq!((texts(&kept).len(), rows(&store)), (7, (1, 7, 5)));
+    let saved = store.peek(&store.find("theirs").unwrap().uid).unwrap().1;
+    assert_eq!((texts(&saved).len(), rows(&store)), (7, (1, 7, 5)));
 }
 
 #[test]
@@ -221,10 +221,10 @@ fn an_adopted_record_stays_as_it_is() {
         }
         writer.keep_for(SESSION, [then, vec![says(2, "more"), Note::Closed]].concat());
         assert_eq!(texts(&again.peek(&mine).unwrap().1), ["> acorn", "end"]);
-        let theirs = kept_as(&store_news(&mut received), SESSION).pop().unwrap();
+        let theirs = saved_as(&store_news(&mut received), SESSION).pop().unwrap();
         assert_ne!(theirs, mine);
-        let (row, kept) = again.peek(&theirs).unwrap();
-        assert_eq!((texts(&kept).len(), row.agent_session.as_deref()), (7, Some("theirs")));
+        let (row, saved) = again.peek(&theirs).unwrap();
+        assert_eq!((texts(&saved).len(), row.agent_session.as_deref()), (7, Some("theirs")));
         assert_eq!((row.spool_of, row.first_prompt.as_deref()), (None, Some("walnut")));
         assert_eq!((again.count().unwrap(), hits(&again, "acorn"), hits(&again, "hazel")), (2, 1, 1));
         again.reopen(&mine).unwrap();
@@ -239,7 +239,7 @@ fn a_spool_that_is_kept_is_an_ordinary_session_without_the_agents_id() {
     writer.keep_for(SPOOL, replay());
     writer.keep_for(SPOOL, vec![Note::KeepSpool { title: "What the agent has".into() }, says(2, "and oak")]);
     writer.keep_for(SPOOL, vec![Note::Closed]);
-    let [uid] = kept_as(&store_news(&mut received), SPOOL).try_into().unwrap();
+    let [uid] = saved_as(&store_news(&mut received), SPOOL).try_into().unwrap();
     let row = store.find(&uid).unwrap();
     assert_eq!(
         (row.name(), row.has_own_title, row.agent_session.as_deref()),

@@ -71,9 +71,9 @@ fn acp_v1_the_limit_truncates_the_start_at_a_character() {
         for c in text.chars() {
             ring.push(c.encode_utf8(&mut [0; 4]));
         }
-        let (kept, is_cut) = ring.with("");
-        assert!(is_cut && kept.len() <= limit && text.ends_with(&kept), "{limit} {kept}");
-        assert!(kept.len() + 4 > limit, "{limit} {kept}");
+        let (saved, is_cut) = ring.with("");
+        assert!(is_cut && saved.len() <= limit && text.ends_with(&saved), "{limit} {saved}");
+        assert!(saved.len() + 4 > limit, "{limit} {saved}");
     }
     let mut ring = Ring::new(4);
     ring.push("abcd");

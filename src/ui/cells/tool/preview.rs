@@ -17,7 +17,7 @@ pub(super) const ENDS: (usize, usize) = (5, 4);
 /// The same for a command of the user, who asked for the output.
 pub(super) const USER_ENDS: (usize, usize) = (24, 16);
 /// An output with at most this many more lines is shown completely.
-const LEAST_HIDDEN: usize = 2;
+const MIN_HIDDEN: usize = 2;
 /// Bytes of an output that are read for its first lines.
 const FIRST_BYTES: usize = 16 * 1024;
 
@@ -33,11 +33,11 @@ impl Body<'_, '_> {
     ) {
         let is_over = self.tool.status.is_final();
         if is_bad || lost_beginning || !is_over {
-            let most = if ends == USER_ENDS { ends.0 + ends.1 } else { OUTPUT_RUNNING_LINES };
-            let (lines, is_more) = terminal::tail_of(output, has_returns, most + LEAST_HIDDEN);
+            let max = if ends == USER_ENDS { ends.0 + ends.1 } else { OUTPUT_RUNNING_LINES };
+            let (lines, is_more) = terminal::tail_of(output, has_returns, max + MIN_HIDDEN);
             // The number of earlier lines is not known if some were dropped.
             let all = if lost_beginning { 0 } else { count_lines(output) };
-            self.push_tail(lines, is_more, most, all);
+            self.push_tail(lines, is_more, max, all);
             return;
         }
         self.push_ends(output, has_returns, ends);
@@ -45,10 +45,10 @@ impl Body<'_, '_> {
 
     /// Adds the first and the last lines, and the number of lines between them.
     fn push_ends(&mut self, output: &[u8], has_returns: bool, (first_count, last_count): (usize, usize)) {
-        let most = first_count + last_count + LEAST_HIDDEN;
-        let (lines, is_more) = terminal::tail_of(output, has_returns, most);
+        let max = first_count + last_count + MIN_HIDDEN;
+        let (lines, is_more) = terminal::tail_of(output, has_returns, max);
         let mut last = self.output_rows(lines);
-        if !is_more && last.len() <= most {
+        if !is_more && last.len() <= max {
             self.push_rows(last);
             return;
         }
@@ -59,27 +59,27 @@ impl Body<'_, '_> {
         self.push_rows(first);
         let line = more_line(
             &counted(count_lines(output).saturating_sub(first_count + last_count)),
-            self.context.look,
+            self.context.render,
         );
         self.push(vec![line]);
         self.push_rows(last);
     }
 
     /// Adds the last lines of an output with `all` lines in total (0: not known).
-    pub(super) fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize, all: usize) {
-        let hidden = all.saturating_sub(lines.len().min(most));
+    pub(super) fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, max: usize, all: usize) {
+        let hidden = all.saturating_sub(lines.len().min(max));
         let mut rows = self.output_rows(lines);
         // The row with the number of omitted lines replaces one.
-        let is_whole = !is_more && self.tool.status.is_final() && rows.len() <= most + LEAST_HIDDEN;
-        let is_cut = !is_whole && rows.len() > most;
-        let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
+        let is_whole = !is_more && self.tool.status.is_final() && rows.len() <= max + MIN_HIDDEN;
+        let is_cut = !is_whole && rows.len() > max;
+        let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(max)) };
         if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
             if self.is_bad(exit_code(self.tool, self.context.session)) {
                 let unlisted_input =
-                    self.output_bytes().and_then(|output| failure_summary::before_tail(output, most));
+                    self.output_bytes().and_then(|output| failure_summary::before_tail(output, max));
                 self.push_reason(unlisted_input);
             }
-            let line = more_line(&counted(hidden), self.context.look);
+            let line = more_line(&counted(hidden), self.context.render);
             self.push(vec![line]);
         }
         self.push_rows(rows);

@@ -12,7 +12,6 @@ pub enum Kind {
     Lines,
 }
 
-/// The target of a motion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     pub at: usize,
@@ -164,7 +163,6 @@ fn beside(text: &Text, at: usize, lines: usize, is_down: bool) -> usize {
     text.line_beside(at, if is_down { lines } else { -lines })
 }
 
-/// The character of a line at a column.
 fn at_column(text: &Text, line: usize, column: usize) -> usize {
     if column == usize::MAX { text.last_char(line) } else { text.on_char(text.at_column(line, column)) }
 }

@@ -8,7 +8,7 @@ use super::object;
 use super::parse::{Command, Motion, Operator, Span, Verb};
 use super::register::Contents;
 use super::text::{BLANK, Text};
-use super::{Change, Extent, MOST_REPEATED_BYTES, Mode, Reply, Vim};
+use super::{Change, Extent, MAX_REPEATED_BYTES, Mode, Reply, Vim};
 use crate::model::chips;
 
 /// Indentation of `>`.
@@ -80,7 +80,6 @@ impl Vim {
         Reply::Done
     }
 
-    /// The size of the selection.
     fn extent(&self, text: &Text) -> Option<Extent> {
         let range = self.selection(text)?;
         let lines = count_lines(text.slice(range.clone()), self.mode == Mode::VisualLine);
@@ -357,7 +356,6 @@ fn toggle_chars(text: &mut Text, count: usize) -> bool {
     end > start
 }
 
-/// Joins lines. With blanks, the indentation is replaced by one.
 fn join(text: &mut Text, lines: usize, has_blanks: bool) -> bool {
     if text.is_last_line(text.at) {
         return false;
@@ -382,7 +380,7 @@ fn join(text: &mut Text, lines: usize, has_blanks: bool) -> bool {
 }
 
 fn repeated(contents: &Contents, times: usize) -> String {
-    let times = times.min(MOST_REPEATED_BYTES / contents.text.len().max(1)).max(1);
+    let times = times.min(MAX_REPEATED_BYTES / contents.text.len().max(1)).max(1);
     if contents.is_lines {
         vec![contents.text.as_str(); times].join("\n")
     } else {

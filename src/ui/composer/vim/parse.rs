@@ -12,15 +12,12 @@ pub struct Command {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verb {
     Move(Motion),
-    /// Extends the selection by a text object.
     Extend(Object),
     Operate(Operator, Span),
     Insert(Start),
-    /// Replace mode.
     Overwrite,
     ReplaceWith(char),
     ToggleCase,
-    /// Whether blanks are inserted.
     Join(bool),
     /// Whether before the cursor.
     Put(bool),
@@ -103,7 +100,6 @@ pub enum Motion {
     },
     /// Repeats the last search; whether in the other direction.
     SearchAgain(bool),
-    /// Searches the word at the cursor.
     SearchWord {
         is_back: bool,
         is_whole: bool,
@@ -146,7 +142,7 @@ pub enum Parsed {
 }
 
 /// Maximum count.
-const MOST: usize = 100_000;
+const MAX: usize = 100_000;
 
 /// The reason why keys are not a command.
 enum Stop {
@@ -155,7 +151,6 @@ enum Stop {
     Invalid,
 }
 
-/// Reads a command.
 pub fn parse(keys: &str, is_visual: bool) -> Parsed {
     let mut reader = Reader { keys: keys.chars().peekable() };
     match reader.command(is_visual) {
@@ -181,7 +176,7 @@ impl Reader<'_> {
             && (digit > 0 || count.is_some())
         {
             let digit = usize::try_from(digit).unwrap_or_default();
-            count = Some((count.unwrap_or(0) * 10 + digit).min(MOST));
+            count = Some((count.unwrap_or(0) * 10 + digit).min(MAX));
             self.keys.next();
         }
         count
@@ -257,7 +252,7 @@ impl Reader<'_> {
     /// The operand of an operator; its key again means lines.
     fn operand(&mut self, operator: Operator, key: char, count: &mut Option<usize>) -> Result<Verb, Stop> {
         if let Some(more) = self.count() {
-            *count = Some((count.unwrap_or(1) * more).min(MOST));
+            *count = Some((count.unwrap_or(1) * more).min(MAX));
         }
         let span = match self.next()? {
             next if next == key => Span::Lines,
@@ -364,7 +359,6 @@ impl Reader<'_> {
     }
 }
 
-/// The motions of two keys.
 fn after_g(key: char) -> Result<Motion, Stop> {
     Ok(match key {
         'g' => Motion::FirstLine,

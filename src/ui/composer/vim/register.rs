@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// The contents of a register.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Lines are separated by line breaks, without one at the end.
@@ -48,7 +47,6 @@ impl Registers {
         self.by_name.insert('+', contents);
     }
 
-    /// Stores yanked text.
     pub fn yank(&mut self, name: Option<char>, contents: Contents) {
         self.write(name.unwrap_or('0'), contents);
     }

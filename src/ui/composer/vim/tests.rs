@@ -157,9 +157,9 @@ fn a_search_can_be_corrected_and_cancelled() {
 #[test]
 fn large_counts_are_limited() {
     let rig = Rig::new("|one two").keys("yy99999999p");
-    assert!(rig.text.text.len() < 2 * MOST_REPEATED_BYTES);
+    assert!(rig.text.text.len() < 2 * MAX_REPEATED_BYTES);
     let rig = Rig::new("|one").keys("99999999ixxxxxxxxxxxxxxx<Esc>");
-    assert!(rig.text.text.len() < 2 * MOST_REPEATED_BYTES);
+    assert!(rig.text.text.len() < 2 * MAX_REPEATED_BYTES);
     Rig::new("|one one").keys("99999999w99999999j99999999n99999999fx");
 }
 

@@ -49,7 +49,6 @@ impl Text {
         text
     }
 
-    /// The character that starts at a position.
     pub fn char_at(&self, at: usize) -> Option<char> {
         self.text.get(at..).and_then(|rest| rest.chars().next())
     }
@@ -100,7 +99,6 @@ impl Text {
         chips.map(|chip| start + chip.start..start + chip.end).find(is_it)
     }
 
-    /// The start of the line with this position.
     pub fn line_start(&self, at: usize) -> usize {
         self.slice(0..at).rfind('\n').map_or(0, |end| end + 1)
     }
@@ -110,7 +108,6 @@ impl Text {
         self.slice(at..self.text.len()).find('\n').map_or(self.text.len(), |len| at + len)
     }
 
-    /// The line with this position.
     pub fn line(&self, at: usize) -> &str {
         self.slice(self.line_start(at)..self.line_end(at))
     }
@@ -168,7 +165,6 @@ impl Text {
         at.min(self.last_char(at))
     }
 
-    /// The column on the screen.
     pub fn column(&self, at: usize) -> usize {
         width(self.slice(self.line_start(at)..at))
     }
@@ -222,7 +218,6 @@ impl Text {
         if is_start { Step::OtherLine } else { Step::Inside }
     }
 
-    /// Replaces a range.
     pub fn replace(&mut self, range: Range<usize>, text: &str) {
         if self.text.get(range.clone()).is_some() {
             self.text.replace_range(range, text);

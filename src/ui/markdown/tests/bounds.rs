@@ -96,7 +96,7 @@ fn work(source: &str) -> u64 {
     let mut markdown = Markdown::of(source);
     let mut drawn = 0;
     for index in 0..markdown.blocks().len() {
-        for line in markdown.draw(index, source, &look(&theme), 60) {
+        for line in markdown.draw(index, source, &render(&theme), 60) {
             drawn += line.spans.iter().map(|span| 1 + span.content.len() as u64).sum::<u64>();
         }
     }
@@ -122,9 +122,9 @@ fn blocks_have_a_maximum_size_and_width() {
         let mut markdown = Markdown::of(&source);
         for index in 0..markdown.blocks().len() {
             let block = markdown.blocks()[index];
-            let most = if name.contains("table") { 2 * TABLE_BYTES } else { 2 * BLOCK_BYTES + BLANK_BYTES };
-            assert!(block.end - block.start <= most, "{name}: {block:?}");
-            for line in markdown.draw(index, &source, &look(&theme), 30) {
+            let max = if name.contains("table") { 2 * TABLE_BYTES } else { 2 * BLOCK_BYTES + BLANK_BYTES };
+            assert!(block.end - block.start <= max, "{name}: {block:?}");
+            for line in markdown.draw(index, &source, &render(&theme), 30) {
                 assert!(width(&line.to_string()) <= 30, "{name}: {line}");
             }
         }
@@ -142,9 +142,9 @@ fn cost_of_a_chunk_is_limited_by_the_open_block() {
             let before = markdown.stats();
             markdown.update(&source[..at], false);
             let after = markdown.stats();
-            let most = if name.contains("table") { 10 * TABLE_BYTES } else { 24 * BLOCK_BYTES };
+            let max = if name.contains("table") { 10 * TABLE_BYTES } else { 24 * BLOCK_BYTES };
             let parsed = after.parsed_bytes - before.parsed_bytes;
-            assert!(parsed <= most as u64, "{name}: {parsed} bytes at {at}");
+            assert!(parsed <= max as u64, "{name}: {parsed} bytes at {at}");
         }
     }
 }

@@ -5,9 +5,9 @@ use super::*;
 #[test]
 fn lines_of_a_diff_block_have_the_colours_of_a_diff() {
     let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
-    let look = look(&theme);
+    let render = render(&theme);
     let bg = |source: &str| -> Vec<Option<ratatui::style::Color>> {
-        let lines = Markdown::of(source).draw(0, source, &look, 40);
+        let lines = Markdown::of(source).draw(0, source, &render, 40);
         lines.iter().map(|line| line.spans.last().and_then(|span| span.style.bg)).collect()
     };
     let [plus, minus, code] =

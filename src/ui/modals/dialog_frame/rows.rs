@@ -9,7 +9,6 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::Hit;
 
-/// Sanitises and wraps text into rows.
 pub(in crate::ui::modals) fn wrapped(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
     clean
@@ -40,7 +39,6 @@ pub(in crate::ui::modals) fn spread(
     line
 }
 
-/// A numbered choice.
 pub(in crate::ui::modals) fn choice(
     ctx: &FrameContext,
     index: usize,
@@ -50,7 +48,7 @@ pub(in crate::ui::modals) fn choice(
 ) -> Vec<Row> {
     let number = index + 1;
     let hit = u8::try_from(number).ok().map(Action::Choose).map(Hit::Act);
-    let mark = if number < 10 { number.to_string() } else { ctx.look.glyphs.dot.to_owned() };
+    let mark = if number < 10 { number.to_string() } else { ctx.render.glyphs.dot.to_owned() };
     let line = Line::from(ctx.span(Role::Modal, text::one_line(label)));
     let wrapped = text::wrap_line(&line, cols.saturating_sub(3).max(4));
     let rows = wrapped.into_iter().enumerate().map(|(row, mut line)| {
@@ -76,7 +74,7 @@ pub(in crate::ui::modals) fn choices_in_a_row(
     for (index, label) in labels.iter().enumerate() {
         let is_selected = selected == Some(index);
         let number = u8::try_from(index + 1).ok()?;
-        let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
+        let mark = if is_selected { ctx.render.glyphs.arrow } else { " " };
         let text = format!("{} ", text::one_line(label));
         let width = u16::try_from(text::width(&text)).ok()?.checked_add(4)?;
         let (lead, rest) =

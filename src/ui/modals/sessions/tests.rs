@@ -22,7 +22,7 @@ fn stage(count: usize) -> Stage {
         ..ArchiveRow::default()
     };
     let mut dialog =
-        SessionsDialog { kept: (0..count).map(row).map(Arc::new).collect(), ..SessionsDialog::default() };
+        SessionsDialog { saved: (0..count).map(row).map(Arc::new).collect(), ..SessionsDialog::default() };
     dialog.join(&stage.state);
     stage.state.modals.push(Modal::Sessions(Box::new(dialog)));
     stage
@@ -70,7 +70,7 @@ fn unsent_titles_are_noted_below_the_list() {
     let mut stage = stage(4);
     let state = stage.state.clone();
     let shown = dialog(&mut stage);
-    for row in &mut shown.kept {
+    for row in &mut shown.saved {
         Arc::make_mut(row).owes_title = row.uid == "k2";
     }
     shown.join(&state);
@@ -101,9 +101,9 @@ fn preview_shows_the_end_of_the_selected_session() {
             typed: None,
         },
     };
-    let kept = RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
+    let saved = RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
     let mut session = Session::new(SessionKey(77), SessionWorkspace::default());
-    restore(&mut session, kept, now);
+    restore(&mut session, saved, now);
     dialog(&mut stage).preview = Some(Preview { uid: "k1".into(), session: Some(Box::new(session)) });
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
     assert!(drawn.contains("end of session, 4 turns") && drawn.contains("mend the 日本 till"), "{drawn}");
@@ -117,7 +117,7 @@ fn agents_and_replies_are_aligned_in_columns() {
         let mut stage = stage(4);
         let state = stage.state.clone();
         let shown = dialog(&mut stage);
-        for (row, (title, agent)) in shown.kept.iter_mut().zip([
+        for (row, (title, agent)) in shown.saved.iter_mut().zip([
             ("A", "codex"),
             ("Longer", "sdk-example"),
             ("Mid", "gemini"),
@@ -172,7 +172,7 @@ fn session_status_from_the_agent_is_shown_on_the_right() {
     for selected in 0..4 {
         let shown = dialog(&mut stage);
         shown.selected = selected;
-        if shown.marked().is_some_and(|row| row.open.is_none() && row.kept.is_none()) {
+        if shown.marked().is_some_and(|row| row.open.is_none() && row.saved.is_none()) {
             let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
             assert!(drawn.contains("Enter resume") && drawn.contains("scope"), "{drawn}");
             assert!(!drawn.contains("read-only") && !drawn.contains("F2 rename"), "{drawn}");
@@ -200,7 +200,7 @@ fn rows_are_grouped_by_day_and_show_the_last_reply() {
     };
     let state = stage.state.clone();
     let shown = dialog(&mut stage);
-    shown.kept = (0..7).map(|n| Arc::new(row(n, "claude"))).collect();
+    shown.saved = (0..7).map(|n| Arc::new(row(n, "claude"))).collect();
     shown.today_ms = 9 * DAY_MS;
     shown.join(&state);
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
@@ -215,7 +215,7 @@ fn rows_are_grouped_by_day_and_show_the_last_reply() {
     let rows = || lines.iter().filter(|line| line.contains("Fix"));
     assert!(rows().all(|row| !row.contains("claude") && !row.contains("shop")), "the same in each: {drawn}");
     // A column is shown where it differs.
-    dialog(&mut stage).kept.push(Arc::new(row(7, "codex")));
+    dialog(&mut stage).saved.push(Arc::new(row(7, "codex")));
     dialog(&mut stage).join(&state);
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
     let has = |words: [&str; 2]| drawn.lines().any(|line| words.iter().all(|word| line.contains(word)));
@@ -242,7 +242,7 @@ fn the_last_reply_is_shown_without_markup() {
     let mut stage = stage(1);
     let state = stage.state.clone();
     let list = dialog(&mut stage);
-    "# Done\nRun `make` and **not** _ninja_".clone_into(&mut Arc::make_mut(&mut list.kept[0]).last_reply);
+    "# Done\nRun `make` and **not** _ninja_".clone_into(&mut Arc::make_mut(&mut list.saved[0]).last_reply);
     list.scope = Scope::All;
     list.join(&state);
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));

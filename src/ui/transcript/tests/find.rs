@@ -198,7 +198,7 @@ fn long_messages_are_drawn_only_around_the_match() {
     search(&mut session, "needle", false);
     let mut view = TranscriptView::default();
     assert_eq!(shown(&session, &mut view, 60, 24), ["[needle]"]);
-    assert!(view.kept_lines() < 400, "{}", view.kept_lines());
+    assert!(view.cached_lines() < 400, "{}", view.cached_lines());
 }
 
 #[test]

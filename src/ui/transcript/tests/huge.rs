@@ -33,16 +33,16 @@ fn reading_position_is_preserved_when_the_width_changes() {
 }
 
 /// Lines drawn for the first frame, and the maximum for scrolling elsewhere.
-fn most_lines_made(session: &Session) -> usize {
+fn max_lines_made(session: &Session) -> usize {
     let mut view = TranscriptView::default();
     render(session, &mut view, 80, 30);
-    let mut most = view.lines_last_frame();
+    let mut max = view.lines_last_frame();
     for step in [-1, -1, -30, 3, 1] {
         view.scroll_pages(step);
         render(session, &mut view, 80, 30);
-        most = most.max(view.lines_last_frame() / usize::try_from(step.unsigned_abs()).unwrap());
+        max = max.max(view.lines_last_frame() / usize::try_from(step.unsigned_abs()).unwrap());
     }
-    most
+    max
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn huge_texts_are_laid_out_only_where_visible() {
                 let mut session = session();
                 let item = push_tool(&mut session, call);
                 session.transcript.edit(item, |item| item.is_open = Some(true));
-                let made = most_lines_made(&session);
+                let made = max_lines_made(&session);
                 assert!(made <= 600, "{kind:?} {status:?}: {made}");
             }
         }
@@ -72,7 +72,7 @@ fn huge_texts_are_laid_out_only_where_visible() {
             let mut session = session();
             let item = push(&mut session, body);
             session.transcript.edit(item, |item| item.is_open = Some(true));
-            let made = most_lines_made(&session);
+            let made = max_lines_made(&session);
             assert!(made <= 2000, "{name} {:?}: {made}", &text[..9]);
         }
     }
@@ -94,6 +94,6 @@ fn single_line_output_is_selected_as_one_line() {
     view.scroll_top();
     render(&session, &mut view, 80, 30);
     view.drag(ratatui::layout::Position { x: 0, y: 0 }, now);
-    let copied = selected_text(&session, &mut view, &look(&theme)).unwrap();
+    let copied = selected_text(&session, &mut view, &context(&theme)).unwrap();
     assert!(copied.contains(&line[..40_000]), "{}", &copied[..200]);
 }

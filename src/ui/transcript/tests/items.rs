@@ -134,7 +134,7 @@ fn tables_formulas_and_diagrams() {
 #[test]
 fn pictures() {
     use crate::ui::picture::{self, Drawn, Facts, Grid, PictureRows};
-    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    picture::show(Some(Grid { cell: (1, 2), max_pixels: u32::MAX }));
     let mut session = session();
     let image =
         ContentBlock::Image { data: "AAAA".repeat(9).into(), mime_type: "image/png".into(), uri: None };
@@ -151,11 +151,11 @@ fn pictures() {
             let mut view = TranscriptView::default();
             render(&session, &mut view, cols, 60);
             while let Some(wanted) = picture::take_wanted() {
-                let facts = Facts { points: (6, 4), format: "png", bytes: 27 };
+                let facts = Facts { pixels: (6, 4), format: "png", bytes: 27 };
                 let rows = ["█▀▀▀▀█", "█▄▄▄▄█"].map(crate::ui::text::Line::raw).to_vec();
                 picture::put(
                     wanted.key,
-                    Ok(Drawn { facts, rows: PictureRows::Text(rows), kept_as: None, weight: 9 }),
+                    Ok(Drawn { facts, rows: PictureRows::Text(rows), saved_as: None, weight: 9 }),
                 );
                 render(&session, &mut view, cols, 60);
             }
@@ -167,7 +167,7 @@ fn pictures() {
 #[test]
 fn images_of_a_prompt_are_thumbnails_until_it_is_opened() {
     use crate::ui::picture::{self, Grid};
-    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    picture::show(Some(Grid { cell: (1, 2), max_pixels: u32::MAX }));
     let cols_of = |is_local: bool, is_open: Option<bool>| {
         let image = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
         let mut session = session();
@@ -468,8 +468,8 @@ fn lines_about_the_agents_history_show_their_key() {
     let theme = dark();
     let mut view = TranscriptView::default();
     let mut shown = |history_keys| {
-        let look = RenderContext { history_keys, ..look(&theme) };
-        rows_of(&render_with(&session, &mut view, &look, 60, 8)).join("\n")
+        let context = RenderContext { history_keys, ..context(&theme) };
+        rows_of(&render_with(&session, &mut view, &context, 60, 8)).join("\n")
     };
     let defaults = Keymap::defaults();
     let rows = shown(HistoryKeys::of(&defaults));
@@ -492,7 +492,7 @@ fn plain_glyphs_are_ascii() {
     push_tool(&mut session, edit());
     push(&mut session, message(Role::Thought, "hm"));
     let theme = Theme::plain();
-    let plain = RenderContext { glyphs: Glyphs::plain(), ..look(&theme) };
+    let plain = RenderContext { glyphs: Glyphs::plain(), ..context(&theme) };
     let buf = render_with(&session, &mut TranscriptView::default(), &plain, 80, 40);
     for row in rows_of(&buf) {
         assert!(row.is_ascii(), "{row}");
@@ -505,8 +505,8 @@ fn dialogs_show_the_entire_change_and_command() {
     let mut run = tool(ToolKind::Execute, ToolStatus::Pending, "rm");
     run.input.command = Some("# tidy up\nrm -rf target".into());
     let whole = |tool: &ToolCall, cols: u16| {
-        let mut body = ToolBody::of(tool, &session(), &look(&theme), cols);
-        body.lines(0..body.len(), &look(&theme))
+        let mut body = ToolBody::of(tool, &session(), &context(&theme), cols);
+        body.lines(0..body.len(), &context(&theme))
     };
     let lines = whole(&run, 40);
     let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();

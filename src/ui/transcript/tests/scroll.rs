@@ -57,7 +57,7 @@ fn scrolling_anywhere_lays_out_one_screen() {
         }
         render(&session, &mut view, if step % 7 == 0 { 50 } else { 80 }, 30);
         assert!(view.layouts_last_frame() <= 30 + 45, "{}", view.layouts_last_frame());
-        assert!(view.kept_lines() <= 30 * 12, "{}", view.kept_lines());
+        assert!(view.cached_lines() <= 30 * 12, "{}", view.cached_lines());
     }
 }
 
@@ -197,10 +197,10 @@ fn one_long_message_lays_out_one_screen() {
     push(&mut session, message(Role::Agent, &source));
     let mut view = TranscriptView::default();
     render(&session, &mut view, 60, 20);
-    assert!(view.kept_lines() < 60);
+    assert!(view.cached_lines() < 60);
     view.scroll_pages(-100);
     render(&session, &mut view, 60, 20);
-    assert!(view.kept_lines() < 120, "{}", view.kept_lines());
+    assert!(view.cached_lines() < 120, "{}", view.cached_lines());
 }
 
 #[test]
@@ -295,16 +295,16 @@ fn expanded_large_changes_lay_out_one_screen() {
     let mut view = TranscriptView::default();
     let cached = |view: &mut TranscriptView| {
         render(&session, view, 100, 30);
-        view.kept_lines()
+        view.cached_lines()
     };
     cached(&mut view);
     assert_eq!(crate::ui::diff::cache::work_off(), 1, "the frame does not wait for the diff");
     // Groups of 48 rows: the visible ones, and one at each edge.
-    assert!(cached(&mut view) <= 4 * 48, "at its end: {}", view.kept_lines());
+    assert!(cached(&mut view) <= 4 * 48, "at its end: {}", view.cached_lines());
     // Groups that were scrolled past may remain cached, up to the limit of the view.
     for pages in [-1, -50, -100, 30] {
         view.scroll_pages(pages);
-        assert!(cached(&mut view) <= (3 * 30 + 16) * 48, "{pages}: {}", view.kept_lines());
+        assert!(cached(&mut view) <= (3 * 30 + 16) * 48, "{pages}: {}", view.cached_lines());
     }
     view.scroll_top();
     cached(&mut view);

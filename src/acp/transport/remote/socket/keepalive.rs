@@ -27,7 +27,6 @@ pub struct Keepalive {
     writing: Option<Instant>,
     /// The last ping: its number, and the work during which it was sent.
     last: Option<(u64, Option<u64>)>,
-    /// Whether the peer has answered a ping.
     answers: bool,
     /// Whether the peer has answered a ping during the work in which it was sent.
     answers_at_work: bool,

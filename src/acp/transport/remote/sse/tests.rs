@@ -165,7 +165,7 @@ fn an_endless_line_uses_bounded_memory() {
 }
 
 /// Valid and invalid parts of event streams.
-fn stream_text(most: usize) -> impl Strategy<Value = String> {
+fn stream_text(max: usize) -> impl Strategy<Value = String> {
     let parts = [
         "data: a",
         "data:b",
@@ -194,7 +194,7 @@ fn stream_text(most: usize) -> impl Strategy<Value = String> {
         "\u{feff}",
         " ",
     ];
-    prop::collection::vec(prop::sample::select(parts.to_vec()), 0..most).prop_map(|parts| parts.concat())
+    prop::collection::vec(prop::sample::select(parts.to_vec()), 0..max).prop_map(|parts| parts.concat())
 }
 
 proptest! {

@@ -171,7 +171,7 @@ async fn the_stream_of_a_closed_session_is_not_opened_again() {
 #[tokio::test]
 async fn the_next_attempt_can_be_made_at_once() {
     let mut server = Server::start().await;
-    let patient = Timeouts { least_pause: Duration::from_secs(3_600), ..timeouts() };
+    let patient = Timeouts { min_pause: Duration::from_secs(3_600), ..timeouts() };
     let (peer, _connection, session) = in_session_with(&mut server, patient).await;
     drop(session);
     let get = loop {

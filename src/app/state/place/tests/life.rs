@@ -365,14 +365,14 @@ fn a_history_is_taken_once_and_in_its_place() {
 fn short_replies_are_rarely_confused() {
     let numbers = numbers();
     for is_rich in [false, true] {
-        for (prompts, most) in
+        for (prompts, max) in
             [(&["go", "c"][..], 40), (&["a", "b", "d", "c", "c", "c"], 60), (&strs(&numbers), 500)]
         {
             let counts = counts(prompts, &["ok", "done"], is_rich, 1_250);
             let wrong: usize =
                 ["missed", "nothing was shared", "doubled"].iter().filter_map(|kind| counts.get(kind)).sum();
             assert_eq!(counts.get("not idempotent"), None);
-            assert!(wrong * most <= counts["right"], "{wrong}");
+            assert!(wrong * max <= counts["right"], "{wrong}");
         }
     }
 }

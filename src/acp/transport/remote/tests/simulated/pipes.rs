@@ -18,7 +18,7 @@ use crate::acp::transport::remote::http_error::HttpError;
 const PIPE_BYTES: usize = 256;
 
 /// More than two pings.
-const LEAST_DEAF: Duration = Duration::from_secs(70);
+const MIN_DEAF: Duration = Duration::from_secs(70);
 
 impl Simulation {
     /// The client's end of a WebSocket.
@@ -91,7 +91,7 @@ impl Simulation {
                 // Only a server that has answered a ping during a request is taken for lost when it does not. In
                 // version 2, requests are short.
                 1 if world.carrier == Some(Carrier::WebSocket) && world.version == 1 => {
-                    (None, Some(now + LEAST_DEAF + time))
+                    (None, Some(now + MIN_DEAF + time))
                 }
                 _ => (None, None),
             }
@@ -127,8 +127,8 @@ impl Simulation {
     ) {
         let mut part = [0; PIPE_BYTES];
         loop {
-            let most = 1 + self.below(PIPE_BYTES);
-            let Ok(count @ 1..) = from.read(&mut part[..most]).await else { break };
+            let max = 1 + self.below(PIPE_BYTES);
+            let Ok(count @ 1..) = from.read(&mut part[..max]).await else { break };
             if deaf_at.is_some_and(|at| Instant::now() >= at) {
                 std::future::pending::<()>().await;
             }

@@ -15,7 +15,6 @@ pub enum GraphicsSetting {
     /// Whatever the terminal supports.
     #[default]
     Auto,
-    /// The kitty graphics protocol.
     Kitty,
     Iterm2,
     Sixel,
@@ -40,25 +39,24 @@ impl GraphicsSetting {
 
 /// What is known before the terminal responds.
 #[derive(Debug, Clone)]
-pub struct Around {
-    pub wish: GraphicsSetting,
+pub struct Environment {
+    pub setting: GraphicsSetting,
     /// Inside of tmux, which responds itself.
     pub is_in_tmux: bool,
     /// Inside of screen, which supports none.
     pub is_in_screen: bool,
     /// The terminal according to its environment variables; may be empty.
     pub program: String,
-    /// The supported colors.
     pub colors: ColorSupport,
     /// Whether it shows characters beyond ASCII, and therefore half blocks.
     pub has_rich_glyphs: bool,
 }
 
-impl Default for Around {
+impl Default for Environment {
     fn default() -> Self {
         let (is_in_tmux, is_in_screen, colors) = (false, false, ColorSupport::TrueColor);
         Self {
-            wish: GraphicsSetting::Off,
+            setting: GraphicsSetting::Off,
             is_in_tmux,
             is_in_screen,
             program: String::new(),
@@ -73,10 +71,8 @@ impl Default for Around {
 pub struct Answers {
     /// It supports the kitty graphics protocol.
     pub kitty: bool,
-    /// It supports compressed data.
     pub compressed: bool,
     pub sixel: bool,
-    /// Name and version.
     pub name: String,
     /// The size of a cell in pixels, width and height.
     pub cell: Option<(u16, u16)>,
@@ -84,7 +80,7 @@ pub struct Answers {
 
 /// How pictures are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Graphics {
     Off,
     Blocks,
     /// Stored by the terminal and positioned by placeholders.
@@ -98,10 +94,10 @@ pub(super) enum Way {
     Sixel,
 }
 
-impl Around {
+impl Environment {
     /// The queries: kitty graphics (plain, compressed), cell size, terminal name, device attributes.
     pub(super) fn questions(&self) -> String {
-        if self.is_off() || self.wish == GraphicsSetting::Blocks {
+        if self.is_off() || self.setting == GraphicsSetting::Blocks {
             return String::new();
         }
         // One black pixel; the second time compressed by zlib.
@@ -118,42 +114,42 @@ impl Around {
 
     /// Whether pictures are only described: also if colors are disabled.
     fn is_off(&self) -> bool {
-        self.wish == GraphicsSetting::Off || self.colors == ColorSupport::None
+        self.setting == GraphicsSetting::Off || self.colors == ColorSupport::None
     }
 
     /// Selects the protocol. Protocols that send pixels row by row need the cell size.
-    pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Way {
+    pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Graphics {
         let knows_symbols = positions_by_symbols(&answers.name);
-        let kitty = Way::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
-        let blocks = if self.has_rich_glyphs { Way::Blocks } else { Way::Off };
+        let kitty = Graphics::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
+        let blocks = if self.has_rich_glyphs { Graphics::Blocks } else { Graphics::Off };
         let is = |names: &[&str]| {
             names.iter().any(|name| answers.name.starts_with(name) || self.program.starts_with(name))
         };
-        let of_points = |way: Way| if cell.is_some() { way } else { blocks };
-        match self.wish {
-            _ if self.is_off() => Way::Off,
-            GraphicsSetting::Off => Way::Off,
+        let of_pixels = |graphics: Graphics| if cell.is_some() { graphics } else { blocks };
+        match self.setting {
+            _ if self.is_off() => Graphics::Off,
+            GraphicsSetting::Off => Graphics::Off,
             GraphicsSetting::Kitty => kitty,
-            GraphicsSetting::Iterm2 => of_points(Way::Iterm2),
-            GraphicsSetting::Sixel => of_points(Way::Sixel),
+            GraphicsSetting::Iterm2 => of_pixels(Graphics::Iterm2),
+            GraphicsSetting::Sixel => of_pixels(Graphics::Sixel),
             // Half blocks are a last resort; in a multiplexer, the picture is only described.
-            GraphicsSetting::Auto if self.is_in_screen => Way::Off,
+            GraphicsSetting::Auto if self.is_in_screen => Graphics::Off,
             // tmux responds with its own features; only responses passed through it are the terminal's.
             GraphicsSetting::Auto if self.is_in_tmux => {
                 if answers.kitty && knows_symbols {
                     kitty
                 } else {
-                    Way::Off
+                    Graphics::Off
                 }
             }
             // Neither supports placeholders, and Konsole's sixel leaves artifacts.
             GraphicsSetting::Auto if is(&["Konsole"]) => blocks,
-            GraphicsSetting::Auto if is(&["WezTerm"]) => of_points(Way::Iterm2),
+            GraphicsSetting::Auto if is(&["WezTerm"]) => of_pixels(Graphics::Iterm2),
             GraphicsSetting::Auto if answers.kitty && knows_symbols => kitty,
             GraphicsSetting::Auto if is(&["iTerm", "mintty", "rio", "WarpTerminal"]) => {
-                of_points(Way::Iterm2)
+                of_pixels(Graphics::Iterm2)
             }
-            GraphicsSetting::Auto if answers.sixel => of_points(Way::Sixel),
+            GraphicsSetting::Auto if answers.sixel => of_pixels(Graphics::Sixel),
             GraphicsSetting::Auto | GraphicsSetting::Blocks => blocks,
         }
     }
@@ -176,15 +172,14 @@ impl Answers {
     pub const COMPRESSED_QUESTION: u32 = 32;
 }
 
-impl Way {
-    /// The units in which pictures are measured.
+impl Graphics {
     pub(super) fn grid(self, cell: Option<(u16, u16)>) -> Option<Grid> {
         let cell = cell.unwrap_or(USUAL_CELL);
         match self {
             Self::Off => None,
-            Self::Blocks => Some(Grid { cell: (1, 2), most_points: u32::MAX }),
-            Self::Kitty { .. } => Some(Grid { cell, most_points: u32::MAX }),
-            Self::Iterm2 | Self::Sixel => Some(Grid { cell, most_points: 1_000_000 }),
+            Self::Blocks => Some(Grid { cell: (1, 2), max_pixels: u32::MAX }),
+            Self::Kitty { .. } => Some(Grid { cell, max_pixels: u32::MAX }),
+            Self::Iterm2 | Self::Sixel => Some(Grid { cell, max_pixels: 1_000_000 }),
         }
     }
 
@@ -207,8 +202,8 @@ pub(in crate::runtime) fn through_tmux(sequence: &str) -> String {
 mod tests {
     use super::*;
 
-    fn chosen(around: &Around, answers: &Answers) -> Way {
-        around.choose(answers, answers.cell)
+    fn chosen(environment: &Environment, answers: &Answers) -> Graphics {
+        environment.choose(answers, answers.cell)
     }
 
     fn answers(kitty: bool, sixel: bool, name: &str) -> Answers {
@@ -217,76 +212,82 @@ mod tests {
 
     #[test]
     fn the_responses_of_the_terminal_decide() {
-        let around = Around { wish: GraphicsSetting::Auto, ..Around::default() };
-        let blocks = Way::Blocks;
-        let kitty = Way::Kitty { is_in_tmux: false, compressed: false };
-        for (known, way) in [
+        let environment = Environment { setting: GraphicsSetting::Auto, ..Environment::default() };
+        let blocks = Graphics::Blocks;
+        let kitty = Graphics::Kitty { is_in_tmux: false, compressed: false };
+        for (known, graphics) in [
             (answers(true, false, "kitty(0.42.1)"), kitty),
             (answers(true, false, "kitty(0.28.0)"), kitty),
             (answers(true, false, "kitty(1.0.0)"), kitty),
             (answers(true, false, "kitty(0.26.5)"), blocks),
             (answers(true, true, "ghostty 1.2"), kitty),
-            (answers(true, true, "WezTerm 20250101"), Way::Iterm2),
+            (answers(true, true, "WezTerm 20250101"), Graphics::Iterm2),
             (answers(true, true, "Konsole 25.08"), blocks),
-            (answers(false, true, "iTerm2 3.5"), Way::Iterm2),
-            (answers(false, true, "foot(1.20)"), Way::Sixel),
-            (answers(false, true, "XTerm(390)"), Way::Sixel),
+            (answers(false, true, "iTerm2 3.5"), Graphics::Iterm2),
+            (answers(false, true, "foot(1.20)"), Graphics::Sixel),
+            (answers(false, true, "XTerm(390)"), Graphics::Sixel),
             (answers(false, false, "VTE(7800)"), blocks),
             (Answers::default(), blocks),
             (Answers { sixel: true, ..Answers::default() }, blocks),
         ] {
-            assert_eq!(chosen(&around, &known), way, "{known:?}");
+            assert_eq!(chosen(&environment, &known), graphics, "{known:?}");
         }
-        let named = Around { program: "iTerm.app".to_owned(), ..around };
+        let named = Environment { program: "iTerm.app".to_owned(), ..environment };
         assert_eq!(
             chosen(&named, &answers(false, false, "")),
-            Way::Iterm2,
+            Graphics::Iterm2,
             "older ones do not report their name"
         );
     }
 
     #[test]
     fn inside_of_tmux_only_passed_through_responses_count() {
-        let around = Around { wish: GraphicsSetting::Auto, is_in_tmux: true, ..Around::default() };
-        assert_eq!(chosen(&around, &answers(false, true, "tmux 3.5a")), Way::Off);
-        let through = Way::Kitty { is_in_tmux: true, compressed: false };
-        assert_eq!(chosen(&around, &answers(true, true, "tmux 3.5a")), through);
+        let environment =
+            Environment { setting: GraphicsSetting::Auto, is_in_tmux: true, ..Environment::default() };
+        assert_eq!(chosen(&environment, &answers(false, true, "tmux 3.5a")), Graphics::Off);
+        let through = Graphics::Kitty { is_in_tmux: true, compressed: false };
+        assert_eq!(chosen(&environment, &answers(true, true, "tmux 3.5a")), through);
         assert_eq!(through.take_back(7), "\x1bPtmux;\x1b\x1b_Ga=d,d=I,i=7,q=2\x1b\x1b\\\x1b\\");
-        let questions = around.questions();
+        let questions = environment.questions();
         assert!(questions.starts_with("\x1bPtmux;\x1b\x1b_Gi=31,"), "{questions:?}");
         assert!(questions.ends_with("\x1b[c"), "the response that every terminal sends is the last");
-        let screen = Around { is_in_tmux: false, is_in_screen: true, ..around };
-        assert_eq!(chosen(&screen, &answers(true, true, "")), Way::Off);
+        let screen = Environment { is_in_tmux: false, is_in_screen: true, ..environment };
+        assert_eq!(chosen(&screen, &answers(true, true, "")), Graphics::Off);
     }
 
     #[test]
     fn pictures_are_disabled_without_colors() {
-        let bare = Around { wish: GraphicsSetting::Kitty, colors: ColorSupport::None, ..Around::default() };
+        let bare = Environment {
+            setting: GraphicsSetting::Kitty,
+            colors: ColorSupport::None,
+            ..Environment::default()
+        };
         assert_eq!(
             (chosen(&bare, &answers(true, true, "kitty")), bare.questions()),
-            (Way::Off, String::new())
+            (Graphics::Off, String::new())
         );
     }
 
     #[test]
     fn half_blocks_need_more_than_ascii() {
-        let ascii = Around { wish: GraphicsSetting::Auto, has_rich_glyphs: false, ..Around::default() };
-        assert_eq!(chosen(&ascii, &answers(false, false, "")), Way::Off);
-        assert_eq!(chosen(&ascii, &answers(false, true, "")), Way::Sixel);
+        let ascii =
+            Environment { setting: GraphicsSetting::Auto, has_rich_glyphs: false, ..Environment::default() };
+        assert_eq!(chosen(&ascii, &answers(false, false, "")), Graphics::Off);
+        assert_eq!(chosen(&ascii, &answers(false, true, "")), Graphics::Sixel);
     }
 
     #[test]
     fn the_users_setting_takes_precedence() {
-        let way = |word: &str, known: &Answers| {
-            chosen(&Around { wish: GraphicsSetting::of(word), ..Around::default() }, known)
+        let graphics = |word: &str, known: &Answers| {
+            chosen(&Environment { setting: GraphicsSetting::of(word), ..Environment::default() }, known)
         };
         let none = Answers::default();
-        assert_eq!(way("off", &answers(true, true, "kitty")), Way::Off);
-        assert!(matches!(way("blocks", &answers(true, true, "kitty")), Way::Blocks));
-        assert!(matches!(way("kitty", &none), Way::Kitty { .. }));
-        assert_eq!(way("sixel", &answers(true, false, "kitty")), Way::Sixel);
-        assert!(matches!(way("iterm2", &none), Way::Blocks), "the cell size is unknown");
-        let off = Around { wish: GraphicsSetting::Off, ..Around::default() };
+        assert_eq!(graphics("off", &answers(true, true, "kitty")), Graphics::Off);
+        assert!(matches!(graphics("blocks", &answers(true, true, "kitty")), Graphics::Blocks));
+        assert!(matches!(graphics("kitty", &none), Graphics::Kitty { .. }));
+        assert_eq!(graphics("sixel", &answers(true, false, "kitty")), Graphics::Sixel);
+        assert!(matches!(graphics("iterm2", &none), Graphics::Blocks), "the cell size is unknown");
+        let off = Environment { setting: GraphicsSetting::Off, ..Environment::default() };
         assert_eq!(off.questions(), "");
     }
 }

@@ -42,7 +42,7 @@ fn the_remote_agent_gets_its_folder_and_the_session_is_stored_under_the_local_on
         _ => None,
     });
     assert_eq!(connect, Some("/code/shop".into()), "ssh runs locally");
-    let head = app.kept.iter().find_map(|note| match note {
+    let head = app.saved.iter().find_map(|note| match note {
         Note::Head(head) => Some(head.clone()),
         _ => None,
     });
@@ -133,6 +133,6 @@ fn a_local_agent_makes_the_session_local_again() {
     let mut app = ready();
     let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
     app.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
-    assert_eq!(app.session().workspace.far, None);
+    assert_eq!(app.session().workspace.remote, None);
     assert_eq!(app.session().id, None, "another agent does not have the old id");
 }
