@@ -300,8 +300,8 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
             };
             let is_text = events.iter().any(|event| matches!(event, Event::Draft(_)));
             let input = if is_text { Input::Paste } else { Input::Look };
-            let is_told = events.iter().any(tells_guard);
-            dialogs::on_input(state, (!is_told).then_some(input), now, fx);
+            let is_reported = events.iter().any(tells_guard);
+            dialogs::on_input(state, (!is_reported).then_some(input), now, fx);
             for event in events {
                 on_event(state, event, now, fx);
                 dialogs::serve(state, now, fx);

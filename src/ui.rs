@@ -193,7 +193,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     }
     let mut panes = arrange(&ctx, view, area);
     let diff_cols = panes.transcript.width.saturating_sub(DIFF_MARGIN);
-    let fits = |wish| diff::Layout::choose(wish, diff_cols) == diff::Layout::SideBySide;
+    let fits = |layout| diff::Layout::choose(layout, diff_cols) == diff::Layout::SideBySide;
     ctx.diff_room.set(DiffRoom::of(fits));
     let request = modals::AnchoredRequest::new(&ctx, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);

@@ -125,8 +125,8 @@ impl Codec {
             }
             // Source: unstable `auth.status`.
             "auth/status_update" => {
-                let mut told = params.and_then(value::parse_object).unwrap_or_default();
-                match unstable::decode_auth(&mut told) {
+                let mut reported = params.and_then(value::parse_object).unwrap_or_default();
+                match unstable::decode_auth(&mut reported) {
                     Some(status) => out.push(AgentEvent::AuthStatus(status)),
                     None => out.push(value::anomaly(
                         AnomalyKind::BadMessage,

@@ -46,8 +46,8 @@ impl Gate {
     pub async fn open(&mut self) {
         let mut latest = None;
         while let Some(gate) = &mut self.0 {
-            let told = *gate.borrow_and_update();
-            let opens_at = latest.map_or(told, |latest| told.min(latest));
+            let reported = *gate.borrow_and_update();
+            let opens_at = latest.map_or(reported, |latest| reported.min(latest));
             if opens_at <= Instant::now() {
                 return;
             }

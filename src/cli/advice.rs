@@ -63,7 +63,7 @@ mod tests {
     use super::super::Cli;
     use super::*;
 
-    fn told(args: &[&str]) -> String {
+    fn reported(args: &[&str]) -> String {
         let line = std::iter::once("parlor").chain(args.iter().copied());
         with_advice(Cli::try_parse_from(line).unwrap_err()).to_string()
     }
@@ -72,14 +72,14 @@ mod tests {
     fn options_of_other_programs_are_answered_with_those_of_parlor() {
         for (names, tip) in OPTIONS {
             for name in *names {
-                let told = told(&[name, "x"]);
-                assert!(told.contains(&format!("unexpected argument '{name}'")), "{told}");
-                assert_eq!(told.matches("tip: ").count(), 1, "{told}");
-                assert!(told.contains(tip), "{told}");
+                let reported = reported(&[name, "x"]);
+                assert!(reported.contains(&format!("unexpected argument '{name}'")), "{reported}");
+                assert_eq!(reported.matches("tip: ").count(), 1, "{reported}");
+                assert!(reported.contains(tip), "{reported}");
             }
         }
-        assert!(told(&["sessions", "search", "--all", "x"]).contains("`--folder DIR` limits them"));
-        assert!(told(&["--folders"]).contains("unexpected argument '--folders'"));
+        assert!(reported(&["sessions", "search", "--all", "x"]).contains("`--folder DIR` limits them"));
+        assert!(reported(&["--folders"]).contains("unexpected argument '--folders'"));
     }
 
     #[test]

@@ -128,14 +128,14 @@ pub fn theme_problems(config: &Config, paths: &Paths) -> Vec<Problem> {
         return Vec::new();
     }
     let mut themes = ThemeSet::built_in();
-    let mut told = themes.add_folder(&paths.theme_dir);
-    told.extend(themes.load(&config.theme, ColorSupport::TrueColor).1);
+    let mut reported = themes.add_folder(&paths.theme_dir);
+    reported.extend(themes.load(&config.theme, ColorSupport::TrueColor).1);
     let problem = |problem_text: &String| {
         let problem_text = problem_text.trim_end_matches('.');
         let (text, fix) = problem_text.split_once("; ").unwrap_or((problem_text, "select another theme"));
         problem_of(config, paths, "theme", text, fix)
     };
-    told.iter().map(problem).collect()
+    reported.iter().map(problem).collect()
 }
 
 /// A problem with a value that is checked after the configuration was read.

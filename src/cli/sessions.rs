@@ -85,12 +85,12 @@ pub(super) fn ask(question: &str) -> bool {
 
 /// Converts the sessions of an older version, and says how far it is if that takes longer than a second.
 pub(super) fn converted(store: Store) -> Result<Store, StoreError> {
-    let mut is_told = false;
+    let mut is_reported = false;
     store.migrate(&mut |done, total| {
-        is_told = true;
+        is_reported = true;
         let _ = Printer::stderr().print(&format!("\rConverting saved sessions: {done} of {total}"));
     })?;
-    if is_told {
+    if is_reported {
         let _ = Printer::stderr().print("\n");
         let _ = Printer::stderr().print(&old_database(&store).unwrap_or_default());
     }

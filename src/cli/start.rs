@@ -49,8 +49,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         Some(_) if lists_sessions => None,
         Some(store) => resume::find(store, &session.resume, &session.folder).map_err(|error| {
             // A file that was damaged is why nothing was found.
-            let told = store.take_problems();
-            if told.is_empty() { error } else { anyhow::anyhow!("{error}\n{}", told.join("\n")) }
+            let reported = store.take_problems();
+            if reported.is_empty() { error } else { anyhow::anyhow!("{error}\n{}", reported.join("\n")) }
         })?,
         None if session.resume != ResumeRequest::New => {
             bail!("cannot read the saved sessions: {}", problems.join(" "))

@@ -497,8 +497,8 @@ impl Keymap {
     /// The keys among these that already have a meaning in a context, and that meaning; `None` if they are free.
     pub fn taken_by(&self, context: Context, keys: &Sequence) -> Option<(String, String)> {
         // Keys of the prompt take precedence over these.
-        let is_behind = matches!(context, Context::Global | Context::Composer);
-        let context = if is_behind { Context::Main } else { context };
+        let is_after = matches!(context, Context::Global | Context::Composer);
+        let context = if is_after { Context::Main } else { context };
         let chords = keys.chords();
         (1..=chords.len()).find_map(|count| {
             let keys = chords.get(..count)?;

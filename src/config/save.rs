@@ -177,8 +177,8 @@ fn set_keys(
     }
     // The prompt has precedence over these, so that a key of it is bound there, too.
     let prompt = Context::Main.name();
-    let is_behind = matches!(location, Context::Global | Context::Composer);
-    if is_behind && let Some(table) = document.get_mut("keys").and_then(|tables| tables.get_mut(prompt)) {
+    let is_after = matches!(location, Context::Global | Context::Composer);
+    if is_after && let Some(table) = document.get_mut("keys").and_then(|tables| tables.get_mut(prompt)) {
         let table = table.as_table_like_mut().ok_or_else(|| format!("`keys.{prompt}` must be a table"))?;
         let here = table.iter().filter(|(_, item)| item.as_str() == Some(action));
         for name in here.map(|(name, _)| name.to_owned()).collect::<Vec<_>>() {
@@ -251,7 +251,7 @@ fn set_keys(
     }
     let keys: Array = wanted.iter().map(Sequence::syntax).collect();
     table.insert(action, Item::Value(Value::Array(keys)));
-    if is_behind {
+    if is_after {
         let is_taken = |keys: &&Sequence| {
             let found = rest.resolve(Context::Main, keys.chords());
             matches!(found, Lookup::Action(other) if other != bound)

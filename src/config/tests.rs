@@ -121,8 +121,11 @@ fn a_known_agent_takes_settings_without_a_command() {
         env_command = { KEY = \"pass show 'a b'\", OTHER = ['~/bin/key', '-x'] }\n\
         [agents.x]\nurl = 'https://h'\nenv_command = { KEY = 'k' }\n";
     let (config, problems) = parse(text);
-    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert!(told.len() == 1 && told[0].contains("`env_command` of `agents.x` applies only to"), "{told:?}");
+    let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(
+        reported.len() == 1 && reported[0].contains("`env_command` of `agents.x` applies only to"),
+        "{reported:?}"
+    );
     assert!(!config.agents.contains_key("claude"), "parlor finds its command");
     let found = AgentSpec {
         name: "claude".to_owned(),

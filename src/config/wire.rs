@@ -70,7 +70,7 @@ fn read_providers(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) ->
         reader.problem(&value.span(), text, format!("use [[{location}]] for each"));
         return Vec::new();
     };
-    let mut wishes = Vec::new();
+    let mut requests = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let name = format!("{location}.{}", index + 1);
         let Some(table) = reader.table(&name, item) else { continue };
@@ -85,10 +85,10 @@ fn read_providers(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) ->
             .and_then(|value| reader.pairs(&format!("{name}.headers"), value))
             .unwrap_or_default();
         match (id, api_type, base_url) {
-            (Some(id), _, _) if is_off => wishes.push(ProviderRequest { id, target: None }),
+            (Some(id), _, _) if is_off => requests.push(ProviderRequest { id, target: None }),
             (Some(id), Some(api_type), Some(base_url)) => {
                 let target = Some(ProviderTarget { api_type, base_url, headers });
-                wishes.push(ProviderRequest { id, target });
+                requests.push(ProviderRequest { id, target });
             }
             _ => reader.problem(
                 &item.span(),
@@ -97,7 +97,7 @@ fn read_providers(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) ->
             ),
         }
     }
-    wishes
+    requests
 }
 
 /// Reads one of the known words, or reports a problem.

@@ -27,7 +27,7 @@ pub struct AccessRecord {
     pub error: Option<String>,
     /// Whether the tool call that it belongs to shows the same change. Not saved.
     #[serde(skip)]
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 /// Whether a request was served, and who decided.
@@ -98,7 +98,7 @@ impl AccessRecord {
     /// A record without a change, a terminal or an error.
     pub fn new(access: Access, outcome: AccessOutcome) -> Self {
         let (rule, question, change, terminal, error) = (None, None, None, None, None);
-        Self { access, outcome, rule, question, change, terminal, error, is_told: false }
+        Self { access, outcome, rule, question, change, terminal, error, is_reported: false }
     }
 
     pub fn allowed(access: Access, allowed: Allowance) -> Self {

@@ -269,7 +269,7 @@ pub enum StoreNews {
     /// The last session of the folder that can be continued.
     FolderSession(Box<ArchiveRow>),
     /// A notice about saved sessions, shown until it is dismissed.
-    Told(String),
+    Reported(String),
     /// What cannot be saved now; `None` once everything is saved. Sent again when it changes.
     Unsaved(Option<Unsaved>),
     Listed {

@@ -191,8 +191,8 @@ pub enum Note {
     Queue(Vec<String>),
     /// The drafts that were put aside, the last one at the end.
     Stash(Vec<String>),
-    /// All of [`RecordedSession::told`].
-    Told(Vec<u64>),
+    /// All of [`RecordedSession::reported`].
+    Reported(Vec<u64>),
     /// The session continues another one: a fork of it, or a handover of its conversation.
     CameFrom {
         session: SessionKey,
@@ -272,7 +272,7 @@ pub struct RecordedSession {
     pub end_seq: i64,
     /// Hashes of the differences between the record and the agent's history that the user was told, the last one at the
     /// end.
-    pub told: Vec<u64>,
+    pub reported: Vec<u64>,
     /// The session that it continues: the store's id and the name.
     pub came_from: Option<(String, String)>,
     /// Process id of another parlor that has the session open; 0 if unknown.

@@ -86,8 +86,8 @@ mod tests {
     async fn an_order_that_fails_can_be_given_again() {
         let repaint = Arc::new(Notify::new());
         let mut comparer = Comparer::new(&repaint);
-        let (sender, told) = (comparer.sender.clone(), Arc::clone(&repaint));
-        drop(Answer { sender, repaint: told, compared: None });
+        let (sender, reported) = (comparer.sender.clone(), Arc::clone(&repaint));
+        drop(Answer { sender, repaint: reported, compared: None });
         repaint.notified().await;
         assert_eq!(comparer.receiver.try_recv().map(|compared| compared.is_none()), Ok(true));
         comparer.deliver();

@@ -50,7 +50,7 @@ pub enum TtyEvent {
 
 /// Reads events of the terminal until it is dropped.
 pub struct Keys {
-    told: Receiver<io::Result<TtyEvent>>,
+    reported: Receiver<io::Result<TtyEvent>>,
     _waker: source::Waker,
 }
 
@@ -74,17 +74,17 @@ pub fn discard_answers(limit: Duration) {
 impl Keys {
     /// Starts the thread. Fails if the thread cannot be started or there is no terminal.
     pub fn listen() -> io::Result<Self> {
-        let (sender, told) = channel(WAITING_MAX);
-        Ok(Self { told, _waker: source::listen(sender)? })
+        let (sender, reported) = channel(WAITING_MAX);
+        Ok(Self { reported, _waker: source::listen(sender)? })
     }
 
     /// Waits for the next event; `None`: the terminal is closed.
     pub async fn next(&mut self) -> Option<io::Result<TtyEvent>> {
-        self.told.recv().await
+        self.reported.recv().await
     }
 
     /// The next event, if one is ready.
     pub fn try_next(&mut self) -> Option<io::Result<TtyEvent>> {
-        self.told.try_recv().ok()
+        self.reported.try_recv().ok()
     }
 }

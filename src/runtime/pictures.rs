@@ -182,8 +182,8 @@ impl Pictures {
 fn slice_end(text: &[u8]) -> usize {
     let ends = memchr::memmem::find_iter(text.get(SLICE_BYTES..).unwrap_or_default(), b"\x1b\\");
     let is_between = |end: &usize| {
-        let behind = text.get(*end..).unwrap_or_default();
-        behind.starts_with(b"\x1b_") || behind.starts_with(b"\x1bP")
+        let after = text.get(*end..).unwrap_or_default();
+        after.starts_with(b"\x1b_") || after.starts_with(b"\x1bP")
     };
     ends.map(|at| SLICE_BYTES + at + 2).find(is_between).unwrap_or(text.len())
 }

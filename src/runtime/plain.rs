@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
+use crate::app::{Effect, Event, Modal, Session, SessionPhase, State, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::question::{self, Reply};
@@ -295,7 +295,8 @@ impl Lines {
         if let Some(count) = held.map(|session| session.outbox.queue_len()).filter(|count| *count > 0) {
             bail!("the session was not continued, see above; prompts on hold that were not sent: {count}");
         }
-        if self.is_idle() && self.typed.is_empty() {
+        let reads_history = self.state.active_session().is_some_and(Session::reads_history);
+        if self.is_idle() && self.typed.is_empty() && !reads_history {
             self.apply(Event::Act(Action::Quit), now);
         }
         Ok(false)

@@ -39,12 +39,12 @@ impl Loop {
             return;
         }
         let changes = self.state.chrome_changes;
-        let told = self.title.as_ref();
-        if told.is_some_and(|(_, of)| *of == changes) {
+        let reported = self.title.as_ref();
+        if reported.is_some_and(|(_, of)| *of == changes) {
             return;
         }
         let title = ui::terminal_title(&self.state, &self.view.glyphs);
-        if told.is_none_or(|(told, _)| *told != title) {
+        if reported.is_none_or(|(reported, _)| *reported != title) {
             self.tty.set_title(&title);
         }
         self.title = Some((title, changes));

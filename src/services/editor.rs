@@ -257,11 +257,11 @@ mod tests {
     #[test]
     fn the_edited_file_is_private_and_removed() {
         let script = r#"{ echo "$1"; ls -ld "${1%/*}" "$1"; } > "$1.new"; mv "$1.new" "$1""#;
-        let told = edited(script, "secret").unwrap().unwrap();
-        let lines: Vec<&str> = told.lines().collect();
-        let [path, folder, file] = lines[..] else { panic!("{told}") };
-        assert!(path.ends_with(DRAFT_NAME) && !Path::new(path).parent().unwrap().exists(), "{told}");
-        assert!(folder.starts_with("drwx------") && file.starts_with("-rw-------"), "{told}");
+        let reported = edited(script, "secret").unwrap().unwrap();
+        let lines: Vec<&str> = reported.lines().collect();
+        let [path, folder, file] = lines[..] else { panic!("{reported}") };
+        assert!(path.ends_with(DRAFT_NAME) && !Path::new(path).parent().unwrap().exists(), "{reported}");
+        assert!(folder.starts_with("drwx------") && file.starts_with("-rw-------"), "{reported}");
     }
 
     #[test]

@@ -246,7 +246,7 @@ impl Store {
     pub fn report_problems(&self, report: &mut dyn FnMut(ServiceEvent)) {
         for Problem { text, is_serious } in std::mem::take(&mut *locked(&self.inner.problems)) {
             report(if is_serious {
-                ServiceEvent::Store(Box::new(StoreNews::Told(text)))
+                ServiceEvent::Store(Box::new(StoreNews::Reported(text)))
             } else {
                 ServiceEvent::Problem(text)
             });

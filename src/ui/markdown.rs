@@ -401,7 +401,7 @@ impl Markdown {
                 let line = text.get(..range.start).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
                 let is_fence = matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
                 let is_paragraph = matches!(event, Event::Start(Tag::Paragraph));
-                let from = tops.last().map_or(0, |top: &Top| line_behind(text, top.sure - cut));
+                let from = tops.last().map_or(0, |top: &Top| line_after(text, top.sure - cut));
                 // Blocks that can interrupt a paragraph are parsed the same everywhere. A paragraph may still
                 // become a table or a heading.
                 let is_grown = match &event {
@@ -485,7 +485,7 @@ enum Step {
 }
 
 /// The start of the line after the one at `at`.
-fn line_behind(text: &str, at: usize) -> usize {
+fn line_after(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.find('\n').map_or(rest.len(), |end| end + 1)
 }
@@ -529,7 +529,7 @@ fn blanks(source: &str, from: usize, end: usize) -> usize {
 /// The end of the line of a block that ends at about `from`, if excessive whitespace follows.
 fn blank_end(source: &str, from: usize, end: usize) -> Option<usize> {
     let text = source.get(..from)?.trim_ascii_end().len();
-    let line = line_behind(source, text);
+    let line = line_after(source, text);
     (blanks(source, text, end) == BLANK_BYTES).then_some(line)
 }
 

@@ -406,7 +406,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
         let line = ctx.span(Role::Status, format!("mouse capture off{key}"));
         pieces.push(StatusSegment { line: line.into(), action: None, rank: 4 });
     }
-    if let Some(piece) = behind(ctx) {
+    if let Some(piece) = after(ctx) {
         pieces.push(piece);
     }
     if let Some(key) = ctx.key(Context::Main, Action::OpenHelp) {
@@ -428,8 +428,8 @@ fn unsaved(ctx: &FrameContext, width: u16) -> Option<Line<'static>> {
 }
 
 /// The number of open requests in other tabs, otherwise of unread ones.
-fn behind(ctx: &FrameContext) -> Option<StatusSegment> {
-    let (mark, role, text) = match inbox::count_behind(ctx.state) {
+fn after(ctx: &FrameContext) -> Option<StatusSegment> {
+    let (mark, role, text) = match inbox::count_after(ctx.state) {
         (0, 0) => return None,
         (0, 1) => (ctx.render.glyphs.bullet, Role::Accent, "1 unread".to_owned()),
         (0, count) => (ctx.render.glyphs.bullet, Role::Accent, format!("{count} unread")),

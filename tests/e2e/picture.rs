@@ -31,9 +31,11 @@ fn kitty_gets_the_image_once_and_it_is_deleted_at_exit() {
     screen.wait_until("the picture", |screen| has(screen, "\u{10eeee}"));
     let sent = String::from_utf8_lossy(&screen.raw).into_owned();
     assert_eq!(sent.matches("a=T,U=1,c=20,r=5,f=32,o=z,t=d,s=").count(), 1, "20 cells of 10 pixels");
-    let (before, behind) = sent.split_once("\u{10eeee}").unwrap();
+    let (before, after) = sent.split_once("\u{10eeee}").unwrap();
     assert!(before.contains("a=T,U=1"), "the image is sent before its placeholder");
-    assert!(behind.matches('\u{10eeee}').count() >= 5 * 20 - 1);
+    assert!(after.matches('\u{10eeee}').count() >= 5 * 20 - 1);
+    // Quitting during the turn would be asked about.
+    screen.wait_gone("Esc stop");
     screen.send("\u{11}");
     screen.wait_until("the end", |screen| has(screen, "\u{1b}_Ga=d,d=I,i="));
 }

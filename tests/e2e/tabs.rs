@@ -279,9 +279,9 @@ fn the_tabs_of_the_last_run_are_reopened() {
     screen.wait_for("ready");
     screen.send(CTRL_Q);
     assert!(screen.wait_exit().success());
-    let told = screen.text();
-    assert!(told.contains("Reopen all 2 tabs with `parlor --continue`"), "{told}");
-    assert_eq!(told.matches("parlor --resume ").count(), 2, "{told}");
+    let reported = screen.text();
+    assert!(reported.contains("Reopen all 2 tabs with `parlor --continue`"), "{reported}");
+    assert_eq!(reported.matches("parlor --resume ").count(), 2, "{reported}");
 
     let mut screen = start(&["--continue"]);
     check(&mut screen);

@@ -120,10 +120,10 @@ fn whole(has_ids: bool) -> [String; 2] {
 }
 
 /// Reopens the session: the updates before the response to the call, and after it.
-fn again(offers: Offers, before: &str, behind: &str) -> String {
+fn again(offers: Offers, before: &str, after: &str) -> String {
     let call = if offers == Offers::Load { "session/load" } else { "session/resume" };
     let third = [PROMPT, &says("a9", "I still know all of it."), END].concat();
-    format!("{}> \"{call}\"\n{before}{ANSWER}{behind}{third}", initialize(offers))
+    format!("{}> \"{call}\"\n{before}{ANSWER}{after}{third}", initialize(offers))
 }
 
 struct Case {
@@ -248,8 +248,8 @@ fn replay_that_continues_after_the_response() {
         user("", "[Function Response: run_shell_command]"),
         says("", "There are **three** of them."),
     ];
-    let behind = format!("{}{second}", first.concat());
-    check(&live(false, Offers::Load), &again(Offers::Load, &context, &behind));
+    let after = format!("{}{second}", first.concat());
+    check(&live(false, Offers::Load), &again(Offers::Load, &context, &after));
 }
 
 #[test]

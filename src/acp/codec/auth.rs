@@ -36,8 +36,8 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     if is_unknown && odd.is_none() {
         let kind = kind.unwrap_or_default();
         let note = format!("Unknown sign-in type `{kind}`; the agent handles the sign-in.");
-        let told = first_text(&method, &["description"]).map(|told| format!("{told} "));
-        method.insert("description".to_owned(), format!("{}{note}", told.unwrap_or_default()).into());
+        let reported = first_text(&method, &["description"]).map(|reported| format!("{reported} "));
+        method.insert("description".to_owned(), format!("{}{note}", reported.unwrap_or_default()).into());
         method.shift_remove("type");
     }
     Some(match typed::<schema::AuthMethod>(Value::Object(method)).ok()? {
@@ -58,14 +58,15 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
 }
 
 /// Decodes `{command, args, env}`, which predates the official type.
-fn decode_terminal(told: &Object) -> AuthKind {
-    let args = match told.get("args") {
+fn decode_terminal(reported: &Object) -> AuthKind {
+    let args = match reported.get("args") {
         Some(Value::Array(args)) => args.iter().filter_map(text).collect(),
         _ => Vec::new(),
     };
-    let env = told.get("env").map(variables).unwrap_or_default();
+    let env = reported.get("env").map(variables).unwrap_or_default();
     // Anything but a string cannot be the agent's own program; an empty name is refused.
-    let program = told.contains_key("command").then(|| first_text(told, &["command"]).unwrap_or_default());
+    let program =
+        reported.contains_key("command").then(|| first_text(reported, &["command"]).unwrap_or_default());
     AuthKind::Terminal(SignInCommand { program, args, env })
 }
 

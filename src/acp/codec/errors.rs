@@ -43,19 +43,21 @@ pub(in crate::acp) fn decode(error: &str) -> RpcError {
 }
 
 fn message(object: &Object, data: Option<&Value>) -> String {
-    let told = ["message", "error", "detail", "details", "reason"]
+    let reported = ["message", "error", "detail", "details", "reason"]
         .iter()
         .find_map(|key| find_text(object.get(*key)?, DEPTH))
         .unwrap_or_default();
-    let told = told.trim().to_owned();
+    let reported = reported.trim().to_owned();
     let detail = data.and_then(|data| find_text(data, DEPTH)).map(|text| text.trim().to_owned());
-    let says_nothing = EMPTY_WORDS.contains(&told.trim_end_matches('.').to_lowercase().as_str());
+    let says_nothing = EMPTY_WORDS.contains(&reported.trim_end_matches('.').to_lowercase().as_str());
     match detail {
         Some(detail) if says_nothing => detail,
-        Some(detail) if !told.contains(&detail) && !detail.contains(&told) => format!("{told}: {detail}"),
-        Some(detail) if detail.len() > told.len() => detail,
-        _ if told.is_empty() => "The agent did not give a reason.".to_owned(),
-        _ => told,
+        Some(detail) if !reported.contains(&detail) && !detail.contains(&reported) => {
+            format!("{reported}: {detail}")
+        }
+        Some(detail) if detail.len() > reported.len() => detail,
+        _ if reported.is_empty() => "The agent did not give a reason.".to_owned(),
+        _ => reported,
     }
 }
 
@@ -63,9 +65,9 @@ fn message(object: &Object, data: Option<&Value>) -> String {
 fn find_text(value: &Value, depth: u8) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match value {
-        Value::String(told) => {
-            let inner = if told.trim_start().starts_with('{') { parse(told) } else { None };
-            let found = inner.and_then(|inner| find_text(&inner, depth)).unwrap_or_else(|| told.clone());
+        Value::String(reported) => {
+            let inner = if reported.trim_start().starts_with('{') { parse(reported) } else { None };
+            let found = inner.and_then(|inner| find_text(&inner, depth)).unwrap_or_else(|| reported.clone());
             (!found.trim().is_empty()).then_some(found)
         }
         Value::Object(object) => ["details", "detail", "message", "error", "reason", "description", "title"]

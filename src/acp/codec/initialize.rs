@@ -103,9 +103,9 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     if let Some(Value::Object(capabilities)) =
         take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
     {
-        let told = capabilities.clone();
+        let reported = capabilities.clone();
         let mut can = decode_capabilities(capabilities);
-        unstable::capabilities(&told, &mut can);
+        unstable::capabilities(&reported, &mut can);
         info.capabilities = can;
     }
     let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
@@ -156,28 +156,28 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
     Ok(VERSION)
 }
 
-fn decode_capabilities(mut told: Object) -> AgentCapabilities {
-    rename(&mut told, "loadSession", &["load_session"]);
+fn decode_capabilities(mut reported: Object) -> AgentCapabilities {
+    rename(&mut reported, "loadSession", &["load_session"]);
     for (name, others) in [
         ("promptCapabilities", &["prompt_capabilities", "prompt"][..]),
         ("mcpCapabilities", &["mcp_capabilities", "mcp"]),
         ("sessionCapabilities", &["session_capabilities", "session"]),
     ] {
-        rename(&mut told, name, others);
+        rename(&mut reported, name, others);
     }
-    if let Some(Value::Object(session)) = told.get_mut("sessionCapabilities") {
+    if let Some(Value::Object(session)) = reported.get_mut("sessionCapabilities") {
         rename(session, "title", &["setTitle", "set_title"]);
         for marker in SESSION_MARKERS {
             as_marker(session, marker);
         }
     }
-    if let Some(Value::Object(auth)) = told.get_mut("auth") {
+    if let Some(Value::Object(auth)) = reported.get_mut("auth") {
         as_marker(auth, "logout");
     }
-    if told.get("loadSession").is_some_and(Value::is_object) {
-        told.insert("loadSession".to_owned(), true.into());
+    if reported.get("loadSession").is_some_and(Value::is_object) {
+        reported.insert("loadSession".to_owned(), true.into());
     }
-    let Ok(can) = typed::<schema::AgentCapabilities>(Value::Object(told)) else {
+    let Ok(can) = typed::<schema::AgentCapabilities>(Value::Object(reported)) else {
         return AgentCapabilities::default();
     };
     let session = can.session_capabilities;

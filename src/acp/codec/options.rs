@@ -23,11 +23,11 @@ const OPTIONS: &[&str] = &["configOptions", "config_options"];
 /// Decodes the common fields of the responses to new, load, resume and fork.
 pub(super) fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> SessionReply {
     let mut reply = SessionReply::default();
-    if let Some(told) = take(result, &["modes", "modeState", "mode_state"]) {
-        reply.modes = decode_modes(told, out);
+    if let Some(reported) = take(result, &["modes", "modeState", "mode_state"]) {
+        reply.modes = decode_modes(reported, out);
     }
-    if let Some(told) = take(result, &["models", "modelState", "model_state"]) {
-        reply.models = decode_models(told, out);
+    if let Some(reported) = take(result, &["models", "modelState", "model_state"]) {
+        reply.models = decode_models(reported, out);
     }
     reply.options = decode_options(result, out).unwrap_or_default();
     reply

@@ -66,8 +66,8 @@ pub(super) fn decode(
 }
 
 /// Whether a call or a terminal can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
-pub(super) fn can_cancel(told: &Object) -> Patch<bool> {
-    match told.get("capabilities") {
+pub(super) fn can_cancel(reported: &Object) -> Patch<bool> {
+    match reported.get("capabilities") {
         None => Patch::Keep,
         Some(Value::Object(can)) => Patch::Set(can.get("cancel").is_some_and(Value::is_object)),
         Some(_) => Patch::Clear,

@@ -72,10 +72,10 @@ mod tests {
         let trace = Trace::of(Some(&parent), Some("a=1".to_owned()));
         let marked = trace.mark("{\"cwd\":\"/w\"}".to_owned());
         let value: serde_json::Value = serde_json::from_str(&marked).unwrap();
-        let told = value["_meta"]["traceparent"].as_str().unwrap();
+        let reported = value["_meta"]["traceparent"].as_str().unwrap();
         assert!(
-            told.starts_with(&format!("00-{ID}-")) && told.ends_with("-01") && told.len() == 55,
-            "{told}"
+            reported.starts_with(&format!("00-{ID}-")) && reported.ends_with("-01") && reported.len() == 55,
+            "{reported}"
         );
         assert_eq!((value["_meta"]["tracestate"].as_str(), value["cwd"].as_str()), (Some("a=1"), Some("/w")));
         assert_ne!(trace.mark("{}".to_owned()), trace.mark("{}".to_owned()), "each call has its own span");

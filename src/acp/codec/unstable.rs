@@ -11,10 +11,10 @@ use crate::model::{AgentCapabilities, AuthState, AuthStatus, Call, Provider, Ses
 use super::value::{Object, first_text, list, parse_object, rename, take};
 
 /// Decodes the capabilities of draft features.
-pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
+pub(super) fn capabilities(reported: &Object, can: &mut AgentCapabilities) {
     let session = ["sessionCapabilities", "session_capabilities", "session"]
         .iter()
-        .find_map(|key| told.get(*key)?.as_object());
+        .find_map(|key| reported.get(*key)?.as_object());
     let is_there = |object: Option<&Object>, key: &str| {
         object.and_then(|object| object.get(key)).is_some_and(|marker| match marker {
             Value::Bool(is_on) => *is_on,
@@ -27,8 +27,8 @@ pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
     can.system_prompt_override = session
         .and_then(|session| session.get("systemPrompt")?.get("mode")?.as_object())
         .is_some_and(|mode| is_there(Some(mode), "override"));
-    can.tells_auth = is_there(told.get("auth").and_then(Value::as_object), "status");
-    can.has_providers = is_there(Some(told), "providers");
+    can.tells_auth = is_there(reported.get("auth").and_then(Value::as_object), "status");
+    can.has_providers = is_there(Some(reported), "providers");
 }
 
 /// Whether the response to `initialize` advertises prompts during a turn, in `_meta.steering.supported`.
@@ -58,13 +58,13 @@ pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
         Call::SessionStatus(id) => ("session/status", json!({"sessionId": id.as_str()}).to_string()),
         Call::AuthStatus => ("auth/status", "{}".to_owned()),
         Call::ListProviders => ("providers/list", "{}".to_owned()),
-        Call::SetProvider(wish) => match &wish.target {
-            None => ("providers/disable", json!({"providerId": wish.id}).to_string()),
+        Call::SetProvider(request) => match &request.target {
+            None => ("providers/disable", json!({"providerId": request.id}).to_string()),
             Some(target) => {
                 let headers: Object =
                     target.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
                 let params = json!({
-                    "providerId": wish.id,
+                    "providerId": request.id,
                     "apiType": target.api_type,
                     "baseUrl": target.base_url,
                     "headers": headers,
@@ -180,10 +180,10 @@ mod tests {
 
     #[test]
     fn a_prompt_for_the_running_turn_must_not_start_another_one() {
-        let told = |meta: Value| object(json!({"protocolVersion": 1, "_meta": meta}));
-        assert!(can_steer(&told(json!({"steering": {"supported": true}}))));
+        let reported = |meta: Value| object(json!({"protocolVersion": 1, "_meta": meta}));
+        assert!(can_steer(&reported(json!({"steering": {"supported": true}}))));
         for meta in [json!({"steering": {"supported": false}}), json!({"steering": true}), json!(null)] {
-            assert!(!can_steer(&told(meta)));
+            assert!(!can_steer(&reported(meta)));
         }
         let (method, params) = steer(&"s1".into(), &json!([{"type": "text", "text": "hi"}]));
         assert_eq!(method, "_session/steering");
@@ -271,24 +271,25 @@ mod tests {
 
     #[test]
     fn invalid_items_of_responses_are_skipped() {
-        let mut told = object(json!({"state": "authenticated", "accounts": [
+        let mut reported = object(json!({"state": "authenticated", "accounts": [
             {"label": "ada@example.org", "organization": "Shop", "active": true}, 3, {"name": "Ada"}]}));
         let expected = vec!["ada@example.org (Shop)".to_owned(), "Ada".to_owned()];
         assert_eq!(
-            decode_auth(&mut told),
+            decode_auth(&mut reported),
             Some(AuthStatus { state: AuthState::SignedIn, accounts: expected })
         );
-        let state = |word: &str| decode_auth(&mut object(json!({"state": word}))).map(|told| told.state);
+        let state =
+            |word: &str| decode_auth(&mut object(json!({"state": word}))).map(|reported| reported.state);
         assert_eq!(state("not_required"), Some(AuthState::NotNeeded));
         assert_eq!(state("unauthenticated"), Some(AuthState::SignedOut));
         assert_eq!(state("half"), Some(AuthState::Unknown));
         assert_eq!(decode_auth(&mut Object::new()), None);
         assert!(is_live(&object(json!({"status": "open"}))));
         assert!(!is_live(&object(json!({"status": "_suspended"}))) && !is_live(&Object::new()));
-        let mut told = object(json!({"providers": [
+        let mut reported = object(json!({"providers": [
             {"providerId": "main", "supported": ["openai", 1], "required": true,
              "current": {"apiType": "openai", "baseUrl": "https://x"}}, {"id": "other"}, {}]}));
-        let providers = decode_providers(&mut told);
+        let providers = decode_providers(&mut reported);
         assert_eq!(providers.len(), 2);
         assert_eq!(providers[0].base_url.as_deref(), Some("https://x"));
         assert!(providers[0].is_required && providers[0].supported == ["openai"]);

@@ -424,15 +424,15 @@ impl Update<'_> {
         } else {
             known.as_ref().map_or(Role::User, |(_, role, _)| *role)
         };
-        let was_told = known.is_some_and(|(.., was_told)| was_told);
+        let was_reported = known.is_some_and(|(.., was_reported)| was_reported);
         let content = take(update, MESSAGE_CONTENT);
         let has_content = content.is_some();
         if let Some(content) = content
-            && !(is_whole && was_told)
+            && !(is_whole && was_reported)
         {
             self.blocks(role, Some(&message), content::decode_many(content));
         }
-        self.memory.letter = Some((message, role, was_told || has_content));
+        self.memory.letter = Some((message, role, was_reported || has_content));
         (is_whole || has_content).then_some(())
     }
 }

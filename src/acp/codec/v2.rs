@@ -57,7 +57,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
     }
     let methods = take(&mut result, &["authMethods"]).map(list).unwrap_or_default();
     let can_steer = unstable::can_steer(&result);
-    let told = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
+    let reported = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
     let response: schema::InitializeResponse = match typed(Value::Object(result)) {
         Ok(response) => response,
         Err(error) => return Some(Err(malformed(&error))),
@@ -69,7 +69,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
         protocol_version: 2,
         capabilities: {
             let mut can = capabilities(&response.capabilities);
-            unstable::capabilities(&told, &mut can);
+            unstable::capabilities(&reported, &mut can);
             AgentCapabilities { can_steer, ..can }
         },
         auth_methods: methods.into_iter().filter_map(auth::decode).collect(),
@@ -310,8 +310,8 @@ pub(super) fn take_subject(params: &mut Object) -> Option<String> {
     match take(params, &["subject"]) {
         Some(Value::Object(mut subject)) => match first_text(&subject, &["type"]).as_deref() {
             Some("tool_call") => {
-                if let Some(Value::Object(told)) = take(&mut subject, &["toolCall"]) {
-                    call = told;
+                if let Some(Value::Object(reported)) = take(&mut subject, &["toolCall"]) {
+                    call = reported;
                 }
                 if call.get("title").is_none_or(Value::is_null) {
                     fill(&mut call, "title", || title.clone().into());

@@ -110,7 +110,7 @@ pub enum Match {
     Waiting(Box<Pending>),
     Retired(&'static str),
     /// A prompt whose end was reported before.
-    Told,
+    Reported,
     /// No known request.
     Never,
 }
@@ -174,7 +174,7 @@ impl Calls {
             return Match::Waiting(Box::new(pending));
         }
         if self.ended.remove(&id) {
-            return Match::Told;
+            return Match::Reported;
         }
         match self.retired.get(&id) {
             Some(method) => Match::Retired(method),
@@ -188,7 +188,7 @@ impl Calls {
         let id = *self.pending.first_key_value()?.0;
         match self.take((self.pending.len() == 1).then_some(id)) {
             Match::Waiting(pending) => Some(*pending),
-            Match::Retired(_) | Match::Told | Match::Never => None,
+            Match::Retired(_) | Match::Reported | Match::Never => None,
         }
     }
 

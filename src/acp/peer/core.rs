@@ -359,7 +359,7 @@ impl Peer {
                 Match::Waiting(pending) => {
                     self.on_outcome(envelope::id_number(id).unwrap_or_default(), *pending, outcome);
                 }
-                Match::Told => {}
+                Match::Reported => {}
                 Match::Retired(method) => {
                     let text =
                         format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id));

@@ -134,8 +134,8 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     if let Some(client) = Arc::get_mut(&mut client) {
         client.simulation = agent.simulation;
     }
-    let (told, mut news) = mpsc::unbounded_channel();
-    let context = HttpContext::new(client, inlet, timeouts, told, Arc::clone(&signal.retry));
+    let (reported, mut news) = mpsc::unbounded_channel();
+    let context = HttpContext::new(client, inlet, timeouts, reported, Arc::clone(&signal.retry));
     let mut stopped = signal.clone();
     let end = tokio::select! {
         biased;
@@ -186,7 +186,7 @@ async fn send_all(
     loop {
         tokio::select! {
             biased;
-            told = news.recv() => match told {
+            reported = news.recv() => match reported {
                 Some(TaskEvent::Session(session)) => route.open_session(&session),
                 Some(TaskEvent::End(end)) => return end,
                 None => return LinkEnd::Eof,
@@ -224,7 +224,7 @@ async fn write(
     loop {
         tokio::select! {
             biased;
-            told = news.recv() => match told {
+            reported = news.recv() => match reported {
                 Some(TaskEvent::Session(session)) => sessions.push(session),
                 Some(TaskEvent::End(end)) => return Err(end),
                 None => return Err(LinkEnd::Eof),

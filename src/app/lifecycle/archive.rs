@@ -132,7 +132,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
                 former.turns.into_iter().for_each(|(key, turns)| unsaved.note(key, turns));
             }
         }
-        StoreNews::Told(message) => push_note(state, Severity::Warning, message),
+        StoreNews::Reported(message) => push_note(state, Severity::Warning, message),
         StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
             on_dialog_news(state, news, now);
         }
@@ -491,7 +491,7 @@ fn on_taken(
         session.title_state.owe(saved.head.owes_title);
         session.stash.clone_from(&saved.stash);
         session.recorder = RecorderState::of_saved(saved.head, &session.draft, saved.queue, &session.stash);
-        session.recorder.set_told(saved.told);
+        session.recorder.set_reported(saved.reported);
     } else {
         // Another parlor has continued it meanwhile.
         drop(session.transcript.take());

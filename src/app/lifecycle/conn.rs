@@ -377,7 +377,8 @@ pub(in crate::app) fn on_closed(
         let was_ready = before == ConnPhase::Ready;
         let mut lines = noise;
         lines.extend_from_slice(texts::stderr_tail(reason));
-        if is_unproven && matches!(reason, CloseReason::Exited { .. }) {
+        let has_advice = texts::advice_of_output(&lines).is_some();
+        if is_unproven && !has_advice && matches!(reason, CloseReason::Exited { .. }) {
             lines.push(texts::NOT_AN_AGENT.to_owned());
         }
         let is_crash = matches!(

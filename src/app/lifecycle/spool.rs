@@ -239,10 +239,10 @@ fn compare(session: &mut Session) {
     spool.is_at_end = matches!(&outcome, Outcome::Place(place) if place.is_at_end && place.new_turns == 0);
     let difference = difference(record, spool, &outcome);
     let hash = difference.as_ref().map(|(hash, _)| *hash);
-    if spool.told.as_ref().is_none_or(|(_, told)| Some(*told) != hash) {
+    if spool.reported.as_ref().is_none_or(|(_, reported)| Some(*reported) != hash) {
         take_back(session);
     }
-    if hash.is_some_and(|hash| session.recorder.was_told(hash)) {
+    if hash.is_some_and(|hash| session.recorder.was_reported(hash)) {
         return;
     }
     match (outcome, difference) {
@@ -263,21 +263,21 @@ fn tell(session: &mut Session, difference: u64, title: String) {
     let item =
         session.transcript.push(session.turn_count, ItemBody::Notice { kind, severity, title, detail: None });
     if let Replay::Beside(spool) = &mut session.replay {
-        spool.told = Some((item, difference));
+        spool.reported = Some((item, difference));
     }
 }
 
 /// Removes the line about a difference that what was replayed since has changed.
 fn take_back(session: &mut Session) {
     let Replay::Beside(spool) = &mut session.replay else { return };
-    let Some((item, _)) = spool.told.take() else { return };
+    let Some((item, _)) = spool.reported.take() else { return };
     session.transcript.remove(item);
     session.selected = session.selected.filter(|selected| *selected != item);
 }
 
 /// Remembers the difference as told, so that it is not told or added at the next start. `has_all`: also one that would
 /// add something.
-fn note_told(session: &mut Session, has_all: bool) {
+fn note_reported(session: &mut Session, has_all: bool) {
     let Replay::Beside(spool) = &session.replay else { return };
     let Some(record) = &spool.record else { return };
     let outcome = record.place(&spool.turns);
@@ -408,7 +408,7 @@ pub(super) fn on_read(
             append::put(session, taking, events, now);
             take_record(session);
             // The last turn may still grow, so its place may be uncertain now.
-            note_told(session, session.transcript.next_id() == next);
+            note_reported(session, session.transcript.next_id() == next);
         }
     }
     compare(session);
@@ -540,7 +540,7 @@ pub(super) fn on_forgotten(
     session.search.iter_mut().for_each(|search| search.restart());
     take_record(session);
     // They are not added again as long as neither side changes.
-    note_told(session, true);
+    note_reported(session, true);
     let folder = session.workspace.cwd.clone();
     for session in state.sessions.values_mut().filter(|session| session.workspace.cwd == folder) {
         session.history.clear();

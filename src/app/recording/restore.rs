@@ -29,7 +29,7 @@ pub fn restore(session: &mut Session, saved: RecordedSession, now: Instant) {
     say_unreadable(session, unreadable_count);
     play::play(session, events, now);
     session.recorder = RecorderState::of_saved(head, &session.draft, queue, &session.stash);
-    session.recorder.set_told(saved.told);
+    session.recorder.set_reported(saved.reported);
 }
 
 pub(in crate::app) fn say_origin(session: &mut Session, came_from: Option<&(String, String)>) {

@@ -157,12 +157,12 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
             {
                 return false;
             }
-            let told: Vec<_> =
+            let reported: Vec<_> =
                 call.reported_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
-            if told.is_empty() {
+            if reported.is_empty() {
                 is_at_work && call.kind == ToolKind::Edit && named_paths(folder, call).iter().any(is_it)
             } else {
-                record.diff().is_some_and(|diff| explains(folder, told.into_iter(), diff))
+                record.diff().is_some_and(|diff| explains(folder, reported.into_iter(), diff))
             }
         }
     }
@@ -188,7 +188,7 @@ fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
 fn update_reported(call: &mut ToolCall, folder: &Path) {
     let mut accesses = std::mem::take(&mut call.accesses);
     for access in &mut accesses {
-        access.is_told = access.diff().is_some_and(|diff| explains(folder, call.reported_diffs(), diff));
+        access.is_reported = access.diff().is_some_and(|diff| explains(folder, call.reported_diffs(), diff));
     }
     call.accesses = accesses;
 }
@@ -303,15 +303,16 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
     }
     approved_diffs.all(|diff| {
         let path = path_of(&diff.path);
-        let mut told = call.reported_diffs().filter(|told| path_of(&told.path) == path).peekable();
-        if told.peek().is_none() {
+        let mut reported =
+            call.reported_diffs().filter(|reported| path_of(&reported.path) == path).peekable();
+        if reported.peek().is_none() {
             matches!(call.kind, ToolKind::Edit | ToolKind::Other | ToolKind::Delete | ToolKind::Move)
                 && named.contains(&path)
         } else {
-            told.any(|told| {
-                told == diff
-                    || explains(folder, [told].into_iter(), diff)
-                    || explains(folder, [diff].into_iter(), told)
+            reported.any(|reported| {
+                reported == diff
+                    || explains(folder, [reported].into_iter(), diff)
+                    || explains(folder, [diff].into_iter(), reported)
             })
         }
     })

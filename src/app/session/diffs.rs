@@ -104,22 +104,22 @@ fn call_with(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<I
 pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec<LocatedDiff>) {
     let Some(item) = call_with(session, item, &found) else { return };
     let Some(call) = session.tool_call(item) else { return };
-    let told: Vec<FileDiff> = call.diffs().cloned().collect();
-    let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();
+    let reported: Vec<FileDiff> = call.diffs().cloned().collect();
+    let found: Vec<LocatedDiff> = found.into_iter().filter(|found| reported.contains(&found.diff)).collect();
     if found.is_empty() {
         return;
     }
     session.transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             let is_stale = |known: &LocatedDiff| {
-                !told.contains(&known.diff) || found.iter().any(|new| new.diff == known.diff)
+                !reported.contains(&known.diff) || found.iter().any(|new| new.diff == known.diff)
             };
             call.positions.retain(|known| !is_stale(known));
             call.positions.extend(found.iter().cloned());
         }
     });
     if let Some(tool) = session.tool_call(item).map(|call| call.id.clone()) {
-        let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
+        let nth = |found: &LocatedDiff| reported.iter().position(|diff| *diff == found.diff);
         let saved = found.iter().filter_map(|found| {
             Some(RecordPosition {
                 nth: nth(found)?,
@@ -140,9 +140,9 @@ pub(in crate::app) fn put_positions(
     let Some(item) = session.tool_by_id(tool) else { return };
     session.transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
-            let told: Vec<FileDiff> = call.diffs().cloned().collect();
+            let reported: Vec<FileDiff> = call.diffs().cloned().collect();
             for RecordPosition { nth, position, is_done } in positions {
-                if let Some(diff) = told.get(nth) {
+                if let Some(diff) = reported.get(nth) {
                     call.positions.retain(|known| known.diff != *diff);
                     call.positions.push(LocatedDiff { diff: diff.clone(), position, is_done });
                 }

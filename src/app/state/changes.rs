@@ -191,10 +191,10 @@ fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
     move_down(parts, line, count_ends(&new) - count_ends(&old), &joined);
     if !joined.is_empty() {
         let all = || joined.iter().filter_map(|at| parts.get(*at));
-        let was_told =
+        let was_reported =
             |part: &ChangePart| matches!(&part.diff.change, DiffChange::Texts { old: Some(_), .. });
         let is_whole = |part: &ChangePart| part.position == Some(DiffPosition::Whole);
-        let old = (all().all(was_told) || !span.base.is_empty()).then(|| span.base.into());
+        let old = (all().all(was_reported) || !span.base.is_empty()).then(|| span.base.into());
         next.diff.change = DiffChange::Texts { old, new: span.new.into() };
         next.position = Some(if is_whole(&next) || all().any(is_whole) {
             DiffPosition::Whole

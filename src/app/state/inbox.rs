@@ -67,10 +67,10 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
 }
 
 /// Number of entries of the tabs that are not active: blocking ones and others.
-pub fn count_behind(state: &State) -> (usize, usize) {
+pub fn count_after(state: &State) -> (usize, usize) {
     let front = tab::front(state);
-    let behind = waiting(state).into_iter().filter(|waiting| waiting.key != front);
-    behind.fold((0, 0), |(blocking, others), waiting| {
+    let after = waiting(state).into_iter().filter(|waiting| waiting.key != front);
+    after.fold((0, 0), |(blocking, others), waiting| {
         if waiting.what.is_blocking() { (blocking + 1, others) } else { (blocking, others + 1) }
     })
 }

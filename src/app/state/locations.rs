@@ -63,10 +63,10 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
             continue;
         }
         // Part of something else: another kind of address, a home folder, an option.
-        let behind = word.get(whole.end()..).and_then(|rest| rest.chars().next());
+        let after = word.get(whole.end()..).and_then(|rest| rest.chars().next());
         if before.is_some_and(|letter| {
             letter.is_alphanumeric() || matches!(letter, ':' | '/' | '…' | '~' | '\\' | '$' | '@')
-        }) || behind.is_some_and(char::is_alphanumeric)
+        }) || after.is_some_and(char::is_alphanumeric)
         {
             continue;
         }

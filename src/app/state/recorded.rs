@@ -8,7 +8,7 @@ use crate::model::{
 };
 
 /// Number of differences to the agent's history that are remembered.
-const MAX_TOLD: usize = 16;
+const MAX_REPORTED: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecorderState {
@@ -20,8 +20,8 @@ pub struct RecorderState {
     spool_notes: Vec<(SessionKey, Note)>,
     /// The spool to which events are recorded that may be discarded.
     diverted: Option<SessionKey>,
-    /// See [`crate::model::RecordedSession::told`].
-    told: Vec<u64>,
+    /// See [`crate::model::RecordedSession::reported`].
+    reported: Vec<u64>,
     /// The head at the last flush.
     pub(in crate::app) head: Option<Box<SessionHead>>,
     pub(in crate::app) draft: String,
@@ -94,20 +94,20 @@ impl RecorderState {
     }
 
     /// Whether the user was told this difference to the agent's history.
-    pub(in crate::app) fn was_told(&self, difference: u64) -> bool {
-        self.told.contains(&difference)
+    pub(in crate::app) fn was_reported(&self, difference: u64) -> bool {
+        self.reported.contains(&difference)
     }
 
-    pub(in crate::app) fn set_told(&mut self, told: Vec<u64>) {
-        self.told = told;
+    pub(in crate::app) fn set_reported(&mut self, reported: Vec<u64>) {
+        self.reported = reported;
     }
 
     /// The user is told a difference to the agent's history.
     pub(in crate::app) fn tell(&mut self, difference: u64) {
-        if !self.was_told(difference) {
-            self.told.push(difference);
-            self.told.drain(..self.told.len().saturating_sub(MAX_TOLD));
-            self.notes.push(Note::Told(self.told.clone()));
+        if !self.was_reported(difference) {
+            self.reported.push(difference);
+            self.reported.drain(..self.reported.len().saturating_sub(MAX_REPORTED));
+            self.notes.push(Note::Reported(self.reported.clone()));
         }
     }
 

@@ -52,7 +52,7 @@ pub struct Spool {
     /// Whether it has reached the end of the record: output of the agent after that is live.
     pub(in crate::app) is_at_end: bool,
     /// The line that tells the difference, and the difference.
-    pub(in crate::app) told: Option<(ItemId, u64)>,
+    pub(in crate::app) reported: Option<(ItemId, u64)>,
     /// Whether a prompt was sent: from then on, everything is live.
     pub(in crate::app) is_over: bool,
     /// The number of the last request to confirm what is on disk, and of the last confirmation.

@@ -160,8 +160,8 @@ impl Search {
             self.go_to(Some((rank, nth + 1)));
             return;
         }
-        let mut behind = self.counts.range((Bound::Excluded(rank), Bound::Unbounded));
-        let item = behind.next().or_else(|| self.counts.iter().next());
+        let mut after = self.counts.range((Bound::Excluded(rank), Bound::Unbounded));
+        let item = after.next().or_else(|| self.counts.iter().next());
         self.go_to(item.map(|(item, _)| (*item, 0)));
     }
 
@@ -227,8 +227,8 @@ impl Search {
                 self.phase = next.map_or(Phase::Backward(self.origin.0), Phase::Forward);
                 items.get(at).map(|item| start_of(item.id)).or_else(|| self.next_cursor(session))
             }
-            Phase::Backward(behind) => {
-                let before = session.transcript.index_from(behind).checked_sub(1);
+            Phase::Backward(after) => {
+                let before = session.transcript.index_from(after).checked_sub(1);
                 let before = before.and_then(|at| items.get(at)).map(|item| item.id);
                 self.phase = before.map_or(Phase::Done, Phase::Backward);
                 before.map(start_of)
@@ -302,7 +302,7 @@ impl Search {
         // How many items above the screen were looked at.
         let top = match self.phase {
             Phase::Forward(_) => index(first),
-            Phase::Backward(behind) => session.transcript.index_from(behind),
+            Phase::Backward(after) => session.transcript.index_from(after),
             Phase::Done => 0,
         };
         let in_work = usize::from(self.at.is_some());
@@ -332,8 +332,8 @@ fn slice_end(text: &str, from: usize, budget: usize) -> usize {
     if max >= text.len() {
         return text.len();
     }
-    let behind = text.as_bytes().get(max..).unwrap_or_default();
-    memchr::memchr(b'\n', behind).map_or(text.len(), |at| max + at + 1)
+    let after = text.as_bytes().get(max..).unwrap_or_default();
+    memchr::memchr(b'\n', after).map_or(text.len(), |at| max + at + 1)
 }
 
 #[cfg(test)]

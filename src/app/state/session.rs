@@ -293,10 +293,12 @@ impl Session {
     /// Whether the session is open but prompts wait: for a replay or for settings to be confirmed, because agents
     /// handle several calls concurrently, or for the agent's commands.
     pub fn holds_prompts(&self) -> bool {
-        self.pending_setting().is_some()
-            || self.loading.as_ref().is_some_and(|loading| !loading.has_failed)
-            || replay::holds_prompts(self)
-            || self.outbox.waits_for_commands()
+        self.pending_setting().is_some() || self.reads_history() || self.outbox.waits_for_commands()
+    }
+
+    /// Whether the record is being read, or compared with a history that the agent replays.
+    pub fn reads_history(&self) -> bool {
+        self.loading.as_ref().is_some_and(|loading| !loading.has_failed) || replay::holds_prompts(self)
     }
 
     pub(in crate::app) fn unqueue(&mut self, id: PromptId) {

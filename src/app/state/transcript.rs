@@ -383,7 +383,7 @@ impl ToolCall {
 
     /// The changes of files that it shows: reported ones, and other writes through parlor.
     pub fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
-        let made = self.accesses.iter().filter(|access| !access.is_told).filter_map(AccessRecord::diff);
+        let made = self.accesses.iter().filter(|access| !access.is_reported).filter_map(AccessRecord::diff);
         self.reported_diffs().chain(made)
     }
 

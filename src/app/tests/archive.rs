@@ -258,8 +258,8 @@ fn a_record_that_cannot_be_read_shows_its_end() {
     tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     let key = app.state.active;
     tell(&mut app, StoreNews::Loaded { key, page: Err("The disk is away.".into()) });
-    let told = items(shown(&app));
-    assert!(told[0].contains("could not be read: The disk is away."), "{told:?}");
+    let reported = items(shown(&app));
+    assert!(reported[0].contains("could not be read: The disk is away."), "{reported:?}");
     app.reply(Ok(Reply::Session(SessionReply::default())));
     app.play(Event::Timer(TimerId::History(key))).play(Event::Timer(TimerId::History(key)));
     app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
@@ -480,11 +480,11 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     tell(&mut app, StoreNews::Opened(Box::new(opening)));
     assert_eq!((shown(&app).conn, app.state.conns.len()), (None, 1), "it has no agent");
     assert!(matches!(app.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
-    let is_told = items(shown(&app)).iter().any(|item| {
+    let is_reported = items(shown(&app)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")
     });
-    assert!(is_told, "{:?}", items(shown(&app)));
+    assert!(is_reported, "{:?}", items(shown(&app)));
 }
 
 #[test]

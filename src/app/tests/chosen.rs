@@ -10,7 +10,7 @@ fn modes(current: &str) -> Modes {
     Modes { current: current.into(), available: vec![mode("full"), mode("read-only"), mode("plan")] }
 }
 
-fn told(current: &str) -> Reply {
+fn reported(current: &str) -> Reply {
     let id = Some(SessionId::from(ID));
     Reply::Session(SessionReply { id, modes: Some(modes(current)), ..SessionReply::default() })
 }
@@ -18,7 +18,7 @@ fn told(current: &str) -> Reply {
 /// A session in a mode chosen by the user.
 fn read_only() -> TestApp {
     let mut app = TestApp::started();
-    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
     app.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
     app.fx.clear();
@@ -37,7 +37,7 @@ fn current(app: &TestApp) -> String {
 
 #[test]
 fn a_chosen_mode_is_restored_after_a_crash_before_prompts_are_sent() {
-    for reply in [Reply::Done, told("full")] {
+    for reply in [Reply::Done, reported("full")] {
         let mut app = read_only();
         again(&mut app, reply);
         app.submit("go on").expect_sent("call mode read-only");
@@ -46,16 +46,16 @@ fn a_chosen_mode_is_restored_after_a_crash_before_prompts_are_sent() {
     }
     // Nothing is sent if the agent reports it as current.
     let mut app = read_only();
-    again(&mut app, told("read-only"));
+    again(&mut app, reported("read-only"));
     app.submit("go on").expect_sent("call prompt \"go on\"");
 }
 
 #[test]
 fn only_chosen_settings_and_changes_of_the_agent_are_restored() {
     let mut app = TestApp::started();
-    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.submit("look").end_turn(StopReason::EndTurn);
-    again(&mut app, told("plan"));
+    again(&mut app, reported("plan"));
     app.expect_sent("");
     assert_eq!(current(&app), "plan");
     let mut app = read_only();
@@ -71,8 +71,8 @@ fn a_setting_that_cannot_be_restored_is_reported_and_holds_prompts() {
     app.submit("and more").reply(Ok(Reply::Done));
     app.fx.clear();
     app.fail(-32602, "no such mode").expect_sent("");
-    let told = digest(app.session());
-    assert!(told.contains("Some settings could not be set."), "{told}");
+    let reported = digest(app.session());
+    assert!(reported.contains("Some settings could not be set."), "{reported}");
     assert_eq!(app.queue(), ["and more"]);
     app.submit("all the same").expect_sent("call prompt \"all the same\"");
 }
@@ -82,14 +82,14 @@ fn a_replacement_session_gets_the_settings_of_the_previous_one() {
     let mut app = read_only();
     app.crash().handshake(AgentCapabilities::default());
     app.fx.clear();
-    app.reply(Ok(told("full"))).expect_sent("call mode read-only");
+    app.reply(Ok(reported("full"))).expect_sent("call mode read-only");
     // Another agent has separate settings.
     let mut app = read_only();
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     app.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
     app.handshake(all_capabilities());
     app.fx.clear();
-    app.reply(Ok(told("full"))).expect_sent("");
+    app.reply(Ok(reported("full"))).expect_sent("");
 }
 
 #[test]
@@ -133,18 +133,18 @@ fn restoring_settings_detects_a_lost_session_and_continues_in_the_replacement() 
     app.reply(Ok(Reply::Session(doubtful)));
     app.fx.clear();
     app.fail(-32600, "Session not found: s").expect_sent("call new");
-    app.reply(Ok(told("full"))).expect_sent("call mode read-only");
+    app.reply(Ok(reported("full"))).expect_sent("call mode read-only");
     app.reply(Ok(Reply::Done));
     assert_eq!(current(&app), "read-only");
-    let told = digest(app.session());
-    assert!(told.contains("The agent could not restore this conversation."), "{told}");
-    assert!(!told.contains("could be set again"), "{told}");
+    let reported = digest(app.session());
+    assert!(reported.contains("The agent could not restore this conversation."), "{reported}");
+    assert!(!reported.contains("could be set again"), "{reported}");
 }
 
 #[test]
 fn a_prompt_waits_for_the_mode_chosen_before_it() {
     let mut app = TestApp::started();
-    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.fx.clear();
     let choose = |app: &mut TestApp, mode: &str| {
         let mode = ModeId::from(mode.to_owned());
@@ -168,7 +168,7 @@ fn a_prompt_waits_for_the_mode_chosen_before_it() {
     assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("not now")), "{:?}", app.state.flash);
     // A title does not hold prompts, and requests to a crashed agent are dropped.
     choose(&mut app, "plan");
-    app.crash().handshake(all_capabilities()).reply(Ok(told("full")));
+    app.crash().handshake(all_capabilities()).reply(Ok(reported("full")));
     app.fx.clear();
     app.flow(|state, now, fx| operations::set_title(state, KEY, "T".to_owned(), now, fx));
     app.submit("again");
@@ -184,11 +184,13 @@ fn a_setting_no_longer_offered_is_reported_and_holds_prompts() {
     let modes = Modes { current: "full".into(), available: vec![mode] };
     app.reply(Ok(Reply::Session(SessionReply { modes: Some(modes), ..SessionReply::default() })));
     app.expect_sent("");
-    let told = app.session().transcript.items().iter().find_map(|item| match &item.body {
+    let reported = app.session().transcript.items().iter().find_map(|item| match &item.body {
         ItemBody::Notice { detail, .. } => detail.clone().filter(|detail| detail.contains("offer")),
         _ => None,
     });
-    assert!(told.is_some_and(|told| told.starts_with("The agent no longer offers: mode read-only.")));
+    assert!(
+        reported.is_some_and(|reported| reported.starts_with("The agent no longer offers: mode read-only."))
+    );
     assert_eq!(app.queue(), ["change it"]);
 }
 
@@ -217,7 +219,7 @@ fn a_model_reported_by_the_agent_is_not_restored() {
 /// A mode was chosen, followed by a prompt.
 fn waiting() -> TestApp {
     let mut app = TestApp::started();
-    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
     let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));
     assert!(app.fx.contains(&timer), "{:?}", app.fx);
@@ -232,8 +234,8 @@ fn a_prompt_waits_ten_seconds_for_a_mode_and_is_then_sent() {
     assert_eq!(app.session().pending_setting(), Some("mode"));
     app.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("call prompt \"look\"");
     assert_eq!(app.session().pending_setting(), None);
-    let told = digest(app.session());
-    assert!(told.contains("The agent has not confirmed the new mode."), "{told}");
+    let reported = digest(app.session());
+    assert!(reported.contains("The agent has not confirmed the new mode."), "{reported}");
     // A late response is applied, without holding prompts.
     app.fx.clear();
     app.end_turn(StopReason::EndTurn);
@@ -284,12 +286,12 @@ fn named(model: Option<&str>, mode: Option<&str>) -> TestApp {
 fn a_named_mode_is_set_before_the_first_prompt() {
     for name in ["read-only", "READ-ONLY", "read"] {
         let mut app = named(None, Some(name));
-        app.reply(Ok(told("full"))).expect_sent("call mode read-only");
+        app.reply(Ok(reported("full"))).expect_sent("call mode read-only");
         app.reply(Ok(Reply::Done)).expect_sent("call prompt \"go\"");
         assert_eq!(current(&app), "read-only");
     }
     let mut app = named(None, Some("full"));
-    app.reply(Ok(told("full"))).expect_sent("call prompt \"go\"");
+    app.reply(Ok(reported("full"))).expect_sent("call prompt \"go\"");
 }
 
 #[test]
@@ -301,7 +303,7 @@ fn a_named_setting_that_is_not_offered_holds_the_prompt() {
     ];
     for (model, mode, problem) in cases {
         let mut app = named(model, mode);
-        app.reply(Ok(told("full"))).expect_sent("");
+        app.reply(Ok(reported("full"))).expect_sent("");
         let detail = app.session().transcript.items().iter().find_map(|item| match &item.body {
             ItemBody::Notice { title, detail, .. } if title == "Some settings could not be set." => {
                 detail.clone()

@@ -68,7 +68,7 @@ fn clear_of_the_agent_is_sent_and_marked() {
 
 #[test]
 fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
-    let told = |prompt: &str| vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))];
+    let reported = |prompt: &str| vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))];
     let saved = |prompts: &[&str]| {
         let mut app = TestApp::started();
         app.handshake(all_capabilities()).open(ID);
@@ -83,7 +83,7 @@ fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
     let mut app = reopened(cleared.clone(), "fake");
     app.fx.clear();
     app.handshake(all_capabilities()).expect_sent("call load s");
-    app.updates(told("the word is blue"));
+    app.updates(reported("the word is blue"));
     answered(&mut app);
     app.wait(3).play(Event::Timer(TimerId::History(KEY)));
     for _ in 0..8 {

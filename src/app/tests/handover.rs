@@ -51,8 +51,10 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
     let (mut app, key) = handed_over(capabilities);
     app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
     let blocks = prompt_blocks(&mut app);
-    let [ContentBlock::Resource { mime_type, body: ResourceBody::Text(told), .. }, ContentBlock::Text(asked)] =
-        blocks.as_slice()
+    let [
+        ContentBlock::Resource { mime_type, body: ResourceBody::Text(reported), .. },
+        ContentBlock::Text(asked),
+    ] = blocks.as_slice()
     else {
         panic!("{blocks:?}")
     };
@@ -60,9 +62,9 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
     for expected in
         ["mend the rounding of the till", "I look.", "- do a", "and the receipt", "Done.", "/code/shop"]
     {
-        assert!(told.contains(expected), "{expected} in\n{told}");
+        assert!(reported.contains(expected), "{expected} in\n{reported}");
     }
-    assert!(!told.contains("hm"), "thoughts are not included");
+    assert!(!reported.contains("hm"), "thoughts are not included");
     // It is sent once, with a turn that was answered.
     let conn = app.state.sessions[&key].conn.unwrap();
     let end = |app: &mut TestApp, result| {
@@ -94,11 +96,11 @@ fn pasted_texts_and_notes_of_images_are_handed_over() {
     };
     app.prepared(prepared);
     app.update(says("A picture.")).end_turn(StopReason::EndTurn);
-    let told = handover::document(&app.state, KEY, None).unwrap();
+    let reported = handover::document(&app.state, KEY, None).unwrap();
     let prompt =
         format!("## User\n\nsee first pasted line\nlast pasted line and {image}\n\n[image, image/png]\n");
-    assert!(told.contains(&prompt), "{told}");
-    assert!(!told.contains("iVBORw0KGgo=") && !told.contains(&pasted.label()), "{told}");
+    assert!(reported.contains(&prompt), "{reported}");
+    assert!(!reported.contains("iVBORw0KGgo=") && !reported.contains(&pasted.label()), "{reported}");
 }
 
 #[test]
@@ -106,18 +108,18 @@ fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let (mut app, key) = handed_over(AgentCapabilities::default());
     app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
     let blocks = prompt_blocks(&mut app);
-    let [ContentBlock::Text(told), ContentBlock::Text(asked)] = blocks.as_slice() else {
+    let [ContentBlock::Text(reported), ContentBlock::Text(asked)] = blocks.as_slice() else {
         panic!("{blocks:?}")
     };
-    assert!(told.starts_with("<earlier_conversation>\n"), "{told}");
+    assert!(reported.starts_with("<earlier_conversation>\n"), "{reported}");
     let conn = app.state.sessions[&key].conn.unwrap();
-    for part in [told.clone(), asked.clone()] {
+    for part in [reported.clone(), asked.clone()] {
         app.play(Event::Agent(conn, AgentEvent::Update("n".into(), text(Role::User, &part))));
     }
     let shown = digest(&app.state.sessions[&key]);
     assert!(shown.ends_with("user* \"go on\""), "{shown}");
     // When it is replayed, it is the same prompt.
-    assert_eq!(place::without_context(&format!("{told}{asked}")), "go on");
+    assert_eq!(place::without_context(&format!("{reported}{asked}")), "go on");
 }
 
 #[test]
@@ -153,12 +155,12 @@ fn a_handover_has_the_configured_size_and_notes_omissions() {
     }
     app.state.setup.handover_bytes = 4096;
     app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
-    let told = &shown_handover(&app).text;
-    assert!(told.len() <= 4096, "{}", told.len());
-    assert!(told.contains("prompt 39") && !told.contains("prompt 3\n"), "{told}");
+    let reported = &shown_handover(&app).text;
+    assert!(reported.len() <= 4096, "{}", reported.len());
+    assert!(reported.contains("prompt 39") && !reported.contains("prompt 3\n"), "{reported}");
     assert!(
-        told.contains("The first prompt was: mend the rounding")
-            && told.contains("Earlier parts are omitted")
+        reported.contains("The first prompt was: mend the rounding")
+            && reported.contains("Earlier parts are omitted")
     );
 }
 
@@ -169,17 +171,17 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
         app.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
     }
     app.state.setup.handover_bytes = handover::MIN_BYTES;
-    let told = |app: &mut TestApp| {
+    let reported = |app: &mut TestApp| {
         app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
         let resume = &mut app.state.sessions.get_mut(&KEY).unwrap().resume;
         let text = resume.handover().unwrap().text.clone();
         resume.handed_over();
         text
     };
-    assert!(told(&mut app).contains("The first prompt was: mend the rounding"));
+    assert!(reported(&mut app).contains("The first prompt was: mend the rounding"));
     let session = app.state.sessions.get_mut(&KEY).unwrap();
     crate::app::recording::loading::begin(session, "k", 9, None, (None, ""), app.now, &mut Vec::new());
-    let text = told(&mut app);
+    let text = reported(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }
 
@@ -194,9 +196,9 @@ fn a_summary_of_the_agent_replaces_the_summarized_part() {
     });
     app.submit("now the drawer").update(says("It opens.")).end_turn(StopReason::EndTurn);
     app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
-    let told = &shown_handover(&app).text;
-    assert!(told.contains("The till was mended.") && told.contains("now the drawer"), "{told}");
-    assert!(!told.contains("I look."), "{told}");
+    let reported = &shown_handover(&app).text;
+    assert!(reported.contains("The till was mended.") && reported.contains("now the drawer"), "{reported}");
+    assert!(!reported.contains("I look."), "{reported}");
 }
 
 fn shown_handover(app: &TestApp) -> &Handover {
@@ -218,10 +220,10 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
     }];
     app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
     assert!(app.state.modals.is_empty(), "an offer receives no keys");
-    let told = app.session().transcript.items().iter().any(|item| {
+    let reported = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
     });
-    assert!(told, "{}", digest(app.session()));
+    assert!(reported, "{}", digest(app.session()));
     app.open("fresh");
     app.play(Event::Act(Action::HandOver)).play(Event::Act(Action::HandOver));
     assert_eq!(digest(app.session()).matches("The conversation above").count(), 1);
@@ -229,7 +231,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
     app.submit("go on");
     let blocks = prompt_blocks(&mut app);
     assert!(
-        matches!(&blocks[0], ContentBlock::Text(told) if told.contains("mend the rounding")),
+        matches!(&blocks[0], ContentBlock::Text(reported) if reported.contains("mend the rounding")),
         "{blocks:?}"
     );
 }
@@ -243,8 +245,8 @@ fn an_empty_session_has_no_handover() {
 
 /// A stored session that continues another one.
 fn kept_with(more: Vec<Record>) -> RecordedSession {
-    let told = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
-    let records = std::iter::once(told).chain(more);
+    let reported = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
+    let records = std::iter::once(reported).chain(more);
     RecordedSession {
         head: SessionHead {
             saved_as: Some("k2".into()),

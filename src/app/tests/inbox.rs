@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::app::lifecycle::operations;
-use crate::app::state::inbox::{WaitingFor, count_behind, waiting};
+use crate::app::state::inbox::{WaitingFor, count_after, waiting};
 use crate::app::state::tab;
 use crate::app::*;
 use crate::model::*;
@@ -67,9 +67,9 @@ fn all_tabs_are_listed_with_the_oldest_first() {
             (key, WaitingFor::Failure("out of tokens".into())),
         ]
     );
-    assert_eq!(count_behind(&app.state), (2, 1));
+    assert_eq!(count_after(&app.state), (2, 1));
     app.key(Action::ShowTab(2));
-    assert_eq!(count_behind(&app.state), (1, 0), "the failure was seen");
+    assert_eq!(count_after(&app.state), (1, 0), "the failure was seen");
 }
 
 #[test]

@@ -504,9 +504,12 @@ fn errors_at_the_start_are_reported_by_class_with_a_hint() {
     ] {
         let mut app = TestApp::started();
         app.agent(AgentEvent::InitializeFailed(error.clone()));
-        let told = format!("{:?}", app.session().transcript.items());
-        assert!(told.contains("could not be initialized") && told.contains(class), "{error:?}: {told}");
-        assert!(told.contains(next), "{error:?}: {told}");
+        let reported = format!("{:?}", app.session().transcript.items());
+        assert!(
+            reported.contains("could not be initialized") && reported.contains(class),
+            "{error:?}: {reported}"
+        );
+        assert!(reported.contains(next), "{error:?}: {reported}");
     }
     for (error, class, next) in [
         (busy(), "The agent reported", "may be temporary"),
@@ -515,8 +518,11 @@ fn errors_at_the_start_are_reported_by_class_with_a_hint() {
     ] {
         let mut app = TestApp::started();
         app.handshake(all_capabilities()).reply(Err(error.clone()));
-        let told = format!("{:?}", app.session().transcript.items());
-        assert!(told.contains("could not be opened") && told.contains(class), "{error:?}: {told}");
-        assert!(told.contains(next), "{error:?}: {told}");
+        let reported = format!("{:?}", app.session().transcript.items());
+        assert!(
+            reported.contains("could not be opened") && reported.contains(class),
+            "{error:?}: {reported}"
+        );
+        assert!(reported.contains(next), "{error:?}: {reported}");
     }
 }

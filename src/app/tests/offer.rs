@@ -17,7 +17,7 @@ fn row(uid: &str) -> ArchiveRow {
     }
 }
 
-fn told(app: &mut TestApp, news: StoreNews) {
+fn reported(app: &mut TestApp, news: StoreNews) {
     app.service(ServiceEvent::Store(Box::new(news)));
 }
 
@@ -66,7 +66,7 @@ fn the_store_is_queried_after_the_first_frame_and_only_if_needed() {
 fn the_last_session_is_offered_until_a_prompt_was_sent() {
     let mut app = TestApp::ready();
     assert!(operations::last_session(&app.state).is_none());
-    told(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
+    reported(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
     assert_eq!(operations::last_session(&app.state).map(ArchiveRow::name), Some("Mend the fence"));
     app.state.last_saved.as_mut().unwrap().agent = "another".to_owned();
     assert!(operations::last_session(&app.state).is_none(), "it is of another agent");
@@ -79,7 +79,7 @@ fn the_last_session_is_offered_until_a_prompt_was_sent() {
 #[test]
 fn a_key_continues_it_and_the_empty_session_is_closed() {
     let mut app = TestApp::ready();
-    told(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
+    reported(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
     let fx = update(&mut app.state, Event::Act(Action::ContinueLast), app.now);
     let job = fx.iter().find_map(|effect| match effect {
         Effect::Store(job @ StoreJob::Open { .. }) => Some(job.clone()),
@@ -94,7 +94,7 @@ fn a_key_continues_it_and_the_empty_session_is_closed() {
     let opening =
         ArchiveOpening { uid: "k1".to_owned(), takes: true, at: None, saved: Ok(saved), offers: None };
     let former = app.state.active;
-    told(&mut app, StoreNews::Opened(Box::new(opening)));
+    reported(&mut app, StoreNews::Opened(Box::new(opening)));
     assert!(app.state.active != former && !app.state.sessions.contains_key(&former));
     assert!(operations::last_session(&app.state).is_none(), "it is open");
 }
@@ -163,10 +163,10 @@ fn the_users_selection_and_filter_in_the_picker_are_unchanged() {
 fn the_reason_for_unsaved_sessions_is_shown_until_it_is_resolved() {
     let mut app = TestApp::ready();
     let full = Unsaved { why: "the disk is full".to_owned(), ..Unsaved::default() };
-    told(&mut app, StoreNews::Unsaved(Some(full)));
+    reported(&mut app, StoreNews::Unsaved(Some(full)));
     app.submit("go").wait(100);
     assert_eq!(app.state.unsaved.as_ref().unwrap().why, "the disk is full");
-    told(&mut app, StoreNews::Unsaved(None));
+    reported(&mut app, StoreNews::Unsaved(None));
     assert_eq!(app.state.unsaved, None);
     let given = Setup { unsaved: Some("the data folder cannot be used".to_owned()), ..setup(false, true) };
     let (state, _) = start(given, app.now);
@@ -176,7 +176,7 @@ fn the_reason_for_unsaved_sessions_is_shown_until_it_is_resolved() {
 #[test]
 fn events_of_the_store_are_shown_in_the_transcript() {
     let mut app = TestApp::ready();
-    told(&mut app, StoreNews::Told("The file was moved aside.".to_owned()));
+    reported(&mut app, StoreNews::Reported("The file was moved aside.".to_owned()));
     assert!(app.state.flash.is_none());
     app.expect("ready · idle\nnotice Warning: The file was moved aside.");
 }

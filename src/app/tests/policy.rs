@@ -333,15 +333,15 @@ fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
 
 #[test]
 fn a_write_is_shown_with_its_call_in_any_order_of_arrival() {
-    let told = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
+    let reported = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
     let with_call = ["t Completed 1 diffs [\"written by parlor, allowed: in the session's folders\"]"];
     let mut before = TestApp::running();
-    before.update(patch("t", told()));
+    before.update(patch("t", reported()));
     wrote(&mut before, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
     before.update(news("t", ToolStatus::Completed));
     let mut after = TestApp::running();
     wrote(&mut after, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
-    after.update(patch("t", told())).update(news("t", ToolStatus::Completed));
+    after.update(patch("t", reported())).update(news("t", ToolStatus::Completed));
     for app in [&mut before, &mut after] {
         assert_eq!(shown(app.session()), with_call);
         assert_eq!(changes(app), ["/code/shop/a: b\n>c\n"]);

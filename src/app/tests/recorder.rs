@@ -39,7 +39,7 @@ pub fn take_note(
         Note::Draft(draft) => saved.draft = draft,
         Note::Queue(queue) => saved.queue = queue,
         Note::Stash(stash) => saved.stash = stash,
-        Note::Told(told) => saved.told = told,
+        Note::Reported(reported) => saved.reported = reported,
         Note::TakeSpool { spool } => saved.events = events_of(spool),
         Note::Spool { .. }
         | Note::KeepSpool { .. }
@@ -261,8 +261,8 @@ fn another_error_of_a_load_is_shown_and_the_session_is_not_replaced() {
     app.submit("yes, delete them all").expect_sent("");
     app.fail(-32603, "file is broken").expect_sent("");
     assert!(matches!(app.session().phase, SessionPhase::Failed(_)));
-    let told = items(app.session());
-    assert!(told.last().unwrap().starts_with("notice Error: "), "{told:?}");
+    let reported = items(app.session());
+    assert!(reported.last().unwrap().starts_with("notice Error: "), "{reported:?}");
     assert_eq!((app.queue(), app.session().id.clone()), (vec!["yes, delete them all"], Some(ID.into())));
     assert!(!app.session().turn.is_running());
 }
@@ -375,10 +375,10 @@ fn prompts_wait_for_a_replay_for_a_limited_time() {
 #[test]
 fn a_replay_that_continues_after_the_response_changes_nothing() {
     let context = text(Role::User, "<session_context>\nToday is Monday.\n</session_context>");
-    for told in [vec![context], first()] {
+    for reported in [vec![context], first()] {
         let mut app = loading();
-        app.updates(told.clone());
-        answered(&mut app).updates(if told.len() == 1 { first() } else { Vec::new() }).updates(second());
+        app.updates(reported.clone());
+        answered(&mut app).updates(if reported.len() == 1 { first() } else { Vec::new() }).updates(second());
         quiet(&mut app).expect(&format!("ready · idle{BOTH}"));
         assert!(!app.session().has_background_news);
     }
@@ -426,9 +426,9 @@ fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all(
         app.open_listed("old");
         let key = app.state.active;
         let mut spool = None;
-        for (nth, told) in first().into_iter().enumerate() {
-            let event = Note::Event { turn: 1, record: Box::new(Record::Update(told.clone())) };
-            let notes = recorded(&mut app, AgentEvent::Update("old".into(), told));
+        for (nth, reported) in first().into_iter().enumerate() {
+            let event = Note::Event { turn: 1, record: Box::new(Record::Update(reported.clone())) };
+            let notes = recorded(&mut app, AgentEvent::Update("old".into(), reported));
             let saved: Vec<&Note> = notes.iter().map(|(_, note)| note).collect();
             let begin = Note::Spool { of: key };
             let expected = if nth == 0 { vec![&begin, &event] } else { vec![&event] };
@@ -459,13 +459,13 @@ fn an_agent_that_lost_the_last_turns_is_told_once() {
     opened(&mut app);
     app.expect(&format!("ready · idle{BOTH}\nnotice Info: The agent's history ends after turn 1."));
     let notes = saved_notes(&mut app);
-    assert!(notes.iter().all(|note| matches!(note, Note::Head(_) | Note::Told(_))));
-    let told = notes.into_iter().find_map(|note| match note {
-        Note::Told(told) => Some(told),
+    assert!(notes.iter().all(|note| matches!(note, Note::Head(_) | Note::Reported(_))));
+    let reported = notes.into_iter().find_map(|note| match note {
+        Note::Reported(reported) => Some(reported),
         _ => None,
     });
     let mut app = loading();
-    app.state.sessions.get_mut(&KEY).unwrap().recorder.set_told(told.unwrap());
+    app.state.sessions.get_mut(&KEY).unwrap().recorder.set_reported(reported.unwrap());
     app.updates(first());
     opened(&mut app).expect(&format!("ready · idle{BOTH}"));
 }
@@ -557,18 +557,18 @@ fn short_one(message: Option<&str>) -> TestApp {
 #[test]
 fn context_added_to_a_prompt_does_not_change_the_history() {
     let context = "<session_context>\nThis is the agent. Today is Monday.\n</session_context>";
-    for told in [
+    for reported in [
         vec![text(Role::User, context), says("Understood."), text(Role::User, "hi"), says("hello")],
         vec![text(Role::User, context), text(Role::User, "hi"), says("hello")],
         vec![text(Role::User, &format!("{context}\n\nhi")), says("hello")],
     ] {
         let mut app = short_one(None);
-        app.updates(told.clone());
+        app.updates(reported.clone());
         opened(&mut app).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");
         // An agent that replays only after its response.
         let mut app = short_one(None);
         answered(&mut app);
-        app.updates(told);
+        app.updates(reported);
         quiet(app.submit("on")).update(says("more"));
         app.expect("ready · running\nuser* \"hi\"\nagent \"hello\"\nuser* \"on\"\nagent \"more\" …");
     }

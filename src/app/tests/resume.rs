@@ -35,7 +35,7 @@ fn good(prompt: &str) -> (&str, Vec<SessionUpdate>, End) {
     (prompt, vec![says(&format!("Reply to {prompt}"))], End::Good)
 }
 
-fn told(prompt: &str) -> Vec<SessionUpdate> {
+fn reported(prompt: &str) -> Vec<SessionUpdate> {
     vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))]
 }
 
@@ -64,8 +64,8 @@ pub fn added(saved: &RecordedSession, replay: &[SessionUpdate], before: usize) -
     let second = items(app.session());
     assert_eq!(second[..first.len()], first, "what was recorded is unchanged");
     let saved = again(saved.clone(), &mut app);
-    let is_told = |item: &&String| item.starts_with("notice Info: The agent's history");
-    let recorded: Vec<&String> = second.iter().filter(|item| !is_told(item)).collect();
+    let is_reported = |item: &&String| item.starts_with("notice Info: The agent's history");
+    let recorded: Vec<&String> = second.iter().filter(|item| !is_reported(item)).collect();
     assert_eq!(shown(&saved).iter().collect::<Vec<_>>(), recorded, "the record equals the shown items");
     let mut app = resumed(&saved, replay, before);
     assert_eq!(items(app.session()), shown(&saved), "the second time changes nothing");
@@ -92,7 +92,7 @@ fn turns_that_did_not_complete_may_be_missing_in_the_replay() {
     let cancelled = ("stop this", vec![says("I beg")], End::Cancelled);
     for turn in [refused, failed, cancelled] {
         let saved = recorded(&[good("first prompt"), turn, good("third prompt")]);
-        let replay = [told("first prompt"), told("third prompt"), told("fourth prompt")].concat();
+        let replay = [reported("first prompt"), reported("third prompt"), reported("fourth prompt")].concat();
         assert_eq!(
             added(&saved, &replay, replay.len()),
             [
@@ -109,12 +109,12 @@ fn turns_after_a_compaction_are_found() {
     let turns = ["one", "two", "three", "four"].map(good);
     let saved = recorded(&turns);
     let summary = "This session is being continued. Summary: things were done.";
-    let compacted = [vec![text(Role::User, summary), says("Understood.")], told("four")].concat();
+    let compacted = [vec![text(Role::User, summary), says("Understood.")], reported("four")].concat();
     assert_eq!(
         added(&saved, &compacted, 4),
         ["notice Info: The agent's history has 1 turn that this record lacks."]
     );
-    let more = [compacted, told("five"), told("six")].concat();
+    let more = [compacted, reported("five"), reported("six")].concat();
     assert_eq!(
         added(&saved, &more, 4)[..2],
         ["notice Info: 2 turns from the agent's history", "user \"five\""]
@@ -126,8 +126,11 @@ fn a_command_replayed_with_its_wrapper_is_recognized() {
     let saved = recorded(&[good("look at the code"), good("/init all"), good("thanks")]);
     let init = "<command-message>init is running</command-message>\n<command-name>/init</command-name>\n\
                 <command-args>all</command-args>";
-    let replay =
-        [told("look at the code"), vec![text(Role::User, init), says("Reply to /init all")], told("thanks")];
+    let replay = [
+        reported("look at the code"),
+        vec![text(Role::User, init), says("Reply to /init all")],
+        reported("thanks"),
+    ];
     assert_eq!(added(&saved, &replay.concat(), 0), Vec::<String>::new());
 }
 
@@ -140,7 +143,7 @@ fn a_cancelled_prompt_joined_with_the_next_is_recognized() {
         text: text.into(),
     };
     let two = vec![text(Role::User, "wait no"), text(Role::User, "do two"), says("Reply to do two")];
-    assert_eq!(added(&saved, &[told("do one"), two].concat(), 0), Vec::<String>::new());
+    assert_eq!(added(&saved, &[reported("do one"), two].concat(), 0), Vec::<String>::new());
     // One agent stores the interruption as a user message.
     let two = vec![
         text(Role::User, "wait no"),
@@ -148,7 +151,7 @@ fn a_cancelled_prompt_joined_with_the_next_is_recognized() {
         chunk("u3", "do two"),
         says("Reply to do two"),
     ];
-    assert_eq!(added(&saved, &[told("do one"), two].concat(), 0), Vec::<String>::new());
+    assert_eq!(added(&saved, &[reported("do one"), two].concat(), 0), Vec::<String>::new());
 }
 
 #[test]
@@ -157,10 +160,10 @@ fn what_is_not_certain_is_told_and_not_added() {
     let saved = recorded(&[good("alpha prompt"), good("beta prompt"), good("gamma prompt")]);
     // Another reply to the last turn.
     let other = vec![text(Role::User, "gamma prompt"), says("A regenerated answer.")];
-    let replay = [told("alpha prompt"), told("beta prompt"), other].concat();
+    let replay = [reported("alpha prompt"), reported("beta prompt"), other].concat();
     assert_eq!(added(&saved, &replay, 0), not_matched);
     // The last turn is missing, and others follow.
-    let replay = [told("alpha prompt"), told("beta prompt"), told("delta prompt")].concat();
+    let replay = [reported("alpha prompt"), reported("beta prompt"), reported("delta prompt")].concat();
     assert_eq!(added(&saved, &replay, 0), not_matched);
     // A reworded prompt.
     let saved = recorded(&[good("fix the tests please")]);
@@ -171,7 +174,7 @@ fn what_is_not_certain_is_told_and_not_added() {
 #[test]
 fn a_turn_that_the_record_lacks_is_told() {
     let saved = recorded(&[good("alpha prompt"), good("gamma prompt")]);
-    let replay = [told("alpha prompt"), told("beta prompt"), told("gamma prompt")].concat();
+    let replay = [reported("alpha prompt"), reported("beta prompt"), reported("gamma prompt")].concat();
     assert_eq!(
         added(&saved, &replay, replay.len()),
         ["notice Info: The agent's history has 1 turn that this record lacks."]
@@ -181,9 +184,9 @@ fn a_turn_that_the_record_lacks_is_told() {
 #[test]
 fn equal_prompts_are_told_apart_by_their_replies() {
     let say = |reply: &str| ("go on", vec![says(reply)], End::Good);
-    let told = |reply: &str| vec![text(Role::User, "go on"), says(reply)];
+    let reported = |reply: &str| vec![text(Role::User, "go on"), says(reply)];
     let saved = recorded(&[say("Reply 1"), say("Reply 2"), say("Reply 3")]);
-    let all = [told("Reply 1"), told("Reply 2"), told("Reply 3"), told("Reply 4")].concat();
+    let all = [reported("Reply 1"), reported("Reply 2"), reported("Reply 3"), reported("Reply 4")].concat();
     assert_eq!(added(&saved, &all, 0)[1..], ["user \"go on\"", "agent \"Reply 4\""]);
 }
 
@@ -196,7 +199,7 @@ fn a_resent_prompt_is_one_turn() {
     app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
     app.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
     let saved = saved_session(&mut app);
-    assert_eq!(added(&saved, &[told("one"), told("flaky two")].concat(), 0), Vec::<String>::new());
+    assert_eq!(added(&saved, &[reported("one"), reported("flaky two")].concat(), 0), Vec::<String>::new());
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn a_request_shows_what_was_replayed_of_its_call() {
     let saved = recorded(&[good("one")]);
     let mut app = reopened(saved, "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
-    app.updates(told("one")).update(call("a", ToolStatus::InProgress));
+    app.updates(reported("one")).update(call("a", ToolStatus::InProgress));
     app.ask(1, permission("a"));
     let shown = items(app.session());
     assert!(shown.last().unwrap().starts_with("tool a"), "{shown:?}");
@@ -214,7 +217,7 @@ fn a_request_shows_what_was_replayed_of_its_call() {
 #[test]
 fn taken_turns_can_be_put_back_and_are_not_taken_again() {
     let saved = recorded(&[good("one")]);
-    let replay = [told("one"), told("two")].concat();
+    let replay = [reported("one"), reported("two")].concat();
     let mut app = resumed(&saved, &replay, replay.len());
     assert_eq!(items(app.session()).len(), 5);
     let grown = again(saved.clone(), &mut app);
@@ -227,9 +230,9 @@ fn taken_turns_can_be_put_back_and_are_not_taken_again() {
     let news = StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) };
     app.service(ServiceEvent::Store(Box::new(news)));
     assert_eq!(items(app.session()), shown(&saved));
-    let told = again(grown, &mut app).told;
-    assert!(!told.is_empty());
-    let app = resumed(&RecordedSession { told, ..saved.clone() }, &replay, replay.len());
+    let reported = again(grown, &mut app).reported;
+    assert!(!reported.is_empty());
+    let app = resumed(&RecordedSession { reported, ..saved.clone() }, &replay, replay.len());
     assert_eq!(items(app.session()), shown(&saved));
 }
 
@@ -284,7 +287,7 @@ fn replaying_any_kind_of_item_changes_nothing() {
 #[test]
 fn a_message_after_the_response_to_a_load_is_shown_and_recorded() {
     let saved = recorded(&[good("first question")]);
-    let mut app = resumed(&saved, &told("first question"), 2);
+    let mut app = resumed(&saved, &reported("first question"), 2);
     assert_eq!(items(app.session()), shown(&saved));
     app.update(says("WARNING: servers could not be started."));
     assert_eq!(items(app.session()).last().unwrap(), "agent \"WARNING: servers could not be started.\" …");
@@ -382,7 +385,7 @@ fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id
 fn only_turns_of_the_agent_are_put_back() {
     // The prompt of the new turn is empty, so its reply stands in the last recorded turn.
     let saved = recorded(&[good("one")]);
-    let replay = [told("one"), vec![text(Role::User, ""), says("Reply to nothing")]].concat();
+    let replay = [reported("one"), vec![text(Role::User, ""), says("Reply to nothing")]].concat();
     let mut app = resumed(&saved, &replay, replay.len());
     app.fx.clear();
     app.play(Event::Act(Action::PutBackTurns));
@@ -405,7 +408,7 @@ fn the_rest_of_a_whole_message_is_added() {
         content: Patch::Set(vec![ContentBlock::Text("It begins and ends".into())]),
         more_content: Vec::new(),
     };
-    let replay = [told("one"), vec![text(Role::User, "two"), message]].concat();
+    let replay = [reported("one"), vec![text(Role::User, "two"), message]].concat();
     let rest = ["notice Info: The rest of the turn, from the agent's history", "agent \" and ends\""];
     assert_eq!(added(&saved, &replay, replay.len()), rest);
 }
@@ -433,7 +436,7 @@ fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
 #[test]
 fn a_call_of_an_added_turn_gets_its_late_end() {
     let saved = recorded(&[good("one")]);
-    let replay = [told("one"), vec![text(Role::User, "two"), call("c", ToolStatus::InProgress)]].concat();
+    let replay = [reported("one"), vec![text(Role::User, "two"), call("c", ToolStatus::InProgress)]].concat();
     let mut app = resumed(&saved, &replay, replay.len());
     let tool = || "tool c Failed \"do c\"".to_owned();
     assert!(!items(app.session()).contains(&tool()));

@@ -77,11 +77,11 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     app.flow(operations::new_session).expect_sent("call new");
     let next = app.state.active_session().unwrap();
     assert_eq!(next.workspace.mcp_servers.len(), 2, "also for the next session there");
-    let told = app.session().transcript.items().iter().any(|item| {
+    let reported = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("odd is left out") && detail.contains("mine: skipped"))
     });
-    assert!(told);
+    assert!(reported);
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let mut app = app(found(), remote);
         app.fx.clear();
         app.handshake(all_capabilities());
-        let told = app.fx.iter().find_map(|effect| match effect {
+        let reported = app.fx.iter().find_map(|effect| match effect {
             Effect::Send(_, AgentCommand::Call(_, Call::NewSession(position))) => {
                 Some(position.mcp_servers.clone())
             }
             _ => None,
         });
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
-        assert_eq!(told, Some(expected), "but never those of the folder");
+        assert_eq!(reported, Some(expected), "but never those of the folder");
         assert_eq!(app.state.modals, []);
         let is_said = app.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }

@@ -230,11 +230,11 @@ fn another_program_is_shown_to_be_run_manually() {
     app.state.modals.clear();
     assert_eq!(pick(&mut app, "tool"), None);
     app.expect_sent("");
-    let told = app.session().transcript.items().iter().any(|item| {
+    let reported = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("\ntool in\n") && detail.contains("not the agent's own program"))
     });
-    assert!(told);
+    assert!(reported);
 }
 
 #[test]

@@ -152,8 +152,8 @@ impl TestApp {
     }
 
     fn tell(&mut self, news: StoreNews) {
-        let told = Event::Service(ServiceEvent::Store(Box::new(news)));
-        let more = update(&mut self.state, told, self.now);
+        let reported = Event::Service(ServiceEvent::Store(Box::new(news)));
+        let more = update(&mut self.state, reported, self.now);
         self.take(more);
     }
 

@@ -91,8 +91,9 @@ fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
         }
     }
     assert!(!shown(&app).title_state.is_owed());
-    let is_told = |note: &Note| matches!(note, Note::Head(head) if !head.owes_title && head.has_own_title);
-    assert!(notes.iter().any(is_told), "{notes:?}");
+    let is_reported =
+        |note: &Note| matches!(note, Note::Head(head) if !head.owes_title && head.has_own_title);
+    assert!(notes.iter().any(is_reported), "{notes:?}");
 }
 
 #[test]

@@ -339,8 +339,8 @@ fn a_change_reported_as_texts_and_as_a_patch_is_one() {
     app.update(patch("t", |patch| {
         patch.content = Patch::Set(content.into_iter().map(ToolContent::Diff).collect());
     }));
-    let told: Vec<FileDiff> = tool(&app, 1).diffs().cloned().collect();
-    assert_eq!(told, [texts, as_patch("@@ -9 +9 @@\n-v\n+w\n")]);
+    let reported: Vec<FileDiff> = tool(&app, 1).diffs().cloned().collect();
+    assert_eq!(reported, [texts, as_patch("@@ -9 +9 @@\n-v\n+w\n")]);
 }
 
 #[test]

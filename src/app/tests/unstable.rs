@@ -126,10 +126,10 @@ fn providers_are_set_before_a_session_is_opened() {
     let error = CallError::Agent(RpcError::new(-32602, "it is required"));
     answer(&mut app, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
     app.expect_sent("call new");
-    let told = app.session().transcript.items().iter().any(|item| {
+    let reported = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { title, .. } if title == "Provider main could not be set.")
     });
-    assert!(told);
+    assert!(reported);
     // An agent without this capability is not asked.
     let mut app = TestApp::with_spec(spec);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
@@ -141,12 +141,12 @@ fn an_unsupported_system_prompt_is_reported() {
     let prompt = SystemPrompt { text: "Be brief.".to_owned(), replaces: true };
     let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
-    let told = |system_prompt, system_prompt_override| {
+    let reported = |system_prompt, system_prompt_override| {
         let mut app = TestApp::with_spec(spec.clone());
         app.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
         app.session().transcript.items().len()
     };
-    assert_eq!((told(true, true), told(true, false), told(false, false)), (0, 1, 1));
+    assert_eq!((reported(true, true), reported(true, false), reported(false, false)), (0, 1, 1));
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn an_archived_listed_session_is_unarchived_before_it_is_loaded() {
     let mut app = started();
     app.fail(-32002, "no such session").expect_sent("call load old");
     app.fail(-32002, "no such session").expect_sent("");
-    let told = &app.state.sessions[&app.state.active].phase;
-    assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
+    let reported = &app.state.sessions[&app.state.active].phase;
+    assert!(matches!(reported, SessionPhase::Failed(_)), "{reported:?}");
     // An agent without an archive is not asked to unarchive, whatever its list contains.
     let mut app = TestApp::talked();
     *app.state.listed_mut() = vec![old(true)];
@@ -228,14 +228,17 @@ fn a_changed_provider_is_set_again_after_a_restart() {
     };
     change(&mut app, "https://wrong.example");
     app.fail(-32602, "no such place");
-    let told = format!("{:?}", app.session().transcript.items());
-    assert!(told.contains("Provider main could not be changed.") && told.contains("no such place"), "{told}");
+    let reported = format!("{:?}", app.session().transcript.items());
+    assert!(
+        reported.contains("Provider main could not be changed.") && reported.contains("no such place"),
+        "{reported}"
+    );
     assert_eq!(app.state.conns[&CONN].spec.wire.providers, []);
     for url in ["https://one.example", "https://two.example"] {
         change(&mut app, url);
         app.reply(Ok(Reply::Done));
-        let told = digest(app.session());
-        assert!(told.contains(&format!("Provider main set to {url}.")), "{told}");
+        let reported = digest(app.session());
+        assert!(reported.contains(&format!("Provider main set to {url}.")), "{reported}");
     }
     assert_eq!(app.state.conns[&CONN].spec.wire.providers, [request("https://two.example")]);
     app.fx.clear();

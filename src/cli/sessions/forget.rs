@@ -49,12 +49,12 @@ pub fn redact(store: &Store, id: Option<&str>, yes: bool, world: &mut World<'_>)
     if uses.row_count + file_count == 0 {
         return Ok("No saved session contains the text.\n".to_owned());
     }
-    let mut told = format!("Removed from {entries} of {sessions}");
+    let mut reported = format!("Removed from {entries} of {sessions}");
     if file_count > 0 {
-        let _ = write!(told, ", and deleted pasted texts: {file_count}");
+        let _ = write!(reported, ", and deleted pasted texts: {file_count}");
     }
-    told.push_str(".\nAgents, logs, exports and files that were moved aside may still contain it.\n");
-    Ok(told)
+    reported.push_str(".\nAgents, logs, exports and files that were moved aside may still contain it.\n");
+    Ok(reported)
 }
 
 /// Deletes turns of a session, or lists them.

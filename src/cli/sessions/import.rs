@@ -31,15 +31,15 @@ pub fn import(store: &Store, files: &[PathBuf], tells_json: bool) -> anyhow::Res
     if tells_json {
         return Ok(pretty(&taken));
     }
-    let mut told = String::new();
+    let mut reported = String::new();
     for Taken { file, session, was_known } in taken {
         let _ = if was_known {
-            writeln!(told, "{file}: session {session} already exists.")
+            writeln!(reported, "{file}: session {session} already exists.")
         } else {
-            writeln!(told, "{file}: imported as session {session}.")
+            writeln!(reported, "{file}: imported as session {session}.")
         };
     }
-    Ok(told)
+    Ok(reported)
 }
 
 fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<RecordedEvent>)> {

@@ -145,7 +145,7 @@ impl Decoder {
         match found {
             Found::Open => return,
             Found::Nothing => self.is_pasting = is_paste,
-            Found::This(told) => out.push(told),
+            Found::This(reported) => out.push(reported),
             Found::TooLong => {
                 self.drop_sequence(out);
                 // A string without meaning.
@@ -297,7 +297,7 @@ fn find_string(kind: u8, rest: &[u8], max: usize) -> Found {
         _ if rest.len() > max => return Found::TooLong,
         _ => return Found::Open,
     };
-    let told = match kind {
+    let reported = match kind {
         b']' => match body.strip_prefix(b"5522;") {
             Some(part) => ClipboardPacket::parse(part).map(TtyEvent::Clipboard),
             None => body.strip_prefix(b"11;").and_then(colour_of).map(TtyEvent::Background),
@@ -308,7 +308,7 @@ fn find_string(kind: u8, rest: &[u8], max: usize) -> Found {
         }
         _ => None,
     };
-    told.map_or(Found::Nothing, Found::This)
+    reported.map_or(Found::Nothing, Found::This)
 }
 
 /// The number of a successful kitty graphics query: `31;OK`. Source: kitty graphics protocol, querying support.

@@ -110,7 +110,7 @@ fn has_device_attributes(bytes: &[u8]) -> bool {
 /// Reads until the receiver or the waker is dropped, which is not an error, or the terminal is closed.
 fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyEvent>>) -> io::Result<()> {
     let mut decoder = Decoder::default();
-    let (mut buffer, mut told) = ([0_u8; 4096], Vec::new());
+    let (mut buffer, mut reported) = ([0_u8; 4096], Vec::new());
     loop {
         let mut watched = [PollFd::new(waker, PollFlags::IN), PollFd::new(terminal, PollFlags::IN)];
         let left = decoder.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -125,20 +125,20 @@ fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyE
             return Ok(());
         }
         if count == 0 {
-            decoder.give_up(&mut told);
+            decoder.give_up(&mut reported);
         } else if !keys.is_empty() {
             match rustix::io::read(terminal, &mut buffer) {
                 // The other side of the terminal was closed.
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => {
-                    decoder.feed(buffer.get(..read).unwrap_or_default(), Instant::now(), &mut told);
+                    decoder.feed(buffer.get(..read).unwrap_or_default(), Instant::now(), &mut reported);
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        for told in told.drain(..) {
-            if sender.blocking_send(Ok(told)).is_err() {
+        for reported in reported.drain(..) {
+            if sender.blocking_send(Ok(reported)).is_err() {
                 return Ok(());
             }
         }

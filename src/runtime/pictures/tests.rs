@@ -103,10 +103,10 @@ fn data_is_split_between_sequences_also_through_tmux() {
         let (mut rest, mut slices) = (sent.as_bytes(), 0);
         let begin: &[u8] = if is_in_tmux { b"\x1bPtmux;\x1b\x1b_G" } else { b"\x1b_G" };
         while !rest.is_empty() {
-            let (slice, behind) = rest.split_at(slice_end(rest));
+            let (slice, after) = rest.split_at(slice_end(rest));
             assert!(slice.starts_with(begin) && slice.ends_with(b"\x1b\\"), "{is_in_tmux}");
             assert!(slice.len() < 2 * SLICE_BYTES);
-            (rest, slices) = (behind, slices + 1);
+            (rest, slices) = (after, slices + 1);
         }
         assert!(slices > 3, "{slices}");
     }
@@ -153,7 +153,7 @@ fn a_received_picture_is_shown() {
         std::path::Path::new("/"),
         std::time::Instant::now(),
     );
-    let told = || picture::lines(&data, "image/png", "", &render, 60);
+    let reported = || picture::lines(&data, "image/png", "", &render, 60);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut pictures =
@@ -161,7 +161,7 @@ fn a_received_picture_is_shown() {
     pictures.choose(Some((8, 16)), None);
     assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks until it responds");
     pictures.note(|known| known.kitty = true);
-    assert_eq!(told().len(), 1);
+    assert_eq!(reported().len(), 1);
     runtime.block_on(async {
         pictures.work();
         pictures.work();
@@ -170,15 +170,15 @@ fn a_received_picture_is_shown() {
     });
     let mut sent = String::new();
     while pictures.has_more_to_send() {
-        assert_eq!(told().len(), 1);
+        assert_eq!(reported().len(), 1);
         let (slice, _) = pictures.next_slice();
         assert!(slice.len() <= 2 * SLICE_BYTES && slice.ends_with("\x1b\\"));
         sent.push_str(&slice);
     }
     assert!(sent.contains("c=10,r=4,"));
-    assert_eq!(told().len(), 5);
-    assert!(told().len() <= usize::from(MAX_ROWS) + 1);
+    assert_eq!(reported().len(), 5);
+    assert!(reported().len() <= usize::from(MAX_ROWS) + 1);
     let back = pictures.leave();
     assert!(back.starts_with("\x1b_Ga=d,d=I,i="), "{back:?}");
-    assert_eq!(told().len(), 1, "it is read again after parlor is resumed");
+    assert_eq!(reported().len(), 1, "it is read again after parlor is resumed");
 }

@@ -89,7 +89,7 @@ impl Player {
             let deadline = self.deadline();
             tokio::select! {
                 biased;
-                told = self.keys.next() => match told {
+                reported = self.keys.next() => match reported {
                     Some(Ok(TtyEvent::Input(event))) => {
                         if read(&event).is_some_and(|key| self.on_key(key)) {
                             break;

@@ -64,11 +64,11 @@ mod tests {
         let line = "a line that is not short\n";
         let old = line.repeat(10_000);
         let new = format!("{}new\n{}", line.repeat(5_000), line.repeat(5_000));
-        let told = change(Path::new("/a"), Some(&old), &new);
-        assert_eq!(told.size_bytes, new.len() as u64);
-        let (before, after) = texts(&told);
+        let reported = change(Path::new("/a"), Some(&old), &new);
+        assert_eq!(reported.size_bytes, new.len() as u64);
+        let (before, after) = texts(&reported);
         assert_eq!((before.unwrap().lines().count(), after.lines().count()), (6, 7));
-        assert_eq!(told.line, Some(4998));
+        assert_eq!(reported.line, Some(4998));
         let huge = change(Path::new("/a"), Some(&old), &"y".repeat(1 << 20));
         assert_eq!((huge.diff, huge.line, huge.size_bytes), (None, None, 1 << 20));
     }
@@ -88,10 +88,10 @@ mod tests {
             }
             let mut new: String = std::iter::repeat_n(filler, 5).chain(changed.iter().map(|l| format!("{l}\n"))).collect();
             if ends { new.pop(); }
-            let told = change(Path::new("/a"), Some(&old), &new);
-            prop_assert!(told.line.is_some());
-            let skipped = told.line.unwrap() as usize - 1;
-            let (before, after) = texts(&told);
+            let reported = change(Path::new("/a"), Some(&old), &new);
+            prop_assert!(reported.line.is_some());
+            let skipped = reported.line.unwrap() as usize - 1;
+            let (before, after) = texts(&reported);
             let start: usize = old.split_inclusive('\n').take(skipped).map(str::len).sum();
             let rest = &old[start..];
             prop_assert!(rest.starts_with(before.unwrap()));

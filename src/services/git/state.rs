@@ -39,8 +39,8 @@ fn look(repository: &Repository) -> Option<bool> {
     let Repository { root, git_dir, common_dir } = repository;
     let config = read_text(&common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
     let has = |key: &str, value: &str| {
-        config.lines().filter_map(|line| line.split_once('=')).any(|(name, told)| {
-            name.trim() == key && (value.is_empty() || told.trim().trim_matches('"') == value)
+        config.lines().filter_map(|line| line.split_once('=')).any(|(name, reported)| {
+            name.trim() == key && (value.is_empty() || reported.trim().trim_matches('"') == value)
         })
     };
     // The work tree of a `.git` folder may be elsewhere; a `.git` file is in its work tree.

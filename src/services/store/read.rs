@@ -64,10 +64,10 @@ impl Store {
     }
 
     /// A page of the list after a row, without subagents.
-    pub fn list_page(&self, behind: Option<(i64, i64)>, limit: u32) -> Result<ListPage, StoreError> {
+    pub fn list_page(&self, after: Option<(i64, i64)>, limit: u32) -> Result<ListPage, StoreError> {
         let sql = "SELECT * FROM listed WHERE NOT is_child AND (used, id) < (?1, ?2)
             ORDER BY used DESC, id DESC LIMIT ?3";
-        let (used, id) = behind.unwrap_or((i64::MAX, i64::MAX));
+        let (used, id) = after.unwrap_or((i64::MAX, i64::MAX));
         let (mut last, mut count) = (None, 0);
         let found = self.with(|conn| {
             (last, count) = (None, 0);

@@ -223,13 +223,13 @@ struct Writer {
 struct Growth {
     bytes: u64,
     /// The size at which the next notice is shown.
-    told_at: u64,
+    reported_at: u64,
     step: u64,
 }
 
 impl Default for Growth {
     fn default() -> Self {
-        Self { bytes: 0, told_at: MUCH_GROWTH_BYTES, step: MUCH_GROWTH_BYTES }
+        Self { bytes: 0, reported_at: MUCH_GROWTH_BYTES, step: MUCH_GROWTH_BYTES }
     }
 }
 
@@ -237,10 +237,10 @@ impl Growth {
     /// Counts written bytes. Returns the text of a notice when one is due.
     fn add(&mut self, bytes: u64) -> Option<String> {
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes < self.told_at {
+        if self.bytes < self.reported_at {
             return None;
         }
-        self.told_at = self.bytes.saturating_add(self.step);
+        self.reported_at = self.bytes.saturating_add(self.step);
         Some(format!(
             "Sessions have stored {} MiB since parlor started. If an agent is flooding its session, cancel the turn; \
              `parlor sessions delete` frees the space.",
@@ -485,7 +485,7 @@ impl Writer {
                          here on.",
                         self.store.root().display()
                     );
-                    self.news(StoreNews::Told(text));
+                    self.news(StoreNews::Reported(text));
                 }
                 if std::mem::take(&mut self.is_failing) {
                     self.report("Saving works again. All pending changes were saved.".to_owned());

@@ -151,7 +151,7 @@ session_row! {
     "draft" => draft: String, "Text of the composer.";
     "queue" => queue: Vec<String>, "Queued prompts.";
     "stash" => stash: Vec<String>, "Drafts that were put aside.";
-    "told" => told: Vec<u64>, "The differences to the agent's history that the user was told.";
+    "told" => reported: Vec<u64>, "The differences to the agent's history that the user was told.";
     "owner" => owner: Option<String>, "Mark of the parlor that has the session open.";
     "agent_pid" => agent_pid: Option<u32>, "Process id of the agent in that parlor.";
     "agent_born" => agent_born: Option<u64>, "Start time of that process in ticks, which makes the process id unique.";
@@ -225,7 +225,7 @@ impl SessionRow {
             draft: self.draft.clone(),
             queue: self.queue.clone(),
             stash: self.stash.clone(),
-            told: self.told.clone(),
+            reported: self.reported.clone(),
             end_seq: self.next_seq,
             ..RecordedSession::default()
         }

@@ -173,13 +173,13 @@ impl Store {
 
     fn serve_list(&self, serial: u64, folder: &Path, report: &mut dyn FnMut(StoreNews)) {
         let mut kin = Kin::new(folder);
-        let (now_ms, mut behind) = (unix_ms(), None);
+        let (now_ms, mut after) = (unix_ms(), None);
         // Closes the sessions of dead parlors, so that the rows are current.
         let mut closed = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }).map(drop);
         loop {
-            let limit = if behind.is_none() { FIRST_PAGE } else { PAGE };
-            let page = std::mem::replace(&mut closed, Ok(())).and_then(|()| self.list_page(behind, limit));
-            behind = page.as_ref().ok().and_then(|(_, next)| *next);
+            let limit = if after.is_none() { FIRST_PAGE } else { PAGE };
+            let page = std::mem::replace(&mut closed, Ok(())).and_then(|()| self.list_page(after, limit));
+            after = page.as_ref().ok().and_then(|(_, next)| *next);
             let rows = page.map_err(message).map(|(rows, _)| {
                 let replies = self.value_or_report(self.last_replies(&rows)).unwrap_or_default();
                 let replies = replies.into_iter().chain(std::iter::repeat_with(String::new));
@@ -189,7 +189,7 @@ impl Store {
                 });
                 listed.collect()
             });
-            let is_last = behind.is_none();
+            let is_last = after.is_none();
             report(StoreNews::Listed { serial, rows, is_last, today_ms: when::day_start(now_ms) });
             if is_last {
                 return;

@@ -70,7 +70,7 @@ impl Track {
                 self.is_saved |= !stash.is_empty();
                 self.row.stash = stash;
             }
-            Note::Told(told) => self.row.told = told,
+            Note::Reported(reported) => self.row.reported = reported,
             Note::KeepSpool { title } => self.keep_spool(title, batch),
             Note::Closed => {
                 self.row.tab = None;
@@ -164,7 +164,7 @@ impl Track {
             batch.save(&left);
             self.row.uid.clone_from(&spool.row.uid);
             (self.row.created_ms, self.row.updated_ms) = (at_ms, at_ms);
-            (self.row.draft, self.row.queue, self.row.stash, self.row.told) = Default::default();
+            (self.row.draft, self.row.queue, self.row.stash, self.row.reported) = Default::default();
             batch.changes.push(Change::Keep(spool.row.uid));
         } else {
             batch.take_spool(spool.row.uid, self.row.uid.clone());

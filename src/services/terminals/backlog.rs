@@ -24,7 +24,7 @@ pub(super) struct Backlog {
 
 #[derive(Debug)]
 struct State {
-    told_bytes: u64,
+    reported_bytes: u64,
     since: Instant,
     /// Until then, no more output should be read and dropped.
     dropped_until: Instant,
@@ -33,7 +33,7 @@ struct State {
 impl Default for Backlog {
     fn default() -> Self {
         let now = Instant::now();
-        Self { state: Mutex::new(State { told_bytes: 0, since: now, dropped_until: now }) }
+        Self { state: Mutex::new(State { reported_bytes: 0, since: now, dropped_until: now }) }
     }
 }
 
@@ -44,13 +44,13 @@ impl Backlog {
         let elapsed_ms = u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let back = elapsed_ms.saturating_mul(TRICKLE_BYTES_PER_S) / 1000;
         if back > 0 {
-            state.told_bytes = state.told_bytes.saturating_sub(back);
+            state.reported_bytes = state.reported_bytes.saturating_sub(back);
             state.since = Instant::now();
         }
-        let after = state.told_bytes.saturating_add(bytes as u64);
+        let after = state.reported_bytes.saturating_add(bytes as u64);
         let is_admitted = after <= MAX_BYTES;
         if is_admitted {
-            state.told_bytes = after;
+            state.reported_bytes = after;
         }
         is_admitted
     }
@@ -67,7 +67,7 @@ impl Backlog {
     /// Records that `bytes` were received.
     pub(super) fn taken(&self, bytes: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.told_bytes = state.told_bytes.saturating_sub(bytes as u64);
+        state.reported_bytes = state.reported_bytes.saturating_sub(bytes as u64);
     }
 }
 

@@ -246,13 +246,13 @@ impl ToolBody {
 
     fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, render: &RenderContext<'_>, cols: u16) {
         // The head of the dialog already describes the change of the only file.
-        let is_told_above = |diff: &Diff| {
+        let is_reported_above = |diff: &Diff| {
             let is_plain = diff.is_text && diff.status != FileStatus::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
         };
         for (index, diff) in diffs.iter().enumerate() {
             let columns = diff.layout(render.diff_layout, cols);
-            if diffs.len() > 1 || (file_status::needs_head(diff) && !is_told_above(diff)) {
+            if diffs.len() > 1 || (file_status::needs_head(diff) && !is_reported_above(diff)) {
                 self.push(file_status::whole_head(diff, render, cols));
             }
             if !diff.is_empty() {

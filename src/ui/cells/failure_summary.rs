@@ -109,12 +109,12 @@ mod tests {
     fn an_error_in_the_last_lines_is_not_repeated() {
         let rest = "line\n".repeat(20);
         let output = |first: &str, last: &str| format!("{first}\n{rest}{last}\n").into_bytes();
-        let told = |first: &str, last: &str| before_tail(&output(first, last), 8);
-        assert_eq!(told("error: a", "done").as_deref(), Some("error: a"));
-        assert_eq!(told("compiling", "error: b"), None);
-        assert_eq!(told("error: a", "TypeError: b is no function"), None, "the last one suffices");
+        let reported = |first: &str, last: &str| before_tail(&output(first, last), 8);
+        assert_eq!(reported("error: a", "done").as_deref(), Some("error: a"));
+        assert_eq!(reported("compiling", "error: b"), None);
+        assert_eq!(reported("error: a", "TypeError: b is no function"), None, "the last one suffices");
         let count = "error: could not compile `shop` due to 2 previous errors";
-        assert_eq!(told("error: a", count).as_deref(), Some("error: a"), "a count is not a reason");
+        assert_eq!(reported("error: a", count).as_deref(), Some("error: a"), "a count is not a reason");
         assert_eq!(before_tail(b"error: a\nb\n", 8), None, "it is shown completely");
         assert_eq!(before_tail(b"", 8), None);
     }

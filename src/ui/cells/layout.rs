@@ -359,7 +359,7 @@ pub(super) fn text_pieces(
     let mut pieces = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let to = message::behind_lines(text, at, TEXT_PIECE_LINES);
+        let to = message::after_lines(text, at, TEXT_PIECE_LINES);
         let source = Source::Text { position, bytes: from + at..from + to, role };
         pieces.push(LineRun::lazy(source, indent, false));
         at = to;

@@ -49,7 +49,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
             {
                 let mut from = 0;
                 while from < text.len() {
-                    let to = behind_lines(text, from, PROMPT_PIECE_LINES);
+                    let to = after_lines(text, from, PROMPT_PIECE_LINES);
                     layout.pieces.push(LineRun::lazy(Source::Plain { position, bytes: from..to }, 0, false));
                     from = to;
                 }
@@ -85,7 +85,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
 /// The first and the last lines of a long text, and the number of lines between them.
 fn ends_of(text: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
     let text = text.trim_end_matches('\n');
-    let head = behind_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
+    let head = after_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
     let head = (head..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     let mut tail = text.len();
     for _ in 0..PROMPT_TAIL_LINES {
@@ -110,7 +110,7 @@ fn ends_of(text: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'s
 }
 
 /// The position after `count` lines from `from`, or earlier if they are very long.
-pub(super) fn behind_lines(text: &str, from: usize, count: usize) -> usize {
+pub(super) fn after_lines(text: &str, from: usize, count: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     let known = rest.as_bytes().get(..=PROMPT_PIECE_BYTES).unwrap_or(rest.as_bytes());
     let mut ends = memchr::memchr_iter(b'\n', known).map(|at| at + 1);

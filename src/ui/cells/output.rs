@@ -36,11 +36,11 @@ pub(super) fn text_of(tool: &ToolCall, exit_code: Option<i32>) -> Option<&str> {
 
 /// Whether the text is only the call's own command.
 pub(super) fn is_command(tool: &ToolCall, text: &str) -> bool {
-    let told = without_fence(text).trim();
+    let reported = without_fence(text).trim();
     tool.input
         .command
         .as_deref()
-        .is_some_and(|command| command.trim() == told.strip_prefix("$ ").unwrap_or(told))
+        .is_some_and(|command| command.trim() == reported.strip_prefix("$ ").unwrap_or(reported))
 }
 
 /// Whether the reason of a refused call says only that it was refused.
@@ -71,10 +71,10 @@ pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
     let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
     let (first, rest) = text.split_at(end);
     let lower = String::from_utf8_lossy(first).trim().trim_end_matches(['.', ':']).to_lowercase();
-    let told =
+    let reported =
         lower.strip_prefix("exit code").map(|number| number.trim_start_matches([':', ' ']).parse::<i32>());
-    match (told, code) {
-        (Some(Ok(told)), Some(code)) if told == code => rest.strip_prefix(b"\n").unwrap_or(rest),
+    match (reported, code) {
+        (Some(Ok(reported)), Some(code)) if reported == code => rest.strip_prefix(b"\n").unwrap_or(rest),
         _ => output,
     }
 }

@@ -69,7 +69,7 @@ impl Composer {
         }
         let steps = match motion {
             CursorMove::Back => self.before(),
-            CursorMove::Forward => self.behind(),
+            CursorMove::Forward => self.after(),
             _ => 1,
         };
         for _ in 0..steps.max(1) {
@@ -92,7 +92,7 @@ impl Composer {
         } else if direction < 0 {
             self.before()
         } else {
-            self.behind()
+            self.after()
         };
         let mut is_change = false;
         for _ in 0..chars.max(1) {
@@ -109,7 +109,7 @@ impl Composer {
         self.chip_beside(false).unwrap_or_else(grapheme)
     }
 
-    fn behind(&self) -> usize {
+    fn after(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
         let tail: String = self.line(row).chars().skip(col).collect();
         let grapheme = || tail.graphemes(true).next().map_or(0, |first| first.chars().count());

@@ -73,12 +73,12 @@ fn words(line: &str) -> Words<'_> {
         } else {
             first.len_utf8()
         };
-        let (word, behind) = rest.split_at(len);
+        let (word, after) = rest.split_at(len);
         if !first.is_whitespace() {
             *counts.entry(word).or_default() += 1;
             bytes += u32::try_from(len).unwrap_or(0);
         }
-        rest = behind;
+        rest = after;
     }
     Words { counts, bytes }
 }

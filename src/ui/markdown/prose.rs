@@ -371,13 +371,13 @@ impl<'a> Writer<'a> {
                 text.push_str(span.content.get(from..).unwrap_or_default());
             }
         }
-        let is_told = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
+        let is_reported = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
         // The terminal shows the target. A text that looks like an address would be believed.
         let is_shown = link::are_shown()
             && !text.is_empty()
             && !names_other_host(&text, target)
             && Target::of_link(target).is_some();
-        if target.is_empty() || is_told || is_shown {
+        if target.is_empty() || is_reported || is_shown {
             return;
         }
         let target = if text.is_empty() { target.to_owned() } else { format!(" ({target})") };

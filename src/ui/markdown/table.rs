@@ -83,9 +83,9 @@ impl Table {
         let Some(shown) = shown else { return (self.draw_fields(render, cols), 0) };
         let mut out = self.draw_columns(&shown, render);
         let first = shown.get(1).map_or(1, |(column, _)| *column);
-        let (before, behind) = (first - 1, count - first - (shown.len() - 1));
-        out.push(more(before, behind, render, cols));
-        (out, u16::try_from(before + behind).unwrap_or(u16::MAX))
+        let (before, after) = (first - 1, count - first - (shown.len() - 1));
+        out.push(more(before, after, render, cols));
+        (out, u16::try_from(before + after).unwrap_or(u16::MAX))
     }
 
     /// Draws a range of columns with their widths. Rules separate rows only if one of both is taller than a
@@ -206,11 +206,11 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
 }
 
 /// The line with the number of hidden columns on both sides.
-fn more(before: usize, behind: usize, render: &RenderContext<'_>, cols: u16) -> Line<'static> {
+fn more(before: usize, after: usize, render: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let columns =
         |count: usize| if count == 1 { "1 more column".to_owned() } else { format!("{count} more columns") };
     let left = if before > 0 { format!("< {}", columns(before)) } else { String::new() };
-    let right = if behind > 0 { format!("{} >", columns(behind)) } else { String::new() };
+    let right = if after > 0 { format!("{} >", columns(after)) } else { String::new() };
     let fill = usize::from(cols).saturating_sub(left.len() + right.len()).clamp(2, 4);
     let blank = if left.is_empty() || right.is_empty() { String::new() } else { " ".repeat(fill) };
     let text = truncate(&format!("{left}{blank}{right}"), usize::from(cols));

@@ -133,9 +133,9 @@ pub(super) fn rows(
     for position in drawn.clone() {
         add(position, &mut out);
     }
-    let behind = count - drawn.end - usize::from(refusal.is_some_and(|position| position >= drawn.end));
-    if behind > 0 {
-        out.push(fold(behind));
+    let after = count - drawn.end - usize::from(refusal.is_some_and(|position| position >= drawn.end));
+    if after > 0 {
+        out.push(fold(after));
     }
     if let Some(position) = refusal.filter(|position| *position >= drawn.end) {
         add(position, &mut out);

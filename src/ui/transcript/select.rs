@@ -352,17 +352,17 @@ fn word_around(rows: &[Line<'static>], spot: Spot, is_second: bool) -> (Spot, Sp
         before = glyphs_of(row);
     }
     let (mut to, mut row) = (cell.1, spot.row);
-    let mut behind = glyphs.get(at..).unwrap_or_default().to_vec();
+    let mut after = glyphs.get(at..).unwrap_or_default().to_vec();
     loop {
-        let run = behind.iter().take_while(is_alike).count();
-        if let Some(last) = run.checked_sub(1).and_then(|last| behind.get(last)) {
+        let run = after.iter().take_while(is_alike).count();
+        if let Some(last) = run.checked_sub(1).and_then(|last| after.get(last)) {
             to = Spot { row, col: last.col + last.cols, ..spot };
         }
-        if run < behind.len() || run == 0 || !is_joined(row + 1) {
+        if run < after.len() || run == 0 || !is_joined(row + 1) {
             break;
         }
         row += 1;
-        behind = glyphs_of(row);
+        after = glyphs_of(row);
     }
     (from, to)
 }

@@ -84,7 +84,7 @@ struct Seen {
     order: VecDeque<u64>,
     is_replay: bool,
     has_repeated_ids: bool,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Seen {
@@ -195,7 +195,7 @@ impl EventReader {
             if let SseItem::Event { id, data, .. } = &item
                 && self.seen.is_again(id.as_deref(), data)
             {
-                if !std::mem::replace(&mut self.seen.is_told, true) {
+                if !std::mem::replace(&mut self.seen.is_reported, true) {
                     self.inlet.trace("Skipped events that were sent again after a reconnect.");
                 }
                 continue;

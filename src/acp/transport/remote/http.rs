@@ -247,7 +247,7 @@ fn hook(
     requests: &Arc<Requests>,
     version: &Arc<AtomicU64>,
 ) -> Hook {
-    let (creating, told, known) = (Arc::clone(creating), context.told.clone(), Arc::clone(version));
+    let (creating, reported, known) = (Arc::clone(creating), context.reported.clone(), Arc::clone(version));
     requests.hook(&context.inlet, move |message| {
         if let Envelope { kind: Kind::Response, version: Some(version), .. } = message {
             // Only the first response has one.
@@ -256,7 +256,7 @@ fn hook(
         if let Envelope { kind: Kind::Response, id: Some(id), session: Some(session), .. } = message
             && lock(&creating).remove(&id)
         {
-            let _ = told.send(TaskEvent::Session(session));
+            let _ = reported.send(TaskEvent::Session(session));
         }
     })
 }

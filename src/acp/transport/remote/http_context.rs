@@ -138,7 +138,7 @@ pub struct HttpContext {
     pub inlet: Inlet,
     pub timeouts: Timeouts,
     /// Receives events that concern the whole connection.
-    pub told: mpsc::UnboundedSender<TaskEvent>,
+    pub reported: mpsc::UnboundedSender<TaskEvent>,
     retry: Arc<Notify>,
     /// The number of existing [`Interruption`]s.
     interruptions: Arc<Mutex<usize>>,
@@ -151,11 +151,11 @@ impl HttpContext {
         client: Arc<Client>,
         inlet: Inlet,
         timeouts: Timeouts,
-        told: mpsc::UnboundedSender<TaskEvent>,
+        reported: mpsc::UnboundedSender<TaskEvent>,
         retry: Arc<Notify>,
     ) -> Self {
         let (interruptions, tasks) = (Arc::default(), Arc::default());
-        Self { client, inlet, timeouts, told, retry, interruptions, tasks }
+        Self { client, inlet, timeouts, reported, retry, interruptions, tasks }
     }
 
     /// Waits before the next attempt, unless the user wants it now.
@@ -187,7 +187,7 @@ impl HttpContext {
     }
 
     pub fn end(&self, end: LinkEnd) {
-        let _ = self.told.send(TaskEvent::End(end));
+        let _ = self.reported.send(TaskEvent::End(end));
     }
 
     /// Sends a message by POST, without retries.

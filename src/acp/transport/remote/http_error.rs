@@ -191,11 +191,11 @@ async fn explanation(mut response: Response) -> String {
 /// The message in a JSON error, or a short plain text; empty for a web page.
 fn plain_explanation(body: &str) -> String {
     let body = body.trim();
-    let told = serde_json::from_str::<serde_json::Value>(body).ok().and_then(|json| {
+    let reported = serde_json::from_str::<serde_json::Value>(body).ok().and_then(|json| {
         let at = |pointer: &str| json.pointer(pointer).and_then(serde_json::Value::as_str);
         at("/error/message").or(at("/message")).or(at("/error")).or(at("/detail")).map(str::to_owned)
     });
-    let text = match told {
+    let text = match reported {
         Some(text) => text,
         None if body.starts_with(['<', '{', '[']) => return String::new(),
         None => body.to_owned(),

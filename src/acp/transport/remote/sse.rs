@@ -115,15 +115,15 @@ impl SseReader {
             rest.advance(1);
         }
         while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-            let (part, behind) = rest.split_at(at);
-            if let Some(data) = self.whole_data(part).filter(|_| behind.starts_with(b"\n\n")) {
+            let (part, after) = rest.split_at(at);
+            if let Some(data) = self.whole_data(part).filter(|_| after.starts_with(b"\n\n")) {
                 self.dispatch(bytes.slice_ref(data), out);
-                rest = behind.get(2..).unwrap_or_default();
+                rest = after.get(2..).unwrap_or_default();
                 continue;
             }
             self.keep(part);
-            let is_return = behind.first() == Some(&b'\r');
-            rest = behind.get(1..).unwrap_or_default();
+            let is_return = after.first() == Some(&b'\r');
+            rest = after.get(1..).unwrap_or_default();
             if is_return {
                 if rest.is_empty() {
                     self.is_after_return = true;

@@ -44,9 +44,9 @@ fn typing_moves_nothing_on_the_screen() {
 fn enter_sends_empties_the_prompt_and_follows_the_end() {
     let mut rig = Rig::new();
     rig.type_draft("do it");
-    let told = views(&rig.act(Action::Submit));
-    assert!(told.contains(&ViewCommand::SetDraft(String::new())), "{told:?}");
-    assert!(told.contains(&ViewCommand::ScrollEnd), "{told:?}");
+    let reported = views(&rig.act(Action::Submit));
+    assert!(reported.contains(&ViewCommand::SetDraft(String::new())), "{reported:?}");
+    assert!(reported.contains(&ViewCommand::ScrollEnd), "{reported:?}");
     assert_eq!(rig.session().draft, "");
     assert_eq!(rig.session().history.last().map(String::as_str), Some("do it"));
     assert!(rig.session().turn.is_running());
@@ -101,8 +101,8 @@ fn a_stashed_draft_is_restored_after_the_next_prompt() {
     assert_eq!(rig.session().draft, "");
     assert_eq!(rig.session().stash, ["for later"]);
     rig.type_draft("first this");
-    let told = views(&rig.act(Action::Submit));
-    assert!(told.contains(&ViewCommand::SetDraft("for later".to_owned())), "{told:?}");
+    let reported = views(&rig.act(Action::Submit));
+    assert!(reported.contains(&ViewCommand::SetDraft("for later".to_owned())), "{reported:?}");
     assert_eq!(rig.session().draft, "for later");
     assert!(rig.session().turn.is_running());
     assert_eq!(rig.session().stash, [""; 0]);
@@ -166,9 +166,9 @@ fn a_new_session_has_a_draft_of_its_own() {
     let mut rig = Rig::new();
     let first = rig.state.active;
     rig.type_draft("for the first");
-    let told = views(&rig.act(Action::NewSession));
+    let reported = views(&rig.act(Action::NewSession));
     assert_ne!(rig.state.active, first);
-    assert!(told.contains(&ViewCommand::ShowDraft(rig.state.active, String::new())), "{told:?}");
+    assert!(reported.contains(&ViewCommand::ShowDraft(rig.state.active, String::new())), "{reported:?}");
     assert_eq!(rig.session().draft, "");
     assert_eq!(rig.state.sessions[&first].draft, "for the first");
 }

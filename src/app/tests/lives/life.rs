@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::agent::{Agent, Habits, Id, Kind, Piece, Sent, Turn, index, said};
 use super::bench::Bench;
 use super::disk::{Disk, KEY};
-use super::oracle::{self, Added, Course, Told};
+use super::oracle::{self, Added, Course, Reported};
 use crate::app::lifecycle::operations;
 use crate::app::tests::recorder::items;
 use crate::app::tests::support::ID;
@@ -55,7 +55,7 @@ pub struct Life<D> {
     pub padding: String,
     /// How often something is written, of a hundred updates.
     pub commits: u64,
-    pub told: Option<Told>,
+    pub reported: Option<Reported>,
     /// The turns that an agent has replayed twice.
     pub doubled: BTreeSet<Id>,
     /// Whether the last replay has paused.
@@ -83,7 +83,7 @@ impl<D: Disk> Life<D> {
             story,
             padding: String::new(),
             commits: 35,
-            told: None,
+            reported: None,
             doubled: BTreeSet::new(),
             counted: 0,
             pauses: false,
@@ -522,8 +522,8 @@ impl<D: Disk> Life<D> {
         }
         let before = self.lived.clone();
         let added = self.check_rows(rows, sent, true)?;
-        let told = oracle::check_shown(self, sent, rows, &before, &added)?;
-        self.told = told.or(self.told.take());
+        let reported = oracle::check_shown(self, sent, rows, &before, &added)?;
+        self.reported = reported.or(self.reported.take());
         Ok(())
     }
 
@@ -534,7 +534,7 @@ impl<D: Disk> Life<D> {
         }
         self.bench().lose();
         self.check_rows(rows, sent, false)?;
-        self.told = None;
+        self.reported = None;
         self.restart(false)
     }
 

@@ -29,7 +29,7 @@ pub struct Course<'a> {
 
 /// A difference that was told.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct Reported {
     title: String,
     /// The turns of the agent that the record lacks, and those of them whose prompts it has.
     lacking: BTreeSet<Id>,
@@ -281,14 +281,14 @@ pub fn check_shown<D: Disk>(
     rows: &[RecordedEvent],
     before: &[Lived],
     added: &Added,
-) -> Result<Option<Told>, String> {
+) -> Result<Option<Reported>, String> {
     let history = history(sent);
     let shown = life.shown();
-    let is_told = |item: &&String| item.starts_with("notice Info: The agent's history");
+    let is_reported = |item: &&String| item.starts_with("notice Info: The agent's history");
     let is_unanswered = |item: &&String| item.starts_with("notice Warning: The agent has not answered");
-    let told: Vec<String> = shown.iter().filter(is_told).cloned().collect();
+    let reported: Vec<String> = shown.iter().filter(is_reported).cloned().collect();
     let plain: Vec<String> =
-        shown.iter().filter(|item| !is_told(item) && !is_unanswered(item)).cloned().collect();
+        shown.iter().filter(|item| !is_reported(item) && !is_unanswered(item)).cloned().collect();
     let (plain, restored) = (merged(plain), merged(restored(life.bench().disk.rows())));
     if plain != restored {
         return Err(format!("the record is not what is shown:\n{restored:#?}\n{plain:#?}"));
@@ -338,9 +338,9 @@ pub fn check_shown<D: Disk>(
     if !life.pauses {
         check_count(&history, added, counted)?;
     }
-    let Some(last) = told.last() else { return Ok(None) };
-    if told.len() > 1 {
-        return Err(format!("several differences are told: {told:?}"));
+    let Some(last) = reported.last() else { return Ok(None) };
+    if reported.len() > 1 {
+        return Err(format!("several differences are told: {reported:?}"));
     }
     if life.doubled.is_empty() {
         let number = |prompt: &str| {
@@ -353,18 +353,18 @@ pub fn check_shown<D: Disk>(
             };
             items.iter().filter(is_it).map(|item| item.turn as usize).collect()
         };
-        check_told(last, before, &history, after_known, &lacking, number)?;
+        check_reported(last, before, &history, after_known, &lacking, number)?;
     }
     if is_same && is_whole_replay(before, &history) {
         return Err(format!("told without a difference: {last}"));
     }
     let is_alike = |id: &Id| before.iter().any(|turn| turn.prompt.trim() == prompt_of(&history, *id));
     let alike = lacking.iter().copied().filter(is_alike).collect();
-    let told = Told { title: last.clone(), lacking, alike };
-    if life.told.as_ref() == Some(&told) && life.doubled.is_empty() {
-        return Err(format!("told again: {told:?}"));
+    let reported = Reported { title: last.clone(), lacking, alike };
+    if life.reported.as_ref() == Some(&reported) && life.doubled.is_empty() {
+        return Err(format!("told again: {reported:?}"));
     }
-    Ok(Some(told))
+    Ok(Some(reported))
 }
 
 fn check_count(history: &[&Sent], added: &Added, counted: usize) -> Result<(), String> {
@@ -444,8 +444,8 @@ fn is_whole_replay(lived: &[Lived], history: &[&Sent]) -> bool {
 }
 
 /// Checks the numbers of a line that tells a difference.
-fn check_told(
-    told: &str,
+fn check_reported(
+    reported: &str,
     lived: &[Lived],
     history: &[&Sent],
     after_known: usize,
@@ -453,9 +453,9 @@ fn check_told(
     numbers: impl Fn(&str) -> Vec<usize>,
 ) -> Result<(), String> {
     let number =
-        || told.split(|sign: char| !sign.is_ascii_digit()).find_map(|part| part.parse::<usize>().ok());
+        || reported.split(|sign: char| !sign.is_ascii_digit()).find_map(|part| part.parse::<usize>().ok());
     let turns = branch(lived);
-    if told.contains("ends after turn") {
+    if reported.contains("ends after turn") {
         let is_had = |turn: &Lived| {
             let is_like = |sent: &&Sent| looks_like(lived, turn, history, sent.of);
             history.iter().any(|sent| sent.of == turn.id) || history[after_known..].iter().any(is_like)
@@ -465,16 +465,18 @@ fn check_told(
         let next =
             |last: usize| turns.get(last + 1).map(|turn| numbers(turn.prompt.trim())).unwrap_or_default();
         let is_number = |last: usize| {
-            let (told, own) = (number().unwrap_or(0), numbers(turns[last].prompt.trim()));
-            own.iter().any(|own| told == *own || told > *own && next(last).iter().any(|next| told < *next))
+            let (reported, own) = (number().unwrap_or(0), numbers(turns[last].prompt.trim()));
+            own.iter().any(|own| {
+                reported == *own || reported > *own && next(last).iter().any(|next| reported < *next)
+            })
         };
         let is_end = |last: usize| {
             last + 1 == turns.len() && !turns[..last].iter().any(|turn| turn.prompt == turns[last].prompt)
         };
         if last.is_none_or(|last| !is_number(last) || is_end(last)) {
-            return Err(format!("{told}, but it is {last:?} of {turns:#?}"));
+            return Err(format!("{reported}, but it is {last:?} of {turns:#?}"));
         }
-    } else if told.contains("that this record lacks") {
+    } else if reported.contains("that this record lacks") {
         let mut ids: Vec<Id> = history[..after_known].iter().map(|sent| sent.of).collect();
         ids.dedup();
         let messages = history[..after_known].windows(2).filter(|pair| {
@@ -483,7 +485,7 @@ fn check_told(
                 && !pair[1].update.is_from_user()
         });
         if number().is_none_or(|count| count > messages.count()) {
-            return Err(format!("{told}, but it lacks {lacking:?} of {ids:?}"));
+            return Err(format!("{reported}, but it lacks {lacking:?} of {ids:?}"));
         }
     }
     Ok(())

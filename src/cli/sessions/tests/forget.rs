@@ -16,13 +16,16 @@ fn a_text_is_removed_from_all_sessions() {
 
     let error = fixture.try_run(&["redact"], None).unwrap_err().to_string();
     assert!(error.contains("pass --yes"), "{error}");
-    let told = fixture.try_run(&["redact"], Some(false)).unwrap();
-    assert!(told.contains(&one) && told.contains(&two) && !told.contains("hunter2"), "{told}");
-    assert!(told.ends_with("Nothing was removed.\n"), "{told}");
+    let reported = fixture.try_run(&["redact"], Some(false)).unwrap();
+    assert!(
+        reported.contains(&one) && reported.contains(&two) && !reported.contains("hunter2"),
+        "{reported}"
+    );
+    assert!(reported.ends_with("Nothing was removed.\n"), "{reported}");
     assert!(fixture.run(&["show", &one]).contains("hunter2"), "counting changes nothing");
 
-    let told = fixture.try_run(&["redact"], Some(true)).unwrap();
-    assert!(told.contains(" entries of 2 sessions, and deleted pasted texts: 1.\n"), "{told}");
+    let reported = fixture.try_run(&["redact"], Some(true)).unwrap();
+    assert!(reported.contains(" entries of 2 sessions, and deleted pasted texts: 1.\n"), "{reported}");
     for id in [&one, &two] {
         let shown = fixture.run(&["show", id]);
         assert!(shown.contains("[removed]") && !shown.contains("hunter2"), "{shown}");
@@ -37,8 +40,8 @@ fn a_text_is_removed_from_one_session_only() {
     fixture.input = "hunter2";
     let one = fixture.record("/here", "one", "hunter2 works");
     let two = fixture.record("/here", "two", "it is hunter2.");
-    let told = fixture.run(&["redact", &one, "--yes"]);
-    assert!(told.contains("1 entry of 1 session.\n"), "{told}");
+    let reported = fixture.run(&["redact", &one, "--yes"]);
+    assert!(reported.contains("1 entry of 1 session.\n"), "{reported}");
     assert!(!fixture.run(&["show", &one]).contains("hunter2"));
     assert!(fixture.run(&["show", &two]).contains("hunter2"));
     assert!(fixture.run(&["search", "hunter2"]).contains(&two), "its search texts stay");
@@ -74,8 +77,8 @@ fn turns_are_listed_and_deleted() {
     }
     let error = fixture.try_run(&["delete-turns", &id, "2-9", "--yes"], None).unwrap_err().to_string();
     assert!(error.contains("has no such turns"), "{error}");
-    let told = fixture.run(&["delete-turns", &id, "1-2", "--yes"]);
-    assert!(told.starts_with("  1  mend the basket\nDeleted. "), "{told}");
+    let reported = fixture.run(&["delete-turns", &id, "1-2", "--yes"]);
+    assert!(reported.starts_with("  1  mend the basket\nDeleted. "), "{reported}");
     assert!(!fixture.run(&["show", &id]).contains("done"));
     assert_eq!(fixture.run(&["search", "basket"]), "No matches.\n");
 }
@@ -91,8 +94,8 @@ fn the_old_database_is_named_and_deleted() {
     let note = "The database of an earlier version is still there (3 MiB); `parlor sessions delete-old-database` \
                 deletes it.";
     assert_eq!(listed.matches(note).count(), 1, "{listed}");
-    let told = fixture.try_run(&["delete-old-database"], Some(false)).unwrap();
-    assert!(told.starts_with(&format!("{}  3072 KiB  20", path.display())), "{told}");
+    let reported = fixture.try_run(&["delete-old-database"], Some(false)).unwrap();
+    assert!(reported.starts_with(&format!("{}  3072 KiB  20", path.display())), "{reported}");
     assert!(path.exists());
     assert!(fixture.try_run(&["delete-old-database"], Some(true)).unwrap().ends_with("\nDeleted.\n"));
     assert!(!path.exists() && !fixture.run(&["list"]).contains("earlier version"));

@@ -29,8 +29,8 @@ fn a_session_is_named_by_number_id_or_part_of_its_title() {
 fn rename_sets_the_title_and_refuses_numbers() {
     let fixture = Fixture::new();
     let uid = fixture.record("/here", "Fix the parser", "done");
-    let told = fixture.run(&["rename", "parser", " Parser,\nfixed "]);
-    assert_eq!(told, format!("Renamed {uid} to \"Parser, fixed\".\n"));
+    let reported = fixture.run(&["rename", "parser", " Parser,\nfixed "]);
+    assert_eq!(reported, format!("Renamed {uid} to \"Parser, fixed\".\n"));
     assert_eq!(fixture.store.find(&uid).unwrap().name(), "Parser, fixed");
     for args in [["rename", "1", "x"], ["delete", "1", "--yes"]] {
         let error = fixture.try_run(&args, Some(true)).unwrap_err().to_string();

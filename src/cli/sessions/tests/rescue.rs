@@ -57,9 +57,9 @@ fn a_session_that_was_never_saved_is_imported_under_its_id() {
              '{file}'`, then delete what was imported.\n"
         )
     );
-    let told = fixture.run(&["import", &file]);
+    let reported = fixture.run(&["import", &file]);
     let uid = file.rsplit_once('-').unwrap().1.strip_suffix(".json").unwrap();
-    assert_eq!(told, format!("{file}: imported as session {uid}.\n"));
+    assert_eq!(reported, format!("{file}: imported as session {uid}.\n"));
     assert!(fixture.run(&["show", uid]).contains("> the lost one"));
     assert_eq!(fixture.run(&["import", &file]), format!("{file}: session {uid} already exists.\n"));
 }
@@ -70,8 +70,8 @@ fn an_import_adds_the_whole_session_beside_the_saved_part() {
     let saved = fixture.record("/here", "one", "the answer");
     let (file, _) = lose(&fixture, Some(&saved), FAIL);
     mend(&fixture, MEND);
-    let told = fixture.run(&["import", &file]);
-    let uid = told.trim_end_matches(".\n").rsplit_once(' ').unwrap().1;
+    let reported = fixture.run(&["import", &file]);
+    let uid = reported.trim_end_matches(".\n").rsplit_once(' ').unwrap().1;
     assert_ne!(uid, saved);
     let shown = fixture.run(&["show", uid]);
     assert!(shown.contains("the answer") && shown.contains("> the lost one"), "{shown}");
@@ -85,8 +85,8 @@ fn the_rest_of_a_session_names_the_saved_part() {
     let (file, message) = lose(&fixture, Some(&saved), "PRAGMA user_version = 999");
     assert!(message.contains("Earlier turns could not be read"), "{message}");
     mend(&fixture, "PRAGMA user_version = 2");
-    let told = fixture.run(&["import", &file]);
-    let uid = told.trim_end_matches(".\n").rsplit_once(' ').unwrap().1;
+    let reported = fixture.run(&["import", &file]);
+    let uid = reported.trim_end_matches(".\n").rsplit_once(' ').unwrap().1;
     let shown = fixture.run(&["show", uid]);
     assert!(!shown.contains("the answer") && shown.contains("> the lost one"), "{shown}");
     assert_eq!(fixture.store.find(uid).unwrap().came_from, Some(saved));

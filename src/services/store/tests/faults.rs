@@ -17,7 +17,7 @@ pub fn next_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceE
             Some(ServiceEvent::Problem(message)) => return message,
             // The id of a recorded session is not an error.
             Some(ServiceEvent::Store(news)) => {
-                if let StoreNews::Told(message) = *news {
+                if let StoreNews::Reported(message) = *news {
                     return message;
                 }
             }

@@ -43,12 +43,12 @@ fn an_odd_row_hides_only_itself() {
         let problems = store.take_problems();
         assert!(problems.len() == 1 && problems[0].ends_with("could not be read: 1."), "{problems:?}");
         for limit in 1..4 {
-            let (mut paged, mut behind) = (Vec::new(), None);
+            let (mut paged, mut after) = (Vec::new(), None);
             loop {
-                let (rows, next) = store.list_page(behind, limit).unwrap();
+                let (rows, next) = store.list_page(after, limit).unwrap();
                 paged.extend(rows.into_iter().map(|row| row.name().to_owned()));
-                behind = next;
-                if behind.is_none() {
+                after = next;
+                if after.is_none() {
                     break;
                 }
             }
@@ -164,7 +164,7 @@ fn a_folder_that_vanishes_is_made_anew_and_told() {
         assert_eq!(other.find("s2").unwrap().draft, "half");
         writer.keep_now(vec![prompt(2, "go on")]);
         assert!(
-            store_news(&mut received).iter().all(|news| !matches!(news, StoreNews::Told(_))),
+            store_news(&mut received).iter().all(|news| !matches!(news, StoreNews::Reported(_))),
             "told once"
         );
         // Other methods use the new file, too.

@@ -172,9 +172,9 @@ fn sessions_with_nothing_to_continue_are_neither_listed_nor_continued() {
 fn a_stash_and_what_was_told_are_saved() {
     let (_dir, store) = store();
     let stash = vec!["one".to_owned(), "two".to_owned()];
-    let uid = record(&store, vec![head("s1"), Note::Stash(stash.clone()), Note::Told(vec![1, u64::MAX])]);
+    let uid = record(&store, vec![head("s1"), Note::Stash(stash.clone()), Note::Reported(vec![1, u64::MAX])]);
     let saved = store.reopen(&uid).unwrap();
-    assert_eq!((saved.stash, saved.told), (stash, vec![1, u64::MAX]));
+    assert_eq!((saved.stash, saved.reported), (stash, vec![1, u64::MAX]));
     assert_eq!(store.find(&uid).unwrap().name(), "two");
     assert!(store.unsent_prompts().unwrap().contains(&"[\"one\",\"two\"]".to_owned()));
 }

@@ -70,7 +70,7 @@ fn a_file_has_the_saved_turns_as_well() {
     fail(&dir, true);
     writer.keep_now(vec![prompt(2, "two"), ended(2), Note::Draft("half".to_owned())]);
     writer.keep_now(vec![prompt(3, "three")]);
-    let told = writer.finish_now(&[]).unwrap();
+    let reported = writer.finish_now(&[]).unwrap();
     let [file] = files(store.root()).try_into().unwrap();
     let document = read(&file);
     assert_eq!(prompts(&document), ["one", "two", "three"]);
@@ -79,9 +79,9 @@ fn a_file_has_the_saved_turns_as_well() {
     assert_eq!(document.session.came_from, None);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let quoted = shell_word(file.to_str().unwrap());
-    assert!(told.starts_with("2 turns were not saved: a row does not fit"), "{told}");
-    assert!(told.contains(&format!("parlor sessions import {quoted}\n")), "{told}");
-    assert!(told.contains(&format!("not imported; they are in: {quoted}")), "{told}");
+    assert!(reported.starts_with("2 turns were not saved: a row does not fit"), "{reported}");
+    assert!(reported.contains(&format!("parlor sessions import {quoted}\n")), "{reported}");
+    assert!(reported.contains(&format!("not imported; they are in: {quoted}")), "{reported}");
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn only_the_rest_is_written_if_the_store_is_unreadable() {
     let reopened = SessionRow { uid: uid.clone(), next_seq: 2, ..SessionRow::default() };
     writer.reopen(reopened);
     writer.keep_now(vec![Note::Head(known), prompt(2, "two"), ended(2)]);
-    let told = writer.finish_now(&[]).unwrap();
+    let reported = writer.finish_now(&[]).unwrap();
     let [file] = files(store.root()).try_into().unwrap();
     let document = read(&file);
     assert_eq!(prompts(&document), ["two"]);
     assert_eq!(document.session.came_from, Some(uid));
-    assert!(told.contains("Earlier turns could not be read"), "{told}");
+    assert!(reported.contains("Earlier turns could not be read"), "{reported}");
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn files_are_never_overwritten() {
     let other = dir.path().join("other");
     let name = format!("parlor-unsaved-{}.json", writer.uid(SessionKey(1)));
     fs::write(store.root().join(&name), "mine").unwrap();
-    let told = writer.finish_now(std::slice::from_ref(&other)).unwrap();
+    let reported = writer.finish_now(std::slice::from_ref(&other)).unwrap();
     assert_eq!(fs::read_to_string(store.root().join(&name)).unwrap(), "mine");
-    assert!(told.contains(other.to_str().unwrap()), "{told}");
+    assert!(reported.contains(other.to_str().unwrap()), "{reported}");
     assert_eq!(prompts(&read(&other.join(&name))), ["one"]);
 }
 
@@ -143,8 +143,11 @@ fn lost_turns_are_reported_if_no_file_can_be_written() {
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
     let news = store_news(&mut received);
     assert_eq!(unsaved(&news)[0].as_ref().unwrap().folder, None);
-    let told = writer.finish_now(&[]).unwrap();
-    assert!(told.starts_with("1 turn was not saved: ") && told.ends_with("so they are lost."), "{told}");
+    let reported = writer.finish_now(&[]).unwrap();
+    assert!(
+        reported.starts_with("1 turn was not saved: ") && reported.ends_with("so they are lost."),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn closing_marks_alone_need_no_file() {
     writer.keep_now(vec![head("s1"), prompt(1, "one"), ended(1), Note::Draft("half".to_owned())]);
     let trigger = "CREATE TRIGGER stop BEFORE UPDATE ON sessions BEGIN SELECT RAISE(ABORT, 'no'); END";
     faults::outside(&dir).execute_batch(trigger).unwrap();
-    let told = writer.finish_now(&[]).unwrap();
-    assert!(told.ends_with("No turns or drafts are lost."), "{told}");
+    let reported = writer.finish_now(&[]).unwrap();
+    assert!(reported.ends_with("No turns or drafts are lost."), "{reported}");
     assert_eq!(files(store.root()), Vec::<PathBuf>::new());
 }

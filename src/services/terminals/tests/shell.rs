@@ -119,13 +119,13 @@ fn values_appear_in_no_output_and_no_event() {
         let mut shell = Shell::new(&path);
         let set = if path.ends_with("fish") { "set -gx TOKEN (cat key)" } else { "export TOKEN=$(cat key)" };
         std::fs::write(shell.folder.join("key"), "geheim").unwrap();
-        let mut told = shell.say(set);
-        told.push_str(&shell.say("cd .."));
+        let mut reported = shell.say(set);
+        reported.push_str(&shell.say("cd .."));
         while let Some(event) = shell.rig.next(Duration::from_millis(1)) {
-            let _ = write!(told, "{event:?}");
+            let _ = write!(reported, "{event:?}");
         }
-        let _ = write!(told, "{:?}", shell.rig.terminals);
-        assert!(!told.contains("geheim"), "{told}");
+        let _ = write!(reported, "{:?}", shell.rig.terminals);
+        assert!(!reported.contains("geheim"), "{reported}");
         assert_eq!(shell.say("echo $TOKEN").trim(), "geheim", "{}", path.display());
     }
 }

@@ -103,10 +103,10 @@ pub(in crate::ui::modals) fn input(
     };
     let cursor = input.cursor.min(input.text.len());
     let before = show(input.text.get(..cursor).unwrap_or(&input.text));
-    let behind = show(input.text.get(cursor..).unwrap_or_default());
+    let after = show(input.text.get(cursor..).unwrap_or_default());
     let head = text::truncate_start(&before, room);
     let at = text::width(&head);
-    let tail = text::truncate(&behind, room.saturating_sub(at));
+    let tail = text::truncate(&after, room.saturating_sub(at));
     let mut line = Line::from(ctx.span(Role::Accent, lead.clone()));
     if input.text.is_empty() {
         line.push_span(ctx.span(Role::TextDim, text::truncate(hint, room)));

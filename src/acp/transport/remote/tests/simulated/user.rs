@@ -347,8 +347,8 @@ impl User {
         }
         // A stream that was given up is opened again, where it ended, by the next prompt.
         for session in self.sessions.clone() {
-            let is_behind = self.simulation.world().updates.get(&session) != self.updates.get(&session);
-            if is_behind && self.turn_of(&session).is_none() && !self.port.works_in(&session) {
+            let is_after = self.simulation.world().updates.get(&session) != self.updates.get(&session);
+            if is_after && self.turn_of(&session).is_none() && !self.port.works_in(&session) {
                 self.call("session/prompt", Some(&session));
             }
         }
