@@ -192,6 +192,8 @@ pub enum NoticeKind {
     NotRestored,
     /// parlor ended while this turn was running.
     TurnCut,
+    /// The last prompt was sent again, in the turn below. Not saved: the prompt's record says so.
+    Resent,
     /// The agent's context was cleared: it lacks the conversation above.
     ContextCleared,
 }

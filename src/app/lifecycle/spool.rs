@@ -247,7 +247,10 @@ fn compare(session: &mut Session) {
     }
     match (outcome, difference) {
         (Outcome::Place(place), _) if is_new(&place) => start_taking(session, &place),
-        (_, Some((hash, title))) => tell(session, hash, title),
+        (Outcome::NoPlace, Some((hash, title))) => {
+            tell(session, &[place::hashed(place::SEED, &[1]), hash], title);
+        }
+        (_, Some((hash, title))) => tell(session, &[hash], title),
         _ => {}
     }
 }
@@ -257,13 +260,13 @@ fn is_new(place: &Place) -> bool {
 }
 
 /// Says how the agent's history differs, once for each difference.
-fn tell(session: &mut Session, difference: u64, title: String) {
-    session.recorder.tell(difference);
+fn tell(session: &mut Session, differences: &[u64], title: String) {
+    session.recorder.tell(differences);
     let (kind, severity) = (NoticeKind::HistoryDiffers, Severity::Info);
     let item =
         session.transcript.push(session.turn_count, ItemBody::Notice { kind, severity, title, detail: None });
-    if let Replay::Beside(spool) = &mut session.replay {
-        spool.reported = Some((item, difference));
+    if let (Replay::Beside(spool), Some(difference)) = (&mut session.replay, differences.last()) {
+        spool.reported = Some((item, *difference));
     }
 }
 
@@ -283,7 +286,7 @@ fn note_reported(session: &mut Session, has_all: bool) {
     let outcome = record.place(&spool.turns);
     let is_new = matches!(&outcome, Outcome::Place(place) if is_new(place));
     if let Some((hash, _)) = difference(record, spool, &outcome).filter(|_| has_all || !is_new) {
-        session.recorder.tell(hash);
+        session.recorder.tell(&[hash]);
     }
 }
 
@@ -308,7 +311,13 @@ fn difference(record: &place::Record, spool: &Spool, outcome: &Outcome) -> Optio
         }
         Outcome::NoPlace => {
             let title = "The agent's history could not be matched with this record.";
-            Some((hash_of(1, &[]), title.to_owned()))
+            // A turn that was made elsewhere since is another difference.
+            let others = unrecorded(spool.turns.len());
+            let is_last = |turn: &&usize| **turn + 1 == spool.turns.len();
+            Some((
+                hash_of(1, others.last().filter(is_last).map_or(&[], std::slice::from_ref)),
+                title.to_owned(),
+            ))
         }
         Outcome::Place(place) if is_new(place) => {
             let rest = place.rest.as_ref().map(|rest| rest.turn);

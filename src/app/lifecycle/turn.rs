@@ -266,12 +266,11 @@ fn send(
     let Some(Prompt { text, is_resent, .. }) = session.outbox.get(prompt).cloned() else { return };
     session.outbox.sent(prompt, number);
     let PreparedPrompt { text: sent, blocks, pasted, .. } = prepared;
-    let message = play::user_message(&sent, &blocks, pasted.clone(), now);
+    let message =
+        if is_resent { play::resent() } else { play::user_message(&sent, &blocks, pasted.clone(), now) };
     let typed = (text != sent).then_some(text);
     record::note(session, Record::Prompt { text: sent, is_again: is_resent, blocks, pasted, typed });
-    if !is_resent {
-        session.transcript.push(session.turn_count, message);
-    }
+    session.transcript.push(session.turn_count, message);
     session.turn = Turn::Running { since: now, last_news: now };
     session.has_background_news = false;
     session.echo.expect(echo);

@@ -136,9 +136,8 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
     match record {
         Record::Prompt { text, is_again, blocks, pasted, .. } => {
             turns::next_turn(session, now);
-            if !is_again {
-                session.transcript.push(session.turn_count, user_message(&text, &blocks, pasted, now));
-            }
+            let body = if is_again { resent() } else { user_message(&text, &blocks, pasted, now) };
+            session.transcript.push(session.turn_count, body);
             session.turn = Turn::Running { since: now, last_news: now };
             session.echo.expect(text);
         }
@@ -257,6 +256,12 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
 }
 
 /// Creates the item of a prompt: its text with the pasted parts, and the blocks that were sent with it.
+/// The line in place of a prompt that is sent again.
+pub(in crate::app) fn resent() -> ItemBody {
+    let (kind, severity) = (NoticeKind::Resent, Severity::Info);
+    ItemBody::Notice { kind, severity, title: "Prompt sent again.".to_owned(), detail: None }
+}
+
 pub(in crate::app) fn user_message(
     text: &str,
     blocks: &[ContentBlock],

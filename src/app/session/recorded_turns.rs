@@ -69,6 +69,25 @@ pub(in crate::app) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                 continue;
             }
             ItemBody::Notice { kind: NoticeKind::Rest { is_cut }, .. } => is_within_line = *is_cut,
+            ItemBody::Notice { kind: NoticeKind::Resent, .. } => {
+                // Agents may leave out an attempt without a reply.
+                let attempt = turns.last().filter(|turn| !turn.reply.is_empty() || !turn.calls.is_empty());
+                if let Some(turn) = attempt {
+                    let (prompt, embedded) = (turn.prompt.clone(), turn.embedded.clone());
+                    turns.push(RecordedTurn {
+                        number: item.turn,
+                        prompt,
+                        embedded,
+                        reply: Reply::with_texts(),
+                        end: place::TurnEnd::Open,
+                        ids: Vec::new(),
+                        calls: Vec::new(),
+                    });
+                    was_sent.push(true);
+                } else if let Some(last) = was_sent.last_mut() {
+                    *last = true;
+                }
+            }
             ItemBody::Notice { kind: NoticeKind::TurnCut, .. } => {
                 if let Some(turn) = turns.last_mut() {
                     turn.end = place::TurnEnd::Open;

@@ -102,10 +102,15 @@ impl RecorderState {
         self.reported = reported;
     }
 
-    /// The user is told a difference to the agent's history.
-    pub(in crate::app) fn tell(&mut self, difference: u64) {
-        if !self.was_reported(difference) {
-            self.reported.push(difference);
+    /// The user is told a difference to the agent's history, which may include others.
+    pub(in crate::app) fn tell(&mut self, differences: &[u64]) {
+        let count = self.reported.len();
+        for difference in differences {
+            if !self.was_reported(*difference) {
+                self.reported.push(*difference);
+            }
+        }
+        if self.reported.len() > count {
             self.reported.drain(..self.reported.len().saturating_sub(MAX_REPORTED));
             self.notes.push(Note::Reported(self.reported.clone()));
         }

@@ -203,6 +203,49 @@ fn a_resent_prompt_is_one_turn() {
 }
 
 #[test]
+fn both_attempts_of_a_resent_prompt_are_matched() {
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).open(ID);
+    app.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
+    app.submit("flaky").update(says("API error")).fail(-32603, "API overloaded (529), try again");
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
+    app.update(says("Reply to flaky")).end_turn(StopReason::EndTurn);
+    let saved = saved_session(&mut app);
+    let attempt = vec![text(Role::User, "flaky"), says("API error")];
+    let all = [reported("one"), attempt, reported("flaky")].concat();
+    assert_eq!(added(&saved, &all, all.len()), Vec::<String>::new());
+    let all = [all, reported("elsewhere")].concat();
+    let shown = added(&saved, &all, all.len());
+    assert_eq!(
+        shown.get(1..),
+        Some(["user \"elsewhere\"", "agent \"Reply to elsewhere\""].map(String::from).as_slice()),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn a_turn_cut_at_a_blank_is_completed_once() {
+    let saved = recorded(&[good("one"), ("wait", vec![says("partial ")], End::Cancelled)]);
+    let note = vec![text(Role::User, "[Request interrupted by user]"), says("No response requested.")];
+    let cut = vec![text(Role::User, "wait"), says("partial ")];
+    let all = [reported("one"), cut, note, reported("elsewhere")].concat();
+    let shown = added(&saved, &all, 2);
+    assert_eq!(shown.iter().filter(|row| row.contains("No response requested")).count(), 1, "{shown:?}");
+    assert!(shown.iter().any(|row| row == "agent \"Reply to elsewhere\""), "{shown:?}");
+}
+
+#[test]
+fn turns_made_after_a_mismatch_are_reported() {
+    let saved = recorded(&[good("alpha"), good("beta")]);
+    let other = [reported("gamma"), reported("delta")].concat();
+    let not_matched = ["notice Info: The agent's history could not be matched with this record."];
+    assert_eq!(added(&saved, &other, other.len()), not_matched);
+    let saved = again(saved.clone(), &mut resumed(&saved, &other, other.len()));
+    let more = [other, reported("epsilon")].concat();
+    assert_eq!(added(&saved, &more, more.len()), not_matched);
+}
+
+#[test]
 fn a_request_shows_what_was_replayed_of_its_call() {
     let saved = recorded(&[good("one")]);
     let mut app = reopened(saved, "fake");

@@ -434,11 +434,11 @@ fn git_is_read_at_the_start_and_after_each_turn() {
 }
 
 #[test]
-fn a_prompt_that_requires_a_sign_in_is_resent_without_a_second_item() {
+fn a_prompt_that_requires_a_sign_in_is_resent_after_it() {
     let mut app = TestApp::started();
-    let method =
-        AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    let auth_methods =
+        vec![AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent }];
+    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods, ..AgentInfo::default() })));
     app.open(ID).submit("go").fail(RpcError::AUTH_REQUIRED, "token expired");
     app.expect(
         r#"
@@ -451,8 +451,7 @@ fn a_prompt_that_requires_a_sign_in_is_resent_without_a_second_item() {
     app.fx.clear();
     app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     app.reply(Ok(Reply::Done)).expect_sent("call authenticate web\ncall prompt \"go\"");
-    assert!(app.session().turn.is_running());
-    assert_eq!(app.session().transcript.items().len(), 3);
+    assert_eq!(app.session().transcript.items().len(), 4, "not a second prompt");
 }
 
 #[test]
@@ -491,10 +490,7 @@ fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
     assert!(app.state.modals.is_empty(), "there is a notice, but no dialog");
     app.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
     assert!(app.session().turn.is_running() && app.session().outbox.failed().is_none());
-    assert!(
-        app.session().resume.handover().is_some_and(|reported| reported.is_sent),
-        "with the conversation"
-    );
+    assert!(app.session().resume.handover().is_some_and(|text| text.is_sent), "with the conversation");
     assert_eq!(digest(app.session()).matches("\"go\"").count(), 1);
 }
 
@@ -544,6 +540,7 @@ fn a_temporarily_failed_prompt_can_be_resent() {
         ready · idle
         user* "go"
         end failed: 429 Too Many Requests
+        notice Info: Prompt sent again.
         agent "at last"
         "#,
     );

@@ -2,8 +2,8 @@
 //! user discards it.
 //!
 //! Invariants: each session is converted in one transaction with a mark, so that a conversion goes on where it was
-//! interrupted; no other parlor has the old file open meanwhile, and older ones refuse it afterwards; what cannot be
-//! read is reported and hides nothing else.
+//! interrupted; no other parlor has the old file open meanwhile. If an older parlor makes a new file afterwards, its
+//! sessions are added. What cannot be read is reported and hides nothing else.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -95,6 +95,14 @@ impl Store {
         }
         let _lock = self.lock(MAX_WAIT)?;
         let failed = |fault: Fault| StoreError::new(&path, fault);
+        let mut new = db::open(self.root())?.conn;
+        let in_new = |fault: Fault| StoreError::new(&self.root().join(db::FILE), fault);
+        // Marks of an earlier file, which was renamed before its last mark was removed.
+        let begun = db::open_frozen(&path).and_then(|conn| schema::number(&conn, "user_version"));
+        if begun.is_ok_and(|version| version != LEFT) {
+            new.execute("DELETE FROM meta WHERE substr(key, 1, length(?1)) = ?1", [DONE_MARK])
+                .map_err(|error| in_new(error.into()))?;
+        }
         let opened = if path.exists() { self.open_former(&path) } else { Ok(None) };
         let old = match opened {
             Err(Fault::Corrupt(why)) => return self.rename_damaged(&path, &why).map(|()| None),
@@ -102,8 +110,6 @@ impl Store {
             Ok(None) => return Ok(None),
             Ok(Some(old)) => old,
         };
-        let mut new = db::open(self.root())?.conn;
-        let in_new = |fault: Fault| StoreError::new(&self.root().join(db::FILE), fault);
         let migrated = convert_all(&old, &mut new, each).map_err(in_new)?;
         drop(old);
         let aside = former_names(self.root()).find(|path| !path.exists()).unwrap_or_default();

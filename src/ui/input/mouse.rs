@@ -49,14 +49,14 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         }
         MouseEventKind::Up(MouseButton::Left) => {
             let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
+            // A page opens after a question; a file would open in the editor at once.
+            let page =
+                target_at(at, state, view).filter(|target| matches!(target, Target::Url(_))).map(Event::Open);
             let event = match released {
                 Released::Selected if view.copies_on_select => Some(Event::Act(Action::CopySelection)),
                 Released::Gap(item, gap) => Some(Event::Act(Action::OpenThisGap(item, gap))),
-                // A page opens after a question; a file would open in the editor at once.
-                Released::Click(item) => match target_at(at, state, view) {
-                    Some(page @ Target::Url(_)) => Some(Event::Open(page)),
-                    _ => Some(Event::Act(Action::ToggleItem(item))),
-                },
+                Released::Click(item) => Some(page.unwrap_or(Event::Act(Action::ToggleItem(item)))),
+                Released::Text => page,
                 Released::Selected | Released::Nothing => None,
             };
             let mut events = beside_question(at, state, view);

@@ -111,6 +111,8 @@ pub(super) struct Select {
 /// The result of releasing the button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
+    /// A click on text that does nothing by itself.
+    Text,
     Nothing,
     Selected,
     Click(ItemId),
@@ -187,7 +189,7 @@ impl TranscriptView {
             (Some(_), ..) => Released::Selected,
             (None, Some(id), _) => Released::Click(id),
             (None, None, Some((id, gap))) => Released::Gap(id, gap),
-            (None, None, None) => Released::Nothing,
+            (None, None, None) => Released::Text,
         }
     }
 

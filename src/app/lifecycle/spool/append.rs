@@ -121,6 +121,10 @@ impl Left {
         if text.is_empty() {
             return None;
         }
+        if let Some(space) = self.space.strip_prefix(text.as_str()) {
+            self.space = space.to_owned();
+            return None;
+        }
         self.may_be_recorded = false;
         let space = std::mem::take(&mut self.space);
         let text = text.strip_prefix(&space).map_or_else(|| text.clone(), str::to_owned);

@@ -56,6 +56,7 @@ pub struct Life<D> {
     /// How often something is written, of a hundred updates.
     pub commits: u64,
     pub reported: Option<Reported>,
+    pub was_repeated: bool,
     /// The turns that an agent has replayed twice.
     pub doubled: BTreeSet<Id>,
     /// Whether the last replay has paused.
@@ -84,6 +85,7 @@ impl<D: Disk> Life<D> {
             padding: String::new(),
             commits: 35,
             reported: None,
+            was_repeated: false,
             doubled: BTreeSet::new(),
             counted: 0,
             pauses: false,
