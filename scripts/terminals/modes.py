@@ -3,6 +3,7 @@
 modes.py read FILE             writes the state to FILE
 modes.py compare BEFORE AFTER  prints the differences
 modes.py missing FILE          prints what the terminal does not report
+modes.py record FILE           writes what the terminal sends to FILE, up to a "q"
 """
 
 import json
@@ -64,6 +65,18 @@ def read() -> dict[str, str | None]:
     return state
 
 
+def record(path: str) -> None:
+    terminal = os.open("/dev/tty", os.O_RDWR)
+    former = termios.tcgetattr(terminal)
+    tty.setraw(terminal)
+    file, sent = Path(path), b""
+    file.touch()
+    while not sent.endswith(b"q") and select.select([terminal], [], [], 10)[0]:
+        sent += os.read(terminal, 4096)
+    termios.tcsetattr(terminal, termios.TCSANOW, former)
+    file.write_text(ascii(sent.decode("latin-1")))
+
+
 match sys.argv[1:]:
     case ["read", path]:
         Path(path).write_text(json.dumps(read()))
@@ -73,5 +86,7 @@ match sys.argv[1:]:
     case ["missing", path]:
         state = json.loads(Path(path).read_text())
         print(", ".join(name for name, value in state.items() if value is None).replace(", mode ", " "))
+    case ["record", path]:
+        record(path)
     case _:
         sys.exit(__doc__)
