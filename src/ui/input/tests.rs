@@ -1,3 +1,4 @@
+mod links;
 mod paste;
 mod sequences;
 mod typing;
@@ -7,7 +8,6 @@ use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, 
 use ratatui::layout::Position;
 
 use super::*;
-use crate::app::{ItemBody, MessagePart};
 use crate::model::ItemId;
 use crate::ui::tests::fixture::{self, Stage};
 
@@ -323,26 +323,6 @@ fn clicking_an_option_chooses_it() {
     let mut rig = Rig::new(fixture::picker(""));
     assert_eq!(rig.click_on("gemini"), [Event::Act(Action::Mark(3)), Event::Act(Action::Accept)]);
     assert_eq!(rig.click_on("type to filter"), [], "a dialog covers the content below");
-}
-
-#[test]
-fn clicking_a_link_asks_to_open_the_page() {
-    let mut stage = fixture::streaming();
-    stage.session(|session| {
-        let id = session.transcript.items()[2].id;
-        session.transcript.edit(id, |item| {
-            let ItemBody::Message(message) = &mut item.body else { panic!("a message") };
-            message.parts = vec![MessagePart::Text("See https://example.com/docs first.".into())];
-        });
-    });
-    let mut rig = Rig::new(stage);
-    let mut click = |text: &str| {
-        let events = rig.click_on(text);
-        events.into_iter().filter(|event| matches!(event, Event::Open(_))).collect::<Vec<_>>()
-    };
-    let page = crate::model::Target::Url("https://example.com/docs".to_owned());
-    assert_eq!(click("example.com"), [Event::Open(page)]);
-    assert_eq!(click("src/auth.rs"), [], "the editor opens with Ctrl only");
 }
 
 #[test]
