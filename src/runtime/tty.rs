@@ -13,7 +13,8 @@ use crossterm::event::{
 };
 use crossterm::style::Print;
 use crossterm::terminal::{
-    EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle, disable_raw_mode,
+    enable_raw_mode,
 };
 use crossterm::{cursor, queue};
 use ratatui::layout::Position;
@@ -201,7 +202,7 @@ impl Tty {
     pub fn set_title(&mut self, title: &str) {
         IS_TITLED.store(true, Ordering::SeqCst);
         let mut out = io::stdout().lock();
-        self.note(queue!(out, window_title(title)).and_then(|()| out.flush()));
+        self.note(queue!(out, SetTitle(title)).and_then(|()| out.flush()));
     }
 
     /// Restores the screen. If that fails, the terminal is marked as closed.
@@ -220,11 +221,6 @@ impl Tty {
         self.shape = CursorShape::Default;
         self.clear();
     }
-}
-
-/// Sets the title of the window but not of its icon, which is not on the terminal's stack (OSC 2).
-fn window_title(title: &str) -> Print<String> {
-    Print(format!("\x1b]2;{title}\x07"))
 }
 
 fn style_of(shape: CursorShape) -> SetCursorStyle {
@@ -355,7 +351,7 @@ pub fn restore() -> io::Result<()> {
     }
     // Terminals without a stack of titles, such as st and urxvt, would show that of parlor until the next program.
     if IS_TITLED.swap(false, Ordering::SeqCst) {
-        let _ = queue!(out, window_title(""));
+        let _ = queue!(out, SetTitle(""));
     }
     let written = queue!(
         out,

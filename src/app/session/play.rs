@@ -245,6 +245,7 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
         TurnOutcome::Cut => {
             messages::close(session, now);
             tools::close_open(session, ToolStatus::Cancelled, now);
+            turns::interrupt_compactions(session);
             let title = "Turn interrupted: parlor exited before the turn ended.".to_owned();
             let (kind, severity) = (NoticeKind::TurnCut, Severity::Warning);
             let body = ItemBody::Notice { kind, severity, title, detail: None };
@@ -255,13 +256,13 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
     turns::close_items(session, end, summary, now);
 }
 
-/// Creates the item of a prompt: its text with the pasted parts, and the blocks that were sent with it.
 /// The line in place of a prompt that is sent again.
 pub(in crate::app) fn resent() -> ItemBody {
     let (kind, severity) = (NoticeKind::Resent, Severity::Info);
     ItemBody::Notice { kind, severity, title: "Prompt sent again.".to_owned(), detail: None }
 }
 
+/// Creates the item of a prompt: its text with the pasted parts, and the blocks that were sent with it.
 pub(in crate::app) fn user_message(
     text: &str,
     blocks: &[ContentBlock],

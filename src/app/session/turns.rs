@@ -5,7 +5,8 @@ use std::time::Instant;
 use crate::model::{ItemId, Role, ToolStatus};
 
 use super::{messages, tools};
-use crate::app::{ItemBody, MessagePart, Session, TurnEnd, TurnSummary};
+use crate::app::state::texts;
+use crate::app::{Item, ItemBody, MessagePart, Session, TurnEnd, TurnSummary};
 
 /// Number of items that are searched for the last visible one of a turn.
 const LOOKBACK: usize = 200;
@@ -46,11 +47,28 @@ pub(in crate::app) fn close_items(
     // An agent that ends its turn successfully has completed its calls, including those without a reported end.
     let status = if end.is_none() { ToolStatus::Completed } else { ToolStatus::Cancelled };
     tools::close_open(session, status, now);
+    if matches!(end, Some(TurnEnd::AgentDied { .. })) {
+        interrupt_compactions(session);
+    }
     if let Some(end) = end {
         session.transcript.push(session.turn_count, ItemBody::TurnEnd(end));
     }
     if let Some(last) = last_visible(session) {
         session.transcript.edit(last, |item| item.end = Some(Box::new(summary)));
+    }
+}
+
+/// Ends the compactions of the turn: the agent that ran them has ended.
+pub(in crate::app) fn interrupt_compactions(session: &mut Session) {
+    let of_turn = session.transcript.items().iter().rev().take_while(|item| item.turn == session.turn_count);
+    let is_open = |item: &&Item| matches!(&item.body, ItemBody::Compaction { status, .. } if status == texts::IN_PROGRESS);
+    let open: Vec<ItemId> = of_turn.filter(is_open).map(|item| item.id).collect();
+    for id in open {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Compaction { status, .. } = &mut item.body {
+                "interrupted".clone_into(status);
+            }
+        });
     }
 }
 

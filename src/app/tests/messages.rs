@@ -192,6 +192,28 @@ fn acp_v1_a_compaction_is_one_item_where_it_first_appeared() {
 }
 
 #[test]
+fn a_compaction_ends_with_its_agent() {
+    let begun = SessionUpdate::Compaction {
+        id: "c".into(),
+        status: "in_progress".into(),
+        summary: Patch::Keep,
+        error: Patch::Keep,
+    };
+    let is_interrupted = |session: &Session| {
+        super::recorder::items(session).iter().any(|item| item.starts_with("compaction c interrupted"))
+    };
+    let mut app = TestApp::running();
+    app.update(begun).crash();
+    assert!(is_interrupted(app.session()), "the agent has exited");
+    let mut saved = super::recorder::saved_session(&mut app);
+    let end = saved.events.iter_mut().find(|event| matches!(event.record, Record::TurnEnded(_))).unwrap();
+    end.record = Record::TurnEnded(TurnOutcome::Cut);
+    let mut session = Session::new(KEY, SessionWorkspace::default());
+    restore(&mut session, saved, app.now);
+    assert!(is_interrupted(&session), "parlor has ended");
+}
+
+#[test]
 fn unknown_updates_are_shown_as_received() {
     let raw = Raw(r#"{"sessionUpdate":"wild"}"#.into());
     check(
