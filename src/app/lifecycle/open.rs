@@ -433,7 +433,6 @@ fn finish(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let is_remote = state.conns.get(&conn).is_some_and(|conn| conn.spec.remote.is_some());
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
@@ -459,8 +458,7 @@ fn finish(
     let text = match session.resume.opened(is_fresh, reply.is_provisional) {
         Opened::AsUsual => None,
         Opened::Restored => Some("The agent restored this conversation."),
-        Opened::Reconnected if is_remote => Some("Reconnected. Session resumed."),
-        Opened::Reconnected => Some("Agent restarted. Session resumed."),
+        Opened::Reconnected => Some("Session resumed."),
     };
     if let Some(text) = text {
         record::say(session, text.to_owned(), None);

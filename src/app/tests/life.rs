@@ -41,7 +41,7 @@ fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
     app.expect(&format!("starting · idle\n{died}"));
     app.handshake(all_capabilities()).expect_sent("call resume s");
     app.reply(Ok(Reply::Session(SessionReply::default())));
-    app.expect(&format!("ready · idle\n{died}\nnotice Info: Agent restarted. Session resumed."));
+    app.expect(&format!("ready · idle\n{died}\nnotice Info: Session resumed."));
     app.submit("go on").expect_sent(r#"call prompt "go on""#);
 }
 
@@ -67,7 +67,7 @@ fn without_resume_the_history_is_loaded_and_compared() {
         user* "go"
         agent "old"
         end died: The agent exited with exit code 3. ["out of luck"]
-        notice Info: Agent restarted. Session resumed.
+        notice Info: Session resumed.
         notice Info: The agent's history could not be matched with this record."#,
     );
     assert!(!app.session().has_background_news);
@@ -104,7 +104,7 @@ fn an_empty_load_and_a_late_replay_of_the_same_keep_the_items() {
         user* "go"
         agent "old"
         notice Error: The agent exited with exit code 3.
-        notice Info: Agent restarted. Session resumed.
+        notice Info: Session resumed.
         agent "connectors do not load" …
         "#;
     app.expect(shown);
