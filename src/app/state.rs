@@ -64,6 +64,8 @@ pub struct State {
     pub(in crate::app) bodies: bodies::Bodies,
     /// What cannot be recorded now.
     pub unsaved: Option<Unsaved>,
+    /// The store's ids of the sessions that are open read-only.
+    pub views: Vec<String>,
     pub anomaly_count: u64,
     /// The agents of the registry, once they were read.
     pub registry: Option<RegistryIndex>,
@@ -114,6 +116,7 @@ impl State {
             flash_end: FlashEnd::Time,
             bodies: bodies::Bodies::default(),
             unsaved: None,
+            views: Vec::new(),
             anomaly_count: 0,
             registry: None,
             installing: None,
@@ -253,7 +256,7 @@ pub struct Setup {
     pub first_settings: super::NamedSettings,
     /// The agent last used in this folder; unknown until the store has responded.
     pub last_agent: Option<String>,
-    /// The agents that have answered a prompt before, in any folder.
+    /// The agents that were used before, in any folder.
     pub used_agents: BTreeSet<String>,
     /// Agents that spoke the draft of version 2 when they were last started, by command line.
     pub draft_agents: BTreeSet<String>,

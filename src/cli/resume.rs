@@ -161,7 +161,7 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
     if *request == ResumeRequest::Last {
         for uid in &found.saved.head.views {
             let is_open = |tab: &OtherTab| tab.saved.head.saved_as.as_ref() == Some(uid);
-            // One that was deleted meanwhile is left out.
+            // Skips those that were deleted in the meantime.
             if let Ok((_, saved)) = store.peek(uid)
                 && !found.tabs.iter().any(is_open)
             {

@@ -36,7 +36,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
             None
         }
     };
-    // Opening the database takes milliseconds, in which the rest of the start is done.
+    // Opens the database on another thread, because it would delay the first frame.
     let draft_agents = store.clone().map(|store| std::thread::spawn(move || store.draft_agents()));
     let tap = Tap::default();
     if let Some(file) = &session.log_file {

@@ -261,7 +261,7 @@ pub enum StoreJob {
 /// A message from the store. Errors are full sentences with a next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreNews {
-    /// The agent that the folder was last used with, and all that have answered a prompt.
+    /// The agent that the folder was last used with, and those of all sessions with a turn.
     UsedAgents {
         here: Option<String>,
         all: BTreeSet<String>,

@@ -295,7 +295,9 @@ impl Lines {
         if let Some(count) = held.map(|session| session.outbox.queue_len()).filter(|count| *count > 0) {
             bail!("the session was not continued, see above; prompts on hold that were not sent: {count}");
         }
-        let reads_history = self.state.active_session().is_some_and(Session::reads_history);
+        // A comparison does not end while the store cannot write.
+        let reads_history =
+            self.state.unsaved.is_none() && self.state.active_session().is_some_and(Session::reads_history);
         if self.is_idle() && self.typed.is_empty() && !reads_history {
             self.apply(Event::Act(Action::Quit), now);
         }

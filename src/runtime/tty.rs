@@ -349,7 +349,7 @@ pub fn restore() -> io::Result<()> {
     if IS_SYNCHRONIZED.load(Ordering::SeqCst) {
         let _ = queue!(out, EndSynchronizedUpdate);
     }
-    // Terminals without a stack of titles, such as st and urxvt, would show that of parlor until the next program.
+    // Terminals without a title stack, such as st and urxvt, would keep showing parlor's title.
     if IS_TITLED.swap(false, Ordering::SeqCst) {
         let _ = queue!(out, SetTitle(""));
     }

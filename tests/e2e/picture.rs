@@ -34,7 +34,7 @@ fn kitty_gets_the_image_once_and_it_is_deleted_at_exit() {
     let (before, after) = sent.split_once("\u{10eeee}").unwrap();
     assert!(before.contains("a=T,U=1"), "the image is sent before its placeholder");
     assert!(after.matches('\u{10eeee}').count() >= 5 * 20 - 1);
-    // Quitting during the turn would be asked about.
+    // Quitting during a turn asks for confirmation.
     screen.wait_gone("Esc stop");
     screen.send("\u{11}");
     screen.wait_until("the end", |screen| has(screen, "\u{1b}_Ga=d,d=I,i="));

@@ -200,7 +200,7 @@ fn quit_text(state: &State) -> (String, Vec<String>) {
                 "On quit, parlor writes a file to {} that `parlor sessions import` reads.",
                 folder.display()
             ),
-            None => "No file can be written instead. They are lost if you quit now.".to_owned(),
+            None => "They cannot be written to a file either. They are lost if you quit now.".to_owned(),
         };
         let is_more = has_tabs || running_turns(state) > 0;
         let next = is_more.then_some(consequence);

@@ -248,7 +248,7 @@ fn compare(session: &mut Session) {
     match (outcome, difference) {
         (Outcome::Place(place), _) if is_new(&place) => start_taking(session, &place),
         (Outcome::NoPlace, Some((hash, title))) => {
-            tell(session, &[place::hashed(place::SEED, &[1]), hash], title);
+            tell(session, &[hash_of_kind(NO_PLACE), hash], title);
         }
         (_, Some((hash, title))) => tell(session, &[hash], title),
         _ => {}
@@ -290,6 +290,13 @@ fn note_reported(session: &mut Session, has_all: bool) {
     }
 }
 
+/// The kind of a difference without a certain place.
+const NO_PLACE: u8 = 1;
+
+fn hash_of_kind(kind: u8) -> u64 {
+    place::hashed(place::SEED, &[kind])
+}
+
 /// How the agent's history differs, and what identifies that difference in any later replay. It is saved, so the hash
 /// must stay the same.
 fn difference(record: &place::Record, spool: &Spool, outcome: &Outcome) -> Option<(u64, String)> {
@@ -297,7 +304,7 @@ fn difference(record: &place::Record, spool: &Spool, outcome: &Outcome) -> Optio
     let hash_of = |kind: u8, replayed: &[usize]| {
         let turns = replayed.iter().filter_map(|turn| spool.turns.get(*turn));
         let prompts: BTreeSet<String> = turns.map(|turn| turn.prompt(0)).collect();
-        prompts.iter().fold(place::hashed(place::SEED, &[kind]), |hash, prompt| {
+        prompts.iter().fold(hash_of_kind(kind), |hash, prompt| {
             place::hashed(place::hashed(hash, prompt.trim().as_bytes()), &[0])
         })
     };
@@ -311,11 +318,11 @@ fn difference(record: &place::Record, spool: &Spool, outcome: &Outcome) -> Optio
         }
         Outcome::NoPlace => {
             let title = "The agent's history could not be matched with this record.";
-            // A turn that was made elsewhere since is another difference.
+            // A turn made elsewhere in the meantime is a new difference.
             let others = unrecorded(spool.turns.len());
             let is_last = |turn: &&usize| **turn + 1 == spool.turns.len();
             Some((
-                hash_of(1, others.last().filter(is_last).map_or(&[], std::slice::from_ref)),
+                hash_of(NO_PLACE, others.last().filter(is_last).map_or(&[], std::slice::from_ref)),
                 title.to_owned(),
             ))
         }

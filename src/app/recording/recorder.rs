@@ -3,7 +3,7 @@
 //! The session layer notes events (`session::record::note`). After each event [`flush`] passes the notes to the store
 //! as one effect per session, together with changes of its head, draft and queue. `restore` reads a record, and
 //! `services::store` writes it to disk.
-//! Invariant: the cost of a note depends only on its size, not on the length or number of sessions.
+//! Invariant: the cost of a note depends only on its size, not on the length of sessions.
 
 use crate::model::{Note, SessionHead, SessionId, SessionKey, Unsaved};
 
@@ -13,12 +13,16 @@ use crate::app::{Conn, Effect, Replay, Session, State};
 /// Emits the notes of the touched sessions.
 pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
     let front = tab::front(state);
-    let views: Vec<String> =
-        state.sessions.values().filter_map(|session| Some(session.read_only.as_ref()?.uid.clone())).collect();
-    let (conns, unsaved) = (&state.conns, &mut state.unsaved);
+    let uids = state.sessions.values().filter_map(|session| Some(&session.read_only.as_ref()?.uid));
+    if !uids.clone().eq(&state.views) {
+        state.views = uids.cloned().collect();
+        // The record of each tab lists them, because any may be the active one at the end.
+        state.sessions.values_mut().for_each(drop);
+    }
+    let (conns, views, unsaved) = (&state.conns, &state.views, &mut state.unsaved);
     state.sessions.visit_touched(|session| {
         let conn = session.conn.and_then(|conn| conns.get(&conn));
-        flush_session(session, conn, (session.key == front, &views), unsaved, fx);
+        flush_session(session, conn, (session.key == front, views), unsaved, fx);
     });
 }
 

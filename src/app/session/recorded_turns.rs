@@ -70,7 +70,7 @@ pub(in crate::app) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
             }
             ItemBody::Notice { kind: NoticeKind::Rest { is_cut }, .. } => is_within_line = *is_cut,
             ItemBody::Notice { kind: NoticeKind::Resent, .. } => {
-                // Agents may leave out an attempt without a reply.
+                // Agents may omit an attempt that got no reply.
                 let attempt = turns.last().filter(|turn| !turn.reply.is_empty() || !turn.calls.is_empty());
                 if let Some(turn) = attempt {
                     let (prompt, embedded) = (turn.prompt.clone(), turn.embedded.clone());

@@ -58,7 +58,7 @@ pub(in crate::app) fn close_items(
     }
 }
 
-/// Ends the compactions of the turn: the agent that ran them has ended.
+/// Marks the open compactions of the turn as interrupted, because their agent has exited.
 pub(in crate::app) fn interrupt_compactions(session: &mut Session) {
     let of_turn = session.transcript.items().iter().rev().take_while(|item| item.turn == session.turn_count);
     let is_open = |item: &&Item| matches!(&item.body, ItemBody::Compaction { status, .. } if status == texts::IN_PROGRESS);

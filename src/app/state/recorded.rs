@@ -102,7 +102,7 @@ impl RecorderState {
         self.reported = reported;
     }
 
-    /// The user is told a difference to the agent's history, which may include others.
+    /// Remembers that the user was notified of these differences to the agent's history.
     pub(in crate::app) fn tell(&mut self, differences: &[u64]) {
         let count = self.reported.len();
         for difference in differences {

@@ -190,6 +190,7 @@ struct Ansi16;
 impl ColorMap for Ansi16 {
     type Color = Rgba<u8>;
 
+    // Dithering does not use the index.
     fn index_of(&self, _: &Self::Color) -> usize {
         0
     }

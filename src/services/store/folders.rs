@@ -99,7 +99,7 @@ impl Store {
 
     /// The agents that spoke the draft of version 2 when they were last started, by command line.
     pub fn draft_agents(&self) -> BTreeSet<String> {
-        // At the first start, the database is created after the first frame.
+        // On the first start, the database is created after the first frame.
         if !self.root().join(db::FILE).exists() {
             return BTreeSet::new();
         }

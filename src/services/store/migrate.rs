@@ -97,7 +97,7 @@ impl Store {
         let failed = |fault: Fault| StoreError::new(&path, fault);
         let mut new = db::open(self.root())?.conn;
         let in_new = |fault: Fault| StoreError::new(&self.root().join(db::FILE), fault);
-        // Marks of an earlier file, which was renamed before its last mark was removed.
+        // An earlier conversion that was killed after it renamed its file has left its mark.
         let begun = db::open_frozen(&path).and_then(|conn| schema::number(&conn, "user_version"));
         if begun.is_ok_and(|version| version != LEFT) {
             new.execute("DELETE FROM meta WHERE substr(key, 1, length(?1)) = ?1", [DONE_MARK])

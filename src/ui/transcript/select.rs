@@ -111,7 +111,7 @@ pub(super) struct Select {
 /// The result of releasing the button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
-    /// A click on text that does nothing by itself.
+    /// A click on plain text.
     Text,
     Nothing,
     Selected,

@@ -12,7 +12,7 @@ pub enum ResumeConfidence {
     Provisional,
 }
 
-/// What is to be said about a session that its agent has opened.
+/// How a session was opened, for the notice in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum Opened {
     AsUsual,

@@ -361,7 +361,7 @@ pub fn check_shown<D: Disk>(
     let is_alike = |id: &Id| before.iter().any(|turn| turn.prompt.trim() == prompt_of(&history, *id));
     let alike = lacking.iter().copied().filter(is_alike).collect();
     let reported = Reported { title: last.clone(), lacking, alike };
-    // Without a place, that the last turn was made elsewhere may be certain only in a later replay.
+    // Only a later replay may show for certain that the last turn was made elsewhere.
     let is_again = life.reported.as_ref() == Some(&reported) && life.doubled.is_empty();
     let is_allowed = reported.title.contains("could not be matched") && !life.was_repeated;
     if is_again && !is_allowed {
