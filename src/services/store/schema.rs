@@ -130,11 +130,13 @@ pub(super) fn number(conn: &Connection, pragma: &str) -> rusqlite::Result<i64> {
     conn.pragma_query_value(None, pragma, |row| row.get(0))
 }
 
-/// Whether the file is one of parlor, or empty.
+/// Whether the file is one of parlor, or empty. Another process may create the tables at the same time.
 pub(super) fn is_own(conn: &Connection) -> rusqlite::Result<bool> {
+    // Tables and mark appear at once, so tables that were seen here have their mark when it is read.
+    let is_empty = conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match number(conn, "application_id")? {
         APPLICATION_ID => true,
-        0 => conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?,
+        0 => is_empty,
         _ => false,
     })
 }

@@ -212,6 +212,18 @@ fn a_file_of_a_newer_version_is_unchanged() {
 }
 
 #[test]
+fn a_database_that_is_being_created_is_not_foreign() {
+    for _ in 0..20 {
+        let (dir, _) = store();
+        thread::scope(|scope| {
+            let openers: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| another(&dir).count().map_err(|e| e.to_string()))).collect();
+            assert!(openers.into_iter().all(|opener| opener.join().unwrap() == Ok(0)));
+        });
+    }
+}
+
+#[test]
 fn two_parlors_record_concurrently() {
     let (dir, store) = store();
     let threads: Vec<_> = (0..2)
