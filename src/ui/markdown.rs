@@ -11,10 +11,10 @@
 //!
 //! Invariants: splitting a text into any chunks results in the same blocks and lines as the complete text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
+use pulldown_cmark::Options;
 
 use super::render_context::RenderContext;
 use super::text::copy_hint::Mark;
@@ -24,6 +24,7 @@ mod code;
 mod fence;
 mod limit;
 mod math;
+mod parse;
 mod plain;
 mod prose;
 mod table;
@@ -31,6 +32,7 @@ mod table;
 use code::CodeState;
 use fence::OpenFence;
 use math::Display;
+use parse::{Definition, Top};
 
 pub use plain::plain_text;
 
@@ -271,25 +273,34 @@ impl Markdown {
 
     /// Parses from the cut to `end` and freezes all blocks except the last one.
     fn freeze_window(&mut self, source: &str, end: usize, lines_end: usize) -> Step {
-        let tops = self.parse(source, end, true);
+        let (tops, found) = self.parse(source, end);
+        let (step, sure) = self.freeze_tops(source, end, lines_end, &tops);
+        self.define(found, sure);
+        step
+    }
+
+    /// Freezes all blocks except the last one. Returns also where text starts that must be parsed again, because it is
+    /// a formula or a fence or comes after one.
+    fn freeze_tops(&mut self, source: &str, end: usize, lines_end: usize, tops: &[Top]) -> (Step, usize) {
         let before = self.cut;
         for (index, top) in tops.iter().enumerate() {
             if top.is_fence {
                 self.open_fence(source, top.start);
                 let is_last = index + 1 == tops.len();
                 if !self.scan_fence(source, lines_end) || is_last || !self.agrees(source, top) {
-                    return Step::Again;
+                    return (Step::Again, top.start);
                 }
                 continue;
             }
             match top.display(source, end) {
                 Display::At(formula) => {
+                    let sure = formula.start;
                     self.push_display(top.start, formula);
-                    return Step::Again;
+                    return (Step::Again, sure);
                 }
                 Display::Open => {
                     self.cut = top.start;
-                    break;
+                    return (if self.cut > before { Step::Moved } else { Step::Stuck }, top.start);
                 }
                 Display::None => {}
             }
@@ -300,7 +311,7 @@ impl Markdown {
                 let at = at.unwrap_or_else(|| word_split(source, top.text + max, max));
                 self.push_prose(top.start, at);
                 (self.cut, self.seam) = (at, seam);
-                return Step::Split;
+                return (Step::Split, at);
             }
             let next = tops.get(index + 1);
             if next.map_or(end, |next| next.start).saturating_sub(top.end) >= BLANK_BYTES
@@ -308,7 +319,7 @@ impl Markdown {
             {
                 self.push_prose(top.start, at);
                 self.cut = at;
-                return Step::Again;
+                return (Step::Again, at);
             }
             match next {
                 Some(next) => {
@@ -318,7 +329,7 @@ impl Markdown {
                 None => self.cut = top.start,
             }
         }
-        if self.cut > before { Step::Moved } else { Step::Stuck }
+        (if self.cut > before { Step::Moved } else { Step::Stuck }, end)
     }
 
     /// Adds the blocks of the tail, which the next update removes.
@@ -328,29 +339,41 @@ impl Markdown {
             return;
         }
         let saved = (self.cut, self.tried, self.seam);
-        'parse: loop {
-            let tops = self.parse(source, source.len(), false);
-            for (index, top) in tops.iter().enumerate() {
-                if top.is_fence {
-                    self.open_fence(source, top.start);
-                    if !self.scan_fence(source, source.len()) {
-                        self.add_fence_tail(source, is_closed);
-                        self.fence = None;
-                        break;
-                    }
-                    if !self.agrees(source, top) {
-                        continue 'parse;
-                    }
-                } else if let Display::At(formula) = top.display(source, source.len()) {
-                    self.push_display(top.start, formula);
-                    continue 'parse;
-                } else {
-                    self.push_prose(top.start, tops.get(index + 1).map_or(source.len(), |next| next.start));
-                }
+        loop {
+            let (tops, found) = self.parse(source, source.len());
+            let (step, sure) = self.add_tops(source, is_closed, &tops);
+            if is_closed {
+                self.define(found, sure);
             }
-            break;
+            if !matches!(step, Step::Again) {
+                break;
+            }
         }
         (self.cut, self.tried, self.seam) = saved;
+    }
+
+    /// Adds blocks of the tail. Returns the same as [`Self::freeze_tops`].
+    fn add_tops(&mut self, source: &str, is_closed: bool, tops: &[Top]) -> (Step, usize) {
+        for (index, top) in tops.iter().enumerate() {
+            if top.is_fence {
+                self.open_fence(source, top.start);
+                if !self.scan_fence(source, source.len()) {
+                    self.add_fence_tail(source, is_closed);
+                    self.fence = None;
+                    return (Step::Moved, top.start);
+                }
+                if !self.agrees(source, top) {
+                    return (Step::Again, top.start);
+                }
+            } else if let Display::At(formula) = top.display(source, source.len()) {
+                let sure = formula.start;
+                self.push_display(top.start, formula);
+                return (Step::Again, sure);
+            } else {
+                self.push_prose(top.start, tops.get(index + 1).map_or(source.len(), |next| next.start));
+            }
+        }
+        (Step::Moved, source.len())
     }
 
     /// Whether the parser and the line scan end the fence at the same position; otherwise the rest of the
@@ -378,98 +401,10 @@ impl Markdown {
         self.blocks.push(Block { start, end, kind: BlockKind::Prose, has_gap, is_joined });
     }
 
-    /// The top-level blocks between the cut and `end`, each from the start of its line.
-    fn parse(&mut self, source: &str, end: usize, is_complete: bool) -> Vec<Top> {
-        let cut = self.cut;
-        let Some(text) = source.get(cut..end) else { return Vec::new() };
-        self.stats.parsed_bytes += text.len() as u64;
-        let text = &limit::with_wide_tables_hidden(text);
-        let events = Parser::new_ext(text, OPTIONS).into_offset_iter();
-        if is_complete {
-            for (label, link) in events.reference_definitions().iter() {
-                self.definitions.entry(label_key(label)).or_insert_with(|| link.dest.to_string());
-            }
+    fn define(&mut self, found: Vec<Definition>, until: usize) {
+        for Definition { label, target, .. } in found.into_iter().filter(|found| found.at < until) {
+            self.definitions.entry(label).or_insert(target);
         }
-        let labels: HashSet<String> =
-            events.reference_definitions().iter().map(|(label, _)| label_key(label)).collect();
-        let mut tops = Vec::new();
-        let mut depth = 0_usize;
-        for (event, range) in events {
-            self.stats.events += 1;
-            let is_start = matches!(event, Event::Start(_));
-            if depth == 0 && !matches!(event, Event::End(_)) {
-                let line = text.get(..range.start).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
-                let is_fence = matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
-                let is_paragraph = matches!(event, Event::Start(Tag::Paragraph));
-                let from = tops.last().map_or(0, |top: &Top| line_after(text, top.sure - cut));
-                // Blocks that can interrupt a paragraph are parsed the same everywhere. A paragraph may still
-                // become a table or a heading.
-                let is_grown = match &event {
-                    Event::Start(Tag::Paragraph | Tag::Table(_)) => true,
-                    Event::Start(Tag::Heading { .. }) => {
-                        !text.get(line..).is_some_and(|text| text.trim_start().starts_with('#'))
-                    }
-                    _ => false,
-                };
-                let start = if is_grown && !labels.is_empty() {
-                    definition_before(text, &labels, from, line)
-                } else {
-                    line
-                };
-                tops.push(Top {
-                    start: cut + start,
-                    text: cut + line,
-                    sure: cut
-                        + if matches!(event, Event::Start(Tag::HtmlBlock | Tag::Table(_))) {
-                            range.end
-                        } else {
-                            line
-                        },
-                    end: cut + range.end,
-                    is_fence,
-                    is_paragraph,
-                    is_table: matches!(event, Event::Start(Tag::Table(_))),
-                    is_grown,
-                });
-            }
-            match event {
-                _ if is_start => depth += 1,
-                Event::End(_) => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-        }
-        tops
-    }
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
-struct Top {
-    /// Start offset, including a definition directly before it that affects its first line.
-    start: usize,
-    /// Start of its first visible line.
-    text: usize,
-    /// It extends at least to the line of this offset; the parser's end may include definitions after it.
-    sure: usize,
-    end: usize,
-    is_fence: bool,
-    is_paragraph: bool,
-    is_table: bool,
-    /// Whether it is a paragraph, or was one before its second line arrived.
-    is_grown: bool,
-}
-
-impl Top {
-    /// Blocks of more than twice this size are split.
-    fn max_bytes(&self) -> usize {
-        match () {
-            () if self.is_paragraph => PARAGRAPH_BYTES,
-            () if self.is_table => TABLE_BYTES,
-            () => BLOCK_BYTES,
-        }
-    }
-
-    fn display(&self, source: &str, end: usize) -> Display {
-        if self.is_grown { math::display_in(source, self.text..self.end, end) } else { Display::None }
     }
 }
 
@@ -488,26 +423,6 @@ enum Step {
 fn line_after(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.find('\n').map_or(rest.len(), |end| end + 1)
-}
-
-/// The position where a block with its first line at `line` must be cut: there, or at the link reference
-/// definition directly before it, which affects how the line is parsed (as code or a list, or as a part of
-/// the definition). Lines up to `from` belong to the previous block.
-fn definition_before(text: &str, labels: &HashSet<String>, from: usize, line: usize) -> usize {
-    let mut end = line;
-    while let Some(before) = text.get(from..end.saturating_sub(1)).filter(|_| end > from) {
-        let start = from + before.rfind('\n').map_or(0, |at| at + 1);
-        let before = text.get(start..end).unwrap_or_default().trim();
-        if before.is_empty() {
-            break;
-        }
-        let label = before.strip_prefix('[').and_then(|rest| rest.split_once("]:"));
-        if label.is_some_and(|(label, _)| labels.contains(&label_key(label))) {
-            return start;
-        }
-        end = start;
-    }
-    line
 }
 
 /// The end of a window of about this size: at the end of a line, unless that line is very long.

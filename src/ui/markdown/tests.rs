@@ -424,6 +424,14 @@ fn byte_by_byte_gives_the_same_result() {
 }
 
 #[test]
+fn definitions_that_a_formula_makes_text_are_ignored_when_streamed() {
+    let source = "$$\n[a]: x\n<!-- open\n$$\nend -->\n[a]: http://y\n";
+    let after_formula = source.rfind("end").unwrap();
+    let (_, lines) = stream(source, &[after_formula], 40);
+    assert_eq!(lines, draw_all(&mut Markdown::of(source), source, 40));
+}
+
+#[test]
 fn long_paragraphs_give_the_same_result_when_streamed() {
     let mut source = String::from("start\n\n");
     for n in 0..9000 {
