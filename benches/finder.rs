@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use parlor::app::{self, Effect, Event, Setup, State};
 use parlor::config::keymap::Keymap;
+use parlor::host::file_finder::FileFinder;
 use parlor::model::ServiceEvent;
-use parlor::services::file_finder::FileFinder;
 use parlor::ui::theme::Theme;
 use parlor::ui::{self, Canvas, ViewState};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};

@@ -14,7 +14,7 @@ use parlor::model::{
     Note, Patch, PromptQuery, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate,
     SessionWorkspace, StopReason, StoreJob, StoreNews, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
 };
-use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
+use parlor::store::{ListFilter, Recorder, Search, SessionRow, Store};
 
 /// The updates of a session: turns with a prompt, tool calls with output, and a response.
 fn events(count: usize) -> Vec<RecordedEvent> {

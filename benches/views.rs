@@ -15,10 +15,10 @@ use parlor::app::{
     ViewCommand,
 };
 use parlor::config::keymap::Keymap;
+use parlor::host;
 use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };
-use parlor::services;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::plain::PlainOutput;
 use parlor::ui::render_context::Glyphs;
@@ -199,7 +199,7 @@ fn decoding(c: &mut Criterion) {
         }
         let text = BASE64_STANDARD.encode(bytes.into_inner());
         group.bench_function(format!("decode {name}"), |b| {
-            b.iter(|| black_box(services::picture::read(&text)));
+            b.iter(|| black_box(host::picture::read(&text)));
         });
     }
     group.finish();

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 url="${1:-https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json}"
-target=src/services/registry/snapshot.json
+target=src/host/registry/snapshot.json
 fresh="$(mktemp)"
 trap 'rm -f "$fresh"' EXIT
 

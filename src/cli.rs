@@ -28,11 +28,11 @@ pub use self::args::{AgentsJob, Cli, Command, Options};
 use self::prompt::FirstSettings;
 use crate::config::project::ProjectSettings;
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
+use crate::host::grants;
+use crate::host::os::private;
+use crate::host::registry::Registry;
 use crate::model::{AgentSpec, ProjectQuestion, StoredGrant};
-use crate::private;
 use crate::runtime::print::Printer;
-use crate::services::grants;
-use crate::services::registry::Registry;
 use crate::ui::text::{one_line, sanitize};
 
 /// A validated session request of the command line.

@@ -263,7 +263,7 @@ pub fn text_of(paths: &Paths) -> Result<String, Problem> {
     let problem = |line: Option<usize>, text: String, fix: &str| {
         Err(Problem { file: file.clone(), line, text, fix: fix.to_owned() })
     };
-    let bytes = match crate::private::read(file) {
+    let bytes = match crate::host::os::private::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             if paths.config_origin == Origin::Default {

@@ -6,7 +6,7 @@
 //! agent ── bytes ─▶ acp::transport ─▶ acp::frame ─┬─▶ acp::tap (raw, both ways)
 //!                                                 └─▶ acp::peer ─▶ acp::codec ─▶ AgentEvent  (batches, wire order)
 //! terminal ─ keys, mouse, paste ─▶ ui::input + config::keymap ─▶ Action ──────────▶ │
-//! services (files, terminals, git, store), timers, signals ──────────────────────▶ │
+//! host (files, terminals, git), store, timers, signals ──────────────────────────▶ │
 //!                                                                                   ▼
 //!                                          app::update(&mut State, Event, now) -> Vec<Effect>     pure
 //!                                                 │                              │
@@ -20,22 +20,23 @@
 //! | `config` | the user's configuration: agents, keys, callbacks; the catalogue of known agents |
 //! | `app` | the reducer, in layers: `state`, `session`, `recording`, `lifecycle`, `dialogs` |
 //! | `acp` | the protocol: transports (pipe, ssh, HTTP, WebSocket), frames, peer, codec with its dialects and version 2, tap |
-//! | `services` | files, terminals, git, clipboard, editor, images, the session store |
+//! | `host` | files, terminals, git, clipboard, editor, images; `os`: everything that differs between systems |
+//! | `store` | the database of sessions |
 //! | `ui` | rendering and key routing; `plain`: the session as lines of text |
 //! | `runtime` | the event loop, effects, the terminal |
 //! | `cli` | command line and subcommands |
 //! | `demo` | the built-in agent |
-//! | `private`, `escape` | helpers for all modules: files that only their owner can read; escaping of invisible characters |
+//! | `escape` | escapes invisible characters |
 //!
 //! # Invariants (`tests/tidy.rs` and reducer tests check them)
 //!
 //! 1. Wire types and `serde_json` appear only in `acp` (except for parlor's own files, and the demo agent,
 //!    which implements the other side of the protocol).
 //! 2. `ratatui` and `crossterm` appear only in `ui` and `runtime`, and for key names in `config::keymap`.
-//! 3. Tasks and threads are started only in `runtime`, `acp`, `services`, `cli` and `main`; the highlighter
-//!    loads its grammars on its own thread.
-//! 4. `model` depends on no other module, `program` only on `model`, `app` and `ui` only on the layers below
-//!    them, `acp` and `services` only on `model` and `program`.
+//! 3. Tasks and threads are started only in `runtime`, `acp`, `host`, `store`, `cli` and `main`; the
+//!    highlighter loads its grammars on its own thread.
+//! 4. `model` depends on no other module, `host::os` only on `model`, `program` only on these, `app` and `ui` only
+//!    on the layers below them, `acp` and `host` only on `model`, `program` and `host::os`, `store` also on `host`.
 //! 5. `update` is total and pure: no clock, no IO, no channel in `State`.
 //! 6. All messages of an agent reach `update` in wire order, through one channel.
 //! 7. Every request of an agent gets exactly one response, also on cancel, crash and quit.
@@ -49,7 +50,7 @@
 //! 13. No input uses unlimited memory or more than linear time: queues are `model::Bounded` or bounded
 //!     channels, long texts are laid out only where they are visible, and nesting is limited. Signals end
 //!     parlor even if the event loop is busy.
-//! 14. The record of a session is a log of what parlor saw, in that order. Rows are only added (`services::store`).
+//! 14. The record of a session is a log of what parlor saw, in that order. Rows are only added (`store`).
 //! 15. A replay of an agent never changes a record: what certainly comes after it is added, and nothing twice
 //!     (`app::lifecycle::spool`).
 //! 16. Only `program` starts programs, with the party that requested it. Roots of a session are `UserRoot`s,
@@ -67,14 +68,14 @@ pub mod config;
 pub mod demo;
 pub mod escape;
 pub mod guard;
+pub mod host;
 #[cfg(test)]
 mod lives;
 pub mod model;
-pub mod private;
 pub mod program;
 #[cfg(test)]
 mod random;
 pub mod runtime;
-pub mod services;
+pub mod store;
 pub mod tls;
 pub mod ui;

@@ -4,7 +4,7 @@ use crate::app::tests::lives::disk::{Disk, KEY};
 use crate::app::tests::lives::{Pace, fault, number};
 use crate::model::*;
 use crate::random::Random;
-use crate::services::store::tests::Written;
+use crate::store::tests::Written;
 
 /// A session in a store.
 struct Saved {

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{LazyLock, RwLock};
 
-use portable_pty::CommandBuilder;
-use rustix::process::Signal;
-
+use crate::host::os::shell::{PLAIN_PATH, PLAIN_SHELL};
+use crate::host::os::{process, signals};
 use crate::model::is_refused_variable;
+use portable_pty::CommandBuilder;
 
 /// Held shared while a process starts, and exclusively while parlor stops itself.
 ///
@@ -186,7 +186,7 @@ impl Start {
             command.current_dir(folder);
         }
         if !self.is_in_terminal {
-            own_group(&mut command);
+            process::in_own_group(&mut command);
         }
         command
     }
@@ -255,17 +255,11 @@ pub fn spawn_task(command: &mut tokio::process::Command) -> std::io::Result<toki
 }
 
 /// Sends a stop signal (job control) to the process group of parlor, while no process is being started.
-#[cfg(unix)]
 pub fn stop_group() {
     let _exclusive = STARTS.write();
-    // Like Ctrl+Z in a shell; agents have separate groups and continue.
-    let _ = rustix::process::kill_current_process_group(Signal::TSTP);
+    // Agents have separate groups and continue.
+    signals::stop_own_group();
 }
-
-/// The `PATH` of programs if the user's has no absolute folder.
-const PLAIN_PATH: &str = "/usr/bin:/bin";
-
-pub const PLAIN_SHELL: &str = "/bin/sh";
 
 /// The mark of this run: its process id and a random number.
 pub fn run_mark() -> &'static str {
@@ -304,47 +298,10 @@ fn absolute_entries(path: &OsStr) -> OsString {
     std::env::join_paths(absolute).unwrap_or_default()
 }
 
-#[cfg(unix)]
-fn own_group(command: &mut Command) {
-    use std::os::unix::process::CommandExt as _;
-    command.process_group(0);
-}
-
-#[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
-
-/// The name of a signal, `SIG…`; `SIG` and the number for others.
-pub fn signal_name(number: i32) -> String {
-    const NAMES: &[(Signal, &str)] = &[
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::USR1, "SIGUSR1"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::USR2, "SIGUSR2"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::STOP, "SIGSTOP"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-        (Signal::SYS, "SIGSYS"),
-    ];
-    NAMES
-        .iter()
-        .find(|(signal, _)| signal.as_raw() == number)
-        .map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::os::fixtures;
 
     /// Whether this process is the child process of the test below.
     const STOPS: &str = "PARLOR_TEST_STOPS";
@@ -370,23 +327,16 @@ mod tests {
 
     #[test]
     fn parlor_stops_while_it_starts_programs() {
-        use rustix::process::{Pid, WaitOptions, waitpid};
-        use std::os::unix::process::CommandExt as _;
         let name = "program::tests::child_that_stops_itself_while_it_starts_programs";
         for _ in 0..40 {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", name])
-                .env(STOPS, "1")
-                .stdout(std::process::Stdio::null())
-                .process_group(0)
-                .spawn()
-                .unwrap();
-            let pid = Pid::from_child(&child);
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", name]).env(STOPS, "1").stdout(std::process::Stdio::null());
+            process::in_own_group(&mut command);
+            let mut child = command.spawn().unwrap();
             let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
             let has_stopped = loop {
-                let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
-                if let Some((_, status)) = waitpid(Some(pid), options).unwrap() {
-                    break status.stopped();
+                if let Some(has_stopped) = fixtures::has_stopped(&child) {
+                    break has_stopped;
                 }
                 if std::time::Instant::now() > deadline {
                     break false;
@@ -400,17 +350,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn signals_have_names() {
-        // Messages prefix them with "signal".
-        assert_eq!([9, 34].map(signal_name), ["SIGKILL", "SIG34"]);
-    }
-
     fn program(folder: &Path, name: &str) {
-        use std::os::unix::fs::PermissionsExt as _;
         let file = folder.join(name);
         std::fs::write(&file, "#!/bin/sh\necho ran\n").unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        fixtures::set_mode(&file, 0o755);
     }
 
     #[test]

@@ -38,11 +38,11 @@ use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, dialogs, update};
 use crate::config::keymap::Keymap;
+use crate::host::clipboard::Surroundings;
+use crate::host::templates::TemplateFolders;
+use crate::host::watch::Watched;
 use crate::model::{Batch, ConfigJob, ConnId, CopyOutcome, ServiceEvent};
-use crate::services::clipboard::Surroundings;
-use crate::services::store::{Export, Store, Transcript};
-use crate::services::templates::TemplateFolders;
-use crate::services::watch::Watched;
+use crate::store::{Export, Store, Transcript};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
@@ -96,7 +96,7 @@ pub struct Launch {
     pub transcript: Transcript,
     /// Records every frame of the protocol.
     pub tap: Tap,
-    pub registry: crate::services::registry::Registry,
+    pub registry: crate::host::registry::Registry,
     pub log_dir: PathBuf,
     /// Whether lines of a pipe or a file answer questions in plain-text mode.
     pub has_answers: bool,

@@ -70,9 +70,9 @@ fn without_tests(text: &str) -> Vec<&str> {
     saved
 }
 
-/// The top-level modules of this crate that code uses, in paths and in `use crate::{…}`.
+/// The top-level modules of this crate that code uses, in paths and in `use crate::{…}`. `host::os` is a layer of its own.
 fn modules_named(code: &str) -> Vec<String> {
-    names_after(code, "crate::")
+    names_after(&code.replace("crate::host::os::", "crate::os::"), "crate::")
 }
 
 /// The names after a prefix of a path; `prefix{a, b::c}` yields `a` and `b`.
@@ -178,9 +178,9 @@ fn the_protocol_is_used_in_acp_only() {
         &["serde_json", "agent_client_protocol_schema"],
         &[
             "acp",
-            "services/grants",
-            "services/registry",
-            "services/store",
+            "host/grants",
+            "host/registry",
+            "store",
             "cli/sessions",
             "demo",
             "config/import",
@@ -203,24 +203,39 @@ fn the_terminal_is_used_in_ui_and_runtime_only() {
 fn tasks_are_used_in_some_layers_only() {
     assert_only_in(
         &["tokio::", ".await", "thread::spawn"],
-        &["runtime", "acp", "services", "program", "cli", "main", "demo", "ui/highlight"],
+        &["runtime", "acp", "host", "store", "program", "cli", "main", "demo", "ui/highlight"],
     );
 }
 
 #[test]
 fn layers_use_only_lower_layers() {
-    assert_does_not_use(
-        "model",
-        &["program", "config", "app", "acp", "services", "ui", "runtime", "cli", "demo"],
-    );
-    assert_does_not_use("program", &["config", "app", "acp", "services", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("config", &["app", "acp", "services", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("app", &["program", "acp", "services", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("ui", &["program", "acp", "services", "runtime", "cli", "demo"]);
-    assert_does_not_use("acp", &["config", "app", "services", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("services", &["config", "app", "acp", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("demo", &["config", "app", "acp", "services", "ui", "runtime", "cli"]);
+    let above_host = ["config", "app", "acp", "ui", "runtime", "cli", "demo"];
+    let assert_below = |layer, others: &[&str]| assert_does_not_use(layer, &[&above_host, others].concat());
+    assert_does_not_use("model", &[&above_host, &["program", "os", "host", "store"][..]].concat());
+    assert_below("host/os", &["program", "host", "store"]);
+    assert_below("program", &["host", "store"]);
+    assert_below("host", &["store"]);
+    assert_below("store", &[]);
+    assert_does_not_use("config", &["app", "acp", "host", "store", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("acp", &["config", "app", "host", "store", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("app", &["program", "os", "acp", "host", "store", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("ui", &["program", "acp", "host", "store", "runtime", "cli", "demo"]);
+    assert_does_not_use("demo", &["config", "app", "acp", "host", "store", "ui", "runtime", "cli"]);
     assert_does_not_use("runtime", &["cli", "demo"]);
+}
+
+#[test]
+fn what_differs_by_system_is_in_one_folder() {
+    let names = ["os::unix", "os::fd", "signal::unix", "net::unix", "rustix", "libc", "nix::", "cfg(unix)"];
+    let strays: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.path.starts_with("src/") && !source.is_in(&["host/os"]))
+        .flat_map(|source| {
+            let found = names.iter().filter(|name| source.text.contains(**name));
+            found.map(|name| format!("{}: {name}", source.path))
+        })
+        .collect();
+    assert!(strays.is_empty(), "these belong in src/host/os only:\n{}", strays.join("\n"));
 }
 
 #[test]
@@ -240,8 +255,8 @@ fn the_environment_is_read_in_few_places() {
     let homes = [
         "config",
         "program",
-        "services/terminals/start",
-        "services/login",
+        "host/terminals/start",
+        "host/login",
         "acp/transport/stdio",
         "acp/transport/remote/token",
         "acp/codec/trace",
@@ -260,28 +275,25 @@ fn programs_are_found_and_started_in_one_place() {
 #[test]
 fn files_of_the_opened_folder_are_read_in_one_way() {
     // Only regular files, up to a size, without waiting for a pipe.
-    let readers = ["services/regular", "services/fs", "services/unix"];
+    let readers = ["host/regular", "host/fs", "host/os"];
     // These read files of parlor or of the user, named by the user or below the user's own folders.
     let own = [
         "cli",
         "config",
         "demo",
-        "private",
-        "services/attachments",
-        "services/editor",
-        "services/grants",
-        "services/registry",
-        "services/store",
-        "services/trust",
+        "host/attachments",
+        "host/editor",
+        "host/grants",
+        "host/registry",
+        "store",
+        "host/trust",
         "ui/theme/load",
         // Certificates, tokens and the id of one agent's session, whose folder it opens without links.
         "acp/transport/printed",
         "acp/transport/remote",
         "acp/dialects/openoxide/workspace",
-        // The terminal.
-        "runtime/keys/source",
         // The output of a program.
-        "services/process",
+        "host/process",
     ];
     assert_only_in(
         &[
@@ -301,7 +313,7 @@ fn roots_are_created_only_from_user_input() {
     // The store contains sessions of the user; a session of an agent's list was confirmed.
     assert_only_in(
         &["UserRoot::given"],
-        &["cli/start", "services/store/rows", "app/lifecycle/from_list", "model/root"],
+        &["cli/start", "store/rows", "app/lifecycle/from_list", "model/root"],
     );
 }
 
@@ -309,7 +321,7 @@ fn roots_are_created_only_from_user_input() {
 fn printing_uses_the_printer_only() {
     // The screen has a separate writer; the demo agent writes its protocol to standard output; a sign-in command has the
     // terminal while it runs.
-    let homes = ["runtime/print", "runtime/tty", "demo", "services/login/relay"];
+    let homes = ["runtime/print", "runtime/tty", "demo", "host/login/relay"];
     assert_only_in(
         &[
             "io::stdout().lock",
@@ -332,15 +344,9 @@ fn printing_uses_the_printer_only() {
 
 #[test]
 fn files_of_parlor_are_created_in_one_module() {
-    // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that requires
-    // it. `unpack` writes the programs of agents, below a folder that `private` has created.
-    let homes = [
-        "private",
-        "services/fs",
-        "services/unix",
-        "services/registry/unpack",
-        "acp/dialects/openoxide/workspace",
-    ];
+    // These write files of the user's project: `host::fs` for an agent, and the folder of one agent that requires
+    // it. `unpack` writes the programs of agents, below a folder that `os::private` has created.
+    let homes = ["host/os", "host/fs", "host/registry/unpack", "acp/dialects/openoxide/workspace"];
     assert_only_in(
         &["OpenOptions::new", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
         &homes,
@@ -350,7 +356,7 @@ fn files_of_parlor_are_created_in_one_module() {
 #[test]
 fn clocks_are_read_in_some_layers_only() {
     // The app gets the time as a parameter; `ui/terminal` measures the parsing speed.
-    let homes = ["runtime", "acp", "services", "demo", "ui/terminal", "cli/sessions"];
+    let homes = ["runtime", "acp", "host", "store", "demo", "ui/terminal", "cli/sessions"];
     assert_only_in(&["Instant::now", "SystemTime::now"], &homes);
 }
 

@@ -9,8 +9,6 @@
 mod inbound;
 mod io;
 pub mod memory;
-#[cfg(unix)]
-mod pipe;
 mod printed;
 mod process;
 mod queue;

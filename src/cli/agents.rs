@@ -11,8 +11,8 @@ use super::choose::DEMO;
 use crate::config::catalogue::KNOWN;
 use crate::config::import;
 use crate::config::{Config, Origin, Paths, Problem};
+use crate::host::os::private;
 use crate::model::AgentSpec;
-use crate::private;
 
 /// Lists the available agents, then the known agents that are not installed.
 pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, problems: &[Problem]) -> String {

@@ -14,8 +14,8 @@ use crate::config::catalogue::{self, known};
 use crate::config::nearest::nearest;
 use crate::config::{Config, Origin, Paths, Problem, environment};
 use crate::demo::DIR_VARIABLE;
+use crate::host::registry::{self, Registry};
 use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
-use crate::services::registry::{self, Registry};
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 /// The name of the demo agent.

@@ -8,11 +8,11 @@ use crate::app::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeIn
 use crate::config::catalogue::{known, spec_of_installed};
 use crate::config::project::ProjectSettings;
 use crate::config::{self, Config, Origin, Paths, Problem, Surroundings, save, settings};
+use crate::host::registry::{self, Registry};
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
 use crate::runtime::effects::Themes;
 use crate::runtime::live::{Configure, Live, Reloaded};
 use crate::runtime::{attention, pictures};
-use crate::services::registry::{self, Registry};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 

@@ -9,9 +9,9 @@ use crate::app::AUTO_THEME;
 use crate::config::project::{self, ProjectSettings};
 use crate::config::{Config, Origin, Problem};
 use crate::escape::visible;
+use crate::host::fs::{ProjectFile, read_project_file};
+use crate::host::trust::{self, Subject};
 use crate::model::{AgentSpec, ProjectQuestion};
-use crate::services::fs::{ProjectFile, read_project_file};
-use crate::services::trust::{self, Subject};
 use crate::ui::text::one_line;
 use crate::ui::theme::ThemeSet;
 
@@ -116,6 +116,7 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::os::fixtures;
 
     fn demo() -> AgentSpec {
         AgentSpec { name: "demo".into(), command: "parlor".into(), ..AgentSpec::default() }
@@ -138,7 +139,7 @@ mod tests {
         std::fs::write(&file, b"\xff").unwrap();
         assert!(super::find(folder.path(), data.path()).unwrap_err().text.contains("UTF-8"));
         std::fs::remove_file(&file).unwrap();
-        std::os::unix::fs::symlink(data.path().join("elsewhere.toml"), &file).unwrap();
+        fixtures::link(data.path().join("elsewhere.toml"), &file);
         std::fs::write(data.path().join("elsewhere.toml"), "theme = \"paper\"").unwrap();
         assert!(super::find(folder.path(), data.path()).unwrap_err().text.contains("link"));
     }

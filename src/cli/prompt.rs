@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::resume::with_wait_notice;
-use crate::runtime::keys;
+use crate::host::os::terminal;
 use crate::runtime::print::Printer;
 
 /// Maximum size of a first prompt in bytes.
@@ -78,7 +78,7 @@ pub fn piped() -> anyhow::Result<Option<String>> {
         let _ = Printer::stderr().print("Reading the prompt from standard input. Press Ctrl+C to quit.\n");
     };
     let text = with_wait_notice(|| read_text(input.lock(), "standard input"), tell_wait)?;
-    keys::read_from_terminal().context("cannot read the keyboard")?;
+    terminal::replace_stdin().context("cannot read the keyboard")?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 

@@ -9,9 +9,9 @@ use clap::Subcommand;
 
 use crate::config::catalogue::known;
 use crate::escape::visible;
+use crate::host::registry::{Registry, Stop};
 use crate::model::{InstalledAgent, RegistryAgent, RegistryIndex};
 use crate::runtime::print::Printer;
-use crate::services::registry::{Registry, Stop};
 
 /// Subcommands about the registry.
 #[derive(Debug, Clone, Subcommand)]

@@ -14,10 +14,10 @@ use anyhow::{Context as _, bail};
 use super::sessions;
 use crate::app::{AgentChoice, OtherTab, unknown_agent};
 use crate::escape;
+use crate::host::folder_relocation::Kin;
 use crate::model::{AgentSpec, Callbacks, FolderOffer, Nearness, RecordedSession};
 use crate::runtime::print::Printer;
-use crate::services::folder_relocation::Kin;
-use crate::services::store::{ListFilter, SessionRow, Store};
+use crate::store::{ListFilter, SessionRow, Store};
 
 const MAX_OFFERED: u32 = 20;
 

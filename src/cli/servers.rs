@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::project;
 use crate::config::{self, mcp_file};
+use crate::host::fs::{ProjectFile, read_project_file};
+use crate::host::trust::{self, Subject};
 use crate::model::FolderServers;
 use crate::program;
-use crate::services::fs::{ProjectFile, read_project_file};
-use crate::services::trust::{self, Subject};
 
 /// The MCP servers that a folder configures in `.mcp.json` and in the project's configuration, if any. Those of
 /// `.mcp.json` take precedence.
@@ -59,6 +59,7 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::os::fixtures;
 
     #[test]
     fn missing_file_has_no_servers_and_invalid_file_is_reported() {
@@ -70,7 +71,7 @@ mod tests {
         assert!(find().is_err_and(|error| error.contains("it is a folder")));
         std::fs::remove_dir(&file).unwrap();
         let elsewhere = tempfile::NamedTempFile::new().unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), &file).unwrap();
+        fixtures::link(elsewhere.path(), &file);
         assert!(find().is_err_and(|error| error.contains("it is a link out of the project")));
         std::fs::remove_file(&file).unwrap();
         std::fs::write(&file, "{").unwrap();

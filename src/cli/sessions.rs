@@ -1,6 +1,6 @@
 //! `parlor sessions`: lists, shows, searches, renames, exports, imports and deletes saved sessions.
 //!
-//! Output is text or JSON. `services::store` has the sessions; `page` renders one as a document.
+//! Output is text or JSON. `store` has the sessions; `page` renders one as a document.
 //! Invariants: all output goes through [`Printer`]; nothing is deleted without confirmation.
 
 mod args;
@@ -30,7 +30,7 @@ use named::find_lasting;
 
 use crate::config::Paths;
 use crate::runtime::print::Printer;
-use crate::services::store::{ListFilter, Search, SessionRow, Store, StoreError};
+use crate::store::{ListFilter, Search, SessionRow, Store, StoreError};
 use crate::ui::text::one_line;
 
 /// Environment of a subcommand.

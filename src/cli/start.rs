@@ -10,13 +10,13 @@ use anyhow::{Context as _, bail};
 use crate::acp::tap::Tap;
 use crate::app::{AUTO_THEME, NamedSettings, Setup};
 use crate::config::{self, Config};
+use crate::host::clipboard::Surroundings;
+use crate::host::registry::Registry;
+use crate::host::templates::TemplateFolders;
+use crate::host::watch::Watched;
 use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
-use crate::services::clipboard::Surroundings;
-use crate::services::registry::Registry;
-use crate::services::store::Store;
-use crate::services::templates::TemplateFolders;
-use crate::services::watch::Watched;
+use crate::store::Store;
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 

@@ -5,8 +5,9 @@ use std::fs;
 use clap::CommandFactory as _;
 
 use super::*;
+use crate::host::os::fixtures;
+use crate::host::registry::Registry;
 use crate::model::{Callbacks, Carrier, TokenSource};
-use crate::services::registry::Registry;
 
 struct Fixture {
     folder: tempfile::TempDir,
@@ -253,20 +254,12 @@ fn import_extends_the_file_and_preserves_its_mode() {
     fs::write(&settings, r#"{ "agent_servers": { "New": { "command": "new", "args": ["acp"] }, }, } // ok"#)
         .unwrap();
     let config = fixture.folder.path().join("config.toml");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
-    }
+    fixtures::set_mode(&config, 0o600);
     let (next, out) = fixture.run(&["agents", "import", settings.to_str().unwrap()]);
     assert!(matches!(next.unwrap(), Next::Nothing));
     assert!(out.contains("added new: new acp") && out.contains("Try `parlor --agent new`."), "{out}");
     assert!(fs::read_to_string(&config).unwrap().starts_with("# mine\n\n[agents.new]\n"));
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
-    }
+    assert_eq!(fixtures::mode(&config), 0o600);
     assert_eq!(fixture.session(&["--agent", "new"]).agent.unwrap().command_line(), "new acp");
     let (_, out) = fixture.run(&["agents", "import", settings.to_str().unwrap()]);
     assert!(out.contains("No agents added"), "{out}");
@@ -347,7 +340,7 @@ fn settings_of_a_project_apply_only_if_they_were_allowed() {
     assert!(session.problems[0].text.contains("`policy` is not allowed"), "{:?}", session.problems);
     assert_eq!(question.agent.map(|agent| agent.name).as_deref(), Some("demo"));
     assert_eq!(fixture.session(&[folder, "--continue"]).project.unwrap().agent, None, "that of the session");
-    crate::services::trust::keep(&question.answer_file, true, &question.file).unwrap();
+    crate::host::trust::keep(&question.answer_file, true, &question.file).unwrap();
     let session = fixture.session(&[folder]);
     assert_eq!((session.project, session.config.theme.as_str()), (None, "sand"));
     assert_eq!(session.agent.unwrap().name, "demo");

@@ -125,6 +125,7 @@ pub fn found_on_path(path: Option<OsString>) -> Vec<(AgentSpec, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::os::fixtures;
 
     #[test]
     fn names_and_aliases_are_unique() {
@@ -149,17 +150,15 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn only_executables_in_path_are_found() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         for (name, mode) in
             [("gemini", 0o755), ("goose", 0o644), ("claude-code-acp", 0o755), ("claude-agent-acp", 0o755)]
         {
             let file = folder.path().join(name);
             std::fs::write(&file, "#!/bin/sh\n").unwrap();
-            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            fixtures::set_mode(&file, mode);
         }
         let found = found_on_path(Some(folder.path().as_os_str().to_owned()));
         let lines: Vec<String> = found.iter().map(|(spec, _)| spec.command_line()).collect();

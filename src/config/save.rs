@@ -11,8 +11,8 @@ use super::keymap::actions::by_name;
 use super::keymap::sequence::Sequence;
 use super::keymap::{Context, Keymap, Lookup};
 use super::{Paths, Surroundings, read};
+use crate::host::os::private;
 use crate::model::{SettingChange, SettingValue};
-use crate::private;
 
 /// Writes a change to the configuration file, which is created if it is missing. The error is a sentence without the name
 /// of the file.
@@ -274,11 +274,11 @@ fn listed(item: Option<&Item>) -> Vec<Sequence> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::path::Path;
 
     use super::*;
     use crate::config::Origin;
+    use crate::host::os::fixtures;
     use crate::model::Action;
 
     fn paths(file: &Path) -> Paths {
@@ -458,12 +458,12 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (real, link) = (root.path().join("real.toml"), root.path().join("config.toml"));
         fs::write(&real, "agent = \"a\"\n").unwrap();
-        fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
-        symlink(&real, &link).unwrap();
+        fixtures::set_mode(&real, 0o644);
+        fixtures::link(&real, &link);
         change(&paths(&link), &theme("nord")).unwrap();
         assert_eq!(fs::read_to_string(&real).unwrap(), "agent = \"a\"\ntheme = \"nord\"\n");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(fixtures::mode(&real), 0o644);
         let new = root.path().join("sub/config.toml");
         change(&paths(&new), &theme("light")).unwrap();
         assert_eq!(fs::read_to_string(&new).unwrap(), "theme = \"light\"\n");
@@ -478,7 +478,7 @@ mod tests {
             [("theme = \"a\"\n", 0o444, "read-only"), ("theme = \n", 0o644, "invalid TOML")]
         {
             fs::write(&file, text).unwrap();
-            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            fixtures::set_mode(&file, mode);
             let error = change(&paths(&file), &theme("nord")).unwrap_err();
             assert!(error.contains(why), "{error}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);

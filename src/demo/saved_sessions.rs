@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::session::Kept;
-use crate::private;
+use crate::host::os::private;
 
 const WORK: &str = "work";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

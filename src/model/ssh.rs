@@ -1,7 +1,7 @@
 //! Agents on an SSH host: the command lines for the system's `ssh` that run an agent, run it in a terminal,
 //! or sign in.
 //!
-//! `acp` and `services` run them.
+//! `acp` and `host` run them.
 //!
 //! Invariants: no shell interprets any part of the agent's command, folder or variables; a host is never read
 //! as an option. Values of variables are sent through the agent's stdin where possible, because other users

@@ -1,7 +1,7 @@
 //! Prompt templates: Markdown files that are offered as slash commands.
 //!
 //! A file has an optional front matter (`description`, `argument-hint`) between lines of `---`, then the text of the
-//! prompt. A prompt that calls a template is edited, queued and saved as it was typed; `services::templates` reads the
+//! prompt. A prompt that calls a template is edited, queued and saved as it was typed; `host::templates` reads the
 //! file when the prompt is sent.
 //! Invariant: arguments are inserted once; placeholders in an argument stay text.
 

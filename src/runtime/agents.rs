@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::mpsc::Receiver;
 
 use crate::model::{Batch, ConnId};
-use crate::services::store::Backlog;
+use crate::store::Backlog;
 
 /// A batch of events; `None`: the connection ended and was removed.
 pub type ConnectionBatch = (ConnId, Option<Batch>);

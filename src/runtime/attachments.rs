@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::host::attachments::Attachments;
+use crate::host::{browser, editor};
 use crate::model::{Attachment, AttachmentKind, AttachmentLabel};
-use crate::services::attachments::Attachments;
-use crate::services::{browser, editor};
 
 pub(super) fn open_attachment(attachments: &Attachments, label: &AttachmentLabel) -> Result<(), String> {
     let path = attachments.file_of(label).ok_or("The image is missing.")?;

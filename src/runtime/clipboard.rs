@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use super::Loop;
 use crate::app::{Effect, Event};
+use crate::host::{clipboard, patch};
 use crate::model::{CopyContent, CopyJob, SessionKey};
-use crate::services::{clipboard, patch};
 use crate::ui;
 
 use terminal::{ClipboardPacket, Step};

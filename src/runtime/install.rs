@@ -1,8 +1,8 @@
 //! Jobs with the registry of agents, on threads for blocking work.
 
 use crate::config::catalogue::spec_of_installed;
+use crate::host::registry::Stop;
 use crate::model::{RegistryAgent, ServiceEvent};
-use crate::services::registry::Stop;
 
 use super::effects::EffectRunner;
 

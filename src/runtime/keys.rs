@@ -4,16 +4,11 @@
 //! a resize, and ignores the end of the terminal. Its event stream takes the reader's lock at each poll, which is
 //! expensive in a loop that an agent wakes a thousand times per second. Resizes come as a signal (`signals`).
 
-#[cfg(unix)]
 mod decode;
 pub mod replay;
-#[cfg(not(unix))]
-#[path = "keys/other.rs"]
-mod source;
-#[cfg(unix)]
 mod source;
 
-use std::io;
+use std::io::{self, PipeWriter};
 use std::time::Duration;
 
 use crossterm::event::Event;
@@ -51,24 +46,14 @@ pub enum TtyEvent {
 /// Reads events of the terminal until it is dropped.
 pub struct Keys {
     reported: Receiver<io::Result<TtyEvent>>,
-    _waker: source::Waker,
-}
-
-/// Replaces standard input by the terminal of the screen, so that keys, and programs that parlor starts in the terminal, are
-/// not read from a pipe that has ended.
-pub fn read_from_terminal() -> io::Result<()> {
-    #[cfg(unix)]
-    rustix::stdio::dup2_stdin(source::open_terminal()?)?;
-    Ok(())
+    /// Stops the thread when it is dropped.
+    _waker: PipeWriter,
 }
 
 /// Reads and discards answers of the terminal, up to that to the query for primary device attributes, for `limit` at most. The
 /// terminal is left in raw mode with reads that do not block.
 pub fn discard_answers(limit: Duration) {
-    #[cfg(unix)]
     source::discard_answers(limit);
-    #[cfg(not(unix))]
-    let _ = limit;
 }
 
 impl Keys {

@@ -13,8 +13,8 @@ use super::pictures::GraphicsSetting;
 use super::{Loop, attention};
 use crate::app::{ConfigNews, Event};
 use crate::config::keymap::Keymap;
+use crate::host::watch::{Watched, Watcher};
 use crate::model::ConfigJob;
-use crate::services::watch::{Watched, Watcher};
 use crate::ui;
 use crate::ui::text::WideAmbiguous;
 

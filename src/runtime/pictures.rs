@@ -2,7 +2,7 @@
 //!
 //! Selects the protocol by the responses of the terminal, decodes and encodes one picture at a time on a separate
 //! thread, and sends the data stored by the terminal (kitty) in small slices between frames. `ui::picture` positions
-//! pictures, `services::picture` reads their bytes.
+//! pictures, `host::picture` reads their bytes.
 //! Invariants: the loop never waits for a picture; pictures stored by the terminal are deleted when they are no longer
 //! needed, and when parlor leaves the screen.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::services::picture as reader;
+use crate::host::picture as reader;
 use crate::ui::picture::{self, Drawn, Key, Wanted};
 
 mod encode;

@@ -7,8 +7,8 @@ use super::keys::Keys;
 use super::{Loop, signals};
 use crate::app::state::tab;
 use crate::app::{Effect, Event};
+use crate::host::editor::DRAFT_NAME;
 use crate::model::{Location, SessionKey};
-use crate::services::editor::DRAFT_NAME;
 use crate::ui;
 
 impl Loop {

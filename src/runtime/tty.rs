@@ -21,6 +21,7 @@ use ratatui::layout::Position;
 
 use super::keys;
 use super::paint::Painter;
+use crate::host::os::terminal;
 use crate::ui::{Canvas, CursorShape};
 
 /// Whether parlor has the screen; the panic hook and `Drop` must not restore it twice.
@@ -233,31 +234,18 @@ fn style_of(shape: CursorShape) -> SetCursorStyle {
 }
 
 /// Width and height of a cell in pixels, as reported by the system.
-#[cfg(unix)]
 pub fn cell_size() -> Option<(u16, u16)> {
-    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
-    let cell = (size.ws_xpixel.checked_div(size.ws_col)?, size.ws_ypixel.checked_div(size.ws_row)?);
+    let size = terminal::size()?;
+    let cell = (size.pixel_width.checked_div(size.cols)?, size.pixel_height.checked_div(size.rows)?);
     (cell.0 > 0 && cell.1 > 0).then_some(cell)
 }
 
-/// Width and height of a cell in pixels, which is available on Unix only.
-#[cfg(not(unix))]
-pub fn cell_size() -> Option<(u16, u16)> {
-    None
-}
-
-#[cfg(unix)]
 fn size() -> io::Result<(u16, u16)> {
-    match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok((size.ws_col, size.ws_row)),
+    match terminal::size() {
+        Some(size) => Ok((size.cols, size.rows)),
         // Standard output may not be the terminal.
-        _ => crossterm::terminal::size(),
+        None => crossterm::terminal::size(),
     }
-}
-
-#[cfg(not(unix))]
-fn size() -> io::Result<(u16, u16)> {
-    crossterm::terminal::size()
 }
 
 fn write(bytes: &[u8]) -> io::Result<()> {
@@ -385,7 +373,7 @@ pub fn restore_within(time: Duration) {
     let restorer = std::thread::Builder::new().name("restore".to_owned()).spawn(move || {
         // Changing the modes needs no space in the terminal's buffer.
         let _ = disable_raw_mode();
-        crate::services::login::restore_modes();
+        crate::host::login::restore_modes();
         let _ = restore();
         let _ = done.send(());
     });

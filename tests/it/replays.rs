@@ -10,7 +10,7 @@ use std::time::Instant;
 use parlor::app::Session;
 use parlor::app::restore;
 use parlor::model::{SessionKey, SessionWorkspace};
-use parlor::services::store::{ListFilter, Store};
+use parlor::store::{ListFilter, Store};
 
 use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent, digest};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parlor::app::lifecycle::operations;
 use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
-use parlor::services::store::{ListFilter, Store};
+use parlor::store::{ListFilter, Store};
 
 use super::bridge::{Bridge, Shape};
 use super::nonstandard::scripted_agent;

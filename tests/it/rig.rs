@@ -15,7 +15,7 @@ use parlor::model::{
 use parlor::runtime::agents::Agents;
 use parlor::runtime::clock::{self, Clock};
 use parlor::runtime::effects::EffectRunner;
-use parlor::services::store::Store;
+use parlor::store::Store;
 use parlor::ui::theme::Theme;
 use tokio::sync::mpsc;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use parlor::app::lifecycle::operations;
 use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
-use parlor::services::store::Store;
+use parlor::store::Store;
 
 use super::bridge::{Bridge, Shape};
 use super::nonstandard::scripted_agent;

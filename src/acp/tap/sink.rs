@@ -11,7 +11,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::redact;
-use crate::{escape, private};
+use crate::escape;
+use crate::host::os::private;
 
 const BUFFER_BYTES: usize = 64 << 10;
 

@@ -1,6 +1,7 @@
 //! Tests of the tap.
 
 use super::{Direction, LINE_BYTES, Tap, TapFilter, redact};
+use crate::host::os::fixtures;
 
 #[test]
 fn lines_are_returned_in_order_with_their_direction() {
@@ -138,11 +139,10 @@ fn the_file_has_complete_lines_without_secrets() {
 
 #[test]
 fn the_file_is_private_and_safe_to_print() {
-    use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wire.jsonl");
     std::fs::write(&path, "").unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    fixtures::set_mode(&path, 0o644);
     let tap = Tap::default();
     tap.log_to(&path).unwrap();
     let line = "\"\u{9d}0;own\u{9c}\u{202e}\u{7f}Grüße\"";
@@ -151,7 +151,7 @@ fn the_file_is_private_and_safe_to_print() {
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains("\\u009d0;own\\u009c\\u202e\\u007fGrüße"), "{text}");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["text"], line);
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fixtures::mode(&path), 0o600);
 }
 
 #[test]

@@ -1,57 +1,53 @@
-//! Process groups, signals and exit codes of agents on Unix.
+//! The process groups of agents.
 //!
 //! Invariant: a group is signalled only while it can exist; dropping a [`Group`] kills its remaining processes.
 
-use std::collections::BTreeSet;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::model::ExitInfo;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use crate::host::os::process::{Ending, ProcessId, end_group, has_group};
 
 /// Polling interval while a group is expected to end.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Groups that may have running processes, for an exit of parlor without drops.
-static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+static GROUPS: Mutex<Vec<ProcessId>> = Mutex::new(Vec::new());
 
-fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
+fn groups() -> MutexGuard<'static, Vec<ProcessId>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub fn kill_all() {
-    for id in groups().iter().filter_map(|id| Pid::from_raw(*id)) {
-        let _ = kill_process_group(id, Signal::KILL);
+    for id in groups().iter() {
+        end_group(*id, Ending::Kill);
     }
 }
 
 #[derive(Debug)]
 pub struct Group {
-    id: Option<Pid>,
+    id: Option<ProcessId>,
 }
 
 impl Group {
     /// The group that a child leads, as started by [`crate::program`].
     pub fn of(pid: Option<u32>) -> Self {
-        let id = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        groups().extend(id.map(Pid::as_raw_pid));
+        let id = pid.and_then(ProcessId::of);
+        groups().extend(id);
         Self { id }
     }
 
     pub fn terminate(&self) {
-        self.signal(Signal::TERM);
+        self.end(Ending::Terminate);
     }
 
     pub fn kill(&self) {
-        self.signal(Signal::KILL);
+        self.end(Ending::Kill);
     }
 
     /// Waits until no process is left. The first process must have been reaped.
     pub async fn gone(&mut self) {
         while let Some(id) = self.id {
-            if test_kill_process_group(id).is_err() {
+            if !has_group(id) {
                 // From now on the group id may be reused.
                 self.forget();
                 return;
@@ -62,14 +58,13 @@ impl Group {
 
     fn forget(&mut self) {
         if let Some(id) = self.id.take() {
-            groups().remove(&id.as_raw_pid());
+            groups().retain(|known| *known != id);
         }
     }
 
-    fn signal(&self, signal: Signal) {
+    fn end(&self, how: Ending) {
         if let Some(id) = self.id {
-            // Fails if no process is left, which is the goal.
-            let _ = kill_process_group(id, signal);
+            end_group(id, how);
         }
     }
 }
@@ -79,8 +74,4 @@ impl Drop for Group {
         self.kill();
         self.forget();
     }
-}
-
-pub fn exit_info(status: ExitStatus) -> ExitInfo {
-    ExitInfo { code: status.code(), signal: status.signal().map(crate::program::signal_name) }
 }

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::acp::tap::{Direction, LINE_BYTES, Tap};
-use crate::{escape, private};
+use crate::escape;
+use crate::host::os::private;
 
 const RING_BYTES: usize = 256 << 10;
 const LOG_BYTES: usize = 32 << 20;

@@ -24,12 +24,14 @@ use tokio::time::timeout;
 
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::printed;
-use super::process::{Group, exit_info};
+use super::process::Group;
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
 use super::{In, Link, LinkEnd, Setup, Sink, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
+use crate::host::os::pipe::PipeReader;
+use crate::host::os::process::exit_info;
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{self, Start, StartedBy};
 
@@ -135,11 +137,8 @@ impl Transport for Stdio {
             return Err(CloseReason::NotStarted { error, is_missing: false });
         };
 
-        #[cfg(unix)]
-        let stdout = stdout
-            .into_owned_fd()
-            .and_then(super::pipe::PipeReader::new)
-            .map_err(|error| self.not_started(&error))?;
+        let stdout =
+            stdout.into_owned_fd().and_then(PipeReader::new).map_err(|error| self.not_started(&error))?;
         let (sink, incoming) = super::inbound::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();

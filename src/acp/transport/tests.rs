@@ -1,6 +1,5 @@
 //! Tests of the transports, with real child processes.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use super::stdio::Stdio;
 use super::{In, Link, LinkEnd, Setup, Transport};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::host::os::fixtures;
 use crate::model::{AgentSpec, CloseReason, ExitInfo};
 
 /// An agent that is a shell script.
@@ -125,8 +125,7 @@ async fn other_start_errors_are_distinguished() {
     std::fs::write(&plain, "text").unwrap();
     let broken = folder.path().join("broken");
     std::fs::write(&broken, "#!/no/such/shell\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&broken, mode).unwrap();
+    fixtures::set_mode(&broken, 0o755);
     for (command, cwd, part) in [
         (plain.as_path(), None, "chmod +x"),
         (&broken, None, "interpreter"),
@@ -144,8 +143,7 @@ async fn folder_variables_and_path_are_taken_from_the_spec() {
     let real = folder.path().canonicalize().unwrap();
     let program = real.join("my-agent");
     std::fs::write(&program, "#!/bin/sh\nprintf '{\"%s\":\"%s\"}\\n' \"$NAME\" \"$PWD\"\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
+    fixtures::set_mode(&program, 0o755);
     let spec = AgentSpec {
         command: "my-agent".into(),
         env: vec![("NAME".into(), "value".into()), ("PATH".into(), real.display().to_string())],
@@ -312,7 +310,7 @@ async fn stderr_is_written_to_the_tap_and_to_a_file() {
     let mut link = Box::new(stdio).start(setup).expect("it starts");
     read_all(&mut link).await;
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "one\ntwo\n");
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode = |path: &std::path::Path| fixtures::mode(path);
     assert_eq!((mode(&log), mode(log.parent().unwrap())), (0o600, 0o700));
     let lines = tap.snapshot(&TapFilter::default());
     let lines: Vec<_> = lines.iter().map(|line| (line.direction, line.text.as_str())).collect();

@@ -1,6 +1,6 @@
 //! Copies by keyboard: the reply, an item, a code block, a command and its output, changes as a patch.
 //!
-//! Collects what can be copied and emits the job; `services::clipboard` writes the clipboard, `ui` handles selected
+//! Collects what can be copied and emits the job; `host::clipboard` writes the clipboard, `ui` handles selected
 //! text. Agent text is copied as its source, and converted only if plain text is requested.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};

@@ -1,6 +1,6 @@
 //! The configuration of the project in the first folder: its settings apply only if the user agrees.
 //!
-//! `cli::project` reads the file and applies settings that were allowed before; `services::trust` saves the answer.
+//! `cli::project` reads the file and applies settings that were allowed before; `host::trust` saves the answer.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! MCP servers configured in the session's folder: used only if the user agrees.
 //!
 //! Delays the opening of a session until the user has decided, and reports servers that are not used. `cli::servers`
-//! reads the file, `services::trust` saves the decision. A server is a program that runs with the user's rights, and
+//! reads the file, `host::trust` saves the decision. A server is a program that runs with the user's rights, and
 //! its file is part of the code: nothing of it is sent to an agent without a confirmation of exactly this text, and
 //! closing the question does not confirm it.
 

@@ -1,6 +1,6 @@
 //! Commands that the user types: starting and stopping them, typing into them, and their output in prompts.
 //!
-//! `services::terminals` runs them on this machine, also if the agent is on another one.
+//! `host::terminals` runs them on this machine, also if the agent is on another one.
 //! Invariants: a command is run only by [`run`], which is called with the text that the user has seen; the agent gets
 //! its output only in a prompt that mentions it; the agent's roots do not depend on its folder.
 

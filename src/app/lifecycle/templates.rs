@@ -1,6 +1,6 @@
 //! Prompt templates of a session: requests the list, and reports files that cannot be used.
 //!
-//! `services::templates` reads the files; `prompt` and `turn` send a prompt that calls one.
+//! `host::templates` reads the files; `prompt` and `turn` send a prompt that calls one.
 
 use crate::app::state::commands;
 use crate::app::{Effect, State};

@@ -2,7 +2,7 @@
 //!
 //! Saves a title and sends it to the agent: immediately if it is running, also for a session that is not open;
 //! otherwise when the session is opened next. `updates` handles titles given by agents, `dialogs::line_dialog` the
-//! input, `services::store` the storage.
+//! input, `store` the storage.
 //! Invariants: titles are sent only to agents that support them; an agent has a title once it has confirmed it.
 
 use std::time::Instant;

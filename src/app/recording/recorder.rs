@@ -2,7 +2,7 @@
 //!
 //! The session layer notes events (`session::record::note`). After each event [`flush`] passes the notes to the store
 //! as one effect per session, together with changes of its head, draft and queue. `restore` reads a record, and
-//! `services::store` writes it to disk.
+//! `store` writes it to disk.
 //! Invariant: the cost of a note depends only on its size, not on the length of sessions.
 
 use crate::model::{Note, SessionHead, SessionId, SessionKey, Unsaved};

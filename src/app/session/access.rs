@@ -2,7 +2,7 @@
 //!
 //! Adds each write, command and outside read to the tool call that performs it, or to a separate item. A call that the
 //! agent reports later absorbs it, so that nothing is shown twice; the same applies to approved calls with a made-up
-//! id. `policy` decides about accesses, `services` performs them.
+//! id. `policy` decides about accesses, `host` performs them.
 //! Invariants: items of parlor are not in the index of the agent's ids, so that agents cannot refer to them; a write is
 //! shown with a call only if the call shows the same change, or none of that file.
 

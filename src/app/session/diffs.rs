@@ -1,7 +1,7 @@
 //! Locates the changes of tool calls in their files: agents often report a snippet without its line.
 //!
 //! Requests the positions from the service when a call reports changes, and saves its responses with the call.
-//! `services::locate` reads the files, `ui::diff` numbers the lines. A response may be late: it applies only if the
+//! `host::locate` reads the files, `ui::diff` numbers the lines. A response may be late: it applies only if the
 //! call still has the same change.
 
 use crate::model::{

@@ -1,6 +1,6 @@
 //! Terminals as they are shown: those run by parlor, and those reported by an agent.
 //!
-//! Retains their output and marks the items that show them as changed. Commands are run in `services`, responses are
+//! Retains their output and marks the items that show them as changed. Commands are run in `host`, responses are
 //! sent in `callbacks`.
 //! Invariants: at most [`TERMINAL_VIEW_BYTES`] are retained, truncated at the start at a character boundary; appending
 //! has amortized linear cost.

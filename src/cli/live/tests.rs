@@ -1,10 +1,10 @@
 //! The configuration while a session runs: its file is changed by parlor, and by others.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::host::os::fixtures;
 use crate::model::{PolicyRules, SettingValue};
 
 struct Rig {
@@ -138,7 +138,7 @@ fn a_broken_file_keeps_the_former_values() {
 #[test]
 fn a_file_that_cannot_be_written_is_reported() {
     let rig = Rig::new("", Options::default());
-    fs::set_permissions(&rig.file, fs::Permissions::from_mode(0o444)).unwrap();
+    fixtures::set_mode(&rig.file, 0o444);
     let outcome = rig.set("ui.bell", SettingValue::Flag(false));
     assert!(outcome.live.is_none());
     assert!(matches!(outcome.news.change, Some((_, Err(why))) if why == "the file is read-only"));

@@ -1,7 +1,7 @@
 use super::*;
+use crate::host::folder_relocation;
 use crate::model::{FolderReason, Record, RecordedEvent};
-use crate::services::folder_relocation;
-use crate::services::store::SessionRow;
+use crate::store::SessionRow;
 
 /// A store with one session of this folder.
 fn store_with_session(root: &Path, folder: &Path) -> Store {

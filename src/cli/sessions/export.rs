@@ -2,19 +2,16 @@
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
 use serde::Serialize;
 
 use super::page::{self, Call, Picture, Section};
 use super::{Format, World, html, time};
+use crate::host::os::{files, private};
 use crate::model::ExportForm;
-use crate::private;
-use crate::services::store::{Document, SessionRow, Store, pretty};
+use crate::store::{Document, SessionRow, Store, pretty};
 use crate::ui::text::sanitize;
 
 /// The output file of an export.
@@ -124,7 +121,7 @@ fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
     let is_special = || path.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let write = || {
         if replaces && is_special() {
-            return open_special(path)?.write_all(text.as_bytes());
+            return files::open_special(path)?.write_all(text.as_bytes());
         }
         let file = private::staged(path, text.as_bytes())?;
         let placed = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
@@ -149,22 +146,6 @@ fn follow_links(path: &Path) -> PathBuf {
         path = path.parent().unwrap_or(Path::new("")).join(target);
     }
     path
-}
-
-/// Opens a pipe or a device for writing. A pipe without a reader is an error: opening it would wait for one.
-fn open_special(path: &Path) -> std::io::Result<std::fs::File> {
-    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
-    let file =
-        std::fs::File::options().write(true).custom_flags(nonblocking).open(path).map_err(|error| {
-            if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) {
-                std::io::Error::other("nothing reads from the pipe")
-            } else {
-                error
-            }
-        })?;
-    // Once it is open, a write waits until the reader has room.
-    fcntl_setfl(&file, OFlags::empty())?;
-    Ok(file)
 }
 
 /// The metadata and all events as JSON.

@@ -5,14 +5,14 @@ use std::io::{IsTerminal as _, Read as _};
 use std::ops::Range;
 
 use anyhow::{Context as _, bail};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use super::named::find_lasting;
 use super::{World, confirmed, counted, refuse_open, rows, time};
+use crate::host::attachments::Attachments;
+use crate::host::os::terminal::Modes;
 use crate::model::Record;
 use crate::runtime::print::Printer;
-use crate::services::attachments::Attachments;
-use crate::services::store::{SessionRow, Store};
+use crate::store::{SessionRow, Store};
 use crate::ui::text::one_line;
 
 /// Maximum width of a prompt in the list of turns.
@@ -130,12 +130,10 @@ pub fn read_text() -> anyhow::Result<String> {
         return Ok(text);
     }
     Printer::stderr().print("Text to remove (not shown): ")?;
-    let before = tcgetattr(&stdin).context("cannot hide the text")?;
-    let mut hidden = before.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&stdin, OptionalActions::Flush, &hidden).context("cannot hide the text")?;
+    let before = Modes::current().context("cannot hide the text")?;
+    before.clone().without_echo().apply_and_flush().context("cannot hide the text")?;
     let read = stdin.read_line(&mut text);
-    tcsetattr(&stdin, OptionalActions::Now, &before)?;
+    before.apply()?;
     Printer::stderr().print("\n")?;
     read.context("cannot read standard input")?;
     Ok(text)

@@ -11,7 +11,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, html};
 
 use super::export::{facts, unreadable_note};
 use super::page::{Call, Picture, Section};
-use crate::services::store::SessionRow;
+use crate::store::SessionRow;
 use crate::ui::text::sanitize;
 
 const STYLE: &str = "

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use crate::model::{Record, RecordedEvent};
-use crate::services::store::{Document, FORMAT, FORMAT_VERSION, Imported, SessionRow, Store, pretty};
+use crate::store::{Document, FORMAT, FORMAT_VERSION, Imported, SessionRow, Store, pretty};
 
 #[derive(Serialize)]
 struct Taken {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::bail;
 
 use super::{rows, time};
-use crate::services::store::{Fault, ListFilter, SessionRow, Store};
+use crate::store::{Fault, ListFilter, SessionRow, Store};
 
 /// Longer digits are the start of an id.
 const MAX_NUMBER_DIGITS: usize = 3;

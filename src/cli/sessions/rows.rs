@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::time;
-use crate::services::store::{Hit, SessionRow, pretty};
+use crate::store::{Hit, SessionRow, pretty};
 use crate::ui::text::{self, sanitize};
 
 /// Maximum width of a name, in columns.

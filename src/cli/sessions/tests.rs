@@ -5,8 +5,9 @@ mod named;
 mod rescue;
 
 use super::*;
+use crate::host::os::fixtures;
 use crate::model::*;
-use crate::services::store::Recorder;
+use crate::store::Recorder;
 
 struct Fixture {
     dir: tempfile::TempDir,
@@ -570,7 +571,6 @@ fn printed_text_contains_no_control_characters() {
 
 #[test]
 fn exports_are_private_and_omit_arguments() {
-    use std::os::unix::fs::PermissionsExt as _;
     let fixture = Fixture::new();
     let id = fixture.record("/here", "hello", "hi");
     let row =
@@ -580,6 +580,6 @@ fn exports_are_private_and_omit_arguments() {
         assert!(!fixture.run(&["export", &other.uid, "--format", format]).contains("SECRET"), "{format}");
         let file = fixture.dir.path().join(format);
         fixture.run(&["export", &id, "--format", format, "-o", file.to_str().unwrap()]);
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{format}");
+        assert_eq!(fixtures::mode(&file), 0o600, "{format}");
     }
 }

@@ -13,7 +13,7 @@ pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-pub use crate::services::when::{ago, full};
+pub use crate::host::when::{ago, full};
 
 /// Formats a time as RFC 3339 in UTC.
 pub fn rfc3339(at_ms: i64) -> String {

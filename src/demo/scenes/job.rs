@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::turn::{Choice, Step, Turn, text_content};
 use super::work::{Change, Run, change, command};
-use crate::private;
+use crate::host::os::private;
 
 /// The script with the bug and with the fix.
 const OLD: &str = "# Prints a receipt. Each line of the order: how many, what, cents for one.

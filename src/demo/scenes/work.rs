@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::turn::{Choice, Step, Turn, text_content};
 use super::Ending;
-use crate::private;
+use crate::host::os::private;
 
 /// The edited file before and after the change.
 const OLD: &str =

@@ -11,9 +11,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use uuid::Uuid;
 
+use crate::host::clipboard::{self, Contents};
+use crate::host::picture::decode_base64;
 use crate::model::SessionKey;
-use crate::services::clipboard::{self, Contents};
-use crate::services::picture::decode_base64;
 
 /// Query for paste events (DECRQM); terminals that have them support the protocol.
 pub const QUESTION: &str = "\x1b[?5522$p";

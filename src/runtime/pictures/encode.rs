@@ -15,7 +15,7 @@ use ratatui_image::protocol::iterm2::Iterm2;
 use ratatui_image::protocol::kitty::Kitty;
 use ratatui_image::protocol::sixel::Sixel;
 
-use crate::services::picture::Picture;
+use crate::host::picture::Picture;
 use crate::ui::picture::strip::PLACEHOLDER;
 use crate::ui::picture::{Drawn, Facts, Grid, MAX_COLS, MAX_ROWS, PictureRows, row_of_cells};
 use crate::ui::text::copy_hint::Mark;

@@ -1,16 +1,14 @@
 //! Ends the process if the loop does not.
 
-use std::future::poll_fn;
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::Signal;
 use crate::acp;
+use crate::host::os::signals as os;
 use crate::runtime::tty;
 
 /// Maximum time for the loop to receive a signal.
@@ -47,29 +45,16 @@ pub struct Ending {
 /// Starts the thread. Fails if the system refuses.
 pub fn start() -> std::io::Result<mpsc::Receiver<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut streams = {
+    let mut signals = {
         let _inside = runtime.enter();
-        [
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-            SignalKind::interrupt(),
-            SignalKind::from_raw(super::CONT),
-        ]
-        .map(signal)
+        os::listen(&[os::Signal::Terminate, os::Signal::HangUp, os::Signal::Interrupt, os::Signal::Continue])?
     };
-    for stream in &mut streams {
-        if let Err(error) = stream {
-            return Err(std::mem::replace(error, std::io::ErrorKind::Other.into()));
-        }
-    }
-    let mut streams = streams.map(Result::ok);
     let (sender, endings) = mpsc::channel(1);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let number = runtime.block_on(guard(async || next(&mut streams).await, sleep_for, &sender));
+        let signal = runtime.block_on(guard(async || next(&mut signals).await, sleep_for, &sender));
         tty::restore_within(RESTORED_WITHIN);
         acp::kill_all();
-        // The exit code of a process that a signal ended, as shells report it.
-        std::process::exit(128 + number);
+        std::process::exit(signal.exit_code());
     })?;
     Ok(endings)
 }
@@ -78,49 +63,43 @@ async fn sleep_for(time: Duration) {
     sleep(time).await;
 }
 
-async fn next(streams: &mut [Option<Stream>; 4]) -> i32 {
-    poll_fn(|cx| {
-        for (stream, kind) in streams.iter_mut().zip(NUMBERS) {
-            while stream.as_mut().is_some_and(|stream| stream.poll_recv(cx).is_ready()) {
-                if kind != super::CONT {
-                    return Poll::Ready(kind);
-                }
+/// The next signal that may end parlor.
+async fn next(signals: &mut os::Signals) -> os::Signal {
+    loop {
+        match signals.next().await {
+            os::Signal::Continue => {
                 *CONTINUED.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
                 CONTINUED.1.notify_all();
             }
+            signal => return signal,
         }
-        Poll::Pending
-    })
-    .await
+    }
 }
 
-const INTERRUPT: i32 = rustix::process::Signal::INT.as_raw();
-
-/// In the order of the streams.
-const NUMBERS: [i32; 4] =
-    [rustix::process::Signal::TERM.as_raw(), rustix::process::Signal::HUP.as_raw(), INTERRUPT, super::CONT];
-
-/// Passes signals to the loop; returns the number of one after which the loop has not ended parlor in time.
+/// Passes signals to the loop; returns the one after which the loop has not ended parlor in time.
 async fn guard(
-    mut next: impl AsyncFnMut() -> i32,
+    mut next: impl AsyncFnMut() -> os::Signal,
     wait: impl AsyncFn(Duration),
     endings: &mpsc::Sender<Ending>,
-) -> i32 {
+) -> os::Signal {
     loop {
-        let number = next().await;
-        let signal = if number == INTERRUPT { Signal::Interrupt } else { Signal::Terminate };
+        let received = next().await;
+        let signal = match received {
+            os::Signal::Interrupt => Signal::Interrupt,
+            _ => Signal::Terminate,
+        };
         let (heard, answer) = oneshot::channel();
         // There is room: the loop has received the previous signal, or has ended.
         let _ = endings.try_send(Ending { signal, heard });
         let ends = tokio::select! {
             biased;
             ends = answer => ends,
-            () = wait(HEARD_WITHIN) => return number,
+            () = wait(HEARD_WITHIN) => return received,
         };
         // A loop that drops the sender without a response is about to end.
         if ends != Ok(false) {
             wait(ENDED_WITHIN).await;
-            return number;
+            return received;
         }
     }
 }
@@ -132,16 +111,17 @@ mod tests {
 
     use super::*;
 
-    const TERM: i32 = rustix::process::Signal::TERM.as_raw();
+    const TERM: os::Signal = os::Signal::Terminate;
+    const INTERRUPT: os::Signal = os::Signal::Interrupt;
 
     /// Runs the guard for these signals against a loop with this response; returns the guard's result and the waiting
     /// times.
-    fn guarded(signals: &[i32], answer: impl Fn(Ending)) -> (Option<i32>, Vec<Duration>) {
+    fn guarded(signals: &[os::Signal], answer: impl Fn(Ending)) -> (Option<os::Signal>, Vec<Duration>) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let waited = RefCell::new(Vec::new());
         let number = runtime.block_on(async {
             let (sender, mut endings) = mpsc::channel(1);
-            let mut signals: VecDeque<i32> = signals.iter().copied().collect();
+            let mut signals: VecDeque<os::Signal> = signals.iter().copied().collect();
             let wait = async |time: Duration| {
                 // The loop runs before the time is over.
                 for _ in 0..8 {
@@ -152,8 +132,8 @@ mod tests {
             let (is_out, out) = oneshot::channel();
             let mut is_out = Some(is_out);
             let next = async || {
-                if let Some(number) = signals.pop_front() {
-                    return number;
+                if let Some(received) = signals.pop_front() {
+                    return received;
                 }
                 let _ = is_out.take().map(|out| out.send(()));
                 std::future::pending().await
@@ -162,7 +142,7 @@ mod tests {
                 while let Some(ending) = endings.recv().await {
                     answer(ending);
                 }
-                std::future::pending::<i32>().await
+                std::future::pending::<os::Signal>().await
             };
             tokio::select! {
                 number = guard(next, wait, &sender) => Some(number),

@@ -78,7 +78,7 @@ impl ThemeSet {
         paths.sort();
         for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
             let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-            let text = crate::private::read(path)
+            let text = crate::host::os::private::read(path)
                 .and_then(|text| String::from_utf8(text).map_err(std::io::Error::other));
             match text {
                 Ok(text) => self.add(name, &text),

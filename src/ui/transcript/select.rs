@@ -1,6 +1,6 @@
 //! Mouse selection of text: by character, word or line.
 //!
-//! `ui::input` handles keys and buttons, and `services::clipboard` copies. A position is a row of a piece,
+//! `ui::input` handles keys and buttons, and `host::clipboard` copies. A position is a row of a piece,
 //! not of the screen, so that the selection follows its text when that scrolls or grows. The marks of the
 //! layout (`text::copy_hint`) determine which cells are text, and which rows are continued. A change of the
 //! width clears the selection.

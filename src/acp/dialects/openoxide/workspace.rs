@@ -10,11 +10,13 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::acp::dialects::profile_of;
+use crate::host::os::files;
+use crate::host::os::links::{self, Open};
 use crate::model::{AgentSpec, CloseReason, Profile, SessionId};
 
 /// The folder in which the agent stores its sessions.
@@ -66,7 +68,7 @@ impl Workspace {
         };
         let mut file = open_lock(cwd).map_err(|error| unusable(&error))?;
         let end = Instant::now() + time_limit;
-        while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        while !files::try_lock(&file).map_err(|error| unusable(&error))? {
             if Instant::now() >= end {
                 return Err(is_taken(&mut file));
             }
@@ -96,43 +98,43 @@ impl Workspace {
 }
 
 /// Opens a folder in another one, and creates it if it does not exist. Links are not followed.
-fn open_folder(parent: &File, name: &str) -> io::Result<File> {
-    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(error.into()),
+fn open_folder(parent: &Dir, name: &str) -> io::Result<Dir> {
+    match parent.create_dir(name) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => links::open_folder(parent, name.as_ref()),
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?))
 }
 
 /// Opens a regular file in a folder. Fails for links and other kinds of files.
-fn open_file(folder: &File, name: &str, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o600))?);
+fn open_file(folder: &Dir, name: &str, how: Open) -> io::Result<File> {
+    let file = links::open_file(folder, name.as_ref(), how)?.into_std();
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a file")) }
 }
 
+fn storage(cwd: &Path) -> io::Result<Dir> {
+    open_folder(&Dir::open_ambient_dir(cwd, ambient_authority())?, STORAGE)
+}
+
 fn open_lock(cwd: &Path) -> io::Result<File> {
-    let storage = open_folder(&File::open(cwd)?, STORAGE)?;
-    open_file(&storage, LOCK, OFlags::RDWR | OFlags::CREATE)
+    open_file(&storage(cwd)?, LOCK, Open::ReadWrite)
 }
 
 fn read_current(folder: &Path) -> io::Result<String> {
-    let sessions = open_folder(&open_folder(&File::open(folder)?, STORAGE)?, SESSIONS)?;
+    let sessions = open_folder(&storage(folder)?, SESSIONS)?;
     let mut text = String::new();
-    open_file(&sessions, CURRENT, OFlags::RDONLY)?.take(MAX_ID_BYTES).read_to_string(&mut text)?;
+    open_file(&sessions, CURRENT, Open::Read)?.take(MAX_ID_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 
 /// Replaces the file atomically, because a partial id could name another session. A link with that name is replaced
 /// too.
 fn write_current(folder: &Path, id: &str) -> io::Result<()> {
-    let sessions = open_folder(&open_folder(&File::open(folder)?, STORAGE)?, SESSIONS)?;
+    let sessions = open_folder(&storage(folder)?, SESSIONS)?;
     let new = format!("{CURRENT}.{}", std::process::id());
-    let _ = rustix::fs::unlinkat(&sessions, &new, AtFlags::empty());
-    let mut file = open_file(&sessions, &new, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+    let _ = sessions.remove_file(&new);
+    let mut file = open_file(&sessions, &new, Open::New)?;
     file.write_all(id.as_bytes())?;
-    Ok(rustix::fs::renameat(&sessions, &new, &sessions, CURRENT)?)
+    sessions.rename(&new, &sessions, CURRENT)
 }
 
 /// Reads the process id in a lock file, or an empty text. Fails for any other content, because the file is not
@@ -171,9 +173,9 @@ fn is_taken(file: &mut File) -> CloseReason {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::host::os::fixtures;
 
     fn spec(command: &str) -> AgentSpec {
         AgentSpec { command: command.to_owned(), ..AgentSpec::default() }
@@ -221,19 +223,19 @@ mod tests {
         let spec = spec("openoxide");
         let enter = || Workspace::enter_within(&spec, folder.path(), Duration::ZERO);
         // The storage, the lock, the folder of the id, and the id.
-        symlink(elsewhere.path(), &storage).unwrap();
+        fixtures::link(elsewhere.path(), &storage);
         assert!(enter().await.is_err());
         fs::remove_file(&storage).unwrap();
         fs::create_dir(&storage).unwrap();
-        symlink(&precious, storage.join(LOCK)).unwrap();
+        fixtures::link(&precious, storage.join(LOCK));
         assert!(enter().await.is_err());
         fs::remove_file(storage.join(LOCK)).unwrap();
         let workspace = enter().await.unwrap();
-        symlink(elsewhere.path(), storage.join(SESSIONS)).unwrap();
+        fixtures::link(elsewhere.path(), storage.join(SESSIONS));
         assert!(write_current(folder.path(), "s").is_err());
         fs::remove_file(storage.join(SESSIONS)).unwrap();
         fs::create_dir(storage.join(SESSIONS)).unwrap();
-        symlink(&precious, storage.join(SESSIONS).join(CURRENT)).unwrap();
+        fixtures::link(&precious, storage.join(SESSIONS).join(CURRENT));
         assert_eq!(workspace.last_session().await, None);
         write_current(folder.path(), "sess_1").unwrap();
         assert_eq!(workspace.last_session().await, Some(SessionId::from("sess_1")));

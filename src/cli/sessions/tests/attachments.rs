@@ -8,7 +8,7 @@ fn exports_contain_pasted_texts_and_images_of_prompts() {
     let (services, _events) = tokio::sync::mpsc::unbounded_channel();
     let mut recorder = Recorder::new(fixture.store.clone(), services);
     let pasted = Attachment::of_text("first pasted line\nlast pasted line");
-    let attachments = crate::services::attachments::Attachments::new(Some(fixture.dir.path()));
+    let attachments = crate::host::attachments::Attachments::new(Some(fixture.dir.path()));
     attachments.save(&pasted).unwrap();
     let image = "[Image #0123456789: 8×4, 1 KiB]";
     let data = ContentBlock::Image { data: "iVBORw0KGgo=".into(), mime_type: "image/png".into(), uri: None };

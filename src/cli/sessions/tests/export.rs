@@ -1,10 +1,10 @@
 //! Files of exports: links, pipes and the exact bytes of diffs.
 
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 
 use super::*;
 use crate::cli::sessions::export;
+use crate::host::os::fixtures;
 
 #[test]
 fn an_export_follows_links_and_keeps_pipes() {
@@ -12,21 +12,20 @@ fn an_export_follows_links_and_keeps_pipes() {
     let id = fixture.record("/here", "fix this", "done");
     let at = |name: &str| fixture.dir.path().join(name);
     std::fs::write(at("target.md"), "old").unwrap();
-    std::os::unix::fs::symlink("target.md", at("link.md")).unwrap();
+    fixtures::link("target.md", at("link.md"));
     fixture.run(&["export", &id, "-o", at("link.md").to_str().unwrap(), "--force"]);
     assert!(at("link.md").symlink_metadata().unwrap().is_symlink());
     assert!(std::fs::read_to_string(at("target.md")).unwrap().starts_with("# fix this"));
-    std::os::unix::fs::symlink("new.md", at("dangling.md")).unwrap();
+    fixtures::link("new.md", at("dangling.md"));
     fixture.run(&["export", &id, "-o", at("dangling.md").to_str().unwrap(), "--force"]);
     assert!(at("dangling.md").symlink_metadata().unwrap().is_symlink() && at("new.md").is_file());
     let pipe = at("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    fixtures::pipe(&pipe);
     let export = ["export", &id, "-o", pipe.to_str().unwrap(), "--force"];
     let refusal = fixture.try_run(&export, None).unwrap_err();
     let refusal = format!("{refusal:#}");
     assert!(refusal.contains("nothing reads from the pipe"), "{refusal}");
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let mut reader = std::fs::File::options().read(true).custom_flags(nonblocking).open(&pipe).unwrap();
+    let mut reader = fixtures::open_pipe(&pipe);
     fixture.run(&export);
     let mut text = String::new();
     reader.read_to_string(&mut text).unwrap();

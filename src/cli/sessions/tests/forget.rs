@@ -11,7 +11,7 @@ fn a_text_is_removed_from_all_sessions() {
     let two = fixture.record("/there", "again", "it is hunter2.");
     fixture.record("/here", "other", "nothing");
     let pasted = Attachment::of_text("paste of hunter2");
-    let attachments = crate::services::attachments::Attachments::new(Some(fixture.dir.path()));
+    let attachments = crate::host::attachments::Attachments::new(Some(fixture.dir.path()));
     attachments.save(&pasted).unwrap();
 
     let error = fixture.try_run(&["redact"], None).unwrap_err().to_string();
@@ -31,7 +31,7 @@ fn a_text_is_removed_from_all_sessions() {
         assert!(shown.contains("[removed]") && !shown.contains("hunter2"), "{shown}");
     }
     let label = attachment_labels(&pasted.label()).remove(0);
-    assert_eq!(crate::services::attachments::Attachments::new(Some(fixture.dir.path())).find(&label), None);
+    assert_eq!(crate::host::attachments::Attachments::new(Some(fixture.dir.path())).find(&label), None);
 }
 
 #[test]
