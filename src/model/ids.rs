@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* pub struct $name:ident;) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub struct $name(pub Arc<str>);
@@ -39,7 +39,7 @@ macro_rules! text_id {
 }
 
 macro_rules! number_id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* pub struct $name:ident;) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub struct $name(pub u64);
@@ -53,29 +53,29 @@ macro_rules! number_id {
 }
 
 text_id! {
-    SessionId
+    pub struct SessionId;
 }
 text_id! {
     /// The agent's id of a tool call. Unique only within a turn: some agents restart the numbers each turn.
-    ToolCallId
+    pub struct ToolCallId;
 }
 text_id! {
-    MessageId
+    pub struct MessageId;
 }
 text_id! {
     /// A terminal: created with `terminal/create`, or owned and reported by the agent.
-    TerminalId
+    pub struct TerminalId;
 }
 text_id! {
     /// A plan, if an agent has several.
-    PlanId
+    pub struct PlanId;
 }
 text_id! {
-    ModeId
+    pub struct ModeId;
 }
 text_id! {
     /// A model in the legacy `models` list.
-    ModelId
+    pub struct ModelId;
 }
 
 impl TerminalId {
@@ -92,15 +92,15 @@ impl TerminalId {
 
 number_id! {
     /// One run of an agent process; a restart has a new id.
-    ConnId
+    pub struct ConnId;
 }
 number_id! {
     /// parlor's id of a session. It exists before the agent assigns an id, and survives a restart.
-    SessionKey
+    pub struct SessionKey;
 }
 number_id! {
     /// An open request of an agent. Unique over all connections of this process.
-    RequestId
+    pub struct RequestId;
 }
 
 /// An item of a transcript. An id is never reused for another item, even after its item was unloaded and

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::locked;
+use super::support::locked;
 use crate::model::{Note, Record, weight};
 
 /// Size of unwritten notes above which agents have to wait.

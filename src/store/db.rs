@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use rusqlite::Error::{InvalidColumnName, SqlInputError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Fault, StoreError, locked, schema, with_suffix};
+use super::fault::{Fault, StoreError};
+use super::schema;
+use super::support::{locked, with_suffix};
 use crate::host::os::files;
 use crate::host::os::private;
 

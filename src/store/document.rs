@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SessionRow, Store};
+use super::handle::Store;
+use super::rows::SessionRow;
 use crate::escape;
 use crate::host::attachments::Attachments;
 use crate::model::{AttachmentKind, Record, RecordedEvent, attachment_labels};

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::db;
+use super::fault::StoreError;
+use super::handle::Store;
 use super::rows::readable;
-use super::{Store, StoreError, db, unix_ms};
+use super::support::unix_ms;
 
 /// Number of saved prompts per folder, and of additional ones before the oldest are deleted.
 pub(super) const MAX_PROMPTS: u32 = 1000;

@@ -9,9 +9,12 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use serde_json::Value;
 
+use super::fault::{Fault, StoreError};
+use super::handle::{Forgotten, Store};
 use super::rows::{SessionRow, readable};
 use super::session_writer::prompt_start;
-use super::{Fault, Forgotten, Store, StoreError, db, docs, format, locked};
+use super::support::locked;
+use super::{db, docs, format};
 use crate::model::{MessageId, Record, Role};
 
 /// What takes the place of a deleted text.

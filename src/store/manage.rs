@@ -7,11 +7,15 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::fault::{Fault, StoreError};
 use super::forget::REBUILD;
+use super::handle::Store;
+use super::read::ListFilter;
 use super::rows::{self, SessionRow, SessionState};
 use super::session_writer::{Track, new_uid};
+use super::support::unix_ms;
 use super::write::{self, Batch};
-use super::{Fault, ListFilter, Store, StoreError, db, owner, unix_ms};
+use super::{db, owner};
 use crate::model::{Note, Record, RecordedEvent, SessionId};
 
 /// The result of an import.

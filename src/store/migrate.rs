@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
+use super::fault::{Fault, StoreError};
+use super::handle::Store;
 use super::rows::{self, SessionRow, readable};
 use super::session_writer::new_uid;
-use super::{Fault, Store, StoreError, db, docs, format, owner, schema, unix_ms, with_suffix};
+use super::support::{unix_ms, with_suffix};
+use super::{db, docs, format, owner, schema};
 
 /// The file of older versions, and its name once it is converted.
 const FILE: &str = "sessions.db";

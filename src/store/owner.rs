@@ -26,7 +26,7 @@ pub(super) struct Owner {
 
 impl Owner {
     pub fn new(root: &Path) -> io::Result<Self> {
-        let token = format!("{}-{:08x}", run_mark(), super::random() & 0xffff_ffff);
+        let token = format!("{}-{:08x}", run_mark(), super::support::random() & 0xffff_ffff);
         let path = root.join(FOLDER).join(format!("{token}.lock"));
         let lock = Mutex::new(held(&path)?);
         Ok(Self { token, path, lock })
@@ -35,7 +35,7 @@ impl Owner {
     /// Creates the mark again, if its file was removed.
     pub fn restore(&self) -> io::Result<()> {
         if !self.path.exists() {
-            *super::locked(&self.lock) = held(&self.path)?;
+            *super::support::locked(&self.lock) = held(&self.path)?;
         }
         Ok(())
     }

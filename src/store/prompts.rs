@@ -12,7 +12,10 @@ use nucleo_matcher::chars::{normalize, to_lower_case};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use rusqlite::Connection;
 
-use super::{Store, StoreError, format, locked, rows, unix_ms};
+use super::fault::StoreError;
+use super::handle::Store;
+use super::support::{locked, unix_ms};
+use super::{format, rows};
 use crate::host::when;
 use crate::model::{Attachment, AttachmentKind, FoundPrompt, PromptQuery, PromptSource, Record, with_labels};
 

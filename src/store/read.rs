@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, TransactionBehavior, named_params, params};
 
+use super::fault::{Fault, StoreError};
+use super::handle::Store;
 use super::rows::{self, SessionRow, SessionState, readable};
 use super::search::{self, Hit, Search};
+use super::support::{locked, unix_ms};
 use super::write::EventRow;
-use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, unix_ms};
+use super::{db, format, orphan, owner};
 use crate::model::{EventPage, Record, RecordedEvent, RecordedSession, TurnOutcome};
 use crate::program::run_mark;
 

@@ -17,10 +17,13 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::backlog::{Backlog, bytes_of};
 use super::db::Db;
+use super::fault::Fault;
+use super::handle::{Forgotten, Store};
 use super::rescue::{self, Rescue};
 use super::session_writer::Track;
+use super::support::{locked, unix_ms};
 use super::write::{self, Batch};
-use super::{Fault, Forgotten, Store, db, format, locked, owner, read, rows, unix_ms};
+use super::{db, format, owner, read, rows};
 use crate::host::folder_relocation;
 use crate::host::os::process::{self, ProcessId};
 use crate::model::{Note, Record, ServiceEvent, SessionKey, StoreNews, Unsaved};

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::document::Document;
+use super::handle::Store;
 use super::rows::{self, SessionRow};
 use super::session_writer::new_uid;
 use super::write::{Batch, Change};
-use super::{Store, format, read};
+use super::{format, read};
 use crate::host::os::{files, private};
 use crate::model::{RecordedEvent, shell_word};
 

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use rusqlite::types::{FromSql as _, FromSqlResult, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params_from_iter};
 
-use super::{Fault, db};
+use super::db;
+use super::fault::Fault;
 use crate::host::folder_relocation::FolderMark;
 use crate::model::{RecordedSession, SessionHead, SessionWorkspace, Setting, Usage, UserRoot};
 

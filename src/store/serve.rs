@@ -6,8 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use super::fault::StoreError;
+use super::handle::Store;
+use super::read::ListFilter;
 use super::rows::{self, SessionRow, SessionState};
-use super::{ListFilter, Search, Store, StoreError, unix_ms};
+use super::search::Search;
+use super::support::unix_ms;
 use crate::host::folder_relocation::{self, Kin};
 use crate::host::os::files;
 use crate::host::when;

@@ -7,9 +7,11 @@
 use crate::model::{Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome};
 
 use super::docs::Docs;
+use super::format;
+use super::handle::Forgotten;
 use super::rows::{SessionRow, SessionState};
+use super::support::random;
 use super::write::{Batch, Change, EventRow};
-use super::{Forgotten, format, random};
 
 /// Maximum length of the saved start of the first prompt.
 const FIRST_PROMPT_CHARS: usize = 200;

@@ -1,5 +1,11 @@
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
+
+use super::support::{locked, random, unix_ms};
 use super::*;
 use crate::model::*;
 
