@@ -8,72 +8,35 @@ pub mod agents;
 mod args;
 pub mod choose;
 mod live;
+mod output;
 mod project;
 pub mod prompt;
 pub mod registry;
 pub mod replay;
 pub mod resume;
 mod servers;
+mod session;
 pub mod sessions;
 pub mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
 
 pub use self::args::{AgentsJob, Cli, Command, Options};
+use self::choose::{find_agents, found};
+use self::output::print;
 use self::prompt::FirstSettings;
-use crate::config::project::ProjectSettings;
-use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
+pub use self::session::Session;
+use crate::config::{self, Config, Origin, Paths, Problem};
 use crate::host::grants;
 use crate::host::os::private;
 use crate::host::registry::Registry;
-use crate::model::{AgentSpec, ProjectQuestion, StoredGrant};
+use crate::model::{AgentSpec, StoredGrant};
 use crate::runtime::print::Printer;
 use crate::ui::text::{one_line, sanitize};
-
-/// A validated session request of the command line.
-#[derive(Debug, Clone)]
-pub struct Session {
-    /// The folder, absolute, links resolved.
-    pub folder: PathBuf,
-    /// The agent to start; `None` for that of the resumed session, or for the user's choice.
-    pub agent: Option<AgentSpec>,
-    /// Whether the agent was named on the command line; it then replaces that of a resumed session.
-    pub is_agent_named: bool,
-    /// The session to resume.
-    pub resume: resume::ResumeRequest,
-    /// Whether to offer the folder's last session.
-    pub offers_last: bool,
-    /// Additional folders.
-    pub more_folders: Vec<PathBuf>,
-    /// Known agents that are installed, with their display names.
-    pub found: Vec<(AgentSpec, String)>,
-    /// The demo agent.
-    pub demo: AgentSpec,
-    /// The first prompt, without piped input.
-    pub prompt: Option<String>,
-    /// The settings for the first turn.
-    pub first_settings: FirstSettings,
-    /// The agent to install first, by its id in the registry.
-    pub install: Option<String>,
-    /// Settings of the project to ask about.
-    pub project: Option<ProjectQuestion>,
-    /// These settings.
-    pub project_settings: Option<ProjectSettings>,
-    /// The file of the protocol log.
-    pub log_file: Option<PathBuf>,
-    /// Whether lines of a pipe or a file answer questions in plain-text mode.
-    pub has_answers: bool,
-    pub paths: Paths,
-    pub config: Config,
-    pub problems: Vec<Problem>,
-    /// The options of the command line.
-    pub options: Options,
-}
 
 /// What the caller has to run after [`run`].
 #[derive(Debug, Clone)]
@@ -141,7 +104,8 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
         return Ok(Next::DemoAgent(choose::demo_dir(&paths)));
     }
     if let Some(Command::Replay(args)) = &cli.subcommand {
-        return replay::run(args, cli, &paths, out);
+        let job = replay::run(args, cli, &paths, out)?;
+        return Ok(job.map_or(Next::Nothing, |job| Next::Replay(Box::new(job))));
     }
     if let Some(Command::Sessions { job }) = &cli.subcommand {
         sessions::run(job, &paths, out)?;
@@ -269,40 +233,6 @@ fn permissions(grants: &[grants::GrantFile]) -> String {
         let _ = writeln!(text, "# {}\n#   {}", one_line(&permission), one_line(&file.to_string_lossy()));
     }
     text
-}
-
-/// Prints a text. A closed pipe (`parlor config | head`) is not an error.
-fn print(out: &mut Printer<'_>, text: &str) -> anyhow::Result<()> {
-    match out.print(text) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
-        _ => Ok(()),
-    }
-}
-
-/// The agents that were installed from the registry, then the known agents on `PATH`, each once.
-fn find_agents(data_dir: &Path) -> Vec<(AgentSpec, String)> {
-    // The address does not matter for what is installed.
-    let installed = Registry::new(data_dir, "").installed();
-    let mut all: Vec<(AgentSpec, String)> =
-        installed.iter().map(|agent| (catalogue::spec_of_installed(agent), agent.title.clone())).collect();
-    for (spec, title) in catalogue::found_on_path(config::environment("PATH")) {
-        if all.iter().all(|(other, _)| other.name != spec.name) {
-            all.push((spec, title));
-        }
-    }
-    all
-}
-
-/// The known agents that a thread has found; empty if the thread failed.
-fn found(looking: JoinHandle<Vec<(AgentSpec, String)>>, config: &Config) -> Vec<(AgentSpec, String)> {
-    let mut found = looking.join().unwrap_or_default();
-    for (spec, title) in &mut found {
-        *spec = config.with_settings(spec);
-        if let Some(own) = &spec.title {
-            title.clone_from(own);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

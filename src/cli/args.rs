@@ -1,12 +1,16 @@
 //! The arguments of the command line.
 
+mod replay;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use replay::ReplayArgs;
+
 use super::prompt::{FirstSettings, FirstTurn};
-use super::{registry, replay, resume, sessions};
+use super::{registry, resume, sessions};
 use crate::config::{Config, Origin};
 
 const USAGE: &str = "\
@@ -202,7 +206,7 @@ pub enum Command {
         job: AgentsJob,
     },
     /// Replay a protocol log written by --log-file, without starting an agent
-    Replay(replay::ReplayArgs),
+    Replay(ReplayArgs),
     /// Run the demo agent on standard input and output
     #[command(hide = true)]
     DemoAgent,

@@ -4,11 +4,12 @@
 //! picker.
 
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
 
-use super::{Cli, Command};
+use super::args::{Cli, Command};
 use crate::config::agents::remote::{check_url, is_private};
 use crate::config::catalogue::{self, known};
 use crate::config::nearest::nearest;
@@ -342,4 +343,33 @@ fn spec_of(command: &str, args: &[String], callbacks: Callbacks) -> anyhow::Resu
     let stem = Path::new(command).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = stem.unwrap_or_else(|| command.to_owned());
     Ok(AgentSpec { name, command: program, args: args.to_vec(), callbacks, ..AgentSpec::default() })
+}
+
+/// The agents that were installed from the registry, then the known agents on `PATH`, each once.
+pub(super) fn find_agents(data_dir: &Path) -> Vec<(AgentSpec, String)> {
+    // The address does not matter for what is installed.
+    let installed = Registry::new(data_dir, "").installed();
+    let mut all: Vec<(AgentSpec, String)> =
+        installed.iter().map(|agent| (catalogue::spec_of_installed(agent), agent.title.clone())).collect();
+    for (spec, title) in catalogue::found_on_path(environment("PATH")) {
+        if all.iter().all(|(other, _)| other.name != spec.name) {
+            all.push((spec, title));
+        }
+    }
+    all
+}
+
+/// The known agents that a thread has found; empty if the thread failed.
+pub(super) fn found(
+    looking: JoinHandle<Vec<(AgentSpec, String)>>,
+    config: &Config,
+) -> Vec<(AgentSpec, String)> {
+    let mut found = looking.join().unwrap_or_default();
+    for (spec, title) in &mut found {
+        *spec = config.with_settings(spec);
+        if let Some(own) = &spec.title {
+            title.clone_from(own);
+        }
+    }
+    found
 }

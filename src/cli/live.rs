@@ -16,7 +16,7 @@ use crate::runtime::{attention, pictures};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
-use super::Options;
+use super::args::Options;
 use super::choose;
 use super::start::{editor_of_environment, find_themes, is_in_screen, shows_links, theme_name};
 

@@ -7,6 +7,7 @@ use std::io::IsTerminal as _;
 use anyhow::bail;
 use clap::Subcommand;
 
+use super::output::print;
 use crate::config::catalogue::known;
 use crate::escape::visible;
 use crate::host::registry::{Registry, Stop};
@@ -63,12 +64,12 @@ pub fn run(job: &RegistryJob, registry: &Registry, out: &mut Printer<'_>) -> any
         RegistryJob::Search { text } => {
             let index = current(registry, out)?;
             let listed = search(&index, text.as_deref().unwrap_or_default(), &registry.installed());
-            super::print(out, &listed)
+            print(out, &listed)
         }
         RegistryJob::Show { id } => {
             let index = current(registry, out)?;
             let agent = find(&index, id)?;
-            super::print(out, &show(agent, registry))
+            print(out, &show(agent, registry))
         }
         RegistryJob::Install { id, allow_scripts, yes } => {
             let index = current(registry, out)?;
@@ -80,7 +81,7 @@ pub fn run(job: &RegistryJob, registry: &Registry, out: &mut Printer<'_>) -> any
             let installed = all.iter().find(|agent| is_named(&agent.id, &agent.title, id));
             let id = installed.map_or(id.as_str(), |agent| agent.id.as_str());
             registry.remove(id).map_err(anyhow::Error::msg)?;
-            super::print(out, &format!("Removed {}.\n", visible(id)))
+            print(out, &format!("Removed {}.\n", visible(id)))
         }
     }
 }
@@ -91,7 +92,7 @@ fn current(registry: &Registry, out: &mut Printer<'_>) -> anyhow::Result<Registr
         Ok(index) => index,
         Err(error) => {
             let index = registry.index();
-            super::print(out, &format!("{error}\nUsing the {}.\n\n", index.origin))?;
+            print(out, &format!("{error}\nUsing the {}.\n\n", index.origin))?;
             index
         }
     })
@@ -156,7 +157,7 @@ fn agrees(question: &str, out: &mut Printer<'_>) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("this needs an answer; run it in a terminal, or pass --yes");
     }
-    super::print(out, &format!("\n{question} [y/N] "))?;
+    print(out, &format!("\n{question} [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -169,9 +170,9 @@ fn install(
     registry: &Registry,
     out: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    super::print(out, &show(agent, registry))?;
+    print(out, &show(agent, registry))?;
     if !is_agreed && !agrees(&format!("Install {}?", visible(&agent.title)), out)? {
-        return super::print(out, "Nothing was installed.\n");
+        return print(out, "Nothing was installed.\n");
     }
     let said = RefCell::new(Vec::new());
     let say = |line: String| {
@@ -197,7 +198,7 @@ fn install(
             skipped.join(", ")
         );
     }
-    super::print(out, &text)
+    print(out, &text)
 }
 
 /// Whether a version precedes another. Versions of another form than semantic ones are not compared.
@@ -225,17 +226,11 @@ fn update(
         if is_older(&entry.version, &agent.version) {
             let (title, here) = (visible(&agent.title), visible(&agent.version));
             let there = visible(&entry.version);
-            super::print(
-                out,
-                &format!("{title}: {here} is installed; the registry has the older {there}.\n"),
-            )?;
+            print(out, &format!("{title}: {here} is installed; the registry has the older {there}.\n"))?;
             older_count += 1;
         } else if entry.version != agent.version {
             let newer = entry;
-            super::print(
-                out,
-                &format!("{}: {} is installed.\n", visible(&agent.title), visible(&agent.version)),
-            )?;
+            print(out, &format!("{}: {} is installed.\n", visible(&agent.title), visible(&agent.version)))?;
             install(newer, &[], is_agreed, registry, out)?;
             count += 1;
         }
@@ -245,7 +240,7 @@ fn update(
         (0, _) => "Nothing to update.\n",
         _ => return Ok(()),
     };
-    super::print(out, text)
+    print(out, text)
 }
 
 #[cfg(test)]

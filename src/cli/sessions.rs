@@ -28,6 +28,7 @@ pub use export::{export_into, transcript};
 pub use named::find;
 use named::find_lasting;
 
+use super::output::print;
 use crate::config::Paths;
 use crate::runtime::print::Printer;
 use crate::store::{ListFilter, Search, SessionRow, Store, StoreError};
@@ -129,9 +130,9 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
         }
         SessionsJob::DeleteOldDatabase { yes } => forget::delete_old_database(&store, *yes, &mut world)?,
     };
-    super::print(&mut world.out, &text)?;
+    print(&mut world.out, &text)?;
     for trouble in store.take_problems() {
-        super::print(&mut world.err, &format!("{trouble}\n"))?;
+        print(&mut world.err, &format!("{trouble}\n"))?;
     }
     Ok(())
 }
@@ -320,7 +321,7 @@ fn remove(
     world: &mut World<'_>,
 ) -> anyhow::Result<String> {
     if !json {
-        super::print(&mut world.out, &rows::table(rows, true, world.now_ms))?;
+        print(&mut world.out, &rows::table(rows, true, world.now_ms))?;
     }
     refuse_open(store, rows)?;
     let question = format!("Permanently delete {}?", counted(rows.len() as u64));

@@ -22,7 +22,8 @@ use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::live::{self, Facts};
 use super::resume::{self, ResumeRequest};
-use super::{Session, prompt, servers, sessions};
+use super::session::Session;
+use super::{prompt, servers, sessions};
 
 /// Runs a session until the user quits.
 pub fn run(session: Session) -> anyhow::Result<()> {
@@ -66,7 +67,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let facts = Facts {
         paths: session.paths.clone(),
         options: session.options.clone(),
-        find: super::find_agents,
+        find: super::choose::find_agents,
         demo: session.demo.clone(),
         project: session.project_settings.clone(),
         colors,

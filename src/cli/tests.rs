@@ -5,6 +5,7 @@ use std::fs;
 use clap::CommandFactory as _;
 
 use super::*;
+use crate::config::catalogue;
 use crate::host::os::fixtures;
 use crate::host::registry::Registry;
 use crate::model::{Callbacks, Carrier, TokenSource};

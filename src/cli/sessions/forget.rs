@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 
 use super::named::find_lasting;
 use super::{World, confirmed, counted, refuse_open, rows, time};
+use crate::cli::output::print;
 use crate::host::attachments::Attachments;
 use crate::host::os::terminal::Modes;
 use crate::model::Record;
@@ -32,7 +33,7 @@ pub fn redact(store: &Store, id: Option<&str>, yes: bool, world: &mut World<'_>)
     for row in &mut found {
         row.scrub(text);
     }
-    super::super::print(&mut world.out, &rows::table(&found, true, world.now_ms))?;
+    print(&mut world.out, &rows::table(&found, true, world.now_ms))?;
     refuse_open(store, &found)?;
     let sessions = counted(found.len() as u64);
     let entries = match uses.row_count {
@@ -81,7 +82,7 @@ pub fn delete_turns(
     if listed.is_empty() {
         bail!("{} has no such turns; list them with `parlor sessions delete-turns {}`", row.uid, row.uid);
     }
-    super::super::print(&mut world.out, &listed)?;
+    print(&mut world.out, &listed)?;
     refuse_open(store, std::slice::from_ref(&row))?;
     if !confirmed("Permanently delete these turns?", yes, world)? {
         return Ok("Nothing was deleted.\n".to_owned());
@@ -111,7 +112,7 @@ pub fn delete_old_database(store: &Store, yes: bool, world: &mut World<'_>) -> a
         let since = facts.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         let day = since.map(|since| time::full(i64::try_from(since.as_millis()).unwrap_or_default()));
         let (size, day) = (facts.len() >> 10, day.unwrap_or_default());
-        super::super::print(&mut world.out, &format!("{}  {size} KiB  {day}\n", path.display()))?;
+        print(&mut world.out, &format!("{}  {size} KiB  {day}\n", path.display()))?;
     }
     let question = "Its sessions were converted. Permanently delete the database of an earlier version?";
     if !confirmed(question, yes, world)? {
