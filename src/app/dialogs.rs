@@ -25,6 +25,7 @@ mod leave;
 mod line_dialog;
 mod locations;
 mod mentions;
+mod notice;
 mod obstacle;
 mod open;
 mod picker;
@@ -51,7 +52,8 @@ mod tests;
 mod url;
 mod validate;
 
-pub use super::state::modal::agent_rows;
+pub use super::state::agent_rows::agent_rows;
+pub use super::state::lookup::marked_request;
 pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
 pub use attachments::{on_drop_read, on_dropped, on_image, on_session_attached};
@@ -63,7 +65,7 @@ pub use composer::{
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use history::on_found as on_prompts_found;
-pub use inbox::{is_whole as is_attention_whole, marked_request, rows as attention_rows};
+pub use inbox::{is_whole as is_attention_whole, rows as attention_rows};
 pub use items::is_item_open;
 pub use mentions::{on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
 pub use obstacle::obstacle;
@@ -82,15 +84,11 @@ pub use slash::argument_hint;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::model::{Action, ItemId, LineEdit, SessionKey};
+use crate::model::{Action, ItemId, LineEdit};
 
-use super::state::FlashEnd;
-use super::{Effect, Modal, OpenRequest, PickerKind, State, TimerId, UiRequest, ViewCommand};
-
-/// Time for which a message is shown in the status line.
-const FLASH: Duration = Duration::from_secs(4);
+use super::{Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
 
 /// Opens requested dialogs, and runs delayed actions.
 pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
@@ -287,35 +285,4 @@ fn in_a_dialog(action: Action) -> Action {
 pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
     sessions::settle(state, fx);
     history::settle(state, fx);
-}
-
-/// Shows a message in the status line for a while.
-fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
-    state.set_flash(text.into(), FlashEnd::Time);
-    fx.push(Effect::Timer(TimerId::Flash, FLASH));
-}
-
-/// Shows why an action is not available, until it is.
-fn say_obstacle(state: &mut State, action: Action, why: &str, fx: &mut Vec<Effect>) {
-    state.set_flash(why.to_owned(), FlashEnd::Available(action));
-    fx.push(Effect::Timer(TimerId::Flash, FLASH));
-}
-
-/// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
-/// session.
-fn shown_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
-    match state.modals.last() {
-        Some(Modal::Attention(_)) => marked_request(state),
-        _ => Some((state.active, first_request(state)?)),
-    }
-}
-
-/// The request that is shown when no dialog is open.
-fn first_request(state: &State) -> Option<&OpenRequest> {
-    state.active_session().and_then(|session| session.requests.front())
-}
-
-/// An index moved by a number of rows, limited to the list.
-fn moved(position: usize, by: isize, count: usize) -> usize {
-    position.saturating_add_signed(by).min(count.saturating_sub(1))
 }

@@ -4,12 +4,14 @@
 //! `tab` and `inbox` find sessions in it; `changes`, `search` and `locations` read a transcript.
 //! Invariants: no side effects, and no calls to other layers of the app.
 
+pub(in crate::app) mod agent_rows;
 pub(in crate::app) mod bodies;
 pub mod changes;
 pub(in crate::app) mod commands;
 pub mod conn;
 pub mod duplicate_diffs;
 pub mod effect;
+pub mod event;
 pub(in crate::app) mod files;
 pub mod fold;
 pub(in crate::app) mod fuzzy;
@@ -23,10 +25,12 @@ pub(in crate::app) mod recorded;
 pub(in crate::app) mod replay;
 pub mod search;
 pub mod session;
+pub(in crate::app) mod session_list;
 pub(in crate::app) mod sessions;
 pub mod tab;
 pub mod texts;
 pub mod transcript;
+pub mod unseen;
 
 use crate::guard::Guard;
 use crate::model::Action;
@@ -40,7 +44,7 @@ use crate::model::{
     SettingChange, SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, Unsaved, UserRoot,
 };
 
-use super::{Modal, RequestView, Session, Sessions, UserView};
+use super::{Modal, RequestView, Session, Sessions, TabUi, UserView};
 use conn::Conn;
 
 /// The complete state of the app. Plain data: it can be cloned, compared and printed.
@@ -54,6 +58,8 @@ pub struct State {
     pub active: SessionKey,
     /// Open dialogs, the top one last.
     pub modals: Vec<Modal>,
+    /// The dialogs of inactive tabs.
+    pub background_uis: BTreeMap<SessionKey, TabUi>,
     /// The view of the first open request of the active session.
     pub request_view: RequestView,
     /// A short message in the status line.
@@ -111,6 +117,7 @@ impl State {
             sessions: Sessions::default(),
             active: SessionKey(0),
             modals: Vec::new(),
+            background_uis: BTreeMap::new(),
             request_view: RequestView::default(),
             flash: None,
             flash_end: FlashEnd::Time,

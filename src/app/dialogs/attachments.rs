@@ -5,7 +5,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{obstacle, say};
+use super::notice::notify;
+use super::obstacle;
 use crate::app::{Conn, Effect, State, ViewCommand};
 use crate::model::{Action, AttachmentKind, DropJob, SessionAttachJob, SessionKey, attachment_labels};
 
@@ -15,7 +16,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         return false;
     }
     if let Some(why) = obstacle(state, action) {
-        say(state, why, fx);
+        notify(state, why, fx);
         return true;
     }
     let cursor = state.user.cursor;
@@ -54,7 +55,7 @@ pub fn on_dropped(state: &State, text: String, at: usize, readings: Vec<Vec<Path
 pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, String>, fx: &mut Vec<Effect>) {
     let labels = match read {
         Ok(labels) => labels,
-        Err(why) => return say(state, why, fx),
+        Err(why) => return notify(state, why, fx),
     };
     if let Some(session) = state.sessions.get_mut(&job.session) {
         session.listed_files.add_mentions(&labels);
@@ -72,7 +73,7 @@ pub fn on_session_attached(
     state.user.attaching = state.user.attaching.filter(|key| *key != job.session);
     match label {
         Ok(label) => replace_text(state, job.session, job.at, &job.text, &label, fx),
-        Err(why) => say(state, why, fx),
+        Err(why) => notify(state, why, fx),
     }
 }
 
@@ -103,7 +104,7 @@ pub fn on_image(
 ) {
     let label = match label {
         Ok(label) => label,
-        Err(why) => return say(state, why, fx),
+        Err(why) => return notify(state, why, fx),
     };
     let Some(session) = state.sessions.get(&key) else { return };
     let draft = &session.draft;
@@ -138,6 +139,6 @@ fn replace(state: &mut State, key: SessionKey, range: Range<usize>, labels: &str
     let has_image = attachment_labels(labels).iter().any(|label| label.kind == AttachmentKind::Image);
     let info = state.conn_of(key).filter(|conn| conn.info.is_some());
     if has_image && info.is_some_and(|conn| !Conn::capabilities(conn).prompt_image) {
-        say(state, "The agent does not accept images.", fx);
+        notify(state, "The agent does not accept images.", fx);
     }
 }

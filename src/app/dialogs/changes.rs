@@ -3,10 +3,11 @@
 //! The view handles rows: moves between hunks are sent to it.
 
 use crate::app::state::changes::{ChangedFile, changed_files, first_line};
+use crate::app::state::modal::moved;
 use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 
-use super::{moved, open, stack};
+use super::{open, stack};
 
 /// The files that match the filter: the path contains each of its words.
 pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<&'f ChangedFile> {

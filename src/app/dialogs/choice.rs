@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
+use crate::app::state::modal::moved;
 use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
-use super::{install, leave, moved, open, rewind, templates};
+use super::{install, leave, open, rewind, templates};
 
 /// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {

@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use super::notice::{notify, notify_obstacle};
 use crate::app::lifecycle::operations;
 use crate::app::{
     ChangesDialog, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
@@ -13,7 +14,7 @@ use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
 use super::obstacle::obstacle;
 use super::{
     choice, delete_turn, history, inbox, items, jump, leave, line_dialog, locations, picker, pickers,
-    providers, queue, rewind, rows, say, say_obstacle, search, sessions, settings, stack, tabs,
+    providers, queue, rewind, rows, search, sessions, settings, stack, tabs,
 };
 use crate::app::state::lookup::{mode_option, model_option};
 
@@ -59,7 +60,7 @@ pub fn is_allowed_during_request(action: Action) -> bool {
 
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(why) = obstacle(state, action) {
-        say_obstacle(state, action, why, fx);
+        notify_obstacle(state, action, why, fx);
         return;
     }
     let key = state.active;
@@ -88,7 +89,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let Some(session) = state.sessions.get_mut(&key) else { return };
             let shows_steps = state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
             if state.screen.is_some_and(|screen| !screen.fits_plan) {
-                say(state, "The plan needs more rows. Enlarge the window.", fx);
+                notify(state, "The plan needs more rows. Enlarge the window.", fx);
                 return;
             }
             session.plan_fold = Some(shows_steps);
@@ -110,7 +111,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
             };
             state.diff_layout = layout;
-            say(state, message, fx);
+            notify(state, message, fx);
         }
         Action::ToggleThoughts => items::toggle_thoughts(state),
         Action::ToggleMouse => {
@@ -122,7 +123,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             };
             state.mouse = owner;
             fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
-            say(state, text, fx);
+            notify(state, text, fx);
         }
         Action::CancelTurn => operations::cancel_turn(state, key, now, fx),
         Action::OpenHistory => history::open(state, fx),

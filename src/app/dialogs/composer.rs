@@ -5,13 +5,15 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
+use crate::app::state::modal::moved;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, PromptId, SessionKey, TemplateSource};
 
 use super::draft::leave_history;
 pub use super::draft::set_draft;
-use super::{items, mentions, moved, obstacle, picker, pickers, queue, say, slash, templates};
+use super::{items, mentions, obstacle, picker, pickers, queue, slash, templates};
 use crate::app::state::commands::OWN_PREFIX;
 
 /// Maximum number of stashed drafts of a session.
@@ -174,7 +176,7 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     state.user.completion = 0;
     state.user.dismissed = None;
     fx.push(Effect::View(ViewCommand::ClearDraft));
-    say(state, "Draft cleared. It is in the prompt history.", fx);
+    notify(state, "Draft cleared. It is in the prompt history.", fx);
     true
 }
 
@@ -182,13 +184,13 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
 fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if session.outbox.edited().is_some() {
-        return say(state, "Finish editing the queued prompt first.", fx);
+        return notify(state, "Finish editing the queued prompt first.", fx);
     }
     leave_history(session, fx);
     if session.draft.trim().is_empty() {
-        let Some(text) = session.stash.pop() else { return say(state, "No stashed prompts.", fx) };
+        let Some(text) = session.stash.pop() else { return notify(state, "No stashed prompts.", fx) };
         set_draft(state, text, fx);
-        return say(state, "Prompt restored.", fx);
+        return notify(state, "Prompt restored.", fx);
     }
     let text = std::mem::take(&mut session.draft);
     // The history has it after a restart.
@@ -198,7 +200,7 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
         session.stash.remove(0);
     }
     set_draft(state, String::new(), fx);
-    say(state, "Prompt stashed. It is restored after the next prompt.", fx);
+    notify(state, "Prompt stashed. It is restored after the next prompt.", fx);
 }
 
 /// Replaces the draft that was opened in an editor. If it has changed since then, that text is added to the history.
@@ -212,7 +214,7 @@ pub fn on_draft_edited(
     let text = match edited {
         Ok(Some(text)) => text,
         Ok(None) => return,
-        Err(why) => return say(state, format!("{why} The prompt is unchanged."), fx),
+        Err(why) => return notify(state, format!("{why} The prompt is unchanged."), fx),
     };
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.draft != before {
@@ -240,9 +242,9 @@ pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
 fn send_at_once(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let is_command = |session: &Session| session.outbox.edited().is_none() && session.draft.starts_with('!');
     if let Some(why) = obstacle::obstacle(state, action) {
-        say(state, why, fx);
+        notify(state, why, fx);
     } else if state.active_session().is_some_and(is_command) {
-        say(state, "Shell commands are not sent to the agent.", fx);
+        notify(state, "Shell commands are not sent to the agent.", fx);
     } else if let Some(id) = queue_draft(state, now, fx) {
         queue::send(state, action, id, now, fx);
     }
@@ -270,7 +272,7 @@ fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<
 fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     if state.user.attaching == Some(session.key) {
-        return say(state, "Reading the mentioned session. Send the prompt when it is attached.", fx);
+        return notify(state, "Reading the mentioned session. Send the prompt when it is attached.", fx);
     }
     if session.outbox.edited().is_some() {
         if is_completed_by_enter(state, now) {
@@ -311,7 +313,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     }
     if let Some(why) = operations::password_obstacle(state, key) {
-        return say(state, why, fx);
+        return notify(state, why, fx);
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         leave_history(session, fx);
@@ -338,9 +340,9 @@ pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec
         // A queued prompt is sent to the agent.
         submit(state, now, fx);
     } else if let Some(why) = operations::shell_obstacle(session) {
-        say(state, why, fx);
+        notify(state, why, fx);
     } else if line.is_empty() {
-        say(state, "Type a command after the exclamation mark.", fx);
+        notify(state, "Type a command after the exclamation mark.", fx);
     } else {
         leave_history(session, fx);
         operations::remember(session, text, fx);
@@ -383,7 +385,7 @@ fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     match (phase, conn) {
         (SessionPhase::NoAgent, _) => pickers::open_agents(state),
         (SessionPhase::NeedsSignIn, Some(conn)) if operations::running_sign_in(state, conn).is_some() => {
-            say(state, "Sign-in in progress.", fx);
+            notify(state, "Sign-in in progress.", fx);
         }
         (SessionPhase::NeedsSignIn, Some(conn)) => {
             let methods = pickers::sign_in(state, conn);

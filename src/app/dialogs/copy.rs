@@ -5,6 +5,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{
     CopySource, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session, State,
@@ -14,7 +15,7 @@ use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
 };
 
-use super::{leave, obstacle, picker, say};
+use super::{leave, obstacle, picker};
 
 /// Handles the copy actions. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -62,7 +63,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         return true;
     }
     match obstacle::obstacle(state, action) {
-        Some(why) => say(state, why, fx),
+        Some(why) => notify(state, why, fx),
         None => copy(state, source, fx),
     }
     true
@@ -74,7 +75,7 @@ pub fn copy(state: &mut State, source: Option<CopySource>, fx: &mut Vec<Effect>)
     let job = session.zip(source).and_then(|(session, source)| job_of(session, source));
     match job {
         Some(job) => fx.push(Effect::Copy(job)),
-        None => say(state, "Nothing to copy.", fx),
+        None => notify(state, "Nothing to copy.", fx),
     }
 }
 
@@ -89,14 +90,14 @@ pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut 
         CopyOutcome::Failed(why) => format!("Copy failed: {why}"),
         CopyOutcome::Nothing => "No text to copy.".to_owned(),
     };
-    say(state, text, fx);
+    notify(state, text, fx);
 }
 
 /// Lists what can be copied: of the selected item, otherwise of the last turn.
 fn open(state: &mut State, fx: &mut Vec<Effect>) {
     let rows = state.active_session().map(rows).unwrap_or_default();
     if rows.is_empty() {
-        say(state, "Nothing to copy yet.", fx);
+        notify(state, "Nothing to copy yet.", fx);
         return;
     }
     let list = picker::new(PickerKind::Copy, "Copy", rows);

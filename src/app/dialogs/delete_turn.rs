@@ -1,9 +1,10 @@
 //! Deletes the turn of the selected item, or the last one, from the record.
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
 
-use super::{jump, rewind, say};
+use super::{jump, rewind};
 
 pub fn ask(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
@@ -11,7 +12,7 @@ pub fn ask(state: &mut State, fx: &mut Vec<Effect>) {
     let selected = session.selected.and_then(|id| session.transcript.get(id)).map(|item| item.turn);
     let turn = selected.unwrap_or(session.turn_count);
     if let Err(why) = operations::deletable(state, key, turn) {
-        return say(state, why, fx);
+        return notify(state, why, fx);
     }
     let mut prompts =
         session.transcript.items().iter().filter(|item| item.turn == turn && jump::is_prompt(item));

@@ -1,9 +1,10 @@
 //! Which layer gets the keys: the top dialog, otherwise the shown request, otherwise composer and transcript.
 
+use crate::app::state::lookup::first_request;
 use crate::app::{LineInput, Modal, OpenRequestKind, State};
 use crate::model::ElicitationMode;
 
-use super::{first_request, search};
+use super::search;
 
 /// A layer that can have the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

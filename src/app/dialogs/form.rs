@@ -7,10 +7,11 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
+use crate::app::state::modal::moved;
 use crate::app::{Effect, FieldState, FormState, State, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 
-use super::{moved, stack, validate};
+use super::{stack, validate};
 
 /// Edits the text of the field with the focus.
 pub fn on_line(state: &mut State, edit: &LineEdit) {

@@ -5,11 +5,12 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels};
 
-use super::{picker, say, stack};
+use super::{picker, stack};
 
 /// Maximum number of characters of a row.
 const MAX_CHARS: usize = 300;
@@ -73,7 +74,7 @@ pub fn open_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     };
     let Some(source) = prompt.source else {
-        say(state, "The session of this prompt is not saved.", fx);
+        notify(state, "The session of this prompt is not saved.", fx);
         return;
     };
     stack::close_top(state, fx);

@@ -7,11 +7,13 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::state::inbox::{Waiting, WaitingFor, waiting};
-use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
-use crate::model::{Action, SessionKey};
+use crate::app::state::inbox::{Waiting, waiting};
+use crate::app::state::lookup;
+use crate::app::state::modal::moved;
+use crate::app::{Effect, InboxDialog, Modal, State};
+use crate::model::Action;
 
-use super::{moved, requests, stack};
+use super::{requests, stack};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -36,18 +38,6 @@ pub fn settle(state: &mut State) {
     }
     dialog.position = known.unwrap_or(dialog.position).min(rows.len().saturating_sub(1));
     dialog.marked = rows.into_iter().nth(dialog.position).map(|row| (row.key, row.what));
-}
-
-/// The selected request, if it can be answered here.
-pub fn marked_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
-    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
-        return None;
-    };
-    let WaitingFor::Ask(conn, request_id) = what else { return None };
-    let requests = &state.sessions.get(key)?.requests;
-    let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
-    let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
-    is_simple.then_some((*key, open))
 }
 
 /// Whether the selected request is expanded.
@@ -75,7 +65,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
-            let can = marked_request(state).is_some();
+            let can = lookup::marked_request(state).is_some();
             if let Some(Modal::Attention(dialog)) = state.modals.last_mut() {
                 dialog.is_whole = can;
             }

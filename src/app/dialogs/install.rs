@@ -4,15 +4,16 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::state::modal::{agent_rows, offered_row};
+use crate::app::state::agent_rows::{agent_rows, offered_row};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, PickerRow, PickerValue, State,
 };
 use crate::escape::visible;
 use crate::model::{AgentSpec, ConfigJob, CopyContent, CopyJob, RegistryAgent, RegistryIndex};
 
-use super::{picker, say};
+use super::picker;
 
 /// Number of lines of the progress that are shown.
 const LINES: usize = 6;
@@ -83,11 +84,11 @@ pub fn on_registry(
     match result {
         Ok(index) => {
             if is_fetched {
-                say(state, format!("{} agents in the registry.", index.agents.len()), fx);
+                notify(state, format!("{} agents in the registry.", index.agents.len()), fx);
             }
             state.registry = Some(index);
         }
-        Err(error) => say(state, error, fx),
+        Err(error) => notify(state, error, fx),
     }
     refresh_agents(state);
     if let Some(id) = state.setup.install_first.take() {
@@ -99,11 +100,11 @@ pub fn on_registry(
 pub fn ask(state: &mut State, id: &str, opened_by_itself: Option<Instant>, fx: &mut Vec<Effect>) {
     let agent = state.registry.as_ref().and_then(|index| index.agents.iter().find(|agent| agent.id == id));
     let Some(agent) = agent.cloned() else {
-        say(state, "The registry does not have this agent. Fetch the registry.", fx);
+        notify(state, "The registry does not have this agent. Fetch the registry.", fx);
         return;
     };
     if state.installing.is_some() {
-        say(state, "Another agent is being installed.", fx);
+        notify(state, "Another agent is being installed.", fx);
         return;
     }
     let mut body: Vec<String> = Vec::new();
@@ -196,7 +197,7 @@ pub fn on_installed(
         }
     };
     if skipped.is_empty() {
-        say(state, format!("{title} {} was installed.", agent.version), fx);
+        notify(state, format!("{title} {} was installed.", agent.version), fx);
         begin(state, *spec, now, fx);
         return;
     }
@@ -230,7 +231,7 @@ pub fn begin(state: &mut State, spec: AgentSpec, now: Instant, fx: &mut Vec<Effe
     let Some(session) = state.active_session() else { return };
     let (key, folder) = (session.key, session.workspace.cwd.clone());
     if session.turn_count > 0 {
-        say(state, format!("{} is installed. Open it in a new tab.", spec.shown_name()), fx);
+        notify(state, format!("{} is installed. Open it in a new tab.", spec.shown_name()), fx);
         return;
     }
     state.modals.retain(|modal| !matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent));

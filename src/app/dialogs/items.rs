@@ -1,5 +1,6 @@
 //! Selecting, opening and folding items of the transcript.
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::state::fold::{fold_of, is_long_prompt};
 use crate::app::{
@@ -11,7 +12,7 @@ use crate::model::{
 };
 use std::time::Instant;
 
-use super::{open, say};
+use super::open;
 
 /// Maximum number of places that are offered.
 const MAX_LOCATIONS: usize = 9;
@@ -45,7 +46,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let item = state.active_session().and_then(foldable_item);
             match item.map(|item| item.id) {
                 Some(id) => toggle(state, id, now, fx),
-                None => say(state, NOTHING_TO_FOLD, fx),
+                None => notify(state, NOTHING_TO_FOLD, fx),
             }
         }
         Action::ToggleItem(id) => toggle(state, id, now, fx),
@@ -53,7 +54,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::InspectItem => inspect(state, fx),
         Action::OpenLocation => open_location(state, fx),
         Action::ToggleContext => toggle_context(state, fx),
-        Action::OpenGap => say(state, "No collapsed diff lines on screen.", fx),
+        Action::OpenGap => notify(state, "No collapsed diff lines on screen.", fx),
         Action::OpenThisGap(id, gap) => open_gap(state, id, gap),
         _ => return false,
     }
@@ -135,7 +136,7 @@ fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     let has_changes =
         |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
     let Some(id) = marked_or_last(session, has_changes).map(|item| item.id) else {
-        say(state, "No diff to expand.", fx);
+        notify(state, "No diff to expand.", fx);
         return;
     };
     session.transcript.edit(id, |item| {
@@ -171,7 +172,7 @@ fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
     match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
         Some(id) => state.modals.push(Modal::Inspect(id)),
-        None => say(state, "Select a tool call first.", fx),
+        None => notify(state, "Select a tool call first.", fx),
     }
 }
 
@@ -183,7 +184,7 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
     });
     let positions = positions.unwrap_or_default();
     match positions.as_slice() {
-        [] => say(state, "Select a tool call with a file first.", fx),
+        [] => notify(state, "Select a tool call with a file first.", fx),
         [only] => open::on_open(state, Target::File(only.clone()), fx),
         _ => {
             let folder = state

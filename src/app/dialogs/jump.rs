@@ -3,6 +3,7 @@
 //! A jump starts at the selected item if that is on the screen, otherwise at the visible items; from the end of the
 //! transcript the last one can be reached too. The target is selected, so that the next jump starts there.
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::session::reveal;
 use crate::app::state::outline::{Only, is_failure, is_running};
@@ -13,7 +14,7 @@ use crate::app::{
 };
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
 
-use super::{picker, say};
+use super::picker;
 
 /// Maximum number of rows in the outline; the last ones are retained.
 const MAX_ROWS: usize = 5_000;
@@ -89,7 +90,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         Stop::Failure => "failure",
     };
     let position = if is_forward { "below" } else { "above" };
-    say(state, format!("No {what} {position}."), fx);
+    notify(state, format!("No {what} {position}."), fx);
 }
 
 /// The item where a jump starts; `None`: after the end, or before the start.
@@ -154,7 +155,7 @@ fn open_list(
     }
     rows.reverse();
     if rows.is_empty() {
-        say(state, "The transcript is empty.", fx);
+        notify(state, "The transcript is empty.", fx);
         return;
     }
     let is_rewind = kind == PickerKind::Rewind;

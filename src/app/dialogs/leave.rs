@@ -3,6 +3,8 @@
 //! Invariants: each press has one effect; a press that closes or rejects something never also cancels the turn;
 //! no press here allows a request.
 
+use super::notice::notify;
+use crate::app::state::lookup::first_request;
 use crate::app::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
@@ -11,8 +13,7 @@ use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, Time
 use crate::model::{Action, Unsaved};
 
 use super::{
-    changes, composer, first_request, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, say,
-    search, stack,
+    changes, composer, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack,
 };
 
 /// How long the first of two presses counts.
@@ -75,7 +76,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             operations::cancel_turn(state, state.active, now, fx);
         } else if state.active_session().is_some_and(|session| session.turn.is_running()) {
             let end = FlashEnd::Turn(state.active);
-            say(state, "Waiting for the agent to stop.", fx);
+            notify(state, "Waiting for the agent to stop.", fx);
             state.flash_end = end;
         } else if is_empty {
             list_prompts(state, last_escape, now, fx);
@@ -93,7 +94,7 @@ fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, f
     if is_within(last_escape, now) {
         state.clear_flash();
         match obstacle::obstacle(state, Action::Rewind) {
-            Some(why) => say(state, why, fx),
+            Some(why) => notify(state, why, fx),
             None => rewind::open(state, fx),
         }
         return;

@@ -1,6 +1,7 @@
 //! The single-line input dialog: a title, the variables of a sign-in in turn.
 
-use crate::app::state::modal;
+use crate::app::state::lookup::shown_request;
+use crate::app::state::session_list;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
@@ -46,7 +47,7 @@ pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) 
 
 /// Asks why the shown permission request, file or command is rejected.
 pub fn open_reason(state: &mut State) {
-    let Some((session, open)) = super::shown_request(state) else { return };
+    let Some((session, open)) = shown_request(state) else { return };
     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
         return;
     }
@@ -147,7 +148,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::Title(key) => {
             state.modals.pop();
             operations::set_title(state, key, text, now, fx);
-            modal::on_sessions_listed(state);
+            session_list::on_sessions_listed(state);
         }
         LinePurpose::SavedTitle(uid) => {
             state.modals.pop();

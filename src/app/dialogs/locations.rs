@@ -1,10 +1,11 @@
 //! The list of files and links to open, taken from the selected item, otherwise from the last items.
 
+use super::notice::notify;
 use crate::app::state::locations::of_item;
 use crate::app::{Effect, PickerKind, PickerRow, PickerValue, Session, State};
 use crate::model::{Action, Target};
 
-use super::{picker, say};
+use super::picker;
 
 /// The most places to list.
 const MAX_ROWS: usize = 200;
@@ -24,7 +25,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         } else {
             "The transcript above has no file or link."
         };
-        say(state, text, fx);
+        notify(state, text, fx);
         return true;
     }
     let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };

@@ -5,12 +5,13 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
 use crate::escape::visible;
 use crate::model::{CopyContent, CopyJob, Location, SessionKey, Target};
 
-use super::{inspect_url, say};
+use super::inspect_url;
 
 pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
     match target {
@@ -29,7 +30,7 @@ fn open_file(state: &mut State, location: Location, fx: &mut Vec<Effect>) {
             "This file is on {}. Set `editor` in the agent's section of config.toml to open remote files.",
             remote.host
         );
-        say(state, text, fx);
+        notify(state, text, fx);
         return;
     }
     let location = Location { path: session.workspace.folder().join(location.path), line: location.line };
@@ -73,7 +74,7 @@ fn ask_for_page(state: &mut State, url: String, fx: &mut Vec<Effect>) {
     if !url.to_ascii_lowercase().starts_with("mailto:") {
         let facts = inspect_url(&url);
         if !facts.can_open {
-            say(state, facts.warnings.into_iter().next().unwrap_or_default(), fx);
+            notify(state, facts.warnings.into_iter().next().unwrap_or_default(), fx);
             return;
         }
         body.extend(facts.warnings);

@@ -1,12 +1,13 @@
 //! Pickers that are opened from several places: agents, sign-in methods, permissions, values of an option.
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs::open_dialog;
-use crate::app::state::modal::{agent_rows, offered_row};
+use crate::app::state::agent_rows::{agent_rows, offered_row};
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{ConnId, SessionKey};
 
-use super::{install, picker, rows, say};
+use super::{install, picker, rows};
 
 /// Opens the picker of agents, also when none was named at the start.
 pub fn open_agents(state: &mut State) {
@@ -57,7 +58,7 @@ pub fn sign_in(state: &State, conn: ConnId) -> Picker {
 /// The picker of agents that can continue the shown conversation.
 pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     if state.active_session().is_none_or(|session| session.turn_count == 0) {
-        say(state, "Nothing to hand over yet.", fx);
+        notify(state, "Nothing to hand over yet.", fx);
         return;
     }
     let mut picker = picker::new(PickerKind::HandOver, "Hand over conversation to", agent_rows(state));

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
+use crate::app::state::modal::moved;
 use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{
     Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SettingChange,
@@ -10,8 +12,8 @@ use crate::model::{
 };
 
 use super::{
-    copy, draft, history, install, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers,
-    rewind, rows, say, settings, stack, tabs,
+    copy, draft, history, install, jump, line_dialog, on_command, on_open, picker, pickers, providers,
+    rewind, rows, settings, stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -75,7 +77,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match &value {
         PickerValue::Install(id) => return install::ask(state, id, None, fx),
         PickerValue::FetchRegistry => {
-            say(state, "Fetching the registry", fx);
+            notify(state, "Fetching the registry", fx);
             return fx.push(Effect::ReadRegistry { refresh: true });
         }
         _ => {}
@@ -151,7 +153,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         (_, PickerValue::Prompt(prompt)) => draft::recall(state, prompt.text, fx),
         (PickerKind::Grant, PickerValue::Id(id)) => {
             operations::revoke(state, &id, fx);
-            say(state, "Permission revoked.", fx);
+            notify(state, "Permission revoked.", fx);
             pickers::open_grants(state);
         }
         (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
@@ -194,7 +196,7 @@ fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>
             picker::push(state, options);
             pickers::open_values(state, &id);
         }
-        None => say(state, "The agent no longer offers this option.", fx),
+        None => notify(state, "The agent no longer offers this option.", fx),
     }
 }
 

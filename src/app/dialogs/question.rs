@@ -5,7 +5,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::state::FlashEnd;
+use crate::app::state::lookup::shown_request;
 use crate::app::{
     AccessChoice, ChoiceOutcome, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, State, ToolCall,
     TrustAnswer, URL_OPTIONS, ViewCommand,
@@ -13,7 +15,7 @@ use crate::app::{
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
 use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
 
-use super::{Focus, base_focus, choice, focus, form, inbox, line_dialog, on_draft, picks, requests, say};
+use super::{Focus, base_focus, choice, focus, form, inbox, line_dialog, on_draft, picks, requests};
 
 const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: wait half a second after the question appears. Try again.";
 
@@ -100,7 +102,7 @@ fn asked(state: &State) -> Option<guard::Question> {
         }
         Some(Modal::Attention(_)) if !inbox::is_whole(state) => return None,
         Some(Modal::Attention(_)) | None => {
-            let (key, open) = super::shown_request(state)?;
+            let (key, open) = shown_request(state)?;
             (hash((depth, key, open.conn, open.request_id)), state.request_view.revision)
         }
         Some(_) => return None,
@@ -140,7 +142,7 @@ fn runs_something(state: &State) -> bool {
             )
         }),
         Some(Modal::Attention(_)) | None => {
-            super::shown_request(state).is_some_and(|(key, open)| match &open.kind {
+            shown_request(state).is_some_and(|(key, open)| match &open.kind {
                 OpenRequestKind::Permission { .. } => call_of(state, key, open).is_none_or(|call| {
                     matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
                 }),
@@ -171,7 +173,7 @@ fn answer_at(state: &State, position: usize) -> Option<Answer> {
             picker.matches.get(position)?;
             Reach::Once
         }
-        _ => match &super::shown_request(state)?.1.kind {
+        _ => match &shown_request(state)?.1.kind {
             OpenRequestKind::Permission { request, .. } => match request.options.get(position)?.kind {
                 PermissionKind::AllowOnce => Reach::Once,
                 PermissionKind::AllowAlways | PermissionKind::RejectAlways => Reach::Lasting,
@@ -265,7 +267,7 @@ fn answer_of(state: &State, action: Action) -> Option<Answer> {
 
 /// Whether the agent can tell this answer from the others.
 fn can_send(state: &State, position: usize) -> bool {
-    let open = super::shown_request(state).map(|(_, open)| &open.kind);
+    let open = shown_request(state).map(|(_, open)| &open.kind);
     !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
 }
 
@@ -392,7 +394,7 @@ pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<
 
 /// Shows a message in the status line while the question is on top.
 fn say_of_question(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
-    say(state, text, fx);
+    notify(state, text, fx);
     if let Some(question) = state.guard.question() {
         state.flash_end = FlashEnd::Question(question.id);
     }

@@ -2,17 +2,19 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations;
+use crate::app::state::modal::moved;
 use crate::app::{Effect, Modal, Session, State, ViewCommand};
 use crate::model::{Action, PromptId};
 
+use super::draft;
 use super::obstacle::obstacle;
-use super::{draft, moved, say};
 
 /// Opens the dialog if there are queued prompts.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     if queue_len(state) == 0 {
-        say(state, "No queued prompts.", fx);
+        notify(state, "No queued prompts.", fx);
         return;
     }
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
@@ -45,7 +47,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             match (action, obstacle(state, action)) {
                 (Action::Remove, _) => remove(state, id, fx),
                 (Action::Edit | Action::Accept, _) => edit(state, id, fx),
-                (_, Some(why)) => say(state, why, fx),
+                (_, Some(why)) => notify(state, why, fx),
                 (_, None) => send(state, action, id, now, fx),
             }
         }

@@ -2,14 +2,18 @@
 
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
+use crate::app::state::lookup::first_request;
+use crate::app::state::lookup::shown_request;
+use crate::app::state::modal::moved;
 use crate::app::{
     Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
     URL_OPTIONS,
 };
 use crate::model::{Action, ElicitationMode};
 
-use super::{first_request, inspect_url, moved, say, shown_request, stack};
+use super::{inspect_url, stack};
 
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
@@ -95,11 +99,11 @@ pub fn answer(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         OpenRequestKind::Elicitation(_) => return,
     };
     if count == 0 {
-        say(state, "The agent offers no options. The request can only be rejected.", fx);
+        notify(state, "The agent offers no options. The request can only be rejected.", fx);
     } else if position >= count {
-        say(state, "Select an answer first, or type its number.", fx);
+        notify(state, "Select an answer first, or type its number.", fx);
     } else if is_ambiguous {
-        say(state, "This option cannot be sent: duplicate id.", fx);
+        notify(state, "This option cannot be sent: duplicate id.", fx);
     } else {
         operations::answer_request(state, key, request_id, Some(position), now, fx);
     }
@@ -111,7 +115,7 @@ pub fn answer_url(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         0 if can_open(state) => {
             operations::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
         }
-        0 => say(state, "This address cannot be opened safely. Decline, or copy it manually.", fx),
+        0 => notify(state, "This address cannot be opened safely. Decline, or copy it manually.", fx),
         _ => operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
     }
 }

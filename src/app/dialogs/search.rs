@@ -7,11 +7,12 @@
 
 use std::time::Duration;
 
+use super::notice::notify;
 use crate::app::state::search::{Hit, Search, hits, texts};
 use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
-use super::{items, say};
+use super::items;
 
 /// How often new text of a running turn is searched.
 const CHANGED_AFTER: Duration = Duration::from_millis(100);
@@ -135,7 +136,7 @@ fn look(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
 fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else {
-        say(state, "Search first.", fx);
+        notify(state, "Search first.", fx);
         return;
     };
     step(search);

@@ -4,7 +4,9 @@
 //! Invariants: nothing is closed or deleted without a confirmation that says what is affected; only advertised methods
 //! of the agent are used.
 
-use crate::app::state::{lookup, modal};
+use super::notice::notify;
+use crate::app::state::modal::moved;
+use crate::app::state::{lookup, session_list};
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
@@ -14,7 +16,7 @@ use crate::app::{
 };
 use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
 
-use super::{line_dialog, moved, pickers, say, stack};
+use super::{line_dialog, pickers, stack};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -85,7 +87,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 Sort::Agent => Sort::Folder,
                 Sort::Folder => Sort::Time,
             };
-            modal::on_sessions_listed(state);
+            session_list::on_sessions_listed(state);
             preview(state, fx);
         }
         Action::Remove => remove(state, now, fx),
@@ -215,7 +217,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
         if takes {
             operations::open_session(state, info.id.clone(), now, fx);
         } else {
-            say(state, "This session is not saved in parlor. Open it to load it from the agent.", fx);
+            notify(state, "This session is not saved in parlor. Open it to load it from the agent.", fx);
         }
     }
 }
@@ -233,7 +235,7 @@ fn remove(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match marked(state).and_then(|row| row.open) {
         Some(open) => close(state, open.key, now, fx),
-        None => say(state, "This session is not open.", fx),
+        None => notify(state, "This session is not open.", fx),
     }
 }
 
@@ -256,7 +258,7 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
 pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if session.parent.is_some() {
-        say(state, "Subagent sessions close with their parent session.", fx);
+        notify(state, "Subagent sessions close with their parent session.", fx);
         return;
     }
     let mut body = vec![session_title(session)];
@@ -287,7 +289,7 @@ fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
     let mut body = vec![row.name().to_owned()];
     let outcome = match (row.uid(), &listed) {
         (None, None) if row.listed.is_some() => {
-            say(state, "This session is stored by the agent, which cannot delete sessions.", fx);
+            notify(state, "This session is stored by the agent, which cannot delete sessions.", fx);
             return;
         }
         (None, None) => return,
@@ -335,7 +337,7 @@ fn rename(state: &mut State, fx: &mut Vec<Effect>) {
             };
             line_dialog::open_kept_title(state, uid, row.name(), help);
         }
-        (None, None) => say(state, "This session is stored by the agent only. Open it first.", fx),
+        (None, None) => notify(state, "This session is stored by the agent only. Open it first.", fx),
     }
 }
 
@@ -345,7 +347,7 @@ fn fork(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             fork_session(state, open.key, now, fx);
         }
-        None => say(state, "Open the session first to fork it.", fx),
+        None => notify(state, "Open the session first to fork it.", fx),
     }
 }
 
@@ -381,7 +383,7 @@ fn export(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(row) = marked(state) else { return };
     match row.uid() {
         Some(uid) => ask_export(state, uid, row.name()),
-        None => say(state, NOT_SAVED, fx),
+        None => notify(state, NOT_SAVED, fx),
     }
 }
 
@@ -393,7 +395,7 @@ pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
             let name = session_title(session);
             ask_export(state, &uid, &name);
         }
-        None => say(state, NOT_SAVED, fx),
+        None => notify(state, NOT_SAVED, fx),
     }
 }
 
@@ -423,7 +425,7 @@ fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             operations::show_session(state, open.key, now, fx);
             pickers::open_hand_over(state, fx);
         }
-        None => say(state, "Open the session first to hand it over.", fx),
+        None => notify(state, "Open the session first to hand it over.", fx),
     }
 }
 

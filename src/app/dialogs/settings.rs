@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::notice::notify;
 use crate::app::lifecycle::call;
 use crate::app::{
     AUTO_THEME, Choice, ChoiceDialog, ChoiceOutcome, ConfigNews, Effect, KeyCapture, LineDialog, LineInput,
@@ -15,7 +16,7 @@ use crate::model::{
     Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue, Severity,
 };
 
-use super::{install, picker, rows, say};
+use super::{install, picker, rows};
 
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
@@ -272,7 +273,7 @@ pub fn on_captured(
     let Some(Modal::Capture(_)) = state.modals.last() else { return };
     let Some(Modal::Capture(KeyCapture { binding, mut keeps, .. })) = state.modals.pop() else { return };
     if keeps.contains(&keys) {
-        say(state, format!("{label} is already bound to it."), fx);
+        notify(state, format!("{label} is already bound to it."), fx);
         return;
     }
     keeps.push(keys);
@@ -350,7 +351,7 @@ pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<E
                 [.., _, _, _, _] => format!("{} settings changed", changed.len()),
                 names => format!("{} changed", names.join(", ")),
             };
-            say(state, format!("{}: {names}", file_name(state)), fx);
+            notify(state, format!("{}: {names}", file_name(state)), fx);
         }
         None => {}
     }
@@ -409,7 +410,7 @@ fn say_changed(state: &mut State, change: &SettingChange, fx: &mut Vec<Effect>) 
             format!("{text}: {}, saved to {file}", keys.as_deref().unwrap_or("no key"))
         }
     };
-    say(state, text, fx);
+    notify(state, text, fx);
 }
 
 fn report_failure(state: &mut State, change: &SettingChange, why: &str, fx: &mut Vec<Effect>) {
@@ -419,7 +420,7 @@ fn report_failure(state: &mut State, change: &SettingChange, why: &str, fx: &mut
         call::notice(state, state.active, Severity::Warning, title, Some(detail));
         return;
     }
-    say(state, format!("{} was not changed.", change.name()), fx);
+    notify(state, format!("{} was not changed.", change.name()), fx);
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: format!("{} was not changed", change.name()),
         body: vec![detail],

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::{Completion, CompletionKind, obstacle, on_command, on_line, say_obstacle};
+use super::notice::notify_obstacle;
+use super::{Completion, CompletionKind, obstacle, on_command, on_line};
 use crate::app::lifecycle::operations;
 use crate::app::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
 use crate::app::state::fuzzy::{self, Texts};
@@ -160,7 +161,7 @@ pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> 
 pub fn is_possible(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let why = obstacle::obstacle(state, action);
     if let Some(why) = why {
-        say_obstacle(state, action, why, fx);
+        notify_obstacle(state, action, why, fx);
     }
     why.is_none()
 }

@@ -3,7 +3,8 @@
 //! A folder is picked from recently used ones, or typed. The runtime checks whether a typed folder exists; until then
 //! nothing changes.
 
-use crate::app::state::modal;
+use super::notice::notify;
+use crate::app::state::agent_rows;
 use crate::app::state::tab;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -13,7 +14,7 @@ use crate::app::lifecycle::tabs;
 use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{Action, SessionKey};
 
-use super::{picker, say};
+use super::picker;
 
 /// Handles tab actions. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -31,7 +32,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
             match former.filter(|key| *key != tab::front(state)) {
                 Some(key) => operations::activate(state, key, now, fx),
-                None => say(state, "No previous tab.", fx),
+                None => notify(state, "No previous tab.", fx),
             }
         }
         Action::ShowTab(position) => show_at(state, position, now, fx),
@@ -65,7 +66,7 @@ fn show_at(state: &mut State, position: u8, now: Instant, fx: &mut Vec<Effect>) 
         1 => "Only 1 tab open.".to_owned(),
         count => format!("Only {count} tabs open."),
     };
-    say(state, text, fx);
+    notify(state, text, fx);
 }
 
 fn front_folder(state: &State) -> PathBuf {
@@ -75,7 +76,7 @@ fn front_folder(state: &State) -> PathBuf {
 
 /// Opens the agent picker for a new tab in this folder; its last row opens the folder picker.
 fn open_agents(state: &mut State, folder: PathBuf) {
-    let mut agents = modal::agent_rows(state);
+    let mut agents = agent_rows::agent_rows(state);
     for row in &mut agents {
         row.is_current = false;
     }

@@ -4,7 +4,7 @@
 //! Invariants: only advertised methods are called; there is always an active session; the requests of a closed session
 //! are answered and its commands ended. Source: ACP v1 session-close, session-delete.
 
-use crate::app::state::modal;
+use crate::app::state::session_list;
 use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Decider, Purpose, Reply, SessionId, SessionKey, TerminalJob};
@@ -46,6 +46,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         }
         recorder::close(state, *member, fx);
         state.sessions.remove(member);
+        state.background_uis.remove(member);
     }
     if family.contains(&state.active) {
         tabs::activate(state, next, now, fx);
@@ -55,7 +56,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     {
         conn::retire(state, agent, false, now, fx);
     }
-    modal::on_sessions_listed(state);
+    session_list::on_sessions_listed(state);
 }
 
 /// Deletes a session of the agent. An open session must be closed first, because the protocol does not specify its
@@ -90,7 +91,7 @@ pub(in crate::app) fn on_deleted(
             if let Some(conn) = state.conns.get_mut(&conn) {
                 conn.listing.sessions.retain(|info| info.id != *id);
             }
-            modal::on_sessions_listed(state);
+            session_list::on_sessions_listed(state);
             call::flash(state, "Session deleted by the agent.", fx);
         }
         Err(error) => {

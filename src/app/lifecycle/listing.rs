@@ -6,7 +6,7 @@
 //! is used once, and pages and rows are limited.
 
 use crate::app::Listing;
-use crate::app::state::modal;
+use crate::app::state::session_list;
 use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId};
@@ -31,7 +31,7 @@ pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     };
     conn.listing = Listing { folder, ..Listing::default() };
     let (conn, can_list) = (conn.id, conn.capabilities().can_list);
-    modal::on_sessions_listed(state);
+    session_list::on_sessions_listed(state);
     if can_list {
         ask_for_page(state, conn, None, fx);
     } else {
@@ -70,7 +70,7 @@ pub(in crate::app) fn on_list(
             }
             let has_room = listing.sessions.len() < MAX_LISTED && listing.cursors.len() < MAX_PAGES;
             let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
-            modal::on_sessions_listed(state);
+            session_list::on_sessions_listed(state);
             if next.is_some() {
                 ask_for_page(state, conn, next, fx);
             }
@@ -107,5 +107,5 @@ pub(in crate::app) fn on_status(
     for info in listed.into_iter().flatten().filter(|info| info.id == *id) {
         info.is_live = Some(is_live);
     }
-    modal::on_sessions_listed(state);
+    session_list::on_sessions_listed(state);
 }

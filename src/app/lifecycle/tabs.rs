@@ -118,6 +118,9 @@ pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<E
     if from != to {
         shelve(state, from, fx);
         restore_dialogs(state, to, now);
+        // Their records say which tab is active.
+        state.sessions.touch(from);
+        state.sessions.touch(to);
         state.user.former_tab = Some(from);
         // An action started in one tab must not end in another.
         state.user.last_reject = None;
@@ -148,16 +151,13 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
         | Modal::Changes(_)
         | Modal::Line(_) => true,
     });
-    if let Some(left) = state.sessions.get_mut(&from) {
-        left.background_ui = TabUi { modals, is_browsing };
-    }
+    state.background_uis.insert(from, TabUi { modals, is_browsing });
 }
 
 /// Restores the dialogs of a tab. Those opened by parlor appear without a key press again, so their grace period
 /// restarts.
 fn restore_dialogs(state: &mut State, to: SessionKey, now: Instant) {
-    let Some(session) = state.sessions.get_mut(&to) else { return };
-    let TabUi { mut modals, is_browsing } = std::mem::take(&mut session.background_ui);
+    let TabUi { mut modals, is_browsing } = state.background_uis.remove(&to).unwrap_or_default();
     for modal in &mut modals {
         match modal {
             Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => dialog.opened_by_itself = Some(now),
@@ -173,22 +173,16 @@ pub(in crate::app) fn open_dialog(state: &mut State, key: SessionKey, modal: Mod
     let root = lookup::root_of(state, key);
     if root == tab::front(state) {
         state.modals.push(modal);
-    } else if let Some(session) = state.sessions.get_mut(&root) {
-        session.background_ui.modals.push(modal);
+    } else {
+        state.background_uis.entry(root).or_default().modals.push(modal);
     }
 }
 
 /// Closes dialogs in all tabs for which the condition does not hold.
 pub(in crate::app) fn retain_dialogs(state: &mut State, is_saved: impl Fn(&Modal) -> bool) {
     state.modals.retain(&is_saved);
-    let shelved: Vec<SessionKey> = tab::tabs(state)
-        .filter(|session| !session.background_ui.modals.is_empty())
-        .map(|session| session.key)
-        .collect();
-    for key in shelved {
-        if let Some(session) = state.sessions.get_mut(&key) {
-            session.background_ui.modals.retain(&is_saved);
-        }
+    for ui in state.background_uis.values_mut() {
+        ui.modals.retain(&is_saved);
     }
 }
 

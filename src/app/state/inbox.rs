@@ -5,10 +5,11 @@
 
 use std::time::Instant;
 
-use crate::model::{ConnId, RequestId, SessionKey};
+use crate::model::SessionKey;
 
 use super::tab;
-use crate::app::{SessionPhase, State, UnseenKind};
+use super::unseen::{UnseenKind, WaitingFor};
+use crate::app::{SessionPhase, State};
 
 /// An entry of the inbox.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,25 +17,6 @@ pub struct Waiting {
     pub key: SessionKey,
     pub since: Instant,
     pub what: WaitingFor,
-}
-
-/// The kind of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WaitingFor {
-    Ask(ConnId, RequestId),
-    SignIn,
-    Question(String),
-    Failure(String),
-    /// A turn that stopped early; the reason as the start of a sentence.
-    Stopped(String),
-    Result,
-}
-
-impl WaitingFor {
-    /// Whether the session cannot continue without the user.
-    pub fn is_blocking(&self) -> bool {
-        matches!(self, Self::Ask(..) | Self::SignIn | Self::Question(_))
-    }
 }
 
 /// All entries, oldest first.
@@ -50,7 +32,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
         {
             add(since, WaitingFor::SignIn);
         }
-        if let Some((title, since)) = tab::shelved_dialog(session) {
+        if let Some((title, since)) = tab::shelved_dialog(state, session.key) {
             add(since, WaitingFor::Question(title.to_owned()));
         }
         if let Some(unseen) = &session.unseen {

@@ -13,16 +13,15 @@ pub use line::*;
 pub use mention::*;
 pub use sessions::*;
 
-use crate::escape::visible;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::inbox::WaitingFor;
 use super::outline::Only;
-use crate::app::{AccessRequest, State, ToolCall};
+use super::unseen::WaitingFor;
+use crate::app::ToolCall;
 use crate::model::{
-    Action, ArchiveRow, AuthVar, BindingRow, ConnId, FoundPrompt, Grant, GrantScope, ItemId, Plan,
-    ProviderRequest, Raw, RequestId, SessionKey, Target, ToolInput, input_keys,
+    Action, AuthVar, BindingRow, ConnId, FoundPrompt, ItemId, Plan, ProviderRequest, Raw, RequestId,
+    SessionKey, Target, ToolInput, input_keys,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -323,57 +322,6 @@ fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<String> {
     Some(input)
 }
 
-/// An answer to a request for a file or command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessChoice {
-    Once,
-    Longer(GrantScope),
-    /// Allow this and all other commands of the agent in the session's folders, until the session ends.
-    AllCommands,
-    Refuse,
-}
-
-impl AccessRequest {
-    /// The answers in the dialog's order. The refusal is last.
-    pub fn choices(&self) -> Vec<AccessChoice> {
-        let longer = [GrantScope::Session, GrantScope::Folder].map(AccessChoice::Longer);
-        let longer = longer.into_iter().filter(|_| self.grant.is_some());
-        let all = self.offers_all_commands.then_some(AccessChoice::AllCommands);
-        [AccessChoice::Once].into_iter().chain(longer).chain(all).chain([AccessChoice::Refuse]).collect()
-    }
-
-    pub fn labels(&self) -> Vec<String> {
-        let what = match &self.grant {
-            Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command".to_owned(),
-            Some(Grant::WriteFile(_)) => "writes to this file".to_owned(),
-            Some(Grant::ReadFile(_)) => "reads of this file".to_owned(),
-            Some(Grant::WriteIn(folder)) => format!("writes in {}", short_name(folder)),
-            Some(Grant::ReadIn(folder)) => format!("reads in {}", short_name(folder)),
-        };
-        let label = |choice| match choice {
-            AccessChoice::Once => "Allow once".to_owned(),
-            AccessChoice::Longer(GrantScope::Session) => format!("Allow {what} for this session"),
-            AccessChoice::Longer(GrantScope::Folder) => {
-                format!("Always allow {what} for {} in this folder", self.agent)
-            }
-            AccessChoice::AllCommands => format!("Allow all commands of {} for this session", self.agent),
-            AccessChoice::Refuse => "Reject".to_owned(),
-        };
-        self.choices().into_iter().map(label).collect()
-    }
-}
-
-/// The name of a folder whose path is shown elsewhere: a long one must not push the refusal off the screen.
-fn short_name(folder: &Path) -> String {
-    const MAX_CHARS: usize = 24;
-    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
-    let name = visible(&name);
-    match name.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…/", &name[..end]),
-        None => format!("{name}/"),
-    }
-}
-
 /// The answers to a request to open an address, in the dialog's order.
 pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 
@@ -413,6 +361,14 @@ pub struct UserView {
     pub former_tab: Option<SessionKey>,
 }
 
+/// The UI state of a tab while another one is active.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TabUi {
+    /// Its dialogs, the top one last.
+    pub modals: Vec<Modal>,
+    pub is_browsing: bool,
+}
+
 /// The user's decision about files of a folder: its MCP servers, configuration or templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustAnswer {
@@ -446,47 +402,7 @@ pub(in crate::app) fn trust_question(
     })
 }
 
-pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
-    PickerRow {
-        detail: row.agent.clone(),
-        right: row.when.clone(),
-        group: Some("Last session in this folder".to_owned()),
-        ..PickerRow::new(PickerValue::Action(Action::ContinueLast), format!("Resume “{}”", row.name()))
-    }
-}
-
-/// The agents of the picker, grouped by source.
-pub fn agent_rows(state: &State) -> Vec<PickerRow> {
-    let current = state.conn_of(state.active).map(|conn| conn.spec.name.as_str());
-    let last = state.setup.last_agent.as_deref();
-    let row = |choice: &crate::app::AgentChoice| PickerRow {
-        value: PickerValue::Id(choice.spec.name.clone()),
-        label: choice.title.clone(),
-        // The path of parlor itself is of no use to the user.
-        detail: match choice.source.as_str() {
-            "built in" => "demo, no account needed".to_owned(),
-            // The path of an installed program says nothing.
-            "installed" => choice.version.clone(),
-            _ => choice.spec.command_line(),
-        },
-        right: match choice.spec.name.as_str() {
-            name if last == Some(name) => "last used here",
-            name if state.setup.used_agents.contains(name) => "used before",
-            _ => "",
-        }
-        .to_owned(),
-        group: Some(group_of(&choice.source)),
-        is_current: current == Some(choice.spec.name.as_str()),
-    };
-    state.setup.agents.iter().map(row).collect()
-}
-
-pub(in crate::app) fn group_of(source: &str) -> String {
-    match source {
-        "found" => "Found on this machine".to_owned(),
-        other => {
-            let mut letters = other.chars();
-            letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-        }
-    }
+/// An index moved by a number of rows, limited to the list.
+pub(in crate::app) fn moved(position: usize, by: isize, count: usize) -> usize {
+    position.saturating_add_signed(by).min(count.saturating_sub(1))
 }

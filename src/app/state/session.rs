@@ -6,6 +6,7 @@ mod listed;
 mod loose;
 mod outbox;
 mod permissions;
+mod request;
 mod resume;
 mod settings;
 mod shell;
@@ -16,26 +17,23 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Access, AskReason, CallError, ConfigOption, ConnId, ContentBlock, Cost, ElicitationRequest, FieldValue,
-    FileJob, FoldRules, GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody,
-    PlanStatus, PromptId, RequestId, Role, SessionId, SessionKey, SessionWorkspace, SlashCommand,
-    TemplateList, TerminalCommand, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
-    WriteChange,
+    CallError, ConfigOption, ConnId, ContentBlock, Cost, FoldRules, GitInfo, ItemId, MessageId, Models,
+    Modes, Plan, PlanBody, PlanStatus, PromptId, RequestId, Role, SessionId, SessionKey, SessionWorkspace,
+    SlashCommand, TemplateList, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
 };
 
 use super::outline::Only;
 use super::recorded::Loading;
 use super::replay;
 use super::search::Search;
-use crate::app::{
-    ItemBody, Reading, RecorderState, Replay, TabUi, TerminalView, ToolCall, Transcript, Unseen,
-};
+use crate::app::{ItemBody, Reading, RecorderState, Replay, TerminalView, ToolCall, Transcript, Unseen};
 pub use echo::Echo;
 use index::ItemIndex;
 pub use listed::ListedFiles;
 pub use loose::Loose;
 pub use outbox::{Handling, Outbox, Prompt, PromptState, Release};
 pub use permissions::{Approval, Permissions};
+pub use request::*;
 pub(in crate::app) use resume::Opened;
 pub use resume::{ResumeConfidence, ResumeState};
 pub use settings::{NamedSettings, SettingsState, Wanted};
@@ -116,7 +114,6 @@ pub struct Session {
     pub anomaly_count: u64,
     /// The last event while another tab was active, until the user looks at it.
     pub unseen: Option<Unseen>,
-    pub background_ui: TabUi,
     /// Position of its tab: tabs are sorted by rank.
     pub rank: u64,
     pub listed_files: ListedFiles,
@@ -190,7 +187,6 @@ impl Session {
             has_background_news: false,
             anomaly_count: 0,
             unseen: None,
-            background_ui: TabUi::default(),
             rank: key.0,
             listed_files: ListedFiles::default(),
             resume: ResumeState::default(),
@@ -399,63 +395,4 @@ impl Turn {
     pub fn is_running(&self) -> bool {
         !matches!(self, Self::Idle)
     }
-}
-
-/// A request that waits for the user.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpenRequest {
-    pub conn: ConnId,
-    pub request_id: RequestId,
-    pub kind: OpenRequestKind,
-    pub since: Instant,
-}
-
-#[allow(clippy::large_enum_variant, reason = "few are open at a time, and nearly all are permissions")]
-#[derive(Debug, Clone, PartialEq)]
-pub enum OpenRequestKind {
-    Permission {
-        request: PermissionRequest,
-        tool: ItemId,
-    },
-    /// A form or an address to open.
-    Elicitation(ElicitationRequest),
-    /// Access to a file or a command that the policy asks about.
-    Access(Box<AccessRequest>),
-}
-
-/// A file or command that the user is asked about.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AccessRequest {
-    pub work: AccessWork,
-    pub access: Access,
-    pub why: AskReason,
-    pub change: Option<WriteChange>,
-    pub call: Box<ToolCall>,
-    pub grant: Option<Grant>,
-    pub offers_all_commands: bool,
-    pub agent: String,
-}
-
-/// Work that waits for the user's answer.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AccessWork {
-    File(FileJob),
-    Run(SessionKey, TerminalCommand),
-}
-
-/// A part of the work that the agent can cancel separately.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    Tool(ToolCallId),
-    Terminal(TerminalId),
-    Child(SessionId),
-}
-
-/// An answer to an elicitation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ElicitationOutcome {
-    /// Accepted; `None` for an address, which is then opened.
-    Accept(Option<Vec<(String, FieldValue)>>),
-    Decline,
-    Cancel,
 }

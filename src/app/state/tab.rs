@@ -7,32 +7,7 @@ use std::time::Instant;
 use crate::model::{AgentSpec, ConnId, SessionKey};
 
 use super::lookup;
-use crate::app::{ChoiceOutcome, Conn, Modal, Session, SessionPhase, State};
-
-/// The UI state of a tab while another one is active.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TabUi {
-    /// Its dialogs, the top one last.
-    pub modals: Vec<Modal>,
-    pub is_browsing: bool,
-}
-
-/// An event that the user has not seen, because another tab is active or the terminal does not have the focus.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unseen {
-    pub what: UnseenKind,
-    pub since: Instant,
-}
-
-/// The kind of an unseen event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnseenKind {
-    Finished,
-    /// A turn stopped early: at a limit, or because the agent refused; the reason as the start of a sentence.
-    Stopped(String),
-    /// A turn failed, or the agent exited; in one sentence.
-    Failed(String),
-}
+use crate::app::{ChoiceOutcome, Conn, Modal, Session, SessionPhase, State, UnseenKind};
 
 /// The status of a tab, in ascending order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +28,7 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
     let is_front = session.key == front(state);
     let unseen = session.unseen.as_ref().map(|unseen| &unseen.what);
     match &session.phase {
-        _ if !session.requests.is_empty() || shelved_dialog(session).is_some() => TabMark::Waits,
+        _ if !session.requests.is_empty() || shelved_dialog(state, session.key).is_some() => TabMark::Waits,
         SessionPhase::NeedsSignIn => TabMark::Waits,
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
         _ if session.turn.is_running() => TabMark::Working,
@@ -97,8 +72,8 @@ pub(in crate::app) fn face(state: &State) -> u64 {
 
 /// The dialog that parlor opened while another tab was active, with its time. A sign-in is shown by the session's phase
 /// instead.
-pub(in crate::app) fn shelved_dialog(session: &Session) -> Option<(&str, Instant)> {
-    session.background_ui.modals.iter().find_map(|modal| match modal {
+pub(in crate::app) fn shelved_dialog(state: &State, key: SessionKey) -> Option<(&str, Instant)> {
+    state.background_uis.get(&key)?.modals.iter().find_map(|modal| match modal {
         Modal::Choice(dialog) => Some((dialog.title.as_str(), dialog.opened_by_itself?)),
         _ => None,
     })
@@ -146,5 +121,5 @@ pub(in crate::app) fn has_choice(state: &State, is_it: impl Fn(&ChoiceOutcome) -
         Modal::Choice(dialog) => dialog.choices.iter().any(|choice| is_it(&choice.outcome)),
         _ => false,
     };
-    state.modals.iter().any(has) || tabs(state).any(|session| session.background_ui.modals.iter().any(has))
+    state.modals.iter().any(has) || state.background_uis.values().any(|ui| ui.modals.iter().any(has))
 }

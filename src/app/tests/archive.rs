@@ -1,5 +1,7 @@
 //! Tests of stored sessions: opening, reading, continuing, missing folders.
 
+use std::path::PathBuf;
+
 use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;

@@ -2,8 +2,9 @@
 
 use super::support::*;
 use crate::app::lifecycle::operations;
-use crate::app::state::inbox::{WaitingFor, count_after, waiting};
+use crate::app::state::inbox::{count_after, waiting};
 use crate::app::state::tab;
+use crate::app::state::unseen::WaitingFor;
 use crate::app::*;
 use crate::model::*;
 

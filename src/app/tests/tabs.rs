@@ -132,7 +132,7 @@ fn each_tab_has_its_draft_and_dialogs() {
     assert_eq!(app.state.sessions[&KEY].draft, "in one");
     app.play(Event::Act(Action::NextTab));
     assert_eq!(app.state.active, KEY, "after the last one follows the first");
-    assert_eq!(app.state.sessions[&key].background_ui.modals.len(), 1);
+    assert_eq!(app.state.background_uis[&key].modals.len(), 1);
 }
 
 #[test]

@@ -10,8 +10,9 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, spread, wrapped};
 use super::{options, permission};
-use crate::app::state::inbox::{Waiting, WaitingFor};
+use crate::app::state::inbox::Waiting;
 use crate::app::state::tab::TabMark;
+use crate::app::state::unseen::WaitingFor;
 use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, dialogs};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};

@@ -45,7 +45,7 @@ fn a_deceptive_address_is_not_opened() {
     assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("deceptive characters")));
 }
 
-fn say(rig: &mut Rig, text: &str) -> ItemId {
+fn notify(rig: &mut Rig, text: &str) -> ItemId {
     let body = ItemBody::Message(Message {
         role: Role::Agent,
         message: None,
@@ -63,9 +63,9 @@ fn say(rig: &mut Rig, text: &str) -> ItemId {
 fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
     let mut rig = Rig::new();
     rig.session().workspace.cwd = "/home/u/shop".into();
-    let first = say(&mut rig, "In `src/a.rs:3` and [there](https://a.org); again src/a.rs:3.");
-    say(&mut rig, "In src/b.rs");
-    say(&mut rig, "Nothing");
+    let first = notify(&mut rig, "In `src/a.rs:3` and [there](https://a.org); again src/a.rs:3.");
+    notify(&mut rig, "In src/b.rs");
+    notify(&mut rig, "Nothing");
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.shown(), ["src/b.rs", "https://a.org", "src/a.rs:3"]);
     rig.act(Action::Escape);
@@ -85,9 +85,9 @@ fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
 fn places_are_listed_from_the_bottom_of_the_screen_upwards() {
     let mut rig = Rig::new();
     rig.session().workspace.cwd = "/home/u/shop".into();
-    let first = say(&mut rig, "In src/a.rs");
-    let second = say(&mut rig, "In src/b.rs");
-    say(&mut rig, "In src/c.rs");
+    let first = notify(&mut rig, "In src/a.rs");
+    let second = notify(&mut rig, "In src/b.rs");
+    notify(&mut rig, "In src/c.rs");
     rig.session()
         .transcript
         .edit(first, |item| item.body = ItemBody::notice(crate::model::Severity::Info, "Gone".into(), None));

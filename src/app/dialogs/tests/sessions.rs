@@ -2,7 +2,7 @@
 
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
-use crate::app::state::modal::on_sessions_listed;
+use crate::app::state::session_list::on_sessions_listed;
 use crate::app::{Effect, Event, Modal, SessionEntry, SessionsDialog, update};
 use crate::model::{
     Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,

@@ -4,8 +4,8 @@
 //! the agent picker show it, `archive` opens it.
 //! Invariant: a late result does not change what the user has selected or typed meanwhile.
 
+use crate::app::state::agent_rows;
 use crate::app::state::lookup;
-use crate::app::state::modal;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<S
     let is_chosen = setup.last_agent.is_some();
     setup.last_agent = setup.last_agent.take().or(here);
     let last = setup.last_agent.clone();
-    let rows = modal::agent_rows(state);
+    let rows = agent_rows::agent_rows(state);
     let Some(picker) = agents_picker(state) else { return };
     let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
     // The rows must be the same except for their usage, because the matches are retained.
@@ -54,7 +54,7 @@ pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<S
 /// The last session of the folder.
 pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
     state.last_saved = Some(Box::new(row));
-    let Some(offer) = lookup::last_session(state).map(modal::offered_row) else { return };
+    let Some(offer) = lookup::last_session(state).map(agent_rows::offered_row) else { return };
     if let Some(picker) = agents_picker(state) {
         let marked = picker.matches.get(picker.selected).copied();
         let is_filtered = !picker.filter.text.is_empty();
