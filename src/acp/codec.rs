@@ -6,7 +6,7 @@
 //! Invariants: no input panics or ends the connection; items that cannot be decoded are passed on raw or reported
 //! as an anomaly, never dropped silently; every outgoing message passes strict decoders.
 
-mod answers;
+pub(super) mod answers;
 mod auth;
 pub(super) mod calls;
 pub(super) mod content;
@@ -39,13 +39,14 @@ pub(super) mod tests;
 
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
-    Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
+    Callbacks, Reply, Response, RpcError, WireSpec,
 };
 
 use decoder_state::DecoderState;
 pub(crate) use decoder_state::TurnNews;
 pub(crate) use quirks::Quirk;
 use quirks::Quirks;
+pub use requests::{RequestForm, RequestKind};
 
 /// The codec of one connection, with the agent's quirks and capabilities.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl Codec {
         let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
             Some(attempt) => initialize::encode(attempt, offer, name, self.quirks.is_strict()),
-            None => Some(v2::initialize(offer)),
+            None => Some(initialize::encode_v2(offer)),
         }
     }
 
@@ -202,27 +203,14 @@ impl Codec {
     /// Method and params of a request. Content that the agent does not support (MCP transports, additional folders,
     /// kinds of prompt blocks) is omitted or replaced. `None`: the protocol version has no such request.
     pub fn call(&mut self, call: &Call) -> Option<(&'static str, String)> {
-        let (method, params) =
-            if self.memory.is_v2() { v2::call(call, &self.can)? } else { calls::encode(call, &self.can) };
+        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.memory.is_v2())?;
         if let Call::LoadSession(session, _) | Call::ResumeSession(session, _) = call {
             self.memory.open(session);
         }
-        let params = unstable::extend(call, params, &self.can, &self.wire);
-        let params = match &self.trace {
-            Some(trace) => trace.mark(params),
-            None => params,
-        };
-        Some((method, params))
-    }
-
-    /// Method and params of the notification that cancels a turn.
-    pub fn cancel(&self, session: &SessionId) -> (&'static str, String) {
-        calls::encode_cancel(session)
-    }
-
-    /// Method and params of the notification that cancels a request of parlor.
-    pub fn withdraw(&self, id: u64) -> (&'static str, String) {
-        calls::encode_withdrawal(id)
+        if let Some(trace) = &self.trace {
+            trace.mark(&mut params);
+        }
+        Some((method, serde_json::Value::Object(params).to_string()))
     }
 
     /// The JSON of a response: `Ok` is a result, `Err` an error object. A response that does not match the request
@@ -234,45 +222,8 @@ impl Codec {
         answers::encode(form, answer)
     }
 
-    /// The response to a request when its turn or connection ends. ACP v1 prompt-turn, Cancellation: pending
-    /// permissions MUST be answered `cancelled`.
+    /// The response to a request when its turn or connection ends.
     pub fn fallback(&self, form: &RequestForm) -> Response {
         answers::fallback(form)
     }
-}
-
-/// The form of a request, for a response in the same form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestForm {
-    pub kind: RequestKind,
-    /// Whether options were keyed by `id`; the permission response is then flat as well.
-    pub is_flat: bool,
-}
-
-impl RequestForm {
-    pub(crate) fn official(kind: RequestKind) -> Self {
-        Self { kind, is_flat: false }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestKind {
-    /// `session/request_permission`.
-    Permission,
-    /// `elicitation/create`.
-    Elicitation,
-    /// `fs/read_text_file`.
-    ReadFile,
-    /// `fs/write_text_file`.
-    WriteFile,
-    /// `terminal/create`.
-    TerminalCreate,
-    /// `terminal/output`.
-    TerminalOutput,
-    /// `terminal/wait_for_exit`.
-    TerminalWait,
-    /// `terminal/kill`.
-    TerminalKill,
-    /// `terminal/release`.
-    TerminalRelease,
 }

@@ -7,14 +7,17 @@
 //! buffer unless its UTF-8 was invalid; at most one message of maximum size is buffered; nothing panics.
 //! Source: ACP v1 transports, stdio: messages are delimited by newlines and contain none.
 
-mod array;
 pub mod repair;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// Default maximum frame size in bytes.
 pub const DEFAULT_FRAME_BYTES: usize = 64 << 20;
@@ -24,6 +27,9 @@ pub const READ_BYTES: usize = 256 << 10;
 
 /// Minimum free space in the buffer before it is grown.
 const MIN_SPACE_BYTES: usize = 64 << 10;
+
+/// Maximum number of items of an array; a larger one is rejected, because each item costs some hundred bytes of memory.
+const MAX_ARRAY_ITEMS: usize = 100_000;
 
 /// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
@@ -293,7 +299,7 @@ impl FrameReader {
                 out.push(InboundFrame::Frame(Frame::new(bytes, form)));
             }
             Some(b'[') => {
-                if !array::split(&bytes, out) {
+                if !split_array(&bytes, out) {
                     out.push(InboundFrame::Noise(bytes));
                 }
             }
@@ -307,7 +313,7 @@ pub fn sort_whole(bytes: &Bytes, out: &mut Vec<InboundFrame>) {
     let bytes = trim(bytes);
     match bytes.first() {
         Some(b'{') => out.push(InboundFrame::Frame(Frame::new(bytes, Form::Line))),
-        Some(b'[') if array::split(&bytes, out) => {}
+        Some(b'[') if split_array(&bytes, out) => {}
         _ => push_noise(bytes, out),
     }
 }
@@ -347,4 +353,48 @@ fn is_header(line: &[u8]) -> bool {
     memchr::memchr(b':', line).and_then(|colon| line.get(..colon)).is_some_and(|name| {
         !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
     })
+}
+
+/// Appends the items of an array to `out`, all or none; `false`: not an array, or empty, and `out` is unchanged. ACP v1 on
+/// stdio has no batches, but some agents send them.
+fn split_array(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
+    let whole = Frame::new(bytes.clone(), Form::Array);
+    let count_before = out.len();
+    let whole = match repair::repair(whole.text()) {
+        Cow::Borrowed(_) => whole,
+        Cow::Owned(text) => Frame { bytes: text.into(), ..whole },
+    };
+    let mut reader = serde_json::Deserializer::from_str(whole.text());
+    let items = Items { whole: &whole, out };
+    let is_split = reader.deserialize_seq(items).and_then(|()| reader.end()).is_ok();
+    if !is_split {
+        out.truncate(count_before);
+    }
+    out.len() > count_before
+}
+
+struct Items<'a> {
+    whole: &'a Frame,
+    out: &'a mut Vec<InboundFrame>,
+}
+
+impl<'de> Visitor<'de> for Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut count = 0;
+        while let Some(item) = items.next_element::<&'de RawValue>()? {
+            count += 1;
+            if count > MAX_ARRAY_ITEMS {
+                return Err(Error::custom("too many items"));
+            }
+            let bytes = self.whole.bytes.slice_ref(item.get().as_bytes());
+            self.out.push(InboundFrame::Frame(Frame { bytes, ..self.whole.clone() }));
+        }
+        Ok(())
+    }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
+use super::envelope::{self, Message};
 use super::tap::{Direction, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
 
@@ -234,7 +235,7 @@ impl Log {
             return start;
         }
         let offers_second = own.any(|kind| match kind {
-            EntryKind::Message(Direction::ToAgent, text) => super::replay::offers_second(text),
+            EntryKind::Message(Direction::ToAgent, text) => offers_second(text),
             _ => false,
         });
         Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
@@ -246,6 +247,12 @@ impl Log {
             self.reported.push((line, error));
         }
     }
+}
+
+/// Whether a message is an `initialize` that offers version 2 of the protocol.
+fn offers_second(text: &str) -> bool {
+    matches!(envelope::read(text), Ok(Message::Request { method, params, .. }) if method == "initialize"
+        && params.and_then(envelope::protocol_version) == Some(2))
 }
 
 fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {

@@ -18,36 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::acp::log::{Start, end_line};
-use crate::model::{AgentSpec, CloseReason};
-
 pub use redact::redact;
 use ring::Ring;
+pub use ring::{Direction, LINE_BYTES};
 use sink::Sink;
 
 /// The start of a line of parlor among those of the agent's stderr.
 pub const OWN_LINE: &str = "parlor: ";
-
-/// Maximum bytes of a line in the ring; longer lines are truncated.
-pub const LINE_BYTES: usize = 16 << 10;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    ToAgent,
-    FromAgent,
-    Stderr,
-}
-
-impl Direction {
-    /// The word in the file: `to`, `from`, `stderr`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::ToAgent => "to",
-            Self::FromAgent => "from",
-            Self::Stderr => "stderr",
-        }
-    }
-}
 
 /// A line for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,17 +134,8 @@ impl Tap {
         });
     }
 
-    /// Writes to the file only how messages of this connection are decoded.
-    pub fn begin(&self, spec: &AgentSpec) {
-        self.mark("start", || Start::of(spec).to_json());
-    }
-
-    /// Writes to the file only why this connection ended.
-    pub fn end(&self, reason: &CloseReason) {
-        self.mark("end", || end_line(reason));
-    }
-
-    fn mark(&self, word: &str, text: impl FnOnce() -> String) {
+    /// Writes to the file only, not to the ring: how a connection begins and why it ends (`acp::log`).
+    pub(super) fn mark(&self, word: &str, text: impl FnOnce() -> String) {
         self.write(self.sink(), |sink| {
             sink.append(self.version(), self.shared.start.elapsed(), self.conn, word, &text())
         });
@@ -187,13 +155,13 @@ impl Tap {
         let mut lines: Vec<TapLine> = copies
             .into_iter()
             .rev()
-            .map(|copy| TapLine {
-                sequence: copy.sequence,
-                at: copy.at,
-                conn: copy.conn,
-                direction: copy.direction,
-                text: redact(&String::from_utf8_lossy(&copy.bytes)).into_owned(),
-                len_bytes: copy.len_bytes,
+            .map(|(sequence, entry, bytes)| TapLine {
+                sequence,
+                at: entry.at,
+                conn: entry.conn,
+                direction: entry.direction,
+                text: redact(&String::from_utf8_lossy(&bytes)).into_owned(),
+                len_bytes: entry.len_bytes,
             })
             .filter(|line| needle.is_empty() || line.text.to_lowercase().contains(&needle))
             .take(filter.max_lines)
@@ -206,7 +174,7 @@ impl Tap {
     pub fn stderr_after(&self, after: u64) -> Vec<String> {
         let wants = |conn, direction| conn == self.conn && direction == Direction::Stderr;
         let lines = lock(&self.shared.ring).copy(after, wants).into_iter();
-        let lines = lines.map(|copy| String::from_utf8_lossy(&copy.bytes).into_owned());
+        let lines = lines.map(|(_, _, bytes)| String::from_utf8_lossy(&bytes).into_owned());
         lines.filter(|line| !line.starts_with(OWN_LINE)).collect()
     }
 

@@ -10,8 +10,10 @@ use crate::model::{
     ElicitationMode, ElicitationRequest, FieldChoice, FieldKind, FormField, RpcError, SessionId, ToolCallId,
 };
 
-use super::requests::invalid;
-use super::value::{Object, first, first_text, list, parse_object, rename, take, take_text, typed};
+use super::errors::invalid;
+use super::value::{
+    Object, fill, first, first_text, parse_object, rename, take, take_list, take_text, typed, word_of,
+};
 
 const METHOD: &str = "elicitation/create";
 
@@ -52,12 +54,7 @@ fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
     let Some(Value::Object(mut form)) = take(params, &["requestedSchema"]) else {
         return Err(invalid(METHOD, "`requestedSchema` must be an object"));
     };
-    let required: Vec<String> = take(&mut form, &["required"])
-        .map(list)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|key| key.as_str().map(str::to_owned))
-        .collect();
+    let required = take_list(&mut form, &["required"]);
     let properties = match take(&mut form, &["properties"]) {
         Some(Value::Object(properties)) => properties,
         None => Object::new(),
@@ -75,7 +72,7 @@ fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
     })
 }
 
-fn decode_field(key: String, property: Value, required: &[String]) -> Result<FormField, RpcError> {
+fn decode_field(key: String, property: Value, required: &[Value]) -> Result<FormField, RpcError> {
     let refuse = |why: &str| {
         invalid(
             METHOD,
@@ -83,7 +80,7 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         )
     };
     let Value::Object(mut property) = property else { return Err(refuse("is not an object")) };
-    let mut is_required = required.contains(&key);
+    let mut is_required = required.iter().any(|name| name.as_str() == Some(&key));
     if let Some(Value::Array(types)) = property.get("type") {
         // `["string", "null"]` is an optional string.
         let types: Vec<Value> = types.iter().filter(|kind| kind.as_str() != Some("null")).cloned().collect();
@@ -109,7 +106,7 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         property.remove("format");
     }
     let promised = promised_choices(&property);
-    let names = take(&mut property, &["enumNames"]).map(list).unwrap_or_default();
+    let names = take_list(&mut property, &["enumNames"]);
     let title = first_text(&property, &["title"]).unwrap_or_else(|| key.clone());
     let description = first_text(&property, &["description"]);
     let property: schema::ElicitationPropertySchema =
@@ -136,8 +133,8 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
 fn shape_items(property: &mut Object) {
     let Some(Value::Object(items)) = property.get_mut("items") else { return };
     rename(items, "anyOf", &["oneOf"]);
-    if items.get("type").is_none_or(Value::is_null) && items.contains_key("enum") {
-        items.insert("type".to_owned(), "string".into());
+    if items.contains_key("enum") {
+        fill(items, "type", || "string".into());
     }
 }
 
@@ -166,10 +163,7 @@ fn field_kind(property: schema::ElicitationPropertySchema, names: &[Value]) -> O
                     min_chars: text.min_length,
                     max_chars: text.max_length,
                     pattern: text.pattern,
-                    format: text.format.and_then(|format| match serde_json::to_value(format) {
-                        Ok(Value::String(word)) => Some(word),
-                        _ => None,
-                    }),
+                    format: text.format.as_ref().and_then(word_of),
                     default: text.default,
                 },
             }

@@ -42,6 +42,11 @@ pub(in crate::acp) fn decode(error: &str) -> RpcError {
     RpcError { code, message, data: data.map(|data| raw(&data)).or_else(|| rest(&object)) }
 }
 
+/// The error for a request of the agent whose params are invalid.
+pub(super) fn invalid(method: &str, error: &str) -> RpcError {
+    RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
+}
+
 fn message(object: &Object, data: Option<&Value>) -> String {
     let reported = ["message", "error", "detail", "details", "reason"]
         .iter()

@@ -2,13 +2,12 @@
 //!
 //! Invariant: an entry without a priority has medium priority.
 
-use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId, PlanPriority, PlanStatus};
+use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId};
 
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
-use super::value::{Object, fill, first_text, list, rename, take, take_text, typed_items};
+use super::value::{Object, fill, first_text, items, list, rename, take, take_text, typed};
 
 const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
@@ -43,25 +42,10 @@ pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
 }
 
 fn entries_of(entries: Value, out: &mut Vec<AgentEvent>) -> Vec<PlanEntry> {
-    typed_items::<schema::PlanEntry>(list(entries), "entries", out, shape)
-        .into_iter()
-        .map(|entry| PlanEntry {
-            content: entry.content,
-            priority: match entry.priority {
-                schema::PlanEntryPriority::High => PlanPriority::High,
-                schema::PlanEntryPriority::Low => PlanPriority::Low,
-                _ => PlanPriority::Medium,
-            },
-            status: match entry.status {
-                schema::PlanEntryStatus::InProgress => PlanStatus::InProgress,
-                schema::PlanEntryStatus::Completed => PlanStatus::Completed,
-                _ => PlanStatus::Pending,
-            },
-        })
-        .collect()
+    items(list(entries), "entries", out, |step| typed(shape(step)).ok())
 }
 
-/// Converts an entry into the official shape; unknown words become the default value.
+/// Converts an entry into the official shape, which is that of [`PlanEntry`]; unknown words become the default value.
 fn shape(step: Value) -> Value {
     let mut step = match step {
         Value::Object(step) => step,

@@ -7,38 +7,24 @@ use crate::model::{AgentEvent, AgentSpec, AnomalyKind, Profile};
 
 use super::value::anomaly;
 
-/// A deviation from the protocol.
+/// A deviation from the protocol, as [`Quirk::sentence`] describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quirk {
-    /// Stops at an error for a missing file; the response must be an empty text.
     MissingFileReadsEmpty,
-    /// Sends the protocol version as a string.
     VersionAsText,
-    /// Sends no protocol version.
     NoVersion,
-    /// Sends updates without the `update` wrapper.
     FlatUpdates,
-    /// Sends updates under non-standard names.
     OwnUpdateNames,
-    /// Sends updates without a session id.
     NoSessionId,
-    /// Sends tool content as bare blocks.
     BareToolContent,
-    /// Permission options use `id`.
     FlatPermissions,
-    /// Sends messages with `Content-Length` headers.
     HeaderFrames,
     Arrays,
     ReadyLine,
-    /// Sends tool results as user messages in a replay.
     ReplaysResults,
-    /// Wraps tool output in extra lines.
     WrappedOutput,
-    /// Sends tool input also as content.
     InputAsContent,
-    /// Sends tool calls without a kind.
     NoToolKinds,
-    /// Sends a changed mode as a line of its text.
     ModeInText,
     ApiKeyAsText,
 }

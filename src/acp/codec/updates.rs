@@ -6,12 +6,11 @@
 
 use std::borrow::Cow;
 
-use agent_client_protocol_schema::v1 as schema;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, AnomalyKind, ContentBlock, Cost, MessageId, Patch, Raw, Role, SessionId, SessionUpdate,
-    Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
+    AgentEvent, AnomalyKind, ContentBlock, MessageId, Patch, Raw, Role, SessionId, SessionUpdate, Severity,
+    SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
 };
 
 use super::decoder_state::DecoderState;
@@ -25,6 +24,8 @@ use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
 use super::{content, options, plans, strict, tools, v2, wrappers};
+
+const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
 
 /// Decodes a `session/update`.
 pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
@@ -143,8 +144,9 @@ impl Update<'_> {
             update.insert("messageId".to_owned(), self.memory.make_id("message").into());
         }
         let is_done = self.memory.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
-        if !is_done && self.decode_kind(&name, &mut update).is_none() {
-            if name != "?" && is_known(&name) {
+        let mut is_known = true;
+        if !is_done && self.decode_kind(&name, &mut update, &mut is_known).is_none() {
+            if is_known {
                 let text = format!("Could not decode an update `{spelled}`; shown unchanged.");
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
             }
@@ -201,8 +203,8 @@ impl Update<'_> {
         Some(())
     }
 
-    /// Decodes an update by its official name; `None`: unknown or invalid.
-    fn decode_kind(&mut self, name: &str, update: &mut Object) -> Option<()> {
+    /// Decodes an update by its official name; `None`: invalid or, with `is_known` cleared, there is no decoder for it.
+    fn decode_kind(&mut self, name: &str, update: &mut Object, is_known: &mut bool) -> Option<()> {
         let update = match name {
             "user_message_chunk" => return self.message(Role::User, update),
             "agent_message_chunk" => return self.message(Role::Agent, update),
@@ -230,7 +232,10 @@ impl Update<'_> {
             "subagent_update" => return self.subagent(update),
             "session_message" => return self.letter(update, true),
             "session_message_chunk" => return self.letter(update, false),
-            _ => return None,
+            _ => {
+                *is_known = false;
+                return None;
+            }
         };
         self.push(update);
         Some(())
@@ -322,32 +327,24 @@ impl Update<'_> {
     }
 
     fn usage(&mut self, update: &mut Object) -> Option<()> {
-        rename(update, "used", &["usedTokens", "used_tokens"]);
-        rename(update, "size", &["sizeTokens", "size_tokens", "total", "limit"]);
-        if update.get("size").is_none_or(Value::is_null) {
-            update.insert("size".to_owned(), 0.into());
-        }
-        let usage: schema::UsageUpdate = typed(Value::Object(std::mem::take(update))).ok()?;
-        let cost = usage.cost.map(|cost| Cost { amount: cost.amount, currency: cost.currency });
-        self.push(SessionUpdate::Usage(Usage { used_tokens: usage.used, size_tokens: usage.size, cost }));
+        let used_tokens = first(update, &["used", "usedTokens", "used_tokens"])?.as_u64()?;
+        let size_tokens = match first(update, &["size", "sizeTokens", "size_tokens", "total", "limit"]) {
+            Some(size) => size.as_u64()?,
+            None => 0,
+        };
+        let cost = take(update, &["cost"]).and_then(|cost| typed(cost).ok());
+        self.push(SessionUpdate::Usage(Usage { used_tokens, size_tokens, cost }));
         Some(())
     }
 
     fn notice(&mut self, update: &mut Object) -> Option<()> {
-        rename(update, "title", &["message", "text"]);
-        rename(update, "severity", &["level"]);
-        if update.get("severity").is_none_or(Value::is_null) {
-            update.insert("severity".to_owned(), "info".into());
-        }
-        let notice: schema::Notice = typed(Value::Object(std::mem::take(update))).ok()?;
-        let severity = match notice.severity {
-            schema::NoticeSeverity::Error => Severity::Error,
-            schema::NoticeSeverity::Warning => Severity::Warning,
-            schema::NoticeSeverity::Other(word) if word.starts_with("warn") => Severity::Warning,
-            schema::NoticeSeverity::Other(word) if word == "fatal" || word == "critical" => Severity::Error,
+        let title = take_text(update, &["title", "message", "text"])?;
+        let severity = match take_text(update, &["severity", "level"]).as_deref() {
+            Some("error" | "fatal" | "critical") => Severity::Error,
+            Some(word) if word.starts_with("warn") => Severity::Warning,
             _ => Severity::Info,
         };
-        self.push(SessionUpdate::notice(severity, notice.title, notice.description));
+        self.push(SessionUpdate::notice(severity, title, take_text(update, &["description"])));
         Some(())
     }
 
@@ -355,32 +352,29 @@ impl Update<'_> {
         let summary = match update.get("summary") {
             None => Patch::Keep,
             Some(Value::Null) => Patch::Clear,
-            Some(_) => {
-                let blocks = content::decode_many(take(update, &["summary"])?);
-                let total = blocks.len();
-                let (text, others) = content::text_of_many(blocks);
-                report_lost("summary", others, total, false, self.out);
-                Patch::Set(text)
-            }
+            Some(_) => Patch::Set(self.text_of("summary", take(update, &["summary"])?)),
         };
+        let id = first_text(update, COMPACTION_ID)?;
+        let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
-        rename(update, "compactionId", &["compaction_id", "id"]);
-        let head = json!({"compactionId": update.get("compactionId"), "status": update.get("status")});
-        let head: schema::CompactionUpdate = typed(head).ok()?;
-        let Ok(Value::String(status)) = serde_json::to_value(&head.status) else { return None };
-        let id = head.compaction_id.to_string();
         self.push(SessionUpdate::Compaction { id, status, summary, error });
         Some(())
     }
 
     fn compaction_chunk(&mut self, update: &mut Object) -> Option<()> {
-        let id = first_text(update, &["compactionId", "compaction_id", "id"])?;
-        let blocks = content::decode_many(take(update, MESSAGE_CONTENT)?);
-        let total = blocks.len();
-        let (text, others) = content::text_of_many(blocks);
-        report_lost("content", others, total, false, self.out);
+        let id = first_text(update, COMPACTION_ID)?;
+        let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
         self.push(SessionUpdate::CompactionChunk { id, text });
         Some(())
+    }
+
+    /// The text of content that may only be text.
+    fn text_of(&mut self, name: &str, content: Value) -> String {
+        let blocks = content::decode_many(content);
+        let total = blocks.len();
+        let (text, others) = content::text_of_many(blocks);
+        report_lost(name, others, total, false, self.out);
+        text
     }
 
     fn subagent(&mut self, update: &mut Object) -> Option<()> {
@@ -435,31 +429,6 @@ impl Update<'_> {
         self.memory.letter = Some((message, role, was_reported || has_content));
         (is_whole || has_content).then_some(())
     }
-}
-
-/// Whether there is a decoder for updates of this name, so that a failure is an anomaly.
-fn is_known(name: &str) -> bool {
-    const KNOWN: &[&str] = &[
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "tool_call_update",
-        "plan",
-        "plan_update",
-        "plan_removed",
-        "available_commands_update",
-        "current_mode_update",
-        "current_model_update",
-        "config_option_update",
-        "usage_update",
-        "notice",
-        "compaction_update",
-        "compaction_summary_chunk",
-        "subagent_update",
-        "session_message",
-        "session_message_chunk",
-    ];
-    KNOWN.contains(&name)
 }
 
 /// Distinguishes an absent field, `null`, and a text.

@@ -32,6 +32,14 @@ impl<'de> DeserializeSeed<'de> for Tree {
     }
 }
 
+macro_rules! visit {
+    ($($name:ident: $scalar:ty),*) => {
+        $(fn $name<E>(self, value: $scalar) -> Result<Value, E> {
+            Ok(value.into())
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for Tree {
     type Value = Value;
 
@@ -39,29 +47,7 @@ impl<'de> Visitor<'de> for Tree {
         f.write_str("JSON")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
+    visit!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String);
 
     fn visit_unit<E>(self) -> Result<Value, E> {
         Ok(Value::Null)
@@ -112,6 +98,14 @@ pub(in crate::acp) fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
         _ => None,
+    }
+}
+
+/// The object in a value; empty for any other type.
+pub(in crate::acp) fn into_object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        _ => Object::new(),
     }
 }
 
@@ -178,6 +172,11 @@ pub(in crate::acp) fn list(value: Value) -> Vec<Value> {
     }
 }
 
+/// Removes a list; see [`list`]. Empty if it is absent.
+pub(in crate::acp) fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
+    take(object, keys).map(list).unwrap_or_default()
+}
+
 /// An integer, also if it is encoded as a float or a string.
 pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
     match value {
@@ -196,28 +195,29 @@ pub(in crate::acp) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Stri
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// Encodes an official type.
-pub(in crate::acp) fn json<T: Serialize>(value: &T) -> String {
-    // The official types fail only for paths that are not UTF-8; `calls` has already replaced those.
-    serde_json::to_string(value).unwrap_or_else(|_| String::from("{}"))
+/// The word of an official enum.
+pub(in crate::acp) fn word_of(value: &impl Serialize) -> Option<String> {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => Some(word),
+        _ => None,
+    }
 }
 
 pub(in crate::acp) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
     AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
 }
 
-/// Decodes list items one by one with the official types, after `shape`. Invalid items are reported in one anomaly; the
-/// official decoders would silently drop them.
-pub(in crate::acp) fn typed_items<T: DeserializeOwned>(
-    items: Vec<Value>,
+/// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop them.
+pub(in crate::acp) fn items<I, T>(
+    items: Vec<I>,
     name: &str,
     out: &mut Vec<AgentEvent>,
-    mut shape: impl FnMut(Value) -> Value,
+    decode: impl FnMut(I) -> Option<T>,
 ) -> Vec<T> {
     let total = items.len();
-    let saved: Vec<T> = items.into_iter().filter_map(|item| typed(shape(item)).ok()).collect();
-    report_lost(name, total - saved.len(), total, false, out);
-    saved
+    let decoded: Vec<T> = items.into_iter().filter_map(decode).collect();
+    report_lost(name, total - decoded.len(), total, false, out);
+    decoded
 }
 
 /// Reports the number of invalid items of a list, if any.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{Dialect, Method, Translation};
+use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::codec::errors;
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile, RpcError};
@@ -85,7 +85,7 @@ impl Dialect for Banjo {
             }
             _ => {}
         }
-        super::check_size(message.1.len(), MAX_PARAMS_BYTES)
+        dialect::check_size(message.1.len(), MAX_PARAMS_BYTES)
     }
 
     fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
@@ -101,6 +101,6 @@ impl Dialect for Banjo {
     }
 
     fn renumber(&mut self, from: u64, to: u64) {
-        super::renumber(&mut self.modes, from, to);
+        dialect::renumber(&mut self.modes, from, to);
     }
 }

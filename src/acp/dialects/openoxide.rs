@@ -16,11 +16,13 @@ use tokio::time::Instant;
 
 use self::plan::Plan;
 use self::turns::Turns;
-use super::{Dialect, Method, Translation};
+use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::codec::names::{
     MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT,
 };
-use crate::acp::codec::value::{Object, first_text, list, parse_object, rename, take, take_text};
+use crate::acp::codec::value::{
+    Object, first_text, into_object, list, parse_object, rename, take, take_text,
+};
 use crate::acp::codec::{content, errors, options, output};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentCapabilities, AgentInfo, Call, Profile, RpcError, SessionId, WireSpec};
@@ -332,7 +334,7 @@ impl Dialect for OpenOxide {
         if self.creating.remove(&from) {
             self.creating.insert(to);
         }
-        super::renumber(&mut self.resuming, from, to);
+        dialect::renumber(&mut self.resuming, from, to);
     }
 }
 
@@ -426,11 +428,4 @@ fn message(kind: &str, body: &mut Object) -> Option<Object> {
 fn named(kind: &str, mut update: Object) -> Object {
     update.insert("sessionUpdate".to_owned(), kind.into());
     update
-}
-
-fn into_object(value: Value) -> Object {
-    match value {
-        Value::Object(object) => object,
-        _ => Object::new(),
-    }
 }

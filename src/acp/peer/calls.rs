@@ -75,9 +75,10 @@ pub struct Pending {
     pub asked: Asked,
     pub method: &'static str,
     deadline: Option<(Instant, Duration)>,
+    /// Whether the agent has worked since the prompt was sent.
     pub has_news: bool,
     /// Whether the agent has sent messages or tool calls since it accepted the prompt.
-    has_output: bool,
+    pub has_output: bool,
     /// Whether the response has arrived, but not the end of the turn.
     pub is_answered: bool,
     /// The end of its turn, unless more updates follow in time, and that time.
@@ -215,7 +216,7 @@ impl Calls {
         now: Instant,
     ) {
         let time = if reports_work { REPEATED_TIME } else { CONFIRMED_TIME };
-        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+        if let Some(pending) = self.prompt_mut(session) {
             pending.presumed_end = Some((Box::new(end), time));
             if pending.is_answered {
                 pending.expect_presumed_end(now);
@@ -225,16 +226,10 @@ impl Calls {
 
     /// The agent works on the running prompt of a session, so that the turn has not ended.
     pub fn note_work(&mut self, session: &SessionId) {
-        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+        if let Some(pending) = self.prompt_mut(session) {
             pending.has_news = true;
             (pending.presumed_end, pending.deadline) = (None, None);
         }
-    }
-
-    /// Whether the running prompt of a session was accepted, and had output since.
-    pub fn has_output(&self, session: &SessionId) -> bool {
-        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.has_output)
     }
 
     pub fn is_opening(&self, session: &SessionId) -> bool {
@@ -251,15 +246,13 @@ impl Calls {
         })
     }
 
-    pub fn is_accepted(&self, session: &SessionId) -> bool {
-        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.is_answered)
+    /// The running prompt of a session.
+    pub fn prompt(&self, session: &SessionId) -> Option<&Pending> {
+        self.pending.get(&self.find_prompt(session)?)
     }
 
-    /// Whether the agent has worked since the running prompt of a session was sent.
-    pub fn has_news(&self, session: &SessionId) -> bool {
-        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.has_news)
+    fn prompt_mut(&mut self, session: &SessionId) -> Option<&mut Pending> {
+        self.pending.get_mut(&self.find_prompt(session)?)
     }
 
     /// Removes the running prompt of a session after the state that ends its turn.
@@ -402,7 +395,7 @@ mod tests {
             let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
             let later = start + Duration::from_secs(1);
             calls.note_update(&[AgentEvent::Update(session.clone(), update)], later);
-            assert!(calls.has_output(&session));
+            assert!(calls.prompt(&session).is_some_and(|prompt| prompt.has_output));
             assert!(calls.take_overdue(start + time).is_empty(), "it goes on");
             assert!(matches!(
                 &calls.take_overdue(later + time)[..],

@@ -52,7 +52,7 @@ pub struct Peer {
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
-    painter: FrameWriter,
+    pub(super) writer: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,
@@ -80,7 +80,7 @@ impl Peer {
             spec: spec.clone(),
             codec: Codec::new(spec),
             dialect: dialects::before_start(spec),
-            painter: FrameWriter::new(tap.clone()),
+            writer: FrameWriter::new(tap.clone()),
             tap,
             calls: Calls::new(deadlines),
             requests: OpenRequests::default(),
@@ -103,14 +103,14 @@ impl Peer {
 
     /// Reports the open connection and starts the handshake.
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
-        self.painter.attach(outgoing, stopper);
+        self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
         self.begin_handshake(now);
     }
 
     fn begin_handshake(&mut self, now: Instant) {
         if self.speaks_first() {
-            self.handshake.wait_for_message(now);
+            self.handshake.schedule(Due::Greeting, now);
         } else {
             self.greet(now);
         }
@@ -119,7 +119,7 @@ impl Peer {
     fn greet(&mut self, now: Instant) {
         if self.initialize(0, now) {
             if self.speaks_first() {
-                self.handshake.wait_for_response(now);
+                self.handshake.schedule(Due::Again, now);
             }
         } else {
             let error = "initialize is not supported for this agent.".to_owned();
@@ -130,12 +130,12 @@ impl Peer {
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::RetryNow => self.painter.retry_now(),
+            Command::RetryNow => self.writer.retry_now(),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
                     let outcome = self.codec.answer(&request.form, &answer);
-                    self.painter.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
+                    self.writer.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
             Command::Agent(AgentCommand::CancelCall(tag)) => self.cancel_call(&tag),
@@ -158,13 +158,13 @@ impl Peer {
         let shuts_down = self.dialect.as_ref().is_some_and(|dialect| dialect.shuts_down());
         if is_first && !force && matches!(self.phase, Phase::Ready) && shuts_down {
             let id = self.calls.next_id();
-            self.painter.request(id, "shutdown", "{}");
+            self.writer.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
-            self.handshake.wait_for_end(Instant::now());
+            self.handshake.schedule(Due::End, Instant::now());
             return;
         }
         self.shutdown = None;
-        self.painter.stop(force);
+        self.writer.stop(force);
     }
 
     /// Handles an incoming message.
@@ -249,7 +249,7 @@ impl Peer {
         }
         self.drop_waiting(&CallError::Lost);
         self.events.push(AgentEvent::Closed(reason));
-        self.painter.detach();
+        self.writer.detach();
     }
 
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
@@ -278,19 +278,9 @@ impl Peer {
         [self.calls.next_deadline(), self.handshake.deadline(), dialect, output].into_iter().flatten().min()
     }
 
-    /// Whether the agent has so much unread input that parlor pauses reading.
-    pub fn is_outgoing_full(&self) -> bool {
-        self.painter.is_full()
-    }
-
-    /// Waits until reading may continue.
-    pub async fn outgoing_drained(&self) {
-        self.painter.drained().await;
-    }
-
     /// Ends the connection if the agent has too much unread input, and flushes the log file.
     pub fn settle(&mut self) {
-        self.is_deaf |= self.painter.settle();
+        self.is_deaf |= self.writer.settle();
         self.tap.flush();
     }
 
@@ -480,7 +470,7 @@ impl Peer {
         let Some((method, params)) = self.initialize_form(attempt) else { return false };
         let id = self.calls.next_id();
         self.calls.add(id, Asked::Initialize { attempt }, method, now);
-        self.painter.request(id, method, &params);
+        self.writer.request(id, method, &params);
         true
     }
 
@@ -489,7 +479,7 @@ impl Peer {
         if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.initialize_form(0))
             && matches!(self.phase, Phase::Starting)
         {
-            self.painter.request(id, method, &params);
+            self.writer.request(id, method, &params);
         }
     }
 
@@ -537,7 +527,7 @@ impl Peer {
         }
         let (method, params) = message;
         self.calls.add(id, Asked::Call { tag, call }, method, now);
-        self.painter.request(id, method, &params);
+        self.writer.request(id, method, &params);
     }
 
     fn not_sent(&mut self, tag: CallTag, error: String) {

@@ -7,14 +7,50 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-use super::In;
 use crate::acp::frame::InboundFrame;
+use crate::model::ExitInfo;
 
 /// Maximum size of the messages that wait, in KiB; each counts for at least one. One longer message is allowed.
 const WAITING_MAX_KIB: u32 = 512;
 
 /// Maximum size of messages that are taken at once, unless a single one is larger.
 const TAKEN_MAX_BYTES: usize = 256 << 10;
+
+#[derive(Debug)]
+pub enum In {
+    Pieces(Vec<InboundFrame>),
+    Note(String),
+    /// A notification or response that could not be delivered, with its session if that is known. Full sentences.
+    Undelivered {
+        session: Option<String>,
+        text: String,
+    },
+    /// Whether the connection to a server is interrupted and parlor tries to restore it.
+    Interrupted(bool),
+    /// The end of the connection; always the last event.
+    Closed(LinkEnd),
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkEnd {
+    Exited {
+        status: ExitInfo,
+        /// The last lines of stderr, oldest first.
+        stderr_tail: Vec<String>,
+    },
+    /// The stream ended, but the process did not, or there is none.
+    Eof,
+    Io(String),
+    /// A server could not be reached; a retry may help. Full sentences.
+    Unreachable(String),
+    /// A server rejected the connection; a retry does not help. Full sentences.
+    Refused(String),
+    /// A host requires a sign-in in the user's terminal. Full sentences.
+    SignInFirst(String),
+    /// The agent could not be started on its host. Full sentences.
+    NotStarted(String),
+}
 
 pub(super) fn incoming() -> (Sink, Incoming) {
     let (sender, messages) = mpsc::unbounded_channel();

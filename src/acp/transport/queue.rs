@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::OutboundFrame;
 use crate::model::{Bounded, Capacity};
 
 /// The queue is full from this size: only an agent that sends requests without reading the responses gets here.
@@ -20,6 +20,21 @@ pub const MAX: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
 
 /// Maximum size of one write, unless a single frame is larger.
 const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
+
+/// A message to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboundFrame {
+    /// One JSON text without line breaks.
+    pub bytes: Bytes,
+    /// For a response: the session whose request it answers.
+    pub session: Option<Arc<str>>,
+}
+
+impl From<Bytes> for OutboundFrame {
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, session: None }
+    }
+}
 
 /// The sending end of the queue.
 #[derive(Debug)]

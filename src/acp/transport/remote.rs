@@ -1,6 +1,6 @@
 //! Connects to an agent at a URL.
 //!
-//! `route` has the five transports that servers use; the user or the URL selects one, or `probe` detects it. `app`
+//! `route` has the five transports that servers use; the user or the URL selects one, or `route` detects it. `app`
 //! reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its messages are
 //! received and split while the previous ones are decoded and drawn.
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
@@ -15,7 +15,6 @@ mod http_context;
 mod http_error;
 mod outbox;
 mod post;
-mod probe;
 mod requests;
 mod route;
 mod socket;
@@ -33,8 +32,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::http_context::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
+use super::link::StopSignal;
 use super::queue::{OutgoingFrames, queue};
-use super::{In, Link, LinkEnd, OutboundFrame, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, OutboundFrame, Setup, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
 pub use http_context::Timeouts;

@@ -22,13 +22,15 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
+use super::inbound::Sink;
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::link::StopSignal;
 use super::printed;
 use super::process::{Group, exit_info};
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, LinkEnd, Setup, Sink, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{self, Start, StartedBy};

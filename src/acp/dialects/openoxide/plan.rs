@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::into_object;
 use crate::acp::codec::names::{PLAN_STATUS, official};
-use crate::acp::codec::value::{Object, first, first_text, whole};
+use crate::acp::codec::value::{Object, first, first_text, into_object, whole};
 
 /// Maximum number of entries; further ones are ignored.
 const MAX_STEPS: usize = 1000;

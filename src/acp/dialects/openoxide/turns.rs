@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::acp::codec::names::{STOP_REASONS, official};
 use crate::acp::codec::replies::STOP_KEYS;
 use crate::acp::codec::value::{Object, first_text, parse_object};
-use crate::acp::dialects::Translation;
+use crate::acp::dialects::dialect::{Translation, renumber};
 use crate::model::RpcError;
 
 /// Silence after an error before it ends the turn.
@@ -69,7 +69,7 @@ impl Turns {
     }
 
     pub(super) fn renumber(&mut self, from: u64, to: u64) {
-        super::super::renumber(&mut self.running, from, to);
+        renumber(&mut self.running, from, to);
     }
 
     pub(super) fn only_session(&self) -> Option<String> {

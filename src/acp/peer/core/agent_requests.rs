@@ -16,7 +16,7 @@ impl Peer {
             return self.anomaly(AnomalyKind::Carrier, text);
         }
         if !self.requests.has_room(params) {
-            return self.painter.refuse(&wire_id, &messages::too_many());
+            return self.writer.refuse(&wire_id, &messages::too_many());
         }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {
@@ -28,7 +28,7 @@ impl Peer {
                 if error.code == RpcError::METHOD_NOT_FOUND && self.on_notification(method, params) {
                     let text = format!("Accepted {} with an id.", excerpt(method));
                     self.anomaly(AnomalyKind::Dialect, text);
-                    return self.painter.respond(&wire_id, Ok("null"));
+                    return self.writer.respond(&wire_id, Ok("null"));
                 }
                 if self.events.len() == count_before {
                     let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
@@ -47,7 +47,7 @@ impl Peer {
                 if error.code != RpcError::METHOD_NOT_FOUND {
                     self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
                 }
-                self.painter.refuse(&wire_id, &error);
+                self.writer.refuse(&wire_id, &error);
             }
         }
     }
@@ -65,7 +65,7 @@ impl Peer {
     pub(super) fn answer_all(&mut self) {
         for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
             let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
-            self.painter.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
+            self.writer.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Puts the translator of an agent with a dialect between the connection and the messages of the protocol.
 
 use super::Peer;
+use crate::acp::codec::calls;
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::model::{AgentInfo, AnomalyKind, CallError, SessionId};
@@ -55,7 +56,7 @@ impl Peer {
         let mut translation = Translation::new(self.now);
         work(dialect.as_mut(), &mut translation);
         for (id, (method, params)) in translation.to_agent {
-            self.painter.request(id, method, &params);
+            self.writer.request(id, method, &params);
         }
         for problem in translation.problems {
             self.anomaly(AnomalyKind::BadMessage, problem.to_owned());
@@ -70,21 +71,23 @@ impl Peer {
     pub(super) fn write_cancel(&mut self, session: &SessionId) {
         let message = match &self.dialect {
             Some(dialect) => dialect.cancel(session, self.calls.find_prompt(session)),
-            None => Some(self.codec.cancel(session)),
+            None => Some(calls::encode_cancel(session)),
         };
-        if let Some((method, params)) = message {
-            self.painter.notify(method, &params);
-        }
+        self.notify(message);
     }
 
     /// Cancels a request of parlor.
     pub(super) fn write_withdrawal(&mut self, id: u64) {
         let message = match &self.dialect {
             Some(dialect) => dialect.withdraw(id),
-            None => Some(self.codec.withdraw(id)),
+            None => Some(calls::encode_withdrawal(id)),
         };
+        self.notify(message);
+    }
+
+    fn notify(&self, message: Option<dialects::Method>) {
         if let Some((method, params)) = message {
-            self.painter.notify(method, &params);
+            self.writer.notify(method, &params);
         }
     }
 }

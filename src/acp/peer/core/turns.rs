@@ -64,11 +64,13 @@ impl Peer {
     fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
         let was_busy = self.foreground.end(&session);
         let reports_work = self.foreground.reports_work;
-        let is_accepted = self.calls.is_accepted(&session);
-        let is_end = if was_busy { is_accepted } else { !reports_work && self.calls.has_output(&session) };
+        let prompt = self.calls.prompt(&session);
+        let is_end = prompt.is_some_and(|prompt| {
+            if was_busy { prompt.is_answered } else { !reports_work && prompt.has_output }
+        });
         if is_end {
             self.end_turn(&session, outcome);
-        } else if was_busy && self.calls.has_news(&session) {
+        } else if was_busy && prompt.is_some_and(|prompt| prompt.has_news) {
             self.calls.presume_idle(&session, outcome, false, self.now);
         } else if was_busy {
             self.events.push(AgentEvent::TurnEnded(session, outcome));

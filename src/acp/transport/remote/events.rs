@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::envelope;
-use super::http_context::{HttpContext, Inlet, is_events};
+use super::http_context::{Hook, HttpContext, Inlet, is_events};
 use super::http_error::{HttpError, host_of};
 use super::sse::{SseItem, SseReader};
 use crate::acp::frame::InboundFrame;
@@ -39,9 +39,6 @@ const PART_BYTES: usize = 64 << 10;
 
 /// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
 const MAX_SEEN: usize = 65_536;
-
-/// Inspects each message, and returns whether to pass it on.
-pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// How reading a body ended.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 
 use super::envelope::{self, Envelope, Kind};
-use super::events::{EventReader, EventStream, Hook, Opening, Scope, SharedReader, StreamEnd};
-use super::http_context::{HttpContext, TaskEvent};
+use super::events::{EventReader, EventStream, Opening, Scope, SharedReader, StreamEnd};
+use super::http_context::{Hook, HttpContext, TaskEvent};
 use super::http_error::host_of;
 use super::outbox::{Inbox, Message, Outbox, Taken, fail, is_close, take};
 use super::requests::Requests;

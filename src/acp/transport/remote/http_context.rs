@@ -15,11 +15,11 @@ use tokio::time::timeout;
 
 use super::client::Client;
 use super::envelope::{self, Envelope};
-use super::events::Hook;
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
-use crate::acp::transport::{In, LinkEnd, Sink, UNDELIVERED, UNSENT};
+use crate::acp::transport::inbound::Sink;
+use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
 
 pub use crate::acp::transport::Disconnected;
 
@@ -83,6 +83,9 @@ pub enum TaskEvent {
     /// A session was created whose stream is needed.
     Session(String),
 }
+
+/// Inspects each message, and returns whether to pass it on.
+pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The sending end for incoming messages.
 #[derive(Debug, Clone)]

@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::envelope::{self, Envelope, Kind};
-use super::events::{BodyEnd, EventReader, Hook, Opening};
-use super::http_context::{Disconnected, HttpContext, body, is_events};
+use super::events::{BodyEnd, EventReader, Opening};
+use super::http_context::{Disconnected, Hook, HttpContext, body, is_events};
 use super::http_error::{HttpError, host_of};
 use super::requests::Requests;
 use crate::acp::frame::sort_whole;

@@ -17,8 +17,8 @@ use tokio::sync::{Mutex, OnceCell, watch};
 use tokio::time::timeout;
 
 use super::envelope::{self, Envelope};
-use super::events::{EventReader, EventStream, Hook, Opening, Scope, StreamEnd};
-use super::http_context::{HttpContext, is_events};
+use super::events::{EventReader, EventStream, Opening, Scope, StreamEnd};
+use super::http_context::{Hook, HttpContext, is_events};
 use super::http_error::{HttpError, host_of};
 use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
 use super::requests::Requests;

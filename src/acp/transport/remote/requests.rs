@@ -10,8 +10,7 @@ use memchr::memmem::Finder;
 use tokio::sync::Notify;
 
 use super::envelope::{self, Envelope, Kind};
-use super::events::Hook;
-use super::http_context::Inlet;
+use super::http_context::{Hook, Inlet};
 
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
