@@ -13,6 +13,7 @@ mod dialects;
 mod envelope;
 pub mod frame;
 pub mod gate;
+mod lock;
 pub mod log;
 pub mod peer;
 pub mod replay;
@@ -38,8 +39,8 @@ pub fn connect(options: ConnectOptions) -> Connection {
 pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
     let transport: Box<dyn transport::Transport> = match &options.spec.remote {
         Some(remote) => {
-            let agent = transport::remote::RemoteAgent::new(remote.clone());
-            Box::new(agent.with_profile(options.spec.wire.profile))
+            let agent = transport::remote::RemoteAgent::new(remote.clone(), options.spec.wire.profile);
+            Box::new(agent)
         }
         None => Box::new(transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone())),
     };

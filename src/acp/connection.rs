@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 use super::tap;
 use crate::model::{AgentCommand, AgentSpec, Batch};
 
-/// The parameters of a connection.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
     pub spec: AgentSpec,
@@ -19,7 +18,6 @@ pub struct ConnectOptions {
     pub stderr_log: Option<PathBuf>,
 }
 
-/// A connection: its events and a sender for commands.
 #[derive(Debug)]
 pub struct Connection {
     /// Batches of events in wire order; ends after `Closed`.
@@ -27,14 +25,12 @@ pub struct Connection {
     pub commands: Commands,
 }
 
-/// Sends commands to a connection; cheap to clone. Sending never blocks or fails: commands to a closed connection are
-/// dropped, because `Closed` has already been reported.
+/// Sends commands. It never blocks or fails: those to a closed connection are dropped, as `Closed` was reported.
 #[derive(Debug, Clone)]
 pub struct Commands {
     pub(super) sender: mpsc::UnboundedSender<Command>,
 }
 
-/// A command to the connection's task.
 #[derive(Debug)]
 pub enum Command {
     Agent(AgentCommand),
@@ -52,7 +48,6 @@ impl Commands {
         let _ = self.sender.send(Command::Agent(command));
     }
 
-    /// Tries at once to restore an interrupted connection.
     pub fn retry_now(&self) {
         let _ = self.sender.send(Command::RetryNow);
     }

@@ -1,8 +1,7 @@
 //! Splits the bytes of an agent into messages.
 //!
 //! Supports newline-delimited JSON, incoming `Content-Length` frames and arrays of messages; tolerates blank lines,
-//! byte order marks, carriage returns and invalid UTF-8, and enforces a size limit. Bytes are read into
-//! [`FrameReader::space`]; [`FrameReader::cut`] returns the messages in order.
+//! byte order marks, carriage returns and invalid UTF-8, and enforces a size limit.
 //! Invariants: the result does not depend on how the bytes were split into reads; a message is a slice of the read
 //! buffer unless its UTF-8 was invalid; at most one message of maximum size is buffered; nothing panics.
 //! Source: ACP v1 transports, stdio: messages are delimited by newlines and contain none.
@@ -19,13 +18,10 @@ use bytes::{Buf, Bytes, BytesMut};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Default maximum frame size in bytes.
 pub const DEFAULT_FRAME_BYTES: usize = 64 << 20;
 
-/// Size of a read in bytes.
 pub const READ_BYTES: usize = 256 << 10;
 
-/// Minimum free space in the buffer before it is grown.
 const MIN_SPACE_BYTES: usize = 64 << 10;
 
 /// Maximum number of items of an array; a larger one is rejected, because each item costs some hundred bytes of memory.
@@ -42,15 +38,10 @@ pub enum InboundFrame {
     /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
     /// A frame over the size limit, which was skipped.
-    Oversize {
-        len_bytes: u64,
-        /// The first bytes of the frame.
-        head: Bytes,
-    },
+    Oversize { len_bytes: u64, head: Bytes },
 }
 
 impl InboundFrame {
-    /// The number of bytes that are stored.
     pub fn len_bytes(&self) -> usize {
         match self {
             Self::Frame(frame) => frame.bytes.len(),
@@ -59,7 +50,6 @@ impl InboundFrame {
     }
 }
 
-/// How a message was framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Line,
@@ -95,8 +85,9 @@ impl Frame {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
+    #[default]
     Line,
     /// After a `Content-Length` line, before the blank line.
     Headers {
@@ -117,8 +108,7 @@ enum State {
     },
 }
 
-/// Splits a stream of bytes into messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FrameReader {
     buffer: BytesMut,
     /// Length of the prefix of the buffer that contains no line end.
@@ -132,16 +122,8 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// Creates a reader for frames of at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
-        Self {
-            buffer: BytesMut::new(),
-            scanned: 0,
-            is_grown: false,
-            state: State::Line,
-            max_bytes,
-            began_with_header: None,
-        }
+        Self { max_bytes, ..Self::default() }
     }
 
     /// The buffer to append to, with free space.
@@ -176,7 +158,7 @@ impl FrameReader {
         self.cut(out);
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
-        match std::mem::replace(&mut self.state, State::Line) {
+        match std::mem::take(&mut self.state) {
             State::Line => self.on_line(&rest, out),
             State::Headers { length, line } => {
                 self.state = State::Headers { length, line };
@@ -192,7 +174,7 @@ impl FrameReader {
                 out.push(InboundFrame::Oversize { len_bytes: len_bytes - left, head: head.freeze() });
             }
         }
-        if let State::Headers { line, .. } = std::mem::replace(&mut self.state, State::Line) {
+        if let State::Headers { line, .. } = std::mem::take(&mut self.state) {
             out.push(InboundFrame::Noise(line));
         }
     }
@@ -244,7 +226,7 @@ impl FrameReader {
         let end = memchr::memchr(b'\n', unseen).map(|at| self.scanned + at);
         let len = end.unwrap_or(self.buffer.len());
         if len > self.max_bytes {
-            if let State::Headers { line, .. } = std::mem::replace(&mut self.state, State::Line) {
+            if let State::Headers { line, .. } = std::mem::take(&mut self.state) {
                 out.push(InboundFrame::Noise(line));
             }
             self.scanned = 0;
@@ -273,7 +255,7 @@ impl FrameReader {
     }
 
     fn on_header_line(&mut self, line: Bytes, out: &mut Vec<InboundFrame>) {
-        let State::Headers { length, line: first } = std::mem::replace(&mut self.state, State::Line) else {
+        let State::Headers { length, line: first } = std::mem::take(&mut self.state) else {
             return;
         };
         if line.is_empty() {
@@ -324,7 +306,6 @@ fn push_noise(bytes: Bytes, out: &mut Vec<InboundFrame>) {
     }
 }
 
-/// Saves the first bytes of a skipped frame, up to the limit.
 fn keep_head(head: &mut BytesMut, part: &[u8]) {
     let wanted = HEAD_BYTES.saturating_sub(head.len()).min(part.len());
     head.extend_from_slice(part.get(..wanted).unwrap_or_default());
@@ -337,7 +318,6 @@ fn trim(line: &Bytes) -> Bytes {
     if text.is_empty() { Bytes::new() } else { line.slice_ref(text) }
 }
 
-/// The value of a `Content-Length` line.
 fn content_length(line: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"content-length";
     let (name, value) = line.split_at_checked(NAME.len())?;
@@ -348,15 +328,13 @@ fn content_length(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// Whether a line has the form `Name: value`.
 fn is_header(line: &[u8]) -> bool {
     memchr::memchr(b':', line).and_then(|colon| line.get(..colon)).is_some_and(|name| {
         !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
     })
 }
 
-/// Appends the items of an array to `out`, all or none; `false`: not an array, or empty, and `out` is unchanged. ACP v1 on
-/// stdio has no batches, but some agents send them.
+/// Appends the items of an array to `out`, all or none (`false`). ACP v1 has no batches, but some agents send them.
 fn split_array(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
     let whole = Frame::new(bytes.clone(), Form::Array);
     let count_before = out.len();

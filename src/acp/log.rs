@@ -69,7 +69,6 @@ impl Start {
     pub fn of(spec: &AgentSpec) -> Self {
         let WireSpec { profile, is_strict, has_headers, protocol, .. } = &spec.wire;
         Self {
-            format: FORMAT,
             parlor: env!("CARGO_PKG_VERSION").to_owned(),
             agent: spec.name.clone(),
             profile: profile.map(|profile| profile.name().to_owned()),
@@ -81,6 +80,7 @@ impl Start {
             fs_read: spec.callbacks.fs_read,
             fs_write: spec.callbacks.fs_write,
             terminal: spec.callbacks.terminal,
+            ..Self::default()
         }
     }
 
@@ -88,8 +88,7 @@ impl Start {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The agent in a replay. Its command is never run; it differs for each connection so that no two connections look
-    /// like the same process.
+    /// The agent in a replay. Its command is never run, and differs for each connection, as for different processes.
     pub fn spec(&self, conn: u64) -> AgentSpec {
         let remote =
             self.remote.then(|| Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() });
@@ -132,7 +131,6 @@ pub struct Entry {
     pub kind: EntryKind,
 }
 
-/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryKind {
     Start(Box<Start>),
@@ -165,8 +163,7 @@ struct Line {
 }
 
 impl Log {
-    /// Reads one run of a log: the last one unless `run` names another, from 1. Fails if the file cannot be read, is too
-    /// large, or does not have that run; the message says what to do.
+    /// Reads one run of a log, from 1, by default the last. Fails for an unreadable or large file, or a missing run.
     pub fn read(file: impl Read, run: Option<usize>) -> io::Result<Self> {
         let mut file = io::BufReader::new(file.take(MAX_BYTES + 1));
         let (mut log, mut bytes, mut read) = (Self::default(), Vec::new(), 0);

@@ -30,8 +30,7 @@ use crate::model::{Batch, CloseReason};
 pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
 
-/// Maximum number of batches that wait for the app. A batch has at most 256 KiB or one long frame, so about 8 MiB are
-/// in flight before the agent has to wait.
+/// Maximum number of batches that wait for the app: about 8 MiB, as one has at most 256 KiB or a single long frame.
 pub const EVENT_BATCHES: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +83,6 @@ pub async fn run(
     let _ = events.send(peer.take_events()).await;
 }
 
-/// Runs an open connection until it closes.
 async fn drive(
     peer: &mut Peer,
     link: Link,

@@ -53,7 +53,6 @@ pub enum UserAction {
     Other,
 }
 
-/// How a request of the agent was answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoggedAnswer {
     /// A permission: the selected option; `None`: cancelled.
@@ -69,7 +68,6 @@ pub enum LoggedAnswer {
     Error(RpcError),
 }
 
-/// One connection of the log.
 #[derive(Debug)]
 pub struct LoggedAgent {
     peer: PeerState,
@@ -87,12 +85,10 @@ impl LoggedAgent {
         Self { peer, unplayed: BTreeSet::new(), is_closed: false }
     }
 
-    /// Accepts a message of the app.
     pub fn command(&mut self, command: AgentCommand, now: Instant) {
         self.peer.on_command(Command::Agent(command), now.into());
     }
 
-    /// Plays a message of the agent.
     pub fn receive(&mut self, text: &str, now: Instant) {
         if self.is_closed {
             return;

@@ -1,8 +1,7 @@
 //! Records every message in both directions, before parsing and after writing.
 //!
-//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. The tasks of a
-//! connection call [`Tap::record`]; [`Tap::snapshot`] returns the lines. Secrets are redacted when a line leaves
-//! the ring, for the view and for the file.
+//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. Secrets are
+//! redacted when a line leaves the ring.
 //! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
 //! file is written; the ring never exceeds its limits.
 
@@ -15,8 +14,10 @@ mod tests;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use super::lock::lock;
 
 pub use redact::redact;
 use ring::Ring;
@@ -26,7 +27,6 @@ use sink::Sink;
 /// The start of a line of parlor among those of the agent's stderr.
 pub const OWN_LINE: &str = "parlor: ";
 
-/// A line for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapLine {
     /// The number of the line, from 1 without gaps.
@@ -41,7 +41,6 @@ pub struct TapLine {
     pub len_bytes: usize,
 }
 
-/// Selects lines for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapFilter {
     pub to_agent: bool,
@@ -178,8 +177,7 @@ impl Tap {
         lines.filter(|line| !line.starts_with(OWN_LINE)).collect()
     }
 
-    /// Also writes all further lines to a file, untruncated, one JSON object per line, with secrets redacted. An
-    /// existing file is appended to; a new one is readable only by its owner.
+    /// Also appends all further lines to a file that only its owner can read: untruncated, as JSON, without secrets.
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
         let sink = Sink::open(path)?;
         *lock(&self.shared.sink) = Some(sink);
@@ -187,7 +185,6 @@ impl Tap {
         Ok(())
     }
 
-    /// Flushes the file; cheap without one.
     pub fn flush(&self) {
         self.write(self.sink(), Sink::flush);
     }
@@ -212,8 +209,4 @@ impl Tap {
             self.record(Direction::Stderr, note.as_bytes());
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,5 @@
-//! Transports carry messages between the peer and an agent.
+//! Transports start or reach an agent, carry messages in both directions, and report once how the connection ended.
 //!
-//! They start or reach an agent, carry messages in both directions, and report once how the connection ended.
 //! [`Link::incoming`] is bounded and yields everything that waits; [`Outgoing`] sends; [`Stopper`] ends the
 //! connection. No code above this module depends on the kind of transport.
 //! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing; stopping

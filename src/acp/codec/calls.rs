@@ -145,8 +145,7 @@ fn session(id: &SessionId) -> Value {
     json!({"sessionId": id.as_str()})
 }
 
-/// JSON cannot represent a path that is not UTF-8; with replacement characters the agent can at least report an error
-/// about it.
+/// Paths that are not UTF-8 get replacement characters, so that the agent can at least report an error about them.
 fn path(path: &Path) -> Value {
     path.to_string_lossy().into()
 }

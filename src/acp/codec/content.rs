@@ -19,8 +19,7 @@ pub(super) fn decode(value: Value) -> ContentBlock {
     read(&value).unwrap_or_else(|| ContentBlock::Unknown(raw(&value)))
 }
 
-/// Decodes a message's content: a block, a list of blocks, a text, or an object that holds one of these under `text` or
-/// `delta`.
+/// Decodes a message's content: a block, a list of blocks, a text, or an object with one of these in `text` or `delta`.
 pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
     match value {
         Value::Null => Vec::new(),

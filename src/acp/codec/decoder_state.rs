@@ -18,15 +18,13 @@ pub(crate) enum TurnNews {
 pub(super) struct DecoderState {
     session: Option<SessionId>,
     message: Option<MessageId>,
-    opened: BTreeSet<SessionId>,
+    pub(super) opened: BTreeSet<SessionId>,
     made: u64,
     /// The negotiated protocol version: 2, or 0 for all others.
     pub(super) version: u16,
-    /// Turn events that were not fetched yet.
     pub(super) turn_news: Vec<TurnNews>,
     /// The last message between sessions: its role, and whether some of its content was reported.
     pub(super) letter: Option<(MessageId, Role, bool)>,
-    /// The most recently announced child sessions.
     children: VecDeque<SessionId>,
 }
 
@@ -53,14 +51,6 @@ impl DecoderState {
     /// The session of a message without a session id: the only one that is open.
     pub(super) fn only_session(&self) -> Option<SessionId> {
         self.opened.first().filter(|_| self.opened.len() == 1).cloned()
-    }
-
-    pub(super) fn open(&mut self, session: &SessionId) {
-        self.opened.insert(session.clone());
-    }
-
-    pub(super) fn close(&mut self, session: &SessionId) {
-        self.opened.remove(session);
     }
 
     pub(super) fn child(&mut self, session: &SessionId) {

@@ -143,8 +143,7 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
         Some(other) => return Err(malformed(&format!("protocol version `{other}`"))),
     };
     if number >= f64::from(VERSION) + 1.0 {
-        // ACP v1 initialization: a client that does not support the version in the response SHOULD close the
-        // connection.
+        // ACP v1 initialization: a client SHOULD close the connection if it does not support the version.
         return Err(CallError::OtherVersion { theirs: number.to_string() });
     }
     Ok(VERSION)

@@ -1,6 +1,5 @@
 //! Finds well-known values in the raw input of a tool call, whose keys differ between agents.
 //!
-//! Tables map keys to command, folder, path, query, URL, description and changes.
 //! Invariant: values found here never replace values from official fields.
 
 use std::path::PathBuf;

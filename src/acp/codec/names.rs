@@ -25,7 +25,6 @@ pub(in crate::acp) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
 pub(in crate::acp) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
 
 pub(in crate::acp) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
-/// Keys of a tool's programmatic name.
 pub(in crate::acp) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
 pub(in crate::acp) const TOOL_INPUT: &[&str] =
     &["rawInput", "raw_input", "input", "args", "arguments", "params"];
@@ -87,8 +86,7 @@ pub(in crate::acp) const PERMISSION_KINDS: Table = &[
     ("reject_always", &["deny_always", "always_reject", "always_deny"]),
 ];
 
-/// The official name of a word; a word that is not in the table is assumed to be official. Case, dashes and spaces do
-/// not matter: `inProgress` and `In Progress` become `in_progress`.
+/// The official name of a word, or the word itself. Case, dashes and spaces do not matter: `In Progress`, `inProgress`.
 pub(in crate::acp) fn official(table: Table, word: &str) -> String {
     let word = snake(word);
     let row = table.iter().find(|(_, others)| others.contains(&word.as_str()));

@@ -36,7 +36,6 @@ fn text_within(output: &Value, depth: u8) -> Option<String> {
     }
 }
 
-/// The stdout and stderr of a command.
 fn streams(object: &Object) -> Option<String> {
     let stream = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match (stream("stdout"), stream("stderr")) {

@@ -67,9 +67,8 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
         .collect()
 }
 
-/// Decodes a diff of version 2: the state of each file, and one git patch for all of them. Every listed file is
-/// returned, with its part of the patch, or otherwise with a header that describes the operation. Source: ACP v2
-/// tool-calls, `Diff`.
+/// Decodes a diff of version 2: each file with its part of the common git patch, or otherwise with a header that
+/// describes the operation. Source: ACP v2 tool-calls, `Diff`.
 pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
     let whole = match take(&mut item, &["patch"]) {
         Some(Value::Object(patch)) => first_text(&patch, &["text"]),

@@ -116,17 +116,16 @@ impl Quirks {
 
     /// Sets a quirk and reports it the first time as an anomaly.
     pub(super) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        if !self.has(quirk) && !self.is_strict {
-            self.known.push(quirk);
+        if self.note(quirk) {
             out.push(anomaly(AnomalyKind::Dialect, quirk.sentence()));
         }
     }
 
-    /// Sets a quirk that is shown only in [`Self::sentences`].
-    pub(super) fn note(&mut self, quirk: Quirk) {
-        if !self.has(quirk) && !self.is_strict {
-            self.known.push(quirk);
-        }
+    /// Sets a quirk that is shown only in [`Self::sentences`]; returns whether it is new.
+    pub(super) fn note(&mut self, quirk: Quirk) -> bool {
+        let is_new = !self.has(quirk) && !self.is_strict;
+        self.known.extend(is_new.then_some(quirk));
+        is_new
     }
 
     pub(super) fn has(&self, quirk: Quirk) -> bool {

@@ -42,7 +42,7 @@ pub(super) fn decode(
             let mut reply = options::decode_session(&mut result, out);
             let session = memory.session(&name);
             tell_commands(&session, &mut result, out);
-            memory.open(&session);
+            memory.opened.insert(session.clone());
             reply.id = Some(session);
             Reply::Session(reply)
         }
@@ -55,7 +55,7 @@ pub(super) fn decode(
             Reply::Session(SessionReply { is_provisional, ..reply })
         }
         Call::CloseSession(id) | Call::DeleteSession(id) => {
-            memory.close(id);
+            memory.opened.remove(id);
             Reply::Done
         }
         Call::ListSessions { .. } => decode_list(&mut result, out),
@@ -90,7 +90,6 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
     }
 }
 
-/// The error for an invalid result.
 pub(super) fn malformed(why: &str) -> CallError {
     CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
 }

@@ -25,7 +25,6 @@ use super::{elicitation, strict, tools, v2};
 /// Maximum number of permission options; each is compared with all others.
 const MAX_OPTIONS: usize = 500;
 
-/// Maximum length of a value in an error.
 const MAX_SHOWN_CHARS: usize = 40;
 
 /// The form of a request, for a response in the same form.
@@ -291,8 +290,7 @@ fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
     Some(PermissionOption { id, name, kind })
 }
 
-/// The meaning of an option by its words, compared as whole words ("disallow" does not allow). Unknown options
-/// reject.
+/// The meaning of an option by its whole words ("disallow" does not allow). Unknown options reject.
 fn guess_kind(id: &str, name: &str) -> PermissionKind {
     let words: Vec<String> = format!("{id} {name}")
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')

@@ -42,7 +42,6 @@ impl Trace {
     }
 }
 
-/// The trace id of a valid `traceparent`.
 fn trace_id(parent: &str) -> Option<&str> {
     let mut parts = parent.trim().split('-');
     let (version, id, span) = (parts.next()?, parts.next()?, parts.next()?);

@@ -27,7 +27,6 @@ use super::{content, options, plans, strict, tools, v2, wrappers};
 
 const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
 
-/// Decodes a `session/update`.
 pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict()
         && let Err(why) = strict::update(text, memory.is_v2())
@@ -120,7 +119,6 @@ pub(super) fn session_name(object: &Object) -> Option<String> {
     first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
 }
 
-/// An update that is being decoded.
 struct Update<'a> {
     session: SessionId,
     memory: &'a mut DecoderState,
@@ -209,8 +207,8 @@ impl Update<'_> {
             "user_message_chunk" => return self.message(Role::User, update),
             "agent_message_chunk" => return self.message(Role::Agent, update),
             "agent_thought_chunk" => return self.message(Role::Thought, update),
-            "tool_call" => return self.tool(std::mem::take(update), true),
-            "tool_call_update" => return self.tool(std::mem::take(update), false),
+            "tool_call" => self.tool(std::mem::take(update), true)?,
+            "tool_call_update" => self.tool(std::mem::take(update), false)?,
             "plan" => SessionUpdate::Plan(plans::decode(update, self.out)?),
             "plan_update" => SessionUpdate::Plan(plans::decode_one(update, self.out)?),
             "plan_removed" => SessionUpdate::PlanRemoved(plans::decode_removed(update)?),
@@ -225,11 +223,11 @@ impl Update<'_> {
                 self.info(update);
                 return Some(());
             }
-            "usage_update" => return self.usage(update),
-            "notice" => return self.notice(update),
-            "compaction_update" => return self.compaction(update),
-            "compaction_summary_chunk" => return self.compaction_chunk(update),
-            "subagent_update" => return self.subagent(update),
+            "usage_update" => usage(update)?,
+            "notice" => notice(update)?,
+            "compaction_update" => self.compaction(update)?,
+            "compaction_summary_chunk" => self.compaction_chunk(update)?,
+            "subagent_update" => self.subagent(update)?,
             "session_message" => return self.letter(update, true),
             "session_message_chunk" => return self.letter(update, false),
             _ => {
@@ -300,7 +298,7 @@ impl Update<'_> {
         role == Role::User && !self.quirks.is_strict() && is_result_of_call(text)
     }
 
-    fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
+    fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<SessionUpdate> {
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }
@@ -312,8 +310,7 @@ impl Update<'_> {
         };
         let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.quirks, self.out);
         wrappers::take_off(&mut patch, self.quirks, self.out);
-        self.push(SessionUpdate::Tool(Box::new(patch)));
-        Some(())
+        Some(SessionUpdate::Tool(Box::new(patch)))
     }
 
     fn info(&mut self, update: &mut Object) {
@@ -326,29 +323,7 @@ impl Update<'_> {
         }
     }
 
-    fn usage(&mut self, update: &mut Object) -> Option<()> {
-        let used_tokens = first(update, &["used", "usedTokens", "used_tokens"])?.as_u64()?;
-        let size_tokens = match first(update, &["size", "sizeTokens", "size_tokens", "total", "limit"]) {
-            Some(size) => size.as_u64()?,
-            None => 0,
-        };
-        let cost = take(update, &["cost"]).and_then(|cost| typed(cost).ok());
-        self.push(SessionUpdate::Usage(Usage { used_tokens, size_tokens, cost }));
-        Some(())
-    }
-
-    fn notice(&mut self, update: &mut Object) -> Option<()> {
-        let title = take_text(update, &["title", "message", "text"])?;
-        let severity = match take_text(update, &["severity", "level"]).as_deref() {
-            Some("error" | "fatal" | "critical") => Severity::Error,
-            Some(word) if word.starts_with("warn") => Severity::Warning,
-            _ => Severity::Info,
-        };
-        self.push(SessionUpdate::notice(severity, title, take_text(update, &["description"])));
-        Some(())
-    }
-
-    fn compaction(&mut self, update: &mut Object) -> Option<()> {
+    fn compaction(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let summary = match update.get("summary") {
             None => Patch::Keep,
             Some(Value::Null) => Patch::Clear,
@@ -357,15 +332,13 @@ impl Update<'_> {
         let id = first_text(update, COMPACTION_ID)?;
         let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
-        self.push(SessionUpdate::Compaction { id, status, summary, error });
-        Some(())
+        Some(SessionUpdate::Compaction { id, status, summary, error })
     }
 
-    fn compaction_chunk(&mut self, update: &mut Object) -> Option<()> {
+    fn compaction_chunk(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let id = first_text(update, COMPACTION_ID)?;
         let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
-        self.push(SessionUpdate::CompactionChunk { id, text });
-        Some(())
+        Some(SessionUpdate::CompactionChunk { id, text })
     }
 
     /// The text of content that may only be text.
@@ -377,7 +350,7 @@ impl Update<'_> {
         text
     }
 
-    fn subagent(&mut self, update: &mut Object) -> Option<()> {
+    fn subagent(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let session = SessionId::from(first_text(update, SESSION_ID)?);
         self.memory.child(&session);
         let state = match update.get("state") {
@@ -394,13 +367,11 @@ impl Update<'_> {
         };
         let title = patch_text(update, "title");
         let description = patch_text(update, "description");
-        self.push(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }));
-        Some(())
+        Some(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }))
     }
 
-    /// Decodes a message between sessions. A message to a child is shown in the child as a user message, one from the
-    /// child as its own; the parent shows both with [`Role::Letter`]. A complete message repeats its chunks, so its
-    /// content is used only if there were none.
+    /// Decodes a message between sessions. It is a user message or an own one in the child, and [`Role::Letter`] in the
+    /// parent. A complete message repeats its chunks, so its content is used only if there were none.
     fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
         let known = self.memory.letter.take().filter(|(id, ..)| *id == message);
@@ -438,4 +409,24 @@ fn patch_text(object: &Object, key: &str) -> Patch<String> {
         Some(Value::Null) => Patch::Clear,
         Some(value) => Patch::from_option(super::value::text(value)),
     }
+}
+
+fn usage(update: &mut Object) -> Option<SessionUpdate> {
+    let used_tokens = first(update, &["used", "usedTokens", "used_tokens"])?.as_u64()?;
+    let size_tokens = match first(update, &["size", "sizeTokens", "size_tokens", "total", "limit"]) {
+        Some(size) => size.as_u64()?,
+        None => 0,
+    };
+    let cost = take(update, &["cost"]).and_then(|cost| typed(cost).ok());
+    Some(SessionUpdate::Usage(Usage { used_tokens, size_tokens, cost }))
+}
+
+fn notice(update: &mut Object) -> Option<SessionUpdate> {
+    let title = take_text(update, &["title", "message", "text"])?;
+    let severity = match take_text(update, &["severity", "level"]).as_deref() {
+        Some("error" | "fatal" | "critical") => Severity::Error,
+        Some(word) if word.starts_with("warn") => Severity::Warning,
+        _ => Severity::Info,
+    };
+    Some(SessionUpdate::notice(severity, title, take_text(update, &["description"])))
 }

@@ -71,7 +71,6 @@ pub(super) fn nulls(call: &Object) -> Vec<String> {
     call.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect()
 }
 
-/// Clears the fields that were `null`.
 pub(super) fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
     for name in nulls {
         match name.as_str() {
@@ -90,8 +89,7 @@ pub(super) fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
     }
 }
 
-/// Decodes `terminal_update` (an upsert, whose output replaces the previous one) or `terminal_output_chunk`. `None`:
-/// the id is missing or the data is not valid base64.
+/// Decodes `terminal_update` (its output replaces the previous one) or `terminal_output_chunk`; `None`: invalid.
 pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
     let id = TerminalId::from(first_text(update, &["terminalId"])?);
     let mut news = Vec::new();
@@ -120,8 +118,7 @@ pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTermi
     Some(news)
 }
 
-/// Converts the `subject` of a permission request to the `toolCall` of version 1, and returns the agent's description
-/// as a note. A request without a subject is unchanged.
+/// Converts the `subject` of a permission request to the `toolCall` of version 1; returns its description as a note.
 pub(super) fn take_subject(params: &mut Object) -> Option<String> {
     if !params.contains_key("subject") || params.contains_key("toolCall") {
         return None;

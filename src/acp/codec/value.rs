@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -13,8 +12,7 @@ use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
 
 pub(in crate::acp) type Object = Map<String, Value>;
 
-/// Parses JSON; `None`: invalid. Of several values with one key the last counts, as for most parsers; the others stay
-/// beside it as `KEY (duplicate)`, so that they can be shown.
+/// Parses JSON; `None`: invalid. Of several values with one key the last counts; the others are `KEY (duplicate)`.
 pub(in crate::acp) fn parse(text: &str) -> Option<Value> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Tree.deserialize(&mut reader).ok()?;
@@ -193,14 +191,6 @@ pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
 
 pub(in crate::acp) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
-}
-
-/// The word of an official enum.
-pub(in crate::acp) fn word_of(value: &impl Serialize) -> Option<String> {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => Some(word),
-        _ => None,
-    }
 }
 
 pub(in crate::acp) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {

@@ -14,7 +14,6 @@ use crate::model::{AgentInfo, Call, RpcError, SessionId};
 /// Method and params of a message of parlor.
 pub type Method = (&'static str, String);
 
-/// The translator of one connection.
 pub trait Dialect: Debug + Send + Sync {
     fn client_name(&self) -> &'static str {
         "parlor"
@@ -43,10 +42,7 @@ pub trait Dialect: Debug + Send + Sync {
         false
     }
 
-    /// Translates a request of parlor.
-    ///
-    /// # Errors
-    /// The request exceeds a limit of the agent, and is not sent.
+    /// Translates a request of parlor. Fails if it exceeds a limit of the agent; then it is not sent.
     fn call(&mut self, _id: u64, _call: &Call, _message: &mut Method) -> Result<(), String> {
         Ok(())
     }
@@ -78,7 +74,6 @@ pub trait Dialect: Debug + Send + Sync {
     fn renumber(&mut self, from: u64, to: u64);
 }
 
-/// Messages in place of the one that was translated.
 #[derive(Debug)]
 pub struct Translation {
     pub now: Instant,
@@ -94,14 +89,12 @@ impl Translation {
         Self { now, to_agent: Vec::new(), to_parlor: Vec::new(), problems: Vec::new() }
     }
 
-    /// Adds a `session/update`.
     pub fn update(&mut self, session: &str, update: &Object) {
         let params = json!({"sessionId": session, "update": update});
         self.to_parlor
             .push(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string());
     }
 
-    /// Adds the response to a request of parlor.
     pub fn respond(&mut self, id: u64, outcome: Result<Value, Value>) {
         let (key, value) = match outcome {
             Ok(result) => ("result", result),
@@ -111,7 +104,6 @@ impl Translation {
     }
 }
 
-/// Changes the key of an open request.
 pub fn renumber<T>(open: &mut BTreeMap<u64, T>, from: u64, to: u64) {
     if let Some(request) = open.remove(&from) {
         open.insert(to, request);

@@ -37,7 +37,7 @@ const CAPABILITIES: &[&str] =
 
 const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OpenOxide {
     wire: WireSpec,
     /// Whether the agent was known before its start.
@@ -57,19 +57,7 @@ pub struct OpenOxide {
 
 impl OpenOxide {
     pub(super) fn new(wire: &WireSpec, is_early: bool, is_remote: bool) -> Self {
-        Self {
-            wire: wire.clone(),
-            is_early,
-            is_remote,
-            can: Object::new(),
-            turns: Turns::new(is_remote),
-            creating: BTreeSet::new(),
-            resuming: BTreeMap::new(),
-            sessions: BTreeSet::new(),
-            plan: Plan::default(),
-            last_tool: None,
-            diffs: 0,
-        }
+        Self { wire: wire.clone(), is_early, is_remote, turns: Turns::new(is_remote), ..Self::default() }
     }
 
     /// The session of an event that names none: the only one with a turn, or the only one.

@@ -55,17 +55,14 @@ impl Deadlines {
     }
 }
 
-/// The kind of a request.
 #[derive(Debug)]
 pub enum Asked {
     /// `initialize`, in its form number `attempt`.
     Initialize {
-        /// Number of the form, from 0.
         attempt: u8,
     },
     Call {
         tag: CallTag,
-        /// The request, which is needed to decode the response.
         call: Call,
     },
 }
@@ -112,12 +109,10 @@ pub enum Match {
     Retired(&'static str),
     /// A prompt whose end was reported before.
     Reported,
-    /// No known request.
     Never,
 }
 
-/// The pending requests.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Calls {
     deadlines: Deadlines,
     last_id: u64,
@@ -129,15 +124,8 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Creates an empty table.
     pub fn new(deadlines: Deadlines) -> Self {
-        Self {
-            deadlines,
-            last_id: 0,
-            pending: BTreeMap::new(),
-            retired: BTreeMap::new(),
-            ended: BTreeSet::new(),
-        }
+        Self { deadlines, ..Self::default() }
     }
 
     /// Adds a request with an id from [`Self::next_id`].
@@ -162,7 +150,6 @@ impl Calls {
         self.last_id
     }
 
-    /// The id of the oldest pending request.
     pub fn first_id(&self) -> Option<u64> {
         self.pending.keys().next().copied()
     }
@@ -246,7 +233,6 @@ impl Calls {
         })
     }
 
-    /// The running prompt of a session.
     pub fn prompt(&self, session: &SessionId) -> Option<&Pending> {
         self.pending.get(&self.find_prompt(session)?)
     }
@@ -295,12 +281,10 @@ impl Calls {
         })
     }
 
-    /// The pending requests, oldest first.
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &Pending)> {
         self.pending.iter().map(|(id, pending)| (*id, pending))
     }
 
-    /// Changes the id of a pending request.
     pub fn renumber(&mut self, from: u64, to: u64) {
         if let Some(pending) = self.pending.remove(&from) {
             self.pending.insert(to, pending);
@@ -331,7 +315,6 @@ impl Calls {
         overdue
     }
 
-    /// Removes all requests, in order.
     pub fn take_all(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.pending).into_values().collect()
     }

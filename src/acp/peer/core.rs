@@ -40,7 +40,6 @@ enum Phase {
     Failed(CallError),
 }
 
-/// State of a connection.
 #[derive(Debug)]
 pub struct Peer {
     spec: AgentSpec,
@@ -64,7 +63,6 @@ pub struct Peer {
     pub last_session: Option<SessionId>,
     /// The session that was opened last, for `workspace`.
     pub opened: Option<SessionId>,
-    /// The pending `shutdown` request.
     shutdown: Option<u64>,
     sign_in: Option<sign_in::Watch>,
     /// Time of the last message.
@@ -74,7 +72,6 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Creates a connection that is not open yet.
     pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
         Self {
             spec: spec.clone(),
@@ -167,7 +164,6 @@ impl Peer {
         self.writer.stop(force);
     }
 
-    /// Handles an incoming message.
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
         if self.handshake.on_message() == Some(Due::Greeting) {
@@ -193,7 +189,6 @@ impl Peer {
         }
     }
 
-    /// Reports a problem of the transport.
     pub fn on_note(&mut self, text: String) {
         self.anomaly(AnomalyKind::Carrier, text);
     }
@@ -206,7 +201,6 @@ impl Peer {
         self.events.push(AgentEvent::Update(SessionId(session.into()), notice));
     }
 
-    /// Reports that the connection is interrupted, or restored.
     pub fn on_interrupted(&mut self, is_interrupted: bool) {
         self.events.push(AgentEvent::Interrupted(is_interrupted));
     }
@@ -366,7 +360,6 @@ impl Peer {
         }
     }
 
-    /// Decodes a notification; `false`: unknown method.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();
@@ -430,10 +423,8 @@ impl Peer {
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);
                 if !is_final && is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
-                    let text = format!(
-                        "Retried initialize in another form after an error: {}",
-                        excerpt(&error.message)
-                    );
+                    let why = excerpt(&error.message);
+                    let text = format!("Retried initialize in another form after an error: {why}");
                     self.anomaly(AnomalyKind::Dialect, text);
                     return;
                 }
@@ -449,15 +440,12 @@ impl Peer {
         let is_about_call = matches!(rpc.code, messages::PARSE_ERROR | messages::INVALID_REQUEST)
             || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
+        let message = excerpt(&rpc.message);
         let text = match &only {
-            Some(pending) => {
-                format!(
-                    "Error without an id, treated as the response to {}: {}",
-                    pending.method,
-                    excerpt(&rpc.message)
-                )
+            Some(Pending { method, .. }) => {
+                format!("Error without an id, treated as the response to {method}: {message}")
             }
-            None => format!("Error without an id: {}", excerpt(&rpc.message)),
+            None => format!("Error without an id: {message}"),
         };
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {

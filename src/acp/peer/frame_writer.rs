@@ -20,7 +20,6 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Creates a writer without a link.
     pub fn new(tap: Tap) -> Self {
         Self { tap, outgoing: None, stopper: None }
     }
@@ -64,7 +63,6 @@ impl FrameWriter {
         has_run_over
     }
 
-    /// Waits until the queue has room.
     pub async fn drained(&self) {
         if let Some(outgoing) = &self.outgoing {
             outgoing.drained().await;

@@ -28,7 +28,6 @@ impl Due {
     }
 }
 
-/// The action that is scheduled.
 #[derive(Debug, Default)]
 pub struct Handshake {
     waiting: Option<(Due, Instant)>,
@@ -45,12 +44,10 @@ impl Handshake {
         (due == Due::Greeting).then_some(due)
     }
 
-    /// Cancels the scheduled action.
     pub fn forget(&mut self) {
         self.waiting = None;
     }
 
-    /// When the scheduled action is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.waiting.map(|(_, at)| at)
     }

@@ -1,7 +1,6 @@
 //! A ring buffer of lines.
 //!
 //! It stores the newest lines up to a number of bytes and of lines, in one byte queue without an allocation per line.
-//!
 //! Invariant: the lengths of the entries add up to the length of the bytes.
 
 use std::collections::VecDeque;
@@ -81,8 +80,7 @@ impl Ring {
         copies
     }
 
-    /// Copies a range of the bytes, which are stored in two slices; making them contiguous would move megabytes under
-    /// the lock.
+    /// Copies a range of the bytes, which are in two slices; joining them would move megabytes under the lock.
     fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
         let (front, back) = self.bytes.as_slices();
         let cut = front.len();

@@ -31,7 +31,6 @@ pub enum In {
     Closed(LinkEnd),
 }
 
-/// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkEnd {
     Exited {
@@ -59,11 +58,9 @@ pub(super) fn incoming() -> (Sink, Incoming) {
     (sink, Incoming { messages, room, demand, next: None, has_asked: false })
 }
 
-/// The receiver was dropped.
 #[derive(Debug)]
 pub struct Disconnected;
 
-/// The sending end.
 #[derive(Debug, Clone)]
 pub struct Sink {
     messages: mpsc::UnboundedSender<(In, u32)>,
@@ -86,8 +83,7 @@ impl Sink {
     }
 }
 
-/// The receiving end. It requests more data only while the peer waits for it, so that a pipe is not read, and does not
-/// wake parlor, in the meantime.
+/// The receiving end. It requests data only while the peer waits, so that a pipe does not wake parlor in the meantime.
 #[derive(Debug)]
 pub struct Incoming {
     messages: mpsc::UnboundedReceiver<(In, u32)>,
@@ -99,8 +95,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The next message, together with those behind it; `None` after the last one. Cancel safe: no message is lost when
-    /// the future is dropped.
+    /// The next message, with those behind it; `None` after the last one. Cancel safe: dropping it loses no message.
     pub async fn recv(&mut self) -> Option<In> {
         if let Some(next) = self.next.take() {
             return Some(next);

@@ -25,7 +25,6 @@ pub trait Transport: Send + 'static {
 pub struct Setup {
     /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
-    /// Records the agent's stderr.
     pub tap: Tap,
     /// Log file of the agent's stderr; `None`: in memory only.
     pub stderr_log: Option<PathBuf>,
@@ -33,7 +32,6 @@ pub struct Setup {
 
 #[derive(Debug)]
 pub struct Link {
-    /// Process id of a local agent.
     pub pid: Option<u32>,
     /// Incoming messages in order; ends after `Closed`.
     pub incoming: Incoming,
@@ -49,7 +47,6 @@ pub fn test_link() -> (Outgoing, super::queue::OutgoingFrames, Stopper) {
     (outgoing, frames, Stopper::new().0)
 }
 
-/// How a connection is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
     Run,
@@ -87,7 +84,6 @@ impl Stopper {
     }
 }
 
-/// The receiving end of a [`Stopper`].
 #[derive(Debug, Clone)]
 pub struct StopSignal {
     level: watch::Receiver<StopLevel>,

@@ -1,8 +1,7 @@
-//! Runs an agent on another machine with the system's ssh.
+//! Runs an agent on another machine with the system's ssh, which is found on PATH and uses the user's configuration.
 //!
 //! Interprets the exit of ssh: connection failure, required authentication, or missing agent. `model::Ssh` builds
-//! the command line and `stdio` runs it. ssh is found on PATH and uses the user's keys, configuration and
-//! ssh-agent.
+//! the command line and `stdio` runs it.
 
 use std::path::Path;
 

@@ -38,8 +38,7 @@ struct Turn {
     deadline: Option<Instant>,
 }
 
-/// The running turns, by the ids of their prompts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Turns {
     is_remote: bool,
     running: BTreeMap<u64, Turn>,
@@ -54,14 +53,7 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(is_remote: bool) -> Self {
-        Self {
-            is_remote,
-            running: BTreeMap::new(),
-            ended: BTreeSet::new(),
-            answered: BTreeSet::new(),
-            ends_with_done: false,
-            ends_with_response: false,
-        }
+        Self { is_remote, ..Self::default() }
     }
 
     pub(super) fn begin(&mut self, id: u64, session: &str) {
@@ -97,8 +89,7 @@ impl Turns {
         }
     }
 
-    /// A `done` event. The next prompt may have been sent between the two end messages of a turn; then the event is
-    /// not about it.
+    /// A `done` event. It is not about this turn if its prompt was sent between the two ends of the previous one.
     pub(super) fn on_done(&mut self, session: &str, event: Object, out: &mut Translation) {
         self.ends_with_done = true;
         let was_answered = self.answered.remove(session);

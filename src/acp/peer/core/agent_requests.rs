@@ -25,26 +25,22 @@ impl Peer {
                 self.events.push(AgentEvent::Request(id, Box::new(request_id)));
             }
             Err(error) => {
-                if error.code == RpcError::METHOD_NOT_FOUND && self.on_notification(method, params) {
-                    let text = format!("Accepted {} with an id.", excerpt(method));
-                    self.anomaly(AnomalyKind::Dialect, text);
+                let is_unknown = error.code == RpcError::METHOD_NOT_FOUND;
+                let method_name = excerpt(method);
+                if is_unknown && self.on_notification(method, params) {
+                    self.anomaly(AnomalyKind::Dialect, format!("Accepted {method_name} with an id."));
                     return self.writer.respond(&wire_id, Ok("null"));
                 }
-                if self.events.len() == count_before {
-                    let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
-                        (
-                            AnomalyKind::UnknownMethod,
-                            format!("Rejected the unknown request {}.", excerpt(method)),
-                        )
-                    } else {
-                        (
-                            AnomalyKind::BadMessage,
-                            format!("Rejected the request {}: {}", excerpt(method), excerpt(&error.message)),
-                        )
-                    };
-                    self.anomaly(kind, text);
-                }
-                if error.code != RpcError::METHOD_NOT_FOUND {
+                if is_unknown {
+                    if self.events.len() == count_before {
+                        let text = format!("Rejected the unknown request {method_name}.");
+                        self.anomaly(AnomalyKind::UnknownMethod, text);
+                    }
+                } else {
+                    if self.events.len() == count_before {
+                        let text = format!("Rejected the request {method_name}: {}", excerpt(&error.message));
+                        self.anomaly(AnomalyKind::BadMessage, text);
+                    }
                     self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
                 }
                 self.writer.refuse(&wire_id, &error);

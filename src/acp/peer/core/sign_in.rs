@@ -11,7 +11,6 @@ use crate::model::{AgentEvent, Call};
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum number of lines of one report, the last ones.
 const MAX_LINES: usize = 20;
-/// Maximum length of a line.
 const MAX_CHARS: usize = 2000;
 
 /// When the output is read next, and the number of the last line in the protocol log that was seen.

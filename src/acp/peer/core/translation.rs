@@ -20,13 +20,12 @@ impl Peer {
         let mut info = self.codec.on_initialize(translated.as_deref().unwrap_or(result))?;
         if let Some(dialect) = &self.dialect {
             dialect.describe(&mut info);
-            self.codec.set_capabilities(info.capabilities);
+            self.codec.can = info.capabilities;
         }
         Ok(info)
     }
 
-    /// The form of `initialize` with this number. An own form of the agent is first; for an unknown agent, that of the
-    /// dialect that has one is last.
+    /// The form of `initialize` with this number. An own form of the agent is first; if it is unknown, `OpenOxide`'s is last.
     pub(super) fn initialize_form(&self, attempt: u8) -> Option<(&'static str, String)> {
         let name = self.dialect.as_ref().map_or("parlor", |dialect| dialect.client_name());
         if let Some(own) = self.dialect.as_ref().and_then(|dialect| dialect.initialize()) {
@@ -76,7 +75,6 @@ impl Peer {
         self.notify(message);
     }
 
-    /// Cancels a request of parlor.
     pub(super) fn write_withdrawal(&mut self, id: u64) {
         let message = match &self.dialect {
             Some(dialect) => dialect.withdraw(id),

@@ -39,7 +39,6 @@ impl Foreground {
 }
 
 impl Peer {
-    /// Handles the states in the last messages.
     pub(super) fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
             match news {
@@ -99,8 +98,7 @@ impl Peer {
         self.end_turn(session, outcome);
     }
 
-    /// A prompt has failed. Returns whether the agent works all the same: on a prompt that it may have received, or of its
-    /// own accord.
+    /// A prompt has failed. Returns whether the agent works all the same, on that prompt or of its own accord.
     pub(super) fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
         if matches!(error, CallError::Undelivered { .. } | CallError::NotSent { .. }) {
             return self.foreground.is_busy(session);

@@ -89,10 +89,8 @@ pub fn with_id(text: &str, id: &str) -> Option<Bytes> {
     serde_json::to_vec(&answer).ok().map(Bytes::from)
 }
 
-/// Converts an item of an event stream to messages.
-///
-/// One dialect sends the kind of an event in the event name, with data that is not a JSON-RPC message; such an event
-/// becomes a notification with that name.
+/// Converts an item of an event stream to messages. One dialect has the kind of an event in the event name, with data
+/// that is not a JSON-RPC message; such an event becomes a notification with that name.
 pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
     match item {
         SseItem::Comment => {}

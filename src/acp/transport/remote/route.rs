@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode, Url};
 use tokio::time::timeout;
 
@@ -169,7 +169,6 @@ fn with_path(url: &Url) -> (Url, bool) {
 }
 
 impl Probe {
-    /// Creates a probe of an agent's URL.
     pub fn new(context: HttpContext, remote: Remote, profile: Option<Profile>) -> Self {
         let (url, is_bare) = with_path(context.client.url());
         Self { context, remote, url, profile, is_bare }
@@ -229,13 +228,10 @@ impl Probe {
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 426 | 501);
         let headers = HeaderMap::new();
         let answer = self.context.post_once(url, &headers, frame, wants);
-        match timeout(self.context.timeouts.begin, answer).await {
+        let begin = self.context.timeouts.begin;
+        match timeout(begin, answer).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(LinkEnd::Unreachable(format!(
-                "{} did not respond within {} s. Check the network, or try again.",
-                host_of(url.as_str()),
-                self.context.timeouts.begin.as_secs()
-            ))),
+            Err(_) => Err(HttpError::unanswered(url, begin).into()),
         }
     }
 
@@ -250,17 +246,14 @@ impl Probe {
         let connection = response.headers().get(CONNECTION_ID).cloned();
         if is_events(&response) {
             if let Some(connection) = connection {
-                let route = Streamable::start(context, url, connection, None);
-                route.outbox.expect(envelope);
-                route.outbox.take(response, envelope.clone());
-                self.say(Carrier::StreamableHttp);
+                let route = self.streamable(url, connection, None);
+                route.outbox.expect(envelope, Some(response));
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             self.not_instead_of_streams()?;
-            let route = Post::new(context, StreamUrls::at_one_url(&url, &self.remote), self.profile);
-            route.outbox.expect(envelope);
-            route.outbox.take(response, envelope.clone());
             self.say(Carrier::Post);
+            let route = Post::new(context, StreamUrls::at_one_url(&url, &self.remote), self.profile);
+            route.outbox.expect(envelope, Some(response));
             return Ok(Some(Route::Post(Box::new(route))));
         }
         let is_json = is_of_type(&response, "application/json");
@@ -268,9 +261,8 @@ impl Probe {
         let text = String::from_utf8_lossy(&body);
         if body.trim_ascii().is_empty() {
             if let Some(connection) = connection {
-                self.say(Carrier::StreamableHttp);
-                let route = Streamable::start(context, url, connection, None);
-                route.outbox.expect(envelope);
+                let route = self.streamable(url, connection, None);
+                route.outbox.expect(envelope, None);
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             // Accepted without a response, which is then sent on a stream.
@@ -278,7 +270,7 @@ impl Probe {
             let urls = StreamUrls::at_one_url(&url, &self.remote);
             self.say(Carrier::PostSse);
             let route = Post::with_stream(context, urls, Carrier::PostSse, None);
-            route.outbox.expect(envelope);
+            route.outbox.expect(envelope, None);
             return Ok(Some(Route::Post(Box::new(route))));
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
@@ -293,8 +285,7 @@ impl Probe {
             _ => body.clone(),
         };
         if let Some(connection) = connection {
-            let route = Streamable::start(context.clone(), url, connection, answer.version);
-            self.say(Carrier::StreamableHttp);
+            let route = self.streamable(url, connection, answer.version);
             context.inlet.message(&body).await?;
             return Ok(Some(Route::Streamable(Box::new(route))));
         }
@@ -321,6 +312,11 @@ impl Probe {
         context.inlet.trace(text);
         context.inlet.message(&body).await?;
         Ok(Some(Route::Post(Box::new(route))))
+    }
+
+    fn streamable(&self, url: Url, connection: HeaderValue, version: Option<u64>) -> Streamable {
+        self.say(Carrier::StreamableHttp);
+        Streamable::start(self.context.clone(), url, connection, version)
     }
 
     /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as
