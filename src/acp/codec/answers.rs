@@ -10,7 +10,7 @@ use crate::model::{ExitInfo, FieldValue, Response, RpcError};
 use super::requests::{RequestForm, RequestKind as Kind};
 
 /// Result JSON, or error-object JSON.
-pub(super) fn encode(form: &RequestForm, answer: &Response) -> Result<String, String> {
+pub fn encode(form: &RequestForm, answer: &Response) -> Result<String, String> {
     let result = match (form.kind, answer) {
         (_, Response::Error(error)) => return Err(encode_error(error)),
         (Kind::Permission, Response::Selected(option)) => {
@@ -55,7 +55,7 @@ pub(super) fn encode(form: &RequestForm, answer: &Response) -> Result<String, St
 
 /// The response to a request that is dropped, because its turn or connection ended. ACP v1 prompt-turn, Cancellation:
 /// pending permissions MUST be answered `cancelled`.
-pub(super) fn fallback(form: &RequestForm) -> Response {
+pub fn fallback(form: &RequestForm) -> Response {
     match form.kind {
         Kind::Permission => Response::PermissionCancelled,
         Kind::Elicitation => Response::ElicitationCancelled,
@@ -88,7 +88,7 @@ fn encode_exit(exit: &ExitInfo) -> Value {
     status
 }
 
-pub(in crate::acp) fn encode_error(error: &RpcError) -> String {
+pub fn encode_error(error: &RpcError) -> String {
     let code = i32::try_from(error.code).unwrap_or(-32603);
     let mut object = json!({"code": code, "message": error.message});
     if let Some(data) = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok()) {

@@ -11,7 +11,7 @@ use crate::model::{AuthKind, AuthMethod, AuthVar, SignInCommand};
 use super::value::{Object, first, first_text, list, take_text, text};
 
 /// Decodes one method; `None`: it has no id.
-pub(super) fn decode(method: Value) -> Option<AuthMethod> {
+pub fn decode(method: Value) -> Option<AuthMethod> {
     let Value::Object(mut method) = method else { return None };
     let id = first_text(&method, &["id", "methodId", "method_id"])?;
     let name = take_text(&mut method, &["name", "title", "label"]).unwrap_or_else(|| id.clone());

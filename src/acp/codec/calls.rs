@@ -16,7 +16,7 @@ use super::content;
 use super::value::{Object, into_object};
 
 /// Method and params of a call; `None`: the version has no such call.
-pub(super) fn encode(
+pub fn encode(
     call: &Call,
     can: &AgentCapabilities,
     wire: &WireSpec,
@@ -132,12 +132,12 @@ pub(super) fn encode(
 }
 
 /// Method and params of the notification that cancels a turn.
-pub(in crate::acp) fn encode_cancel(id: &SessionId) -> (&'static str, String) {
+pub fn encode_cancel(id: &SessionId) -> (&'static str, String) {
     ("session/cancel", session(id).to_string())
 }
 
 /// Method and params of the notification that cancels a request of parlor.
-pub(in crate::acp) fn encode_withdrawal(id: u64) -> (&'static str, String) {
+pub fn encode_withdrawal(id: u64) -> (&'static str, String) {
     ("$/cancel_request", json!({"requestId": id}).to_string())
 }
 

@@ -9,18 +9,18 @@ use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
 use super::value::{Object, fill, into_object, raw, rename};
 
-pub(super) const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
+pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
 /// Non-standard types of text blocks.
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
-pub(super) fn decode(value: Value) -> ContentBlock {
+pub fn decode(value: Value) -> ContentBlock {
     let value = shape(value);
     read(&value).unwrap_or_else(|| ContentBlock::Unknown(raw(&value)))
 }
 
 /// Decodes a message's content: a block, a list of blocks, a text, or an object with one of these in `text` or `delta`.
-pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
+pub fn decode_many(value: Value) -> Vec<ContentBlock> {
     match value {
         Value::Null => Vec::new(),
         Value::Array(items) => items.into_iter().map(decode).collect(),
@@ -29,7 +29,7 @@ pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
 }
 
 /// The Markdown of the text blocks, and the number of other blocks.
-pub(super) fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
+pub fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
     let mut text = String::new();
     let mut others = 0;
     for block in blocks {
@@ -90,7 +90,7 @@ fn has_string(block: &Object, key: &str) -> bool {
 }
 
 /// The part of a URI after the last slash.
-pub(super) fn last_segment(uri: &str) -> &str {
+pub fn last_segment(uri: &str) -> &str {
     uri.trim_end_matches('/').rsplit('/').next().unwrap_or(uri)
 }
 
@@ -126,7 +126,7 @@ fn read(value: &Value) -> Option<ContentBlock> {
 
 /// Encodes a block of a prompt. ACP v1 prompt-turn: only kinds that the agent's `promptCapabilities` allow; others
 /// become a link, or a note that they were omitted.
-pub(in crate::acp) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> Value {
+pub fn encode(block: &ContentBlock, can: &AgentCapabilities) -> Value {
     match block {
         ContentBlock::Text(text) => encode_text(text),
         ContentBlock::Image { data, mime_type, uri } if can.prompt_image => {

@@ -18,7 +18,7 @@ const FORMATS: &[&str] = &["email", "uri", "date", "date-time", "password"];
 
 const UNKNOWN: &str = "has an unknown type";
 
-pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
+pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
     let tool = take_text(&mut params, &["toolCallId", "tool_call_id"]).map(ToolCallId::from);
     let message = take_text(&mut params, &["message", "title"]).unwrap_or_default();
     rename(&mut params, "requestedSchema", &["requested_schema", "schema"]);
@@ -43,7 +43,7 @@ pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<E
 }
 
 /// Decodes `elicitation/complete`: the id of the completed request.
-pub(super) fn decode_complete(params: &str) -> Option<String> {
+pub fn decode_complete(params: &str) -> Option<String> {
     first_text(&parse_object(params)?, &["elicitationId", "elicitation_id", "id"])
 }
 

@@ -25,7 +25,7 @@ const EMPTY_WORDS: &[&str] = &[
 const DEPTH: u8 = 4;
 
 /// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
-pub(in crate::acp) fn decode(error: &str) -> RpcError {
+pub fn decode(error: &str) -> RpcError {
     let Some(value) = parse(error) else {
         return RpcError::new(RpcError::INTERNAL, fallback_text(error));
     };
@@ -43,7 +43,7 @@ pub(in crate::acp) fn decode(error: &str) -> RpcError {
 }
 
 /// The error for a request of the agent whose params are invalid.
-pub(super) fn invalid(method: &str, error: &str) -> RpcError {
+pub fn invalid(method: &str, error: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }
 

@@ -16,7 +16,7 @@ use super::decoder_state::DecoderState;
 use super::names;
 
 /// Decodes `params` if they hold a text chunk; `false`: they do not, and `out` is unchanged.
-pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
+pub fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
     let Ok(Params { session_id, update }) = serde_json::from_str::<Params<'_>>(params) else {
         return false;
     };
@@ -44,7 +44,7 @@ pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<Agen
 
 /// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
 /// some agents send them, and they would split other messages. `is_v2`: a message is known by its id.
-pub(super) fn push_text(
+pub fn push_text(
     session: SessionId,
     role: Role,
     message: Option<MessageId>,

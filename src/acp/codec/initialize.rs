@@ -15,12 +15,7 @@ use super::{auth, strict, unstable};
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
 
-pub(super) fn encode(
-    attempt: u8,
-    offer: Offer,
-    name: &str,
-    is_strict: bool,
-) -> Option<(&'static str, String)> {
+pub fn encode(attempt: u8, offer: Offer, name: &str, is_strict: bool) -> Option<(&'static str, String)> {
     let is_full = match attempt {
         0 => true,
         1 if !is_strict => false,
@@ -35,7 +30,7 @@ pub(super) fn encode(
 }
 
 /// `initialize` of version 2, with the keys of version 1 for agents that only support that version.
-pub(super) fn encode_v2(offer: Offer) -> (&'static str, String) {
+pub fn encode_v2(offer: Offer) -> (&'static str, String) {
     let auth = if offer.runs_sign_in { json!({"terminal": {}}) } else { json!({}) };
     let params = json!({
         "protocolVersion": 2,
@@ -53,7 +48,7 @@ fn implementation(name: &str) -> Value {
 
 /// The capabilities that parlor offers to an agent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Offer {
+pub struct Offer {
     pub callbacks: Callbacks,
     /// Whether the user can sign in with a command of the agent, for which parlor must know the agent's own command.
     /// Source: ACP v1 authentication, terminal auth.
@@ -81,7 +76,7 @@ fn offered(offer: Offer, is_full: bool) -> Value {
     capabilities
 }
 
-pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
+pub fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
     if quirks.is_strict() {
         strict::initialize(result).map_err(|error| malformed(&error))?;
     }
@@ -113,7 +108,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
 
 /// The version that an agent requires instead of version 1, if the error says so. Source: ACP v2 initialization, version
 /// negotiation: the data lists what is supported.
-pub(super) fn required_version(error: &RpcError) -> Option<String> {
+pub fn required_version(error: &RpcError) -> Option<String> {
     let text = error.message.to_lowercase();
     let is_about_version = text.contains("version")
         && ["protocol", "unsupported", "not supported"].iter().any(|word| text.contains(word));
@@ -150,7 +145,7 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
 }
 
 /// Decodes capabilities, those of draft features too. In version 2, those of prompts and MCP servers are in `session`.
-pub(super) fn capabilities(reported: &Object) -> AgentCapabilities {
+pub fn capabilities(reported: &Object) -> AgentCapabilities {
     let session = first(reported, &["sessionCapabilities", "session_capabilities", "session"]);
     let part = |keys: &[&str], key: &str| first(reported, keys).or_else(|| session?.get(key));
     let prompt = part(&["promptCapabilities", "prompt_capabilities", "prompt"], "prompt");
@@ -184,7 +179,7 @@ pub(super) fn capabilities(reported: &Object) -> AgentCapabilities {
 }
 
 /// Whether one of these markers in a part of the capabilities is set.
-pub(super) fn has(part: Option<&Value>, keys: &[&str]) -> bool {
+pub fn has(part: Option<&Value>, keys: &[&str]) -> bool {
     part.and_then(Value::as_object).and_then(|part| first(part, keys)).is_some_and(is_marker)
 }
 

@@ -5,9 +5,9 @@
 use crate::model::ToolKind;
 
 /// Rows of an official name and the non-standard names for it.
-pub(in crate::acp) type Table = &'static [(&'static str, &'static [&'static str])];
+pub type Table = &'static [(&'static str, &'static [&'static str])];
 
-pub(in crate::acp) const UPDATES: Table = &[
+pub const UPDATES: Table = &[
     ("agent_message_chunk", &["agent_message", "agent_message_delta", "agent_message_text_update"]),
     ("agent_thought_chunk", &["agent_thought", "agent_thought_text_update"]),
     ("user_message_chunk", &["user_message"]),
@@ -18,19 +18,18 @@ pub(in crate::acp) const UPDATES: Table = &[
 ];
 
 /// Keys of a session id; `session.id` is checked after them.
-pub(in crate::acp) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
-pub(in crate::acp) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
-pub(in crate::acp) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
-pub(in crate::acp) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
-pub(in crate::acp) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
+pub const SESSION_ID: &[&str] = &["sessionId", "session_id"];
+pub const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
+pub const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
+pub const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
+pub const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
 
-pub(in crate::acp) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
-pub(in crate::acp) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
-pub(in crate::acp) const TOOL_INPUT: &[&str] =
-    &["rawInput", "raw_input", "input", "args", "arguments", "params"];
-pub(in crate::acp) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
+pub const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
+pub const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
+pub const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
+pub const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
 
-pub(in crate::acp) const TOOL_KINDS: Table = &[
+pub const TOOL_KINDS: Table = &[
     ("edit", &["write", "create", "patch"]),
     ("delete", &["remove"]),
     ("move", &["rename"]),
@@ -54,7 +53,7 @@ const TOOL_NAME_KINDS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Think, &["think", "task"]),
 ];
 
-pub(in crate::acp) const TOOL_STATUS: Table = &[
+pub const TOOL_STATUS: Table = &[
     ("pending", &["queued", "waiting"]),
     ("in_progress", &["running", "started", "active"]),
     ("completed", &["success", "succeeded", "done", "complete", "finished", "ok"]),
@@ -62,16 +61,16 @@ pub(in crate::acp) const TOOL_STATUS: Table = &[
     ("cancelled", &["canceled", "aborted", "interrupted"]),
 ];
 
-pub(in crate::acp) const PLAN_STATUS: Table = &[
+pub const PLAN_STATUS: Table = &[
     ("pending", &["todo", "open", "queued"]),
     ("in_progress", &["running", "active", "current", "doing", "started"]),
     ("completed", &["done", "complete", "finished", "success", "skipped", "cancelled", "canceled"]),
 ];
 
-pub(in crate::acp) const PLAN_PRIORITY: Table =
+pub const PLAN_PRIORITY: Table =
     &[("high", &["critical", "urgent"]), ("medium", &["normal", "default"]), ("low", &["minor"])];
 
-pub(in crate::acp) const STOP_REASONS: Table = &[
+pub const STOP_REASONS: Table = &[
     ("end_turn", &["stop", "done", "end", "complete", "completed", "finished", "success"]),
     ("max_tokens", &["length", "max_token"]),
     ("max_turn_requests", &["max_turns", "max_requests"]),
@@ -79,7 +78,7 @@ pub(in crate::acp) const STOP_REASONS: Table = &[
     ("cancelled", &["canceled", "cancel", "aborted", "interrupted"]),
 ];
 
-pub(in crate::acp) const PERMISSION_KINDS: Table = &[
+pub const PERMISSION_KINDS: Table = &[
     ("allow_once", &["allow", "approve", "accept", "yes"]),
     ("allow_always", &["allow_session", "allow_for_session", "always_allow", "approve_always"]),
     ("reject_once", &["reject", "deny", "decline", "no", "cancel"]),
@@ -87,20 +86,20 @@ pub(in crate::acp) const PERMISSION_KINDS: Table = &[
 ];
 
 /// The official name of a word, or the word itself. Case, dashes and spaces do not matter: `In Progress`, `inProgress`.
-pub(in crate::acp) fn official(table: Table, word: &str) -> String {
+pub fn official(table: Table, word: &str) -> String {
     let word = snake(word);
     let row = table.iter().find(|(_, others)| others.contains(&word.as_str()));
     row.map_or(word, |(name, _)| (*name).to_owned())
 }
 
-pub(in crate::acp) fn kind_of_tool(name: &str) -> Option<ToolKind> {
+pub fn kind_of_tool(name: &str) -> Option<ToolKind> {
     let name = name.to_lowercase();
     let row = TOOL_NAME_KINDS.iter().find(|(_, parts)| parts.iter().any(|part| name.contains(part)));
     row.map(|(kind, _)| *kind)
 }
 
 /// Splits a title that begins with a tool name, such as `ReadFile: a.rs` or `Shell`.
-pub(in crate::acp) fn head_of_title(title: &str) -> Option<(&str, &str)> {
+pub fn head_of_title(title: &str) -> Option<(&str, &str)> {
     let (head, rest) = title.split_once(": ").unwrap_or((title, ""));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (!head.is_empty() && head.chars().all(is_name)).then_some((head, rest))
@@ -126,10 +125,10 @@ fn snake(word: &str) -> String {
 }
 
 /// The start of a line that reports a changed mode in the agent's text. Source: gemini, after "allow for this session".
-pub(in crate::acp) const MODE_LINE: &str = "[MODE_UPDATE] ";
+pub const MODE_LINE: &str = "[MODE_UPDATE] ";
 
 /// Removes such lines from a text and returns their modes.
-pub(in crate::acp) fn take_modes(text: &mut String) -> Vec<String> {
+pub fn take_modes(text: &mut String) -> Vec<String> {
     let mut modes = Vec::new();
     if text.contains(MODE_LINE) {
         let mode_of = |line: &str| {
@@ -150,7 +149,7 @@ pub(in crate::acp) fn take_modes(text: &mut String) -> Vec<String> {
 
 /// Whether a user message is a placeholder for the result of a tool call, which is sent separately. Source: gemini
 /// replays `[Function Response: NAME]` for each of its calls, usually after them; live sessions do not have it.
-pub(in crate::acp) fn is_result_of_call(text: &str) -> bool {
+pub fn is_result_of_call(text: &str) -> bool {
     let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
     let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
     name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))

@@ -17,7 +17,7 @@ const CURRENT_MODEL: &[&str] =
     &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
 
 /// Decodes the common fields of the responses to new, load, resume and fork.
-pub(super) fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> SessionReply {
+pub fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> SessionReply {
     let modes = take(result, &["modes", "modeState", "mode_state"]);
     let models = take(result, &["models", "modelState", "model_state"]);
     SessionReply {
@@ -29,7 +29,7 @@ pub(super) fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> 
 }
 
 /// All config options of a message; `None`: the message has no list.
-pub(super) fn decode_options(object: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Vec<ConfigOption>> {
+pub fn decode_options(object: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Vec<ConfigOption>> {
     let items = list(take(object, &["configOptions", "config_options"])?);
     let total = items.len();
     let options: Vec<ConfigOption> = items.into_iter().filter_map(|item| decode_option(item, out)).collect();
@@ -129,16 +129,16 @@ fn decode_models(models: Value, out: &mut Vec<AgentEvent>) -> Option<Models> {
     Some(Models { current, available })
 }
 
-pub(super) fn current_mode(object: &Object) -> Option<ModeId> {
+pub fn current_mode(object: &Object) -> Option<ModeId> {
     first_text(object, CURRENT_MODE).map(ModeId::from)
 }
 
-pub(super) fn current_model(object: &Object) -> Option<ModelId> {
+pub fn current_model(object: &Object) -> Option<ModelId> {
     first_text(object, CURRENT_MODEL).map(ModelId::from)
 }
 
 /// All slash commands, without their slash.
-pub(in crate::acp) fn decode_commands(commands: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<SlashCommand> {
+pub fn decode_commands(commands: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<SlashCommand> {
     items(commands, "availableCommands", out, |item| {
         let mut command = match item {
             Value::Object(command) => command,

@@ -13,14 +13,14 @@ const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "na
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
 
 /// Decodes `plan`, which replaces the whole plan.
-pub(super) fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+pub fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
     let entries = take(update, &["entries", "steps", "items", "plan"])?;
     let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
     Some(Plan { id, body: PlanBody::Entries(entries_of(entries, out)) })
 }
 
 /// Decodes `plan_update` (unstable): one of several plans.
-pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+pub fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
     let mut plan = match take(update, &["plan"]) {
         Some(Value::Object(plan)) => plan,
         _ => std::mem::take(update),
@@ -37,7 +37,7 @@ pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Opti
 }
 
 /// Decodes `plan_removed` (unstable).
-pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
+pub fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }
 

@@ -14,9 +14,9 @@ use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
 use super::value::{Object, first, first_text, items, list, parse, take, take_list, take_text, typed};
 use super::{errors, options, strict, unstable};
 
-pub(in crate::acp) const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
+pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
-pub(super) fn decode(
+pub fn decode(
     call: &Call,
     result: &str,
     memory: &mut DecoderState,
@@ -90,7 +90,7 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
     }
 }
 
-pub(super) fn malformed(why: &str) -> CallError {
+pub fn malformed(why: &str) -> CallError {
     CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
 }
 
@@ -123,7 +123,7 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
 }
 
 /// Decodes the end of a turn, from the response to the prompt or from a state.
-pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
+pub fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
     let word = take_text(result, STOP_KEYS).unwrap_or_default();
     let name = official(STOP_REASONS, &word);
     if name == "auth_required" {

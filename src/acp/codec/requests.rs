@@ -54,7 +54,7 @@ pub enum RequestKind {
     TerminalRelease,
 }
 
-pub(super) fn decode(
+pub fn decode(
     method: &str,
     params: Option<&str>,
     offered: Callbacks,

@@ -24,7 +24,7 @@ use super::value::{
 use super::{input, names, output, patches, terminals, wrappers};
 
 /// Decodes a tool call. `fallback`: the id of a call without one.
-pub(super) fn decode(
+pub fn decode(
     mut call: Object,
     is_announcement: bool,
     fallback: ToolCallId,
@@ -65,7 +65,7 @@ pub(super) fn decode(
 }
 
 /// Whether a call or a terminal can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
-pub(super) fn can_cancel(reported: &Object) -> Patch<bool> {
+pub fn can_cancel(reported: &Object) -> Patch<bool> {
     match reported.get("capabilities") {
         None => Patch::Keep,
         Some(Value::Object(can)) => Patch::Set(can.get("cancel").is_some_and(Value::is_object)),
@@ -158,11 +158,7 @@ fn guess_kind(patch: &mut ToolCallPatch) {
     }
 }
 
-pub(super) fn decode_content(
-    items: Value,
-    quirks: &mut Quirks,
-    out: &mut Vec<AgentEvent>,
-) -> Vec<ToolContent> {
+pub fn decode_content(items: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Vec<ToolContent> {
     let items = list(items);
     let total = items.len();
     let mut unknown = 0;

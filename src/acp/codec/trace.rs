@@ -12,13 +12,13 @@ use serde_json::map::Entry;
 use super::value::Object;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trace {
+pub struct Trace {
     trace_id: String,
     state: Option<String>,
 }
 
 impl Trace {
-    pub(super) fn begin() -> Self {
+    pub fn begin() -> Self {
         Self::of(env::var("TRACEPARENT").ok().as_deref(), env::var("TRACESTATE").ok())
     }
 
@@ -30,7 +30,7 @@ impl Trace {
     }
 
     /// Adds the trace to the params of a call, unless they already have a `_meta`.
-    pub(super) fn mark(&self, params: &mut Object) {
+    pub fn mark(&self, params: &mut Object) {
         let entry = params.entry("_meta");
         if let Entry::Vacant(free) = entry {
             let mut meta = json!({"traceparent": format!("00-{}-{:016x}-01", self.trace_id, random())});

@@ -11,23 +11,23 @@ use crate::model::{AuthState, AuthStatus, Provider};
 use super::value::{Object, first_text, rename, take_list};
 
 /// Whether the response to `initialize` advertises prompts during a turn, in `_meta.steering.supported`.
-pub(super) fn can_steer(result: &Object) -> bool {
+pub fn can_steer(result: &Object) -> bool {
     let steering = result.get("_meta").and_then(|meta| meta.get("steering"));
     steering.and_then(|steering| steering.get("supported")) == Some(&Value::Bool(true))
 }
 
 /// Whether the agent has accepted a prompt for the running turn. Agents that do not know `idleBehavior` start a turn.
-pub(super) fn is_steered(result: &Object) -> bool {
+pub fn is_steered(result: &Object) -> bool {
     matches!(first_text(result, &["outcome"]).as_deref(), Some("injected" | "startedNewTurn"))
 }
 
 /// Whether the agent has a session in memory. In an unknown state it is assumed to be only saved.
-pub(super) fn is_live(result: &Object) -> bool {
+pub fn is_live(result: &Object) -> bool {
     first_text(result, &["status"]).as_deref() == Some("open")
 }
 
 /// Decodes the sign-in state; `None`: invalid.
-pub(super) fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
+pub fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     let state = match first_text(result, &["state"])?.as_str() {
         "authenticated" => AuthState::SignedIn,
         "unauthenticated" => AuthState::SignedOut,
@@ -43,7 +43,7 @@ pub(super) fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     Some(AuthStatus { state, accounts: accounts.collect() })
 }
 
-pub(super) fn decode_providers(result: &mut Object) -> Vec<Provider> {
+pub fn decode_providers(result: &mut Object) -> Vec<Provider> {
     let items = take_list(result, &["providers"]);
     let provider = |item: Value| {
         let Value::Object(mut item) = item else { return None };

@@ -27,7 +27,7 @@ use super::{content, options, plans, strict, tools, v2, wrappers};
 
 const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
 
-pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+pub fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict()
         && let Err(why) = strict::update(text, memory.is_v2())
     {
@@ -58,7 +58,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
 }
 
 /// Shows a message that cannot be read as an item of the session in which something happens.
-pub(super) fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
+pub fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
     const MAX_CHARS: usize = 64 << 10;
     let Some(session) = memory.only_session() else { return };
     let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
@@ -84,12 +84,12 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
 }
 
 /// Reports an invalid message of a strict connection in the transcript.
-pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
+pub fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
     let why = format!("{}. It may be supported without `strict`.", why.trim_end_matches('.'));
     push_notice(session, title, Some(why), out);
 }
 
-pub(super) fn push_notice(
+pub fn push_notice(
     session: &SessionId,
     title: String,
     description: Option<String>,
@@ -115,7 +115,7 @@ fn raw_update(text: &str) -> Raw {
     }
 }
 
-pub(super) fn session_name(object: &Object) -> Option<String> {
+pub fn session_name(object: &Object) -> Option<String> {
     first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
 }
 

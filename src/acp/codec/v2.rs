@@ -20,10 +20,10 @@ use super::value::{Object, fill, first_text, parse_object, take, take_list, take
 use super::{auth, initialize, terminals, tools, unstable};
 
 /// In version 2, agents access files and run terminals themselves.
-pub(super) const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
+pub const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
 
 /// Decodes a response of version 2; `None`: the response is of version 1.
-pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
+pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
     let mut result = parse_object(result)?;
     if result.get("protocolVersion").and_then(whole) != Some(2) {
         return None;
@@ -58,7 +58,7 @@ fn capabilities(reported: &Object) -> AgentCapabilities {
 }
 
 /// Decodes a `state_update`. In all states except `idle` the turn is running.
-pub(super) fn state(session: SessionId, update: &mut Object) -> Option<TurnNews> {
+pub fn state(session: SessionId, update: &mut Object) -> Option<TurnNews> {
     if first_text(update, &["state"])? != "idle" {
         return Some(TurnNews::Went(session));
     }
@@ -67,11 +67,11 @@ pub(super) fn state(session: SessionId, update: &mut Object) -> Option<TurnNews>
 }
 
 /// The keys of a call that are `null`, which clears the field.
-pub(super) fn nulls(call: &Object) -> Vec<String> {
+pub fn nulls(call: &Object) -> Vec<String> {
     call.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect()
 }
 
-pub(super) fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
+pub fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
     for name in nulls {
         match name.as_str() {
             "title" => patch.title = Patch::Clear,
@@ -90,7 +90,7 @@ pub(super) fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
 }
 
 /// Decodes `terminal_update` (its output replaces the previous one) or `terminal_output_chunk`; `None`: invalid.
-pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
+pub fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
     let id = TerminalId::from(first_text(update, &["terminalId"])?);
     let mut news = Vec::new();
     if !is_whole {
@@ -119,7 +119,7 @@ pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTermi
 }
 
 /// Converts the `subject` of a permission request to the `toolCall` of version 1; returns its description as a note.
-pub(super) fn take_subject(params: &mut Object) -> Option<String> {
+pub fn take_subject(params: &mut Object) -> Option<String> {
     if !params.contains_key("subject") || params.contains_key("toolCall") {
         return None;
     }

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
 
-pub(in crate::acp) type Object = Map<String, Value>;
+pub type Object = Map<String, Value>;
 
 /// Parses JSON; `None`: invalid. Of several values with one key the last counts; the others are `KEY (duplicate)`.
-pub(in crate::acp) fn parse(text: &str) -> Option<Value> {
+pub fn parse(text: &str) -> Option<Value> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Tree.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
@@ -92,7 +92,7 @@ fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
 }
 
 /// Parses a JSON object; `None`: invalid or another type.
-pub(in crate::acp) fn parse_object(text: &str) -> Option<Object> {
+pub fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
         _ => None,
@@ -100,23 +100,23 @@ pub(in crate::acp) fn parse_object(text: &str) -> Option<Object> {
 }
 
 /// The object in a value; empty for any other type.
-pub(in crate::acp) fn into_object(value: Value) -> Object {
+pub fn into_object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,
         _ => Object::new(),
     }
 }
 
-pub(in crate::acp) fn raw(value: &Value) -> Raw {
+pub fn raw(value: &Value) -> Raw {
     Raw(value.to_string().into())
 }
 
-pub(in crate::acp) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
+pub fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
 
 /// Removes and returns the value of the first key that is present.
-pub(in crate::acp) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
+pub fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| match object.get(*key) {
         None | Some(Value::Null) => None,
         Some(_) => object.shift_remove(*key),
@@ -124,7 +124,7 @@ pub(in crate::acp) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> 
 }
 
 /// Moves the value of the first alternative key to the official key, unless that is present.
-pub(in crate::acp) fn rename(object: &mut Object, official: &str, others: &[&str]) {
+pub fn rename(object: &mut Object, official: &str, others: &[&str]) {
     if object.get(official).is_some_and(|value| !value.is_null()) {
         return;
     }
@@ -134,13 +134,13 @@ pub(in crate::acp) fn rename(object: &mut Object, official: &str, others: &[&str
 }
 
 /// Inserts a value if the key is absent.
-pub(in crate::acp) fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
+pub fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value());
     }
 }
 
-pub(in crate::acp) fn text(value: &Value) -> Option<String> {
+pub fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -150,11 +150,11 @@ pub(in crate::acp) fn text(value: &Value) -> Option<String> {
 }
 
 /// The first of these fields with a nonempty text.
-pub(in crate::acp) fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
+pub fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }
 
-pub(in crate::acp) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
+pub fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
     match take(object, keys)? {
         Value::String(text) => Some(text),
         other => text(&other),
@@ -162,7 +162,7 @@ pub(in crate::acp) fn take_text(object: &mut Object, keys: &[&str]) -> Option<St
 }
 
 /// A list, with a single value wrapped in a list of one, and `null` as an empty list.
-pub(in crate::acp) fn list(value: Value) -> Vec<Value> {
+pub fn list(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items,
         Value::Null => Vec::new(),
@@ -171,12 +171,12 @@ pub(in crate::acp) fn list(value: Value) -> Vec<Value> {
 }
 
 /// Removes a list; see [`list`]. Empty if it is absent.
-pub(in crate::acp) fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
+pub fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
     take(object, keys).map(list).unwrap_or_default()
 }
 
 /// An integer, also if it is encoded as a float or a string.
-pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
+pub fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
             let float = number.as_f64()?;
@@ -189,16 +189,16 @@ pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-pub(in crate::acp) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-pub(in crate::acp) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
+pub fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
     AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
 }
 
 /// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop them.
-pub(in crate::acp) fn items<I, T>(
+pub fn items<I, T>(
     items: Vec<I>,
     name: &str,
     out: &mut Vec<AgentEvent>,
@@ -211,13 +211,7 @@ pub(in crate::acp) fn items<I, T>(
 }
 
 /// Reports the number of invalid items of a list, if any.
-pub(in crate::acp) fn report_lost(
-    name: &str,
-    lost: usize,
-    total: usize,
-    is_shown: bool,
-    out: &mut Vec<AgentEvent>,
-) {
+pub fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
     if lost > 0 {
         let end = if is_shown { "shown unchanged" } else { "omitted" };
         out.push(anomaly(

@@ -19,7 +19,7 @@ struct Bare<'a> {
     exit_code: Option<i32>,
 }
 
-pub(super) fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+pub fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict() {
         return;
     }
@@ -136,7 +136,7 @@ fn exit_line(text: &str) -> Option<Bare<'_>> {
 }
 
 /// Shortens a title with raw input or a patch: `read_files: {"files":[…]}` becomes `read_files: a.rs, b.rs`.
-pub(super) fn readable_title(patch: &mut ToolCallPatch) {
+pub fn readable_title(patch: &mut ToolCallPatch) {
     let Some(title) = patch.title.as_set() else { return };
     let (head, rest) = names::head_of_title(title).unwrap_or(("", title));
     let rest = rest.trim_start();

@@ -10,7 +10,7 @@ use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile};
 
 #[derive(Debug, Default)]
-pub(super) struct ActiveContext {
+pub struct ActiveContext {
     resuming: BTreeSet<u64>,
 }
 

@@ -19,7 +19,7 @@ const MAX_PARAMS_BYTES: usize = (4 << 20) - 1024;
 const TIMEOUT_SECS: u32 = 30;
 
 #[derive(Debug)]
-pub(super) struct Banjo {
+pub struct Banjo {
     /// Whether the agent was known before its start.
     is_early: bool,
     is_remote: bool,
@@ -30,7 +30,7 @@ pub(super) struct Banjo {
 }
 
 impl Banjo {
-    pub(super) fn new(is_early: bool, is_remote: bool) -> Self {
+    pub fn new(is_early: bool, is_remote: bool) -> Self {
         Self { is_early, is_remote, resumes: false, modes: BTreeMap::new() }
     }
 }

@@ -19,7 +19,7 @@ pub const MAX_BODY_BYTES: usize = 4 << 20;
 const MIN_CHARS: usize = 48;
 
 #[derive(Debug, Default)]
-pub(super) struct Elephant {
+pub struct Elephant {
     chunks: WhitespaceRepair,
 }
 

@@ -56,7 +56,7 @@ pub struct OpenOxide {
 }
 
 impl OpenOxide {
-    pub(super) fn new(wire: &WireSpec, is_early: bool, is_remote: bool) -> Self {
+    pub fn new(wire: &WireSpec, is_early: bool, is_remote: bool) -> Self {
         Self { wire: wire.clone(), is_early, is_remote, turns: Turns::new(is_remote), ..Self::default() }
     }
 
@@ -348,7 +348,7 @@ fn resume(session: &str, folder: &str, form: usize) -> Option<String> {
 }
 
 /// Whether a response to `initialize` is of this protocol; official fields rule it out.
-pub(super) fn is_spoken_in(result: &Object) -> bool {
+pub fn is_spoken_in(result: &Object) -> bool {
     if result.contains_key("agentCapabilities") || result.contains_key("agentInfo") {
         return false;
     }

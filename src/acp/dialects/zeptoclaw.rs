@@ -20,14 +20,14 @@ pub const MAX_REQUEST_BYTES: usize = 118_784;
 pub const MAX_PROMPT_BYTES: usize = 102_400;
 
 #[derive(Debug)]
-pub(super) struct ZeptoClaw {
+pub struct ZeptoClaw {
     is_remote: bool,
     /// Requests that list sessions in order to resume one.
     resuming: BTreeMap<u64, String>,
 }
 
 impl ZeptoClaw {
-    pub(super) fn new(is_remote: bool) -> Self {
+    pub fn new(is_remote: bool) -> Self {
         Self { is_remote, resuming: BTreeMap::new() }
     }
 }

@@ -51,7 +51,7 @@ pub struct Peer {
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
-    pub(super) writer: FrameWriter,
+    pub writer: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,

@@ -51,7 +51,7 @@ pub enum LinkEnd {
     NotStarted(String),
 }
 
-pub(super) fn incoming() -> (Sink, Incoming) {
+pub fn incoming() -> (Sink, Incoming) {
     let (sender, messages) = mpsc::unbounded_channel();
     let (demand, room) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(WAITING_MAX_KIB as usize)));
     let sink = Sink { messages: sender, room: Arc::clone(&room), demand: Arc::clone(&demand) };
@@ -66,7 +66,7 @@ pub struct Sink {
     messages: mpsc::UnboundedSender<(In, u32)>,
     room: Arc<Semaphore>,
     /// Notified when the peer waits for a message.
-    pub(super) demand: Arc<Notify>,
+    pub demand: Arc<Notify>,
 }
 
 impl Sink {

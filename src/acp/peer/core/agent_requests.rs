@@ -7,7 +7,7 @@ use crate::acp::peer::requests::{self, OpenRequest, WireId};
 use crate::model::{AgentEvent, AnomalyKind, RpcError};
 
 impl Peer {
-    pub(super) fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
+    pub fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
         let session = params.and_then(envelope::session).or_else(|| self.stream.clone());
         let wire_id = WireId { id: id.into(), session };
         let hash = requests::content_hash(method, params);
@@ -48,7 +48,7 @@ impl Peer {
         }
     }
 
-    pub(super) fn on_withdrawal(&mut self, method: &str, params: Option<&str>) {
+    pub fn on_withdrawal(&mut self, method: &str, params: Option<&str>) {
         let Some(id) = params.and_then(envelope::withdrawn_id) else {
             return self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
         };
@@ -58,7 +58,7 @@ impl Peer {
     }
 
     /// Responds to every open request at the end of the connection.
-    pub(super) fn answer_all(&mut self) {
+    pub fn answer_all(&mut self) {
         for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
             let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
             self.writer.respond(&wire_id, outcome.as_deref().map_err(String::as_str));

@@ -16,7 +16,7 @@ const MAX_BUSY: usize = 1024;
 
 /// The sessions in which the agent works. Source: ACP v2, session states.
 #[derive(Debug, Default)]
-pub(super) struct Foreground {
+pub struct Foreground {
     busy: BTreeSet<SessionId>,
     reports_work: bool,
 }
@@ -29,17 +29,17 @@ impl Foreground {
     }
 
     /// The agent does not work in a session. Returns whether it did before.
-    pub(super) fn end(&mut self, session: &SessionId) -> bool {
+    pub fn end(&mut self, session: &SessionId) -> bool {
         self.busy.remove(session)
     }
 
-    pub(super) fn is_busy(&self, session: &SessionId) -> bool {
+    pub fn is_busy(&self, session: &SessionId) -> bool {
         self.busy.contains(session)
     }
 }
 
 impl Peer {
-    pub(super) fn on_turn_news(&mut self) {
+    pub fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
             match news {
                 TurnNews::Went(session) => self.on_busy(session),
@@ -86,7 +86,7 @@ impl Peer {
     }
 
     /// A call has its outcome. If it has ended a session, the end of the turn may be lost with the session.
-    pub(super) fn on_closed(&mut self, call: &Call, reply: &Result<Reply, CallError>) {
+    pub fn on_closed(&mut self, call: &Call, reply: &Result<Reply, CallError>) {
         let (Call::CloseSession(session) | Call::DeleteSession(session)) = call else { return };
         let outcome = match reply {
             Ok(_) => Ok(Reply::TurnEnded { reason: StopReason::Cancelled, usage: None }),
@@ -99,7 +99,7 @@ impl Peer {
     }
 
     /// A prompt has failed. Returns whether the agent works all the same, on that prompt or of its own accord.
-    pub(super) fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
+    pub fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
         if matches!(error, CallError::Undelivered { .. } | CallError::NotSent { .. }) {
             return self.foreground.is_busy(session);
         }
@@ -109,7 +109,7 @@ impl Peer {
     }
 
     /// Puts a prompt back if its turn continues after the response. Returns any other call.
-    pub(super) fn take_answered(
+    pub fn take_answered(
         &mut self,
         id: u64,
         pending: Pending,

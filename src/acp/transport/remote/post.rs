@@ -66,8 +66,7 @@ impl Post {
             this.max_body_bytes = MAX_BODY_BYTES;
         }
         let inbox = &mut this.outbox.inbox;
-        let hook = inbox.context.hook(drop);
-        let opening = start_stream(&inbox.context, &inbox.urls.events, hook, has_client_id, first);
+        let opening = start_stream(&inbox.context, &inbox.urls.events, has_client_id, first);
         inbox.stream = Arc::new(OnceCell::new_with(Some(opening)));
         this
     }
@@ -173,8 +172,7 @@ impl PostInbox {
     async fn open_stream(&self) -> bool {
         let open = || async {
             let response = events_at(&self.context, &self.urls.events).await.ok_or(())?;
-            let hook = self.context.hook(drop);
-            Ok::<_, ()>(start_stream(&self.context, &self.urls.events, hook, false, Some(response)))
+            Ok::<_, ()>(start_stream(&self.context, &self.urls.events, false, Some(response)))
         };
         self.stream.get_or_try_init(open).await.is_ok()
     }
@@ -192,7 +190,6 @@ pub async fn events_at(context: &HttpContext, url: &Url) -> Option<Response> {
 fn start_stream(
     context: &HttpContext,
     url: &Url,
-    hook: Hook,
     has_keep_alive: bool,
     first: Option<Response>,
 ) -> watch::Receiver<Opening> {
@@ -204,12 +201,12 @@ fn start_stream(
         url: url.clone(),
         headers: HeaderMap::new(),
         scope: Scope::Everything,
-        reader: Arc::new(Mutex::new(EventReader::new(context.inlet.clone(), hook, idle))),
+        reader: Arc::new(Mutex::new(EventReader::new(context.inlet.clone(), context.hook(drop), idle))),
         opening,
         first,
     };
-    let (task_desk, url) = (context.clone(), url.clone());
-    context.spawn(async move {
+    let (context, url) = (context.clone(), url.clone());
+    context.clone().spawn(async move {
         let host = host_of(url.as_str());
         let end = match stream.run().await.0 {
             StreamEnd::Gone { was_open: true } => LinkEnd::Io(format!("{host} closed this connection")),
@@ -220,7 +217,7 @@ fn start_stream(
             StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => trouble.into(),
             StreamEnd::ReceiverDropped => return,
         };
-        task_desk.end(end);
+        context.end(end);
     });
     receiver
 }
