@@ -6,6 +6,8 @@
 //! `app` decides about events; `services` executes requests.
 //! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
 //! becomes an anomaly and neither panics nor ends the connection.
+//!
+//! [`AgentCommand`]: crate::model::AgentCommand
 
 pub mod codec;
 mod connection;
