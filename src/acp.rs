@@ -6,24 +6,27 @@
 //! `app` decides about events; `host` executes requests.
 //! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
 //! becomes an anomaly and neither panics nor ends the connection.
+//!
+//! [`AgentCommand`]: crate::model::AgentCommand
 
 pub mod codec;
+mod connection;
 mod dialects;
 mod envelope;
 pub mod frame;
 pub mod gate;
+mod lock;
 pub mod log;
 pub mod peer;
 pub mod replay;
 pub mod tap;
 pub mod transport;
 
-use std::path::PathBuf;
-
 use tokio::sync::mpsc;
 
-use crate::model::{AgentCommand, AgentEvent, AgentSpec, Batch, CloseReason};
+use crate::model::{AgentEvent, CloseReason};
 
+pub use connection::{Command, Commands, ConnectOptions, Connection};
 use gate::Gate;
 pub use peer::{Deadlines, Limits};
 pub use transport::kill_all;
@@ -38,8 +41,8 @@ pub fn connect(options: ConnectOptions) -> Connection {
 pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
     let transport: Box<dyn transport::Transport> = match &options.spec.remote {
         Some(remote) => {
-            let agent = transport::remote::RemoteAgent::new(remote.clone());
-            Box::new(agent.with_profile(options.spec.wire.profile))
+            let agent = transport::remote::RemoteAgent::new(remote.clone(), options.spec.wire.profile);
+            Box::new(agent)
         }
         None => Box::new(transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone())),
     };
@@ -65,59 +68,4 @@ pub fn connect_with(
         }
     });
     Connection { events, commands: Commands { sender } }
-}
-
-/// The parameters of a connection.
-#[derive(Debug, Clone)]
-pub struct ConnectOptions {
-    pub spec: AgentSpec,
-    /// The session's folder: that of parlor's process, unless the spec names another.
-    pub cwd: PathBuf,
-    /// Receives every frame in both directions.
-    pub tap: tap::Tap,
-    /// The file that the agent's stderr is written to; `None`: memory only.
-    pub stderr_log: Option<PathBuf>,
-}
-
-/// A connection: its events and a sender for commands.
-#[derive(Debug)]
-pub struct Connection {
-    /// Batches of events in wire order; ends after `Closed`.
-    pub events: mpsc::Receiver<Batch>,
-    pub commands: Commands,
-}
-
-/// Sends commands to a connection; cheap to clone. Sending never blocks or fails: commands to a closed connection are
-/// dropped, because `Closed` has already been reported.
-#[derive(Debug, Clone)]
-pub struct Commands {
-    sender: mpsc::UnboundedSender<Command>,
-}
-
-/// A command to the connection's task.
-#[derive(Debug)]
-pub enum Command {
-    Agent(AgentCommand),
-    /// Stops the agent's process group: close stdin, TERM after 2 s, KILL after another 3 s.
-    Stop {
-        /// Sends KILL immediately.
-        force: bool,
-    },
-    /// Ends the delay before the next attempt to restore an interrupted connection.
-    RetryNow,
-}
-
-impl Commands {
-    pub fn send(&self, command: AgentCommand) {
-        let _ = self.sender.send(Command::Agent(command));
-    }
-
-    /// Tries at once to restore an interrupted connection.
-    pub fn retry_now(&self) {
-        let _ = self.sender.send(Command::RetryNow);
-    }
-
-    pub fn stop(&self, force: bool) {
-        let _ = self.sender.send(Command::Stop { force });
-    }
 }

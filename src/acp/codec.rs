@@ -1,12 +1,11 @@
 //! Translates between JSON text and the types of [`crate::model`].
 //!
-//! Outgoing messages are built from the official types. Incoming `params`, `result` and `error` texts are
-//! normalised to the official names and shapes (tables in `names`), decoded item by item, and returned as
-//! [`AgentEvent`]s, [`AgentRequest`]s and [`Reply`]s. Ids and framing belong to `peer` and `frame`.
+//! Incoming `params`, `result` and `error` texts are normalised to the official names and shapes (tables in `names`) and
+//! decoded item by item. Ids and framing belong to `peer` and `frame`.
 //! Invariants: no input panics or ends the connection; items that cannot be decoded are passed on raw or reported
 //! as an anomaly, never dropped silently; every outgoing message passes strict decoders.
 
-mod answers;
+pub(super) mod answers;
 mod auth;
 pub(super) mod calls;
 pub(super) mod content;
@@ -39,20 +38,20 @@ pub(super) mod tests;
 
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
-    Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
+    Callbacks, Reply, Response, RpcError, WireSpec,
 };
 
 use decoder_state::DecoderState;
 pub(crate) use decoder_state::TurnNews;
 pub(crate) use quirks::Quirk;
 use quirks::Quirks;
+pub use requests::{RequestForm, RequestKind};
 
-/// The codec of one connection, with the agent's quirks and capabilities.
 #[derive(Debug)]
 pub struct Codec {
     quirks: Quirks,
     offered: Callbacks,
-    can: AgentCapabilities,
+    pub(super) can: AgentCapabilities,
     wire: WireSpec,
     memory: DecoderState,
     trace: Option<trace::Trace>,
@@ -79,15 +78,11 @@ impl Codec {
         let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
             Some(attempt) => initialize::encode(attempt, offer, name, self.quirks.is_strict()),
-            None => Some(v2::initialize(offer)),
+            None => Some(initialize::encode_v2(offer)),
         }
     }
 
-    /// Decodes the response to `initialize`.
-    ///
-    /// # Errors
-    /// [`CallError::Malformed`] if it is not an object, [`CallError::OtherVersion`] for an unsupported or disabled
-    /// protocol version.
+    /// Decodes the response to `initialize`. Fails if it is not an object, or for an unsupported or disabled version.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let newest = self.wire.protocol.max(1);
         let info = match v2::decode_initialize(result).filter(|_| newest == 2) {
@@ -99,10 +94,6 @@ impl Codec {
         Ok(info)
     }
 
-    pub fn set_capabilities(&mut self, can: AgentCapabilities) {
-        self.can = can;
-    }
-
     /// The failure of `initialize`, if the error says that the agent does not support version 1 and no other was offered.
     pub(crate) fn refused_version(&self, error: &RpcError) -> Option<CallError> {
         let theirs = initialize::required_version(error).filter(|_| self.wire.protocol < 2)?;
@@ -112,6 +103,7 @@ impl Codec {
     /// Decodes a notification; `false`: unknown method. A text chunk that continues the last event of `out` (same
     /// session, role and message) is joined to it.
     pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
+        let unread = |why: &str| value::anomaly(AnomalyKind::BadMessage, why);
         match method {
             "session/update" => {
                 let text = params.unwrap_or("null");
@@ -126,31 +118,22 @@ impl Codec {
             // Source: unstable `auth.status`.
             "auth/status_update" => {
                 let mut reported = params.and_then(value::parse_object).unwrap_or_default();
-                match unstable::decode_auth(&mut reported) {
-                    Some(status) => out.push(AgentEvent::AuthStatus(status)),
-                    None => out.push(value::anomaly(
-                        AnomalyKind::BadMessage,
-                        "An authentication notice has no state.",
-                    )),
-                }
+                let status = unstable::decode_auth(&mut reported).map(AgentEvent::AuthStatus);
+                out.push(status.unwrap_or_else(|| unread("An authentication notice has no state.")));
             }
-            "elicitation/complete" => match params.and_then(elicitation::decode_complete) {
-                Some(id) => out.push(AgentEvent::ElicitationComplete(id)),
-                None => {
-                    out.push(value::anomaly(AnomalyKind::BadMessage, "An elicitation notice has no id."));
-                }
-            },
+            "elicitation/complete" => {
+                let id = params.and_then(elicitation::decode_complete).map(AgentEvent::ElicitationComplete);
+                out.push(id.unwrap_or_else(|| unread("An elicitation notice has no id.")));
+            }
             _ => return false,
         }
         true
     }
 
-    /// Shows a message that cannot be read.
     pub fn show_unreadable(&self, text: &str, out: &mut Vec<AgentEvent>) {
         updates::show_unreadable(text, &self.memory, out);
     }
 
-    /// Removes and returns the states of the last messages.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
         std::mem::take(&mut self.memory.turn_news)
     }
@@ -166,10 +149,8 @@ impl Codec {
         self.quirks.learn(quirk, out);
     }
 
-    /// Decodes a request; anomalies are added to `out`. The caller reports a rejected request.
-    ///
-    /// # Errors
-    /// The error to respond with: `-32601` for an unknown or disabled method, `-32602` for invalid params.
+    /// Decodes a request; anomalies are added to `out`. Fails with the error to respond with: `-32601` for an unknown or
+    /// disabled method, `-32602` for invalid params. The caller reports it.
     pub fn request(
         &mut self,
         method: &str,
@@ -180,11 +161,8 @@ impl Codec {
         requests::decode(method, params, offered, &mut self.memory, &mut self.quirks, out)
     }
 
-    /// Decodes the result of a request of parlor; anomalies are added to `out`.
-    ///
-    /// # Errors
-    /// [`CallError::Malformed`] if a required field is missing; [`CallError::Agent`] with `-32000` if a stop reason
-    /// says that sign-in is required.
+    /// Decodes the result of a request of parlor; anomalies are added to `out`. Fails if a required field is missing, and
+    /// with `-32000` if a stop reason says that sign-in is required.
     pub fn reply(
         &mut self,
         call: &Call,
@@ -199,80 +177,25 @@ impl Codec {
         errors::decode(error)
     }
 
-    /// Method and params of a request. Content that the agent does not support (MCP transports, additional folders,
-    /// kinds of prompt blocks) is omitted or replaced. `None`: the protocol version has no such request.
+    /// Method and params of a request, without content that the agent does not support. `None`: the version has none.
     pub fn call(&mut self, call: &Call) -> Option<(&'static str, String)> {
-        let (method, params) =
-            if self.memory.is_v2() { v2::call(call, &self.can)? } else { calls::encode(call, &self.can) };
+        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.memory.is_v2())?;
         if let Call::LoadSession(session, _) | Call::ResumeSession(session, _) = call {
-            self.memory.open(session);
+            self.memory.opened.insert(session.clone());
         }
-        let params = unstable::extend(call, params, &self.can, &self.wire);
-        let params = match &self.trace {
-            Some(trace) => trace.mark(params),
-            None => params,
-        };
-        Some((method, params))
+        if let Some(trace) = &self.trace {
+            trace.mark(&mut params);
+        }
+        Some((method, serde_json::Value::Object(params).to_string()))
     }
 
-    /// Method and params of the notification that cancels a turn.
-    pub fn cancel(&self, session: &SessionId) -> (&'static str, String) {
-        calls::encode_cancel(session)
-    }
-
-    /// Method and params of the notification that cancels a request of parlor.
-    pub fn withdraw(&self, id: u64) -> (&'static str, String) {
-        calls::encode_withdrawal(id)
-    }
-
-    /// The JSON of a response: `Ok` is a result, `Err` an error object. A response that does not match the request
-    /// becomes error `-32603`.
-    ///
-    /// # Errors
-    /// The error object to send, as JSON text.
+    /// The JSON of a response: a result, or an error object, also (`-32603`) if the response does not match the request.
     pub fn answer(&self, form: &RequestForm, answer: &Response) -> Result<String, String> {
         answers::encode(form, answer)
     }
 
-    /// The response to a request when its turn or connection ends. ACP v1 prompt-turn, Cancellation: pending
-    /// permissions MUST be answered `cancelled`.
+    /// The response to a request when its turn or connection ends.
     pub fn fallback(&self, form: &RequestForm) -> Response {
         answers::fallback(form)
     }
-}
-
-/// The form of a request, for a response in the same form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestForm {
-    pub kind: RequestKind,
-    /// Whether options were keyed by `id`; the permission response is then flat as well.
-    pub is_flat: bool,
-}
-
-impl RequestForm {
-    pub(crate) fn official(kind: RequestKind) -> Self {
-        Self { kind, is_flat: false }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestKind {
-    /// `session/request_permission`.
-    Permission,
-    /// `elicitation/create`.
-    Elicitation,
-    /// `fs/read_text_file`.
-    ReadFile,
-    /// `fs/write_text_file`.
-    WriteFile,
-    /// `terminal/create`.
-    TerminalCreate,
-    /// `terminal/output`.
-    TerminalOutput,
-    /// `terminal/wait_for_exit`.
-    TerminalWait,
-    /// `terminal/kill`.
-    TerminalKill,
-    /// `terminal/release`.
-    TerminalRelease,
 }

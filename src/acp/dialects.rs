@@ -7,6 +7,7 @@
 
 mod activecontext;
 mod banjo;
+mod dialect;
 pub mod elephant;
 pub mod openoxide;
 mod stream_urls;
@@ -14,119 +15,12 @@ mod stream_urls;
 mod tests;
 pub mod zeptoclaw;
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
-use super::codec::calls::{encode_cancel, encode_withdrawal};
 use super::codec::quirks::{is_known, words};
-use super::codec::value::{Object, first_text, parse_object};
-use super::envelope::Message;
-use crate::model::{AgentInfo, AgentSpec, Call, Profile, RpcError, SessionId};
+use super::codec::value::{first_text, parse_object};
+use crate::model::{AgentSpec, Profile};
 
+pub(super) use dialect::{Dialect, Method, Translation};
 pub use stream_urls::StreamUrls;
-
-/// Method and params of a message of parlor.
-pub type Method = (&'static str, String);
-
-/// The translator of one connection.
-pub(super) trait Dialect: Debug + Send + Sync {
-    fn client_name(&self) -> &'static str {
-        "parlor"
-    }
-
-    /// The dialect's own `initialize`, if it has one.
-    fn initialize(&self) -> Option<Method> {
-        None
-    }
-
-    /// The result of `initialize`, as the protocol has it.
-    fn initialized(&mut self, _result: &str) -> Option<String> {
-        None
-    }
-
-    /// Adds what is known of the system to what the agent has told.
-    fn describe(&self, info: &mut AgentInfo);
-
-    /// Whether the agent sends the first message; `initialize` has to wait for it and may have to be repeated.
-    fn speaks_first(&self) -> bool {
-        false
-    }
-
-    /// Whether the agent requires a `shutdown` request before its input is closed.
-    fn shuts_down(&self) -> bool {
-        false
-    }
-
-    /// Translates a request of parlor.
-    ///
-    /// # Errors
-    /// The request exceeds a limit of the agent, and is not sent.
-    fn call(&mut self, _id: u64, _call: &Call, _message: &mut Method) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// The notification that cancels a turn. `prompt`: the id of its prompt.
-    fn cancel(&self, session: &SessionId, _prompt: Option<u64>) -> Option<Method> {
-        Some(encode_cancel(session))
-    }
-
-    /// The notification that cancels a request; `None`: the agent does not support that.
-    fn withdraw(&self, id: u64) -> Option<Method> {
-        Some(encode_withdrawal(id))
-    }
-
-    /// Translates a message of the agent. False if it is one of the protocol.
-    fn receive(&mut self, _message: &Message<'_>, _text: &str, _out: &mut Translation) -> bool {
-        false
-    }
-
-    /// When [`Self::on_deadline`] is due.
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    /// Ends what has waited too long.
-    fn on_deadline(&mut self, _out: &mut Translation) {}
-
-    /// Changes the id of an open request.
-    fn renumber(&mut self, from: u64, to: u64);
-}
-
-/// Messages in place of the one that was translated.
-#[derive(Debug)]
-pub(super) struct Translation {
-    pub(super) now: Instant,
-    pub(super) to_agent: Vec<(u64, Method)>,
-    /// Messages of the agent, as JSON text.
-    pub(super) to_parlor: Vec<String>,
-    /// Messages that were ignored, and why.
-    pub(super) problems: Vec<&'static str>,
-}
-
-impl Translation {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { now, to_agent: Vec::new(), to_parlor: Vec::new(), problems: Vec::new() }
-    }
-
-    /// Adds a `session/update`.
-    fn update(&mut self, session: &str, update: &Object) {
-        let params = json!({"sessionId": session, "update": update});
-        self.to_parlor
-            .push(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string());
-    }
-
-    /// Adds the response to a request of parlor.
-    fn respond(&mut self, id: u64, outcome: Result<Value, Value>) {
-        let (key, value) = match outcome {
-            Ok(result) => ("result", result),
-            Err(error) => ("error", error),
-        };
-        self.to_parlor.push(json!({"jsonrpc": "2.0", "id": id, key: value}).to_string());
-    }
-}
 
 /// Names of the systems: of their programs and packages, and those that they report.
 const NAMES: &[(&str, Profile)] = &[
@@ -191,28 +85,4 @@ fn of(profile: Profile, spec: &AgentSpec, is_early: bool) -> Option<Box<dyn Dial
         Profile::ActiveContext => Box::new(activecontext::ActiveContext::default()),
         Profile::Banjo => Box::new(banjo::Banjo::new(is_early, is_remote)),
     })
-}
-
-/// Changes the key of an open request.
-fn renumber<T>(open: &mut BTreeMap<u64, T>, from: u64, to: u64) {
-    if let Some(request) = open.remove(&from) {
-        open.insert(to, request);
-    }
-}
-
-/// The error for a session that the agent does not have.
-fn no_session() -> Value {
-    json!({"code": RpcError::RESOURCE_NOT_FOUND, "message": "The agent does not have this session."})
-}
-
-/// Fails if a prompt exceeds a limit of the agent.
-fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), String> {
-    if bytes <= limit_bytes {
-        return Ok(());
-    }
-    Err(format!(
-        "The prompt is {} KiB; this agent's limit is {}. Shorten it, or put the text in a file and refer to the file.",
-        bytes.div_ceil(1024),
-        limit_bytes / 1024
-    ))
 }

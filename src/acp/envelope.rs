@@ -128,7 +128,7 @@ fn present(value: Option<&RawValue>) -> Option<&str> {
 }
 
 /// A JSON string; borrowed unless it contains escapes.
-fn string(text: &str) -> Option<Cow<'_, str>> {
+pub fn string(text: &str) -> Option<Cow<'_, str>> {
     let bare = text.strip_prefix('"')?.strip_suffix('"')?;
     if bare.contains('\\') {
         serde_json::from_str(text).ok().map(Cow::Owned)
@@ -137,40 +137,16 @@ fn string(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
 enum Key {
     Id,
     Method,
     Params,
     Result,
     Error,
+    #[serde(other)]
     Other,
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-
-        impl Visitor<'_> for Name {
-            type Value = Key;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(match name {
-                    "id" => Key::Id,
-                    "method" => Key::Method,
-                    "params" => Key::Params,
-                    "result" => Key::Result,
-                    "error" => Key::Error,
-                    _ => Key::Other,
-                })
-            }
-        }
-
-        deserializer.deserialize_str(Name)
-    }
 }
 
 impl<'de> Deserialize<'de> for Fields<'de> {

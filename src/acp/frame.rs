@@ -1,29 +1,31 @@
 //! Splits the bytes of an agent into messages.
 //!
 //! Supports newline-delimited JSON, incoming `Content-Length` frames and arrays of messages; tolerates blank lines,
-//! byte order marks, carriage returns and invalid UTF-8, and enforces a size limit. Bytes are read into
-//! [`FrameReader::space`]; [`FrameReader::cut`] returns the messages in order.
+//! byte order marks, carriage returns and invalid UTF-8, and enforces a size limit.
 //! Invariants: the result does not depend on how the bytes were split into reads; a message is a slice of the read
 //! buffer unless its UTF-8 was invalid; at most one message of maximum size is buffered; nothing panics.
 //! Source: ACP v1 transports, stdio: messages are delimited by newlines and contain none.
 
-mod array;
 pub mod repair;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
-/// Default maximum frame size in bytes.
 pub const DEFAULT_FRAME_BYTES: usize = 64 << 20;
 
-/// Size of a read in bytes.
 pub const READ_BYTES: usize = 256 << 10;
 
-/// Minimum free space in the buffer before it is grown.
 const MIN_SPACE_BYTES: usize = 64 << 10;
+
+/// Maximum number of items of an array; a larger one is rejected, because each item costs some hundred bytes of memory.
+const MAX_ARRAY_ITEMS: usize = 100_000;
 
 /// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
@@ -36,15 +38,10 @@ pub enum InboundFrame {
     /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
     /// A frame over the size limit, which was skipped.
-    Oversize {
-        len_bytes: u64,
-        /// The first bytes of the frame.
-        head: Bytes,
-    },
+    Oversize { len_bytes: u64, head: Bytes },
 }
 
 impl InboundFrame {
-    /// The number of bytes that are stored.
     pub fn len_bytes(&self) -> usize {
         match self {
             Self::Frame(frame) => frame.bytes.len(),
@@ -53,7 +50,6 @@ impl InboundFrame {
     }
 }
 
-/// How a message was framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Line,
@@ -89,8 +85,9 @@ impl Frame {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
+    #[default]
     Line,
     /// After a `Content-Length` line, before the blank line.
     Headers {
@@ -111,8 +108,7 @@ enum State {
     },
 }
 
-/// Splits a stream of bytes into messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FrameReader {
     buffer: BytesMut,
     /// Length of the prefix of the buffer that contains no line end.
@@ -126,16 +122,8 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// Creates a reader for frames of at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
-        Self {
-            buffer: BytesMut::new(),
-            scanned: 0,
-            is_grown: false,
-            state: State::Line,
-            max_bytes,
-            began_with_header: None,
-        }
+        Self { max_bytes, ..Self::default() }
     }
 
     /// The buffer to append to, with free space.
@@ -170,7 +158,7 @@ impl FrameReader {
         self.cut(out);
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
-        match std::mem::replace(&mut self.state, State::Line) {
+        match std::mem::take(&mut self.state) {
             State::Line => self.on_line(&rest, out),
             State::Headers { length, line } => {
                 self.state = State::Headers { length, line };
@@ -186,7 +174,7 @@ impl FrameReader {
                 out.push(InboundFrame::Oversize { len_bytes: len_bytes - left, head: head.freeze() });
             }
         }
-        if let State::Headers { line, .. } = std::mem::replace(&mut self.state, State::Line) {
+        if let State::Headers { line, .. } = std::mem::take(&mut self.state) {
             out.push(InboundFrame::Noise(line));
         }
     }
@@ -238,7 +226,7 @@ impl FrameReader {
         let end = memchr::memchr(b'\n', unseen).map(|at| self.scanned + at);
         let len = end.unwrap_or(self.buffer.len());
         if len > self.max_bytes {
-            if let State::Headers { line, .. } = std::mem::replace(&mut self.state, State::Line) {
+            if let State::Headers { line, .. } = std::mem::take(&mut self.state) {
                 out.push(InboundFrame::Noise(line));
             }
             self.scanned = 0;
@@ -267,7 +255,7 @@ impl FrameReader {
     }
 
     fn on_header_line(&mut self, line: Bytes, out: &mut Vec<InboundFrame>) {
-        let State::Headers { length, line: first } = std::mem::replace(&mut self.state, State::Line) else {
+        let State::Headers { length, line: first } = std::mem::take(&mut self.state) else {
             return;
         };
         if line.is_empty() {
@@ -293,7 +281,7 @@ impl FrameReader {
                 out.push(InboundFrame::Frame(Frame::new(bytes, form)));
             }
             Some(b'[') => {
-                if !array::split(&bytes, out) {
+                if !split_array(&bytes, out) {
                     out.push(InboundFrame::Noise(bytes));
                 }
             }
@@ -307,7 +295,7 @@ pub fn sort_whole(bytes: &Bytes, out: &mut Vec<InboundFrame>) {
     let bytes = trim(bytes);
     match bytes.first() {
         Some(b'{') => out.push(InboundFrame::Frame(Frame::new(bytes, Form::Line))),
-        Some(b'[') if array::split(&bytes, out) => {}
+        Some(b'[') if split_array(&bytes, out) => {}
         _ => push_noise(bytes, out),
     }
 }
@@ -318,7 +306,6 @@ fn push_noise(bytes: Bytes, out: &mut Vec<InboundFrame>) {
     }
 }
 
-/// Saves the first bytes of a skipped frame, up to the limit.
 fn keep_head(head: &mut BytesMut, part: &[u8]) {
     let wanted = HEAD_BYTES.saturating_sub(head.len()).min(part.len());
     head.extend_from_slice(part.get(..wanted).unwrap_or_default());
@@ -331,7 +318,6 @@ fn trim(line: &Bytes) -> Bytes {
     if text.is_empty() { Bytes::new() } else { line.slice_ref(text) }
 }
 
-/// The value of a `Content-Length` line.
 fn content_length(line: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"content-length";
     let (name, value) = line.split_at_checked(NAME.len())?;
@@ -342,9 +328,51 @@ fn content_length(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// Whether a line has the form `Name: value`.
 fn is_header(line: &[u8]) -> bool {
     memchr::memchr(b':', line).and_then(|colon| line.get(..colon)).is_some_and(|name| {
         !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
     })
+}
+
+/// Appends the items of an array to `out`, all or none (`false`). ACP v1 has no batches, but some agents send them.
+fn split_array(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
+    let whole = Frame::new(bytes.clone(), Form::Array);
+    let count_before = out.len();
+    let whole = match repair::repair(whole.text()) {
+        Cow::Borrowed(_) => whole,
+        Cow::Owned(text) => Frame { bytes: text.into(), ..whole },
+    };
+    let mut reader = serde_json::Deserializer::from_str(whole.text());
+    let items = Items { whole: &whole, out };
+    let is_split = reader.deserialize_seq(items).and_then(|()| reader.end()).is_ok();
+    if !is_split {
+        out.truncate(count_before);
+    }
+    out.len() > count_before
+}
+
+struct Items<'a> {
+    whole: &'a Frame,
+    out: &'a mut Vec<InboundFrame>,
+}
+
+impl<'de> Visitor<'de> for Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut count = 0;
+        while let Some(item) = items.next_element::<&'de RawValue>()? {
+            count += 1;
+            if count > MAX_ARRAY_ITEMS {
+                return Err(Error::custom("too many items"));
+            }
+            let bytes = self.whole.bytes.slice_ref(item.get().as_bytes());
+            self.out.push(InboundFrame::Frame(Frame { bytes, ..self.whole.clone() }));
+        }
+        Ok(())
+    }
 }

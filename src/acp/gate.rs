@@ -3,7 +3,6 @@
 //! Updates are not visible before the next frame, so they are read together with one wake-up. The event loop sets the
 //! time with [`GateKeeper`], and each connection waits for its [`Gate`]. Agents that wait for a response, or that write
 //! as fast as they can, are read immediately.
-//!
 //! Invariants: only updates are delayed; an idle connection sets no timer.
 
 use std::time::Duration;
@@ -14,8 +13,7 @@ use tokio::time::{Instant, sleep_until};
 const WINDOW: Duration = Duration::from_millis(32);
 /// Maximum bytes per window. A faster agent would fill its pipe (64 KiB) before the next frame, and block.
 const MAX_BYTES: u128 = 24 << 10;
-/// Minimum number of consecutive reads with updates only, so that an agent that sends an update with each request is
-/// not delayed.
+/// Minimum number of reads with updates only, so that an agent that sends an update with each request is not delayed.
 const STREAK: u32 = 4;
 
 /// Sets the time at which gates open.
@@ -25,7 +23,6 @@ pub struct GateKeeper {
 }
 
 impl GateKeeper {
-    /// Creates a keeper and the gate for its connections.
     pub fn new() -> (Self, Gate) {
         let (opens_at, gate) = watch::channel(Instant::now());
         (Self { opens_at }, Gate(Some(gate)))
@@ -71,7 +68,6 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Creates the state of a new connection.
     pub fn new(now: Instant) -> Self {
         Self { since: now, bytes: 0, reads: 0, is_slow: false }
     }

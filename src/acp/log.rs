@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
+use super::envelope::{self, Message};
 use super::tap::{Direction, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
 
@@ -68,7 +69,6 @@ impl Start {
     pub fn of(spec: &AgentSpec) -> Self {
         let WireSpec { profile, is_strict, has_headers, protocol, .. } = &spec.wire;
         Self {
-            format: FORMAT,
             parlor: env!("CARGO_PKG_VERSION").to_owned(),
             agent: spec.name.clone(),
             profile: profile.map(|profile| profile.name().to_owned()),
@@ -80,6 +80,7 @@ impl Start {
             fs_read: spec.callbacks.fs_read,
             fs_write: spec.callbacks.fs_write,
             terminal: spec.callbacks.terminal,
+            ..Self::default()
         }
     }
 
@@ -87,8 +88,7 @@ impl Start {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The agent in a replay. Its command is never run; it differs for each connection so that no two connections look
-    /// like the same process.
+    /// The agent in a replay. Its command is never run, and differs for each connection, as for different processes.
     pub fn spec(&self, conn: u64) -> AgentSpec {
         let remote =
             self.remote.then(|| Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() });
@@ -131,7 +131,6 @@ pub struct Entry {
     pub kind: EntryKind,
 }
 
-/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryKind {
     Start(Box<Start>),
@@ -164,8 +163,7 @@ struct Line {
 }
 
 impl Log {
-    /// Reads one run of a log: the last one unless `run` names another, from 1. Fails if the file cannot be read, is too
-    /// large, or does not have that run; the message says what to do.
+    /// Reads one run of a log, from 1, by default the last. Fails for an unreadable or large file, or a missing run.
     pub fn read(file: impl Read, run: Option<usize>) -> io::Result<Self> {
         let mut file = io::BufReader::new(file.take(MAX_BYTES + 1));
         let (mut log, mut bytes, mut read) = (Self::default(), Vec::new(), 0);
@@ -234,7 +232,7 @@ impl Log {
             return start;
         }
         let offers_second = own.any(|kind| match kind {
-            EntryKind::Message(Direction::ToAgent, text) => super::replay::offers_second(text),
+            EntryKind::Message(Direction::ToAgent, text) => offers_second(text),
             _ => false,
         });
         Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
@@ -246,6 +244,12 @@ impl Log {
             self.reported.push((line, error));
         }
     }
+}
+
+/// Whether a message is an `initialize` that offers version 2 of the protocol.
+fn offers_second(text: &str) -> bool {
+    matches!(envelope::read(text), Ok(Message::Request { method, params, .. }) if method == "initialize"
+        && params.and_then(envelope::protocol_version) == Some(2))
 }
 
 fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {

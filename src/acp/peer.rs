@@ -22,6 +22,7 @@ use self::core::Peer;
 use super::dialects::openoxide::workspace::Workspace;
 use super::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use super::gate::{Gate, Stream};
+use super::log::{Start, end_line};
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
 use super::{Command, ConnectOptions};
 use crate::model::{Batch, CloseReason};
@@ -29,8 +30,7 @@ use crate::model::{Batch, CloseReason};
 pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
 
-/// Maximum number of batches that wait for the app. A batch has at most 256 KiB or one long frame, so about 8 MiB are
-/// in flight before the agent has to wait.
+/// Maximum number of batches that wait for the app: about 8 MiB, as one has at most 256 KiB or a single long frame.
 pub const EVENT_BATCHES: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub async fn run(
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
     let own = options.spec.cwd.clone().filter(|_| !options.spec.is_elsewhere());
     let folder = own.unwrap_or_else(|| options.cwd.clone());
-    options.tap.begin(&options.spec);
+    options.tap.mark("start", || Start::of(&options.spec).to_json());
     let setup = Setup {
         max_frame_bytes: limits.max_frame_bytes,
         tap: options.tap.clone(),
@@ -77,13 +77,12 @@ pub async fn run(
     while let Ok(command) = commands.try_recv() {
         peer.on_command(command, Instant::now());
     }
-    options.tap.end(&reason);
+    options.tap.mark("end", || end_line(&reason));
     peer.close(reason);
     options.tap.flush();
     let _ = events.send(peer.take_events()).await;
 }
 
-/// Runs an open connection until it closes.
 async fn drive(
     peer: &mut Peer,
     link: Link,
@@ -101,7 +100,7 @@ async fn drive(
             peer.take_events();
         }
         let has_events = peer.has_events();
-        let is_full = peer.is_outgoing_full();
+        let is_full = peer.writer.is_full();
         let deadline = peer.next_deadline();
         let may_read = !has_events && !is_full && !is_waiting;
         tokio::select! {
@@ -142,7 +141,7 @@ async fn drive(
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },
-            () = peer.outgoing_drained(), if is_full => {}
+            () = peer.writer.drained(), if is_full => {}
             () = next_poll(events, gate), if is_waiting && !has_events => is_waiting = false,
             // Not while events are pending: the response may already be in the pipe if the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Command;
 use super::codec::RequestKind;
+use super::codec::value::{Object, first_text, parse_object};
 use super::envelope::{self, Message};
 use super::frame::sort_whole;
 use super::peer::{Deadlines, PeerState};
@@ -52,7 +53,6 @@ pub enum UserAction {
     Other,
 }
 
-/// How a request of the agent was answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoggedAnswer {
     /// A permission: the selected option; `None`: cancelled.
@@ -68,7 +68,6 @@ pub enum LoggedAnswer {
     Error(RpcError),
 }
 
-/// One connection of the log.
 #[derive(Debug)]
 pub struct LoggedAgent {
     peer: PeerState,
@@ -86,12 +85,10 @@ impl LoggedAgent {
         Self { peer, unplayed: BTreeSet::new(), is_closed: false }
     }
 
-    /// Accepts a message of the app.
     pub fn command(&mut self, command: AgentCommand, now: Instant) {
         self.peer.on_command(Command::Agent(command), now.into());
     }
 
-    /// Plays a message of the agent.
     pub fn receive(&mut self, text: &str, now: Instant) {
         if self.is_closed {
             return;
@@ -184,12 +181,6 @@ impl LoggedAgent {
     }
 }
 
-/// Whether a message is an `initialize` that offers version 2 of the protocol.
-pub(super) fn offers_second(text: &str) -> bool {
-    matches!(envelope::read(text), Ok(Message::Request { method, params, .. })
-        if method == "initialize" && object(params).get("protocolVersion").and_then(Value::as_u64) == Some(2))
-}
-
 /// The session that a message of parlor opens, and its folder.
 pub fn opening(text: &str) -> Option<(Option<SessionId>, Option<String>)> {
     let Ok(Message::Request { method, params, .. }) = envelope::read(text) else { return None };
@@ -202,19 +193,15 @@ pub fn opening(text: &str) -> Option<(Option<SessionId>, Option<String>)> {
     }
 }
 
-fn object(params: Option<&str>) -> Map<String, Value> {
-    params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default()
+fn object(params: Option<&str>) -> Object {
+    params.and_then(parse_object).unwrap_or_default()
 }
 
-fn first_text(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {
-    keys.iter().find_map(|key| object.get(*key)?.as_str()).map(str::to_owned)
-}
-
-fn session_of(params: &Map<String, Value>) -> Option<SessionId> {
+fn session_of(params: &Object) -> Option<SessionId> {
     first_text(params, &["sessionId", "session_id", "source_session_id"]).map(SessionId::from)
 }
 
-fn user_action(request: &Request, params: &Map<String, Value>) -> UserAction {
+fn user_action(request: &Request, params: &Object) -> UserAction {
     let text = |keys: &[&str]| first_text(params, keys).unwrap_or_default();
     match request.method.as_str() {
         "session/prompt" | "prompt/send" => {
@@ -287,7 +274,7 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer
     })
 }
 
-fn exit(status: &Map<String, Value>) -> ExitInfo {
+fn exit(status: &Object) -> ExitInfo {
     let code = status.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     ExitInfo { code, signal: first_text(status, &["signal"]) }
 }

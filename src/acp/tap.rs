@@ -1,8 +1,7 @@
 //! Records every message in both directions, before parsing and after writing.
 //!
-//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. The tasks of a
-//! connection call [`Tap::record`]; [`Tap::snapshot`] returns the lines. Secrets are redacted when a line leaves
-//! the ring, for the view and for the file.
+//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. Secrets are
+//! redacted when a line leaves the ring.
 //! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
 //! file is written; the ring never exceeds its limits.
 
@@ -15,41 +14,19 @@ mod tests;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::acp::log::{Start, end_line};
-use crate::model::{AgentSpec, CloseReason};
+use super::lock::lock;
 
 pub use redact::redact;
 use ring::Ring;
+pub use ring::{Direction, LINE_BYTES};
 use sink::Sink;
 
 /// The start of a line of parlor among those of the agent's stderr.
 pub const OWN_LINE: &str = "parlor: ";
 
-/// Maximum bytes of a line in the ring; longer lines are truncated.
-pub const LINE_BYTES: usize = 16 << 10;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    ToAgent,
-    FromAgent,
-    Stderr,
-}
-
-impl Direction {
-    /// The word in the file: `to`, `from`, `stderr`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::ToAgent => "to",
-            Self::FromAgent => "from",
-            Self::Stderr => "stderr",
-        }
-    }
-}
-
-/// A line for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapLine {
     /// The number of the line, from 1 without gaps.
@@ -64,7 +41,6 @@ pub struct TapLine {
     pub len_bytes: usize,
 }
 
-/// Selects lines for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapFilter {
     pub to_agent: bool,
@@ -157,17 +133,8 @@ impl Tap {
         });
     }
 
-    /// Writes to the file only how messages of this connection are decoded.
-    pub fn begin(&self, spec: &AgentSpec) {
-        self.mark("start", || Start::of(spec).to_json());
-    }
-
-    /// Writes to the file only why this connection ended.
-    pub fn end(&self, reason: &CloseReason) {
-        self.mark("end", || end_line(reason));
-    }
-
-    fn mark(&self, word: &str, text: impl FnOnce() -> String) {
+    /// Writes to the file only, not to the ring: how a connection begins and why it ends (`acp::log`).
+    pub(super) fn mark(&self, word: &str, text: impl FnOnce() -> String) {
         self.write(self.sink(), |sink| {
             sink.append(self.version(), self.shared.start.elapsed(), self.conn, word, &text())
         });
@@ -187,13 +154,13 @@ impl Tap {
         let mut lines: Vec<TapLine> = copies
             .into_iter()
             .rev()
-            .map(|copy| TapLine {
-                sequence: copy.sequence,
-                at: copy.at,
-                conn: copy.conn,
-                direction: copy.direction,
-                text: redact(&String::from_utf8_lossy(&copy.bytes)).into_owned(),
-                len_bytes: copy.len_bytes,
+            .map(|(sequence, entry, bytes)| TapLine {
+                sequence,
+                at: entry.at,
+                conn: entry.conn,
+                direction: entry.direction,
+                text: redact(&String::from_utf8_lossy(&bytes)).into_owned(),
+                len_bytes: entry.len_bytes,
             })
             .filter(|line| needle.is_empty() || line.text.to_lowercase().contains(&needle))
             .take(filter.max_lines)
@@ -206,12 +173,11 @@ impl Tap {
     pub fn stderr_after(&self, after: u64) -> Vec<String> {
         let wants = |conn, direction| conn == self.conn && direction == Direction::Stderr;
         let lines = lock(&self.shared.ring).copy(after, wants).into_iter();
-        let lines = lines.map(|copy| String::from_utf8_lossy(&copy.bytes).into_owned());
+        let lines = lines.map(|(_, _, bytes)| String::from_utf8_lossy(&bytes).into_owned());
         lines.filter(|line| !line.starts_with(OWN_LINE)).collect()
     }
 
-    /// Also writes all further lines to a file, untruncated, one JSON object per line, with secrets redacted. An
-    /// existing file is appended to; a new one is readable only by its owner.
+    /// Also appends all further lines to a file that only its owner can read: untruncated, as JSON, without secrets.
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
         let sink = Sink::open(path)?;
         *lock(&self.shared.sink) = Some(sink);
@@ -219,7 +185,6 @@ impl Tap {
         Ok(())
     }
 
-    /// Flushes the file; cheap without one.
     pub fn flush(&self) {
         self.write(self.sink(), Sink::flush);
     }
@@ -244,8 +209,4 @@ impl Tap {
             self.record(Direction::Stderr, note.as_bytes());
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

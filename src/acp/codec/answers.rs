@@ -3,68 +3,62 @@
 //! Invariants: results without payload are `{}` and never `null`, which some agents reject; a response that does
 //! not match its request becomes an error.
 
-use std::collections::BTreeMap;
-
-use agent_client_protocol_schema::v1 as schema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::model::{ExitInfo, FieldValue, Response, RpcError};
 
-use super::value::json as to_json;
-use super::{RequestForm, RequestKind};
+use super::requests::{RequestForm, RequestKind as Kind};
 
 /// Result JSON, or error-object JSON.
-pub(super) fn encode(form: &RequestForm, answer: &Response) -> Result<String, String> {
+pub fn encode(form: &RequestForm, answer: &Response) -> Result<String, String> {
     let result = match (form.kind, answer) {
         (_, Response::Error(error)) => return Err(encode_error(error)),
-        (RequestKind::Permission, Response::Selected(option)) => encode_selected(form, option),
-        (RequestKind::Permission, Response::PermissionCancelled) => encode_cancelled(form),
-        (RequestKind::Elicitation, Response::ElicitationAccepted(values)) => {
-            let content = values.as_ref().map(|values| {
-                values
-                    .iter()
-                    .map(|(key, value)| (key.clone(), encode_value(value)))
-                    .collect::<BTreeMap<_, _>>()
-            });
-            elicitation(schema::ElicitationAction::Accept(
-                schema::ElicitationAcceptAction::new().content(content),
-            ))
+        (Kind::Permission, Response::Selected(option)) => {
+            let outcome = json!({"outcome": "selected", "optionId": option});
+            // Both forms in one: the dialect reads `optionId`, the protocol `outcome`.
+            if form.is_flat {
+                json!({"optionId": option, "outcome": outcome})
+            } else {
+                json!({"outcome": outcome})
+            }
         }
-        (RequestKind::Elicitation, Response::ElicitationDeclined) => {
-            elicitation(schema::ElicitationAction::Decline)
+        (Kind::Permission, Response::PermissionCancelled) => {
+            let outcome = json!({"outcome": "cancelled"});
+            if form.is_flat { outcome } else { json!({"outcome": outcome}) }
         }
-        (RequestKind::Elicitation, Response::ElicitationCancelled) => {
-            elicitation(schema::ElicitationAction::Cancel)
+        (Kind::Elicitation, Response::ElicitationAccepted(None)) => json!({"action": "accept"}),
+        (Kind::Elicitation, Response::ElicitationAccepted(Some(values))) => {
+            let content: Map<_, _> =
+                values.iter().map(|(key, value)| (key.clone(), encode_value(value))).collect();
+            json!({"action": "accept", "content": content})
         }
-        (RequestKind::ReadFile, Response::FileContent(text)) => {
-            to_json(&schema::ReadTextFileResponse::new(text.as_str()))
+        (Kind::Elicitation, Response::ElicitationDeclined) => json!({"action": "decline"}),
+        (Kind::Elicitation, Response::ElicitationCancelled) => json!({"action": "cancel"}),
+        (Kind::ReadFile, Response::FileContent(text)) => json!({"content": text}),
+        (Kind::WriteFile | Kind::TerminalKill | Kind::TerminalRelease, Response::Done) => json!({}),
+        (Kind::TerminalCreate, Response::TerminalCreated(id)) => json!({"terminalId": id.as_str()}),
+        (Kind::TerminalOutput, Response::TerminalOutput { output, is_truncated, exit }) => {
+            let mut result = json!({"output": output, "truncated": is_truncated});
+            if let Some(exit) = exit {
+                result["exitStatus"] = encode_exit(exit);
+            }
+            result
         }
-        (RequestKind::WriteFile, Response::Done) => to_json(&schema::WriteTextFileResponse::new()),
-        (RequestKind::TerminalKill, Response::Done) => to_json(&schema::KillTerminalResponse::new()),
-        (RequestKind::TerminalRelease, Response::Done) => to_json(&schema::ReleaseTerminalResponse::new()),
-        (RequestKind::TerminalCreate, Response::TerminalCreated(id)) => {
-            to_json(&schema::CreateTerminalResponse::new(id.0.clone()))
-        }
-        (RequestKind::TerminalOutput, Response::TerminalOutput { output, is_truncated, exit }) => to_json(
-            &schema::TerminalOutputResponse::new(output.as_str(), *is_truncated)
-                .exit_status(exit.as_ref().map(encode_exit)),
-        ),
-        (RequestKind::TerminalWait, Response::TerminalExit(exit)) => {
-            to_json(&schema::WaitForTerminalExitResponse::new(encode_exit(exit)))
-        }
+        (Kind::TerminalWait, Response::TerminalExit(exit)) => encode_exit(exit),
         _ => {
             let text = "Internal error in parlor: the response does not match the request.";
             return Err(encode_error(&RpcError::new(RpcError::INTERNAL, text)));
         }
     };
-    Ok(result)
+    Ok(result.to_string())
 }
 
-/// The response to a request that is dropped, because its turn or connection ended.
-pub(super) fn fallback(form: &RequestForm) -> Response {
+/// The response to a request that is dropped, because its turn or connection ended. ACP v1 prompt-turn, Cancellation:
+/// pending permissions MUST be answered `cancelled`.
+pub fn fallback(form: &RequestForm) -> Response {
     match form.kind {
-        RequestKind::Permission => Response::PermissionCancelled,
-        RequestKind::Elicitation => Response::ElicitationCancelled,
+        Kind::Permission => Response::PermissionCancelled,
+        Kind::Elicitation => Response::ElicitationCancelled,
         _ => Response::Error(RpcError::new(
             RpcError::INTERNAL,
             "The request was dropped before a response was sent.",
@@ -72,46 +66,33 @@ pub(super) fn fallback(form: &RequestForm) -> Response {
     }
 }
 
-fn encode_selected(form: &RequestForm, option: &str) -> String {
-    let outcome =
-        schema::RequestPermissionOutcome::Selected(schema::SelectedPermissionOutcome::new(option.to_owned()));
-    if form.is_flat {
-        // Both forms in one: the dialect reads `optionId`, the protocol `outcome`.
-        return json!({"optionId": option, "outcome": outcome}).to_string();
-    }
-    to_json(&schema::RequestPermissionResponse::new(outcome))
-}
-
-fn encode_cancelled(form: &RequestForm) -> String {
-    if form.is_flat {
-        return json!({"outcome": "cancelled"}).to_string();
-    }
-    to_json(&schema::RequestPermissionResponse::new(schema::RequestPermissionOutcome::Cancelled))
-}
-
-fn elicitation(action: schema::ElicitationAction) -> String {
-    to_json(&schema::CreateElicitationResponse::new(action))
-}
-
-fn encode_value(value: &FieldValue) -> schema::ElicitationContentValue {
+fn encode_value(value: &FieldValue) -> Value {
     match value {
-        FieldValue::Text(text) => schema::ElicitationContentValue::String(text.clone()),
-        FieldValue::Texts(texts) => schema::ElicitationContentValue::StringArray(texts.clone()),
-        FieldValue::Integer(number) => schema::ElicitationContentValue::Integer(*number),
-        FieldValue::Number(number) => schema::ElicitationContentValue::Number(*number),
-        FieldValue::Bool(is_true) => schema::ElicitationContentValue::Boolean(*is_true),
+        FieldValue::Text(text) => json!(text),
+        FieldValue::Texts(texts) => json!(texts),
+        FieldValue::Integer(number) => json!(number),
+        FieldValue::Number(number) => json!(number),
+        FieldValue::Bool(is_true) => json!(is_true),
     }
 }
 
-fn encode_exit(exit: &ExitInfo) -> schema::TerminalExitStatus {
-    // The protocol has no negative codes; the shell convention is the low eight bits.
-    #[allow(clippy::cast_sign_loss, reason = "masked to eight bits")]
-    let code = exit.code.map(|code| u32::try_from(code).unwrap_or((code & 0xff) as u32));
-    schema::TerminalExitStatus::new().exit_code(code).signal(exit.signal.clone())
+fn encode_exit(exit: &ExitInfo) -> Value {
+    let mut status = json!({});
+    if let Some(code) = exit.code {
+        // The protocol has no negative codes; the shell convention is the low eight bits.
+        status["exitCode"] = json!(if code < 0 { code & 0xff } else { code });
+    }
+    if let Some(signal) = &exit.signal {
+        status["signal"] = json!(signal);
+    }
+    status
 }
 
-fn encode_error(error: &RpcError) -> String {
+pub fn encode_error(error: &RpcError) -> String {
     let code = i32::try_from(error.code).unwrap_or(-32603);
-    let data: Option<Value> = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok());
-    to_json(&schema::Error::new(code, error.message.as_str()).data(data))
+    let mut object = json!({"code": code, "message": error.message});
+    if let Some(data) = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok()) {
+        object["data"] = data;
+    }
+    object.to_string()
 }

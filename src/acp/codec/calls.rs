@@ -1,169 +1,287 @@
-//! Builds the method and params of requests from the official types.
+//! Builds the method and params of requests, for both versions of the protocol.
 //!
 //! Content that the agent does not support is omitted here, so that other layers need not know the agent's limits.
-//! Invariant: every message except `session/set_model` is a serialised official type.
+//! Invariant: a message contains nothing that the official types do not have, except for draft features
+//! ([`super::unstable`]) of agents that advertise them, `session/set_model`, and the system prompt.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use agent_client_protocol_schema::v1 as schema;
-use agent_client_protocol_schema::v2 as v2_schema;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, Call, ConfigValue, McpServer, SessionId, SessionWorkspace};
+use crate::model::{
+    AgentCapabilities, Call, ConfigValue, ContentBlock, McpServer, SessionId, SessionWorkspace, WireSpec,
+};
 
-use super::value::json as to_json;
-use super::{content, unstable};
+use super::content;
+use super::value::{Object, into_object};
 
-pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, String) {
-    let names = &schema::AGENT_METHOD_NAMES;
-    match call {
-        Call::Authenticate { method_id, .. } => {
-            (names.authenticate, to_json(&schema::AuthenticateRequest::new(method_id.clone())))
+/// Method and params of a call; `None`: the version has no such call.
+pub fn encode(
+    call: &Call,
+    can: &AgentCapabilities,
+    wire: &WireSpec,
+    is_v2: bool,
+) -> Option<(&'static str, Object)> {
+    let is_list_required = !is_v2 && matches!(call, Call::NewSession(_) | Call::LoadSession(..));
+    let open = |id: Option<&SessionId>, workspace: &SessionWorkspace| {
+        let mut params = open(id, workspace, can, wire);
+        let servers = workspace.mcp_servers.iter().filter_map(|server| encode_server(server, can, is_v2));
+        let servers: Vec<Value> = servers.collect();
+        if is_list_required || !servers.is_empty() {
+            params["mcpServers"] = servers.into();
         }
-        Call::LogOut => (names.logout, to_json(&schema::LogoutRequest::new())),
-        Call::NewSession(workspace) => {
-            let request = schema::NewSessionRequest::new(lossless(workspace.folder()))
-                .additional_directories(directories(workspace, can))
-                .mcp_servers(servers(workspace, can));
-            (names.session_new, to_json(&request))
+        params
+    };
+    let (method, params) = match call {
+        Call::Authenticate { method_id, api_key } => {
+            let mut params = json!({"methodId": method_id});
+            if let Some(key) = api_key.as_ref().map(crate::model::Secret::reveal) {
+                let key = if can.api_key_is_text { json!(key) } else { json!({"apiKey": key}) };
+                params["_meta"] = json!({"api-key": key});
+            }
+            (if is_v2 { "auth/login" } else { "authenticate" }, params)
         }
-        Call::LoadSession(id, workspace) => {
-            let request = schema::LoadSessionRequest::new(session(id), lossless(workspace.folder()))
-                .additional_directories(directories(workspace, can))
-                .mcp_servers(servers(workspace, can));
-            (names.session_load, to_json(&request))
+        Call::LogOut => (if is_v2 { "auth/logout" } else { "logout" }, json!({})),
+        Call::NewSession(workspace) => ("session/new", open(None, workspace)),
+        // In version 2, loading is resuming with a replay.
+        Call::LoadSession(id, workspace) if is_v2 => {
+            let mut params = open(Some(id), workspace);
+            params["replayFrom"] = json!({"type": "start"});
+            ("session/resume", params)
         }
-        Call::ResumeSession(id, workspace) => {
-            let request = schema::ResumeSessionRequest::new(session(id), lossless(workspace.folder()))
-                .additional_directories(directories(workspace, can))
-                .mcp_servers(servers(workspace, can));
-            (names.session_resume, to_json(&request))
-        }
-        Call::ForkSession(id, workspace, _) => {
-            let request = schema::ForkSessionRequest::new(session(id), lossless(workspace.folder()))
-                .additional_directories(directories(workspace, can))
-                .mcp_servers(servers(workspace, can));
-            (names.session_fork, to_json(&request))
-        }
+        Call::LoadSession(id, workspace) => ("session/load", open(Some(id), workspace)),
+        Call::ResumeSession(id, workspace) => ("session/resume", open(Some(id), workspace)),
+        Call::ForkSession(id, workspace, _) => ("session/fork", open(Some(id), workspace)),
         Call::ListSessions { cwd, cursor } => {
-            let request =
-                schema::ListSessionsRequest::new().cwd(cwd.as_deref().map(lossless)).cursor(cursor.clone());
-            (names.session_list, to_json(&request))
+            let mut params = json!({});
+            if let Some(cwd) = cwd {
+                params["cwd"] = path(cwd);
+            }
+            if let Some(cursor) = cursor {
+                params["cursor"] = json!(cursor);
+            }
+            if can.can_archive {
+                params["archived"] = json!("include");
+            }
+            ("session/list", params)
         }
-        Call::DeleteSession(id) => {
-            (names.session_delete, to_json(&schema::DeleteSessionRequest::new(session(id))))
-        }
-        Call::CloseSession(id) => {
-            (names.session_close, to_json(&schema::CloseSessionRequest::new(session(id))))
-        }
-        Call::SetTitle(id, title) => {
-            let request = schema::SetSessionTitleRequest::new(session(id), title.as_str());
-            (names.session_set_title, to_json(&request))
-        }
+        Call::DeleteSession(id) => ("session/delete", session(id)),
+        Call::CloseSession(id) => ("session/close", session(id)),
+        Call::SetTitle(id, title) => ("session/set_title", json!({"sessionId": id.as_str(), "title": title})),
         Call::Prompt(id, blocks) => {
-            let prompt = blocks.iter().map(|block| content::encode(block, can)).collect();
-            (names.session_prompt, to_json(&schema::PromptRequest::new(session(id), prompt)))
+            let mut params = session(id);
+            params["prompt"] = prompt(blocks, can);
+            ("session/prompt", params)
         }
         Call::Steer(id, blocks) => {
-            let prompt: Vec<_> = blocks.iter().map(|block| content::encode(block, can)).collect();
-            unstable::steer(id, &serde_json::to_value(prompt).unwrap_or_default())
+            // If there is no running turn any more, the agent must not start one, because its end would not be reported.
+            let mut params = session(id);
+            params["prompt"] = prompt(blocks, can);
+            params["_meta"] = json!({"steering": {"idleBehavior": "promptRequired"}});
+            ("_session/steering", params)
         }
+        // In version 2, modes and models are config options.
+        Call::SetMode(..) | Call::SetModel(..) if is_v2 => return None,
         Call::SetMode(id, mode) => {
-            let request = schema::SetSessionModeRequest::new(session(id), mode.0.clone());
-            (names.session_set_mode, to_json(&request))
-        }
-        Call::SetOption(id, option, value) => {
-            let value = match value {
-                ConfigValue::Text(text) => schema::SessionConfigOptionValue::value_id(text.clone()),
-                ConfigValue::Bool(is_on) => schema::SessionConfigOptionValue::boolean(*is_on),
-            };
-            let request = schema::SetSessionConfigOptionRequest::new(session(id), option.clone(), value);
-            (names.session_set_config_option, to_json(&request))
+            ("session/set_mode", json!({"sessionId": id.as_str(), "modeId": mode.as_str()}))
         }
         // Removed from the official types in favour of config options; many agents still accept it.
         Call::SetModel(id, model) => {
-            let params = json!({"sessionId": id.as_str(), "modelId": model.as_str()});
-            ("session/set_model", params.to_string())
+            ("session/set_model", json!({"sessionId": id.as_str(), "modelId": model.as_str()}))
+        }
+        Call::SetOption(id, option, value) => {
+            let mut params = json!({"sessionId": id.as_str(), "configId": option});
+            let (kind, value) = match value {
+                ConfigValue::Text(text) => (is_v2.then_some("id"), json!(text)),
+                ConfigValue::Bool(is_on) => (Some("boolean"), json!(is_on)),
+            };
+            if let Some(kind) = kind {
+                params["type"] = json!(kind);
+            }
+            params["value"] = value;
+            ("session/set_config_option", params)
         }
         // Version 1 does not have these methods, so no agent advertises them.
-        Call::StopTool(id, tool) => (
-            v2_schema::AGENT_METHOD_NAMES.tool_call_cancel,
-            json!({"sessionId": id.as_str(), "toolCallId": tool.as_str()}).to_string(),
-        ),
-        Call::StopTerminal(id, terminal) => (
-            v2_schema::AGENT_METHOD_NAMES.terminal_cancel,
-            json!({"sessionId": id.as_str(), "terminalId": terminal.as_str()}).to_string(),
-        ),
-        Call::Archive(..)
-        | Call::SessionStatus(_)
-        | Call::AuthStatus
-        | Call::ListProviders
-        | Call::SetProvider(_) => unstable::call(call).unwrap_or(("", String::new())),
-    }
+        Call::StopTool(id, tool) => {
+            ("tool_call/cancel", json!({"sessionId": id.as_str(), "toolCallId": tool.as_str()}))
+        }
+        Call::StopTerminal(id, terminal) => {
+            ("terminal/cancel", json!({"sessionId": id.as_str(), "terminalId": terminal.as_str()}))
+        }
+        Call::Archive(id, true) => ("session/archive", session(id)),
+        Call::Archive(id, false) => ("session/unarchive", session(id)),
+        Call::SessionStatus(id) => ("session/status", session(id)),
+        Call::AuthStatus => ("auth/status", json!({})),
+        Call::ListProviders => ("providers/list", json!({})),
+        Call::SetProvider(request) => match &request.target {
+            None => ("providers/disable", json!({"providerId": request.id})),
+            Some(target) => {
+                let headers: Object =
+                    target.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+                let params = json!({
+                    "providerId": request.id,
+                    "apiType": target.api_type,
+                    "baseUrl": target.base_url,
+                    "headers": headers,
+                });
+                ("providers/set", params)
+            }
+        },
+    };
+    Some((method, into_object(params)))
 }
 
 /// Method and params of the notification that cancels a turn.
-pub(in crate::acp) fn encode_cancel(id: &SessionId) -> (&'static str, String) {
-    (schema::AGENT_METHOD_NAMES.session_cancel, to_json(&schema::CancelNotification::new(session(id))))
+pub fn encode_cancel(id: &SessionId) -> (&'static str, String) {
+    ("session/cancel", session(id).to_string())
 }
 
 /// Method and params of the notification that cancels a request of parlor.
-pub(in crate::acp) fn encode_withdrawal(id: u64) -> (&'static str, String) {
+pub fn encode_withdrawal(id: u64) -> (&'static str, String) {
     ("$/cancel_request", json!({"requestId": id}).to_string())
 }
 
-fn session(id: &SessionId) -> schema::SessionId {
-    schema::SessionId::new(id.0.clone())
+fn session(id: &SessionId) -> Value {
+    json!({"sessionId": id.as_str()})
 }
 
-/// JSON cannot represent a path that is not UTF-8; with replacement characters the agent can at least report an error
-/// about it.
-fn lossless(path: &Path) -> PathBuf {
-    match path.to_str() {
-        Some(_) => path.to_path_buf(),
-        None => PathBuf::from(path.to_string_lossy().into_owned()),
-    }
+/// Paths that are not UTF-8 get replacement characters, so that the agent can at least report an error about them.
+fn path(path: &Path) -> Value {
+    path.to_string_lossy().into()
 }
 
-/// ACP v1 session-setup: `additionalDirectories` only with its capability.
-fn directories(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<PathBuf> {
+fn prompt(blocks: &[ContentBlock], can: &AgentCapabilities) -> Value {
+    blocks.iter().map(|block| content::encode(block, can)).collect()
+}
+
+/// The params of a request that opens a session. ACP v1 session-setup: `additionalDirectories` only with its capability.
+fn open(
+    id: Option<&SessionId>,
+    workspace: &SessionWorkspace,
+    can: &AgentCapabilities,
+    wire: &WireSpec,
+) -> Value {
+    let mut params = id.map_or(json!({}), session);
+    params["cwd"] = path(workspace.folder());
     // Local folders do not exist on another machine.
-    if can.additional_directories && workspace.remote.is_none() {
-        workspace.additional_directories.iter().map(|path| lossless(path)).collect()
-    } else {
-        Vec::new()
+    if can.additional_directories
+        && workspace.remote.is_none()
+        && !workspace.additional_directories.is_empty()
+    {
+        params["additionalDirectories"] =
+            workspace.additional_directories.iter().map(|folder| path(folder)).collect();
     }
+    if let Some(prompt) = wire.system_prompt.as_ref().filter(|prompt| can.takes(prompt)) {
+        let mode = if prompt.replaces { "override" } else { "append" };
+        params["systemPrompt"] = json!({"mode": mode, "content": [{"type": "text", "text": prompt.text}]});
+    }
+    params
 }
 
 /// ACP v1 session-setup: every agent accepts stdio servers, others only with their capability.
-fn servers(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
-    workspace.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
-}
-
-fn encode_server(server: &McpServer, can: &AgentCapabilities) -> Option<schema::McpServer> {
+fn encode_server(server: &McpServer, can: &AgentCapabilities, is_v2: bool) -> Option<Value> {
     match server {
+        McpServer::Stdio { .. } if can.mcp_stdio_off => None,
         McpServer::Stdio { name, command, args, env } => {
-            let env = env
-                .iter()
-                .map(|(name, value)| schema::EnvVariable::new(name.as_str(), value.as_str()))
-                .collect();
-            Some(schema::McpServer::Stdio(
-                schema::McpServerStdio::new(name.as_str(), lossless(command)).args(args.clone()).env(env),
-            ))
+            let mut server = json!({"name": name, "command": path(command), "args": args, "env": pairs(env)});
+            if is_v2 {
+                server["type"] = json!("stdio");
+            }
+            Some(server)
         }
-        McpServer::Http { name, url, headers } => can.mcp_http.then(|| {
-            schema::McpServer::Http(
-                schema::McpServerHttp::new(name.as_str(), url.as_str()).headers(encode_headers(headers)),
-            )
-        }),
-        McpServer::Sse { name, url, headers } => can.mcp_sse.then(|| {
-            schema::McpServer::Sse(
-                schema::McpServerSse::new(name.as_str(), url.as_str()).headers(encode_headers(headers)),
-            )
-        }),
+        McpServer::Http { name, url, headers } if can.mcp_http => {
+            Some(json!({"type": "http", "name": name, "url": url, "headers": pairs(headers)}))
+        }
+        McpServer::Sse { name, url, headers } if can.mcp_sse && !is_v2 => {
+            Some(json!({"type": "sse", "name": name, "url": url, "headers": pairs(headers)}))
+        }
+        McpServer::Http { .. } | McpServer::Sse { .. } => None,
     }
 }
 
-fn encode_headers(headers: &[(String, String)]) -> Vec<schema::HttpHeader> {
-    headers.iter().map(|(name, value)| schema::HttpHeader::new(name.as_str(), value.as_str())).collect()
+fn pairs(pairs: &[(String, String)]) -> Vec<Value> {
+    pairs.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ProviderRequest, ProviderTarget, Secret, SystemPrompt};
+
+    fn sent(call: &Call, can: AgentCapabilities, wire: &WireSpec) -> String {
+        let (method, params) = encode(call, &can, wire, false).unwrap();
+        format!("{method} {}", Value::Object(params))
+    }
+
+    #[test]
+    fn a_prompt_for_the_running_turn_must_not_start_another_one() {
+        let call = Call::Steer("s1".into(), vec![ContentBlock::Text("hi".into())]);
+        let expected = r#"_session/steering {"sessionId":"s1","prompt":[{"type":"text","text":"hi"}],"_meta":{"steering":{"idleBehavior":"promptRequired"}}}"#;
+        assert_eq!(sent(&call, AgentCapabilities::default(), &WireSpec::default()), expected);
+    }
+
+    #[test]
+    fn system_prompts_are_sent_to_agents_that_support_them() {
+        let call = Call::NewSession(SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() });
+        let wire = |replaces| WireSpec {
+            system_prompt: Some(SystemPrompt { text: "be brief".to_owned(), replaces }),
+            ..WireSpec::default()
+        };
+        let can = AgentCapabilities { system_prompt: true, ..AgentCapabilities::default() };
+        let expected = r#"session/new {"cwd":"/w","systemPrompt":{"mode":"append","content":[{"type":"text","text":"be brief"}]},"mcpServers":[]}"#;
+        assert_eq!(sent(&call, can, &wire(false)), expected);
+        let plain = r#"session/new {"cwd":"/w","mcpServers":[]}"#;
+        assert_eq!(sent(&call, can, &wire(true)), plain, "override is not supported");
+        assert_eq!(sent(&call, AgentCapabilities::default(), &wire(false)), plain);
+        assert_eq!(sent(&Call::LogOut, can, &wire(false)), "logout {}");
+        let all = AgentCapabilities { system_prompt_override: true, ..can };
+        assert!(sent(&call, all, &wire(true)).contains("override"));
+    }
+
+    #[test]
+    fn the_key_of_a_sign_in_is_sent_in_the_form_of_the_agent() {
+        let api_key = Some(Secret::new("k".to_owned()));
+        let call = Call::Authenticate { method_id: "m".to_owned(), api_key };
+        let sent = |api_key_is_text| {
+            let can = AgentCapabilities { api_key_is_text, ..AgentCapabilities::default() };
+            sent(&call, can, &WireSpec::default())
+        };
+        assert_eq!(sent(false), r#"authenticate {"methodId":"m","_meta":{"api-key":{"apiKey":"k"}}}"#);
+        assert_eq!(sent(true), r#"authenticate {"methodId":"m","_meta":{"api-key":"k"}}"#);
+        for text in [sent(false), sent(true)] {
+            let params = text.strip_prefix("authenticate ").unwrap();
+            assert!(crate::acp::tap::redact(params).contains("[hidden]"), "{text}");
+        }
+    }
+
+    #[test]
+    fn archived_sessions_are_listed_if_archiving_is_supported() {
+        let list = Call::ListSessions { cwd: None, cursor: Some("c".to_owned()) };
+        let can = AgentCapabilities { can_archive: true, ..AgentCapabilities::default() };
+        let sent = |can| sent(&list, can, &WireSpec::default());
+        assert_eq!(sent(can), r#"session/list {"cursor":"c","archived":"include"}"#);
+        assert_eq!(sent(AgentCapabilities::default()), r#"session/list {"cursor":"c"}"#);
+    }
+
+    #[test]
+    fn calls_use_the_method_names_of_the_drafts() {
+        let sent = |call: &Call| sent(call, AgentCapabilities::default(), &WireSpec::default());
+        let archive = |is_away| Call::Archive("s".into(), is_away);
+        assert_eq!(sent(&archive(true)), r#"session/archive {"sessionId":"s"}"#);
+        assert_eq!(sent(&archive(false)), r#"session/unarchive {"sessionId":"s"}"#);
+        let target = ProviderTarget {
+            api_type: "openai".to_owned(),
+            base_url: "https://llm.example".to_owned(),
+            headers: vec![("X-Team".to_owned(), "blue".to_owned())],
+        };
+        let moved = Call::SetProvider(ProviderRequest { id: "main".to_owned(), target: Some(target) });
+        assert_eq!(
+            sent(&moved),
+            r#"providers/set {"providerId":"main","apiType":"openai","baseUrl":"https://llm.example","headers":{"X-Team":"blue"}}"#
+        );
+        let off = Call::SetProvider(ProviderRequest { id: "main".to_owned(), target: None });
+        assert_eq!(sent(&off), r#"providers/disable {"providerId":"main"}"#);
+        let status = Call::SessionStatus("s".into());
+        assert_eq!(sent(&status), r#"session/status {"sessionId":"s"}"#);
+    }
 }

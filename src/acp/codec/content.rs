@@ -3,29 +3,24 @@
 //! Invariant: an unknown block becomes [`ContentBlock::Unknown`] with all of its JSON.
 
 use agent_client_protocol_schema::v1 as schema;
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
-use super::value::{Object, fill, raw, rename};
+use super::value::{Object, fill, into_object, raw, rename};
 
-pub(super) const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
+pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
 /// Non-standard types of text blocks.
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
-pub(super) fn decode(value: Value) -> ContentBlock {
+pub fn decode(value: Value) -> ContentBlock {
     let value = shape(value);
-    match schema::ContentBlock::deserialize(&value) {
-        Ok(block) => from_official(block).unwrap_or_else(|| ContentBlock::Unknown(raw(&value))),
-        Err(_) => ContentBlock::Unknown(raw(&value)),
-    }
+    read(&value).unwrap_or_else(|| ContentBlock::Unknown(raw(&value)))
 }
 
-/// Decodes a message's content: a block, a list of blocks, a text, or an object that holds one of these under `text` or
-/// `delta`.
-pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
+/// Decodes a message's content: a block, a list of blocks, a text, or an object with one of these in `text` or `delta`.
+pub fn decode_many(value: Value) -> Vec<ContentBlock> {
     match value {
         Value::Null => Vec::new(),
         Value::Array(items) => items.into_iter().map(decode).collect(),
@@ -34,7 +29,7 @@ pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
 }
 
 /// The Markdown of the text blocks, and the number of other blocks.
-pub(super) fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
+pub fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
     let mut text = String::new();
     let mut others = 0;
     for block in blocks {
@@ -49,7 +44,7 @@ pub(super) fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
 /// Converts a block into the official shape, where its kind is unambiguous.
 fn shape(value: Value) -> Value {
     let mut block = match value {
-        Value::String(text) => return serde_json::json!({ "type": "text", "text": text }),
+        Value::String(text) => return encode_text(&text),
         Value::Object(block) => block,
         other => return other,
     };
@@ -95,98 +90,90 @@ fn has_string(block: &Object, key: &str) -> bool {
 }
 
 /// The part of a URI after the last slash.
-pub(super) fn last_segment(uri: &str) -> &str {
+pub fn last_segment(uri: &str) -> &str {
     uri.trim_end_matches('/').rsplit('/').next().unwrap_or(uri)
 }
 
-/// Converts a block; `None`: a kind of a later version of the protocol.
-pub(super) fn from_official(block: schema::ContentBlock) -> Option<ContentBlock> {
-    Some(match block {
-        schema::ContentBlock::Text(text) => ContentBlock::Text(text.text.into()),
-        schema::ContentBlock::Image(image) => {
-            ContentBlock::Image { data: image.data.into(), mime_type: image.mime_type, uri: image.uri }
+/// Reads a block in the official shape; `None`: invalid, or a kind of a later version of the protocol.
+fn read(value: &Value) -> Option<ContentBlock> {
+    let text_of = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+    Some(match value.get("type")?.as_str()? {
+        "text" => ContentBlock::Text(text_of("text")?.into()),
+        "image" => {
+            let uri = text_of("uri");
+            ContentBlock::Image { data: text_of("data")?.into(), mime_type: text_of("mimeType")?, uri }
         }
-        schema::ContentBlock::Audio(audio) => {
-            ContentBlock::Audio { data: audio.data.into(), mime_type: audio.mime_type }
-        }
-        schema::ContentBlock::ResourceLink(link) => ContentBlock::ResourceLink(ResourceLink {
-            uri: link.uri,
-            name: link.name,
-            title: link.title,
-            description: link.description,
-            mime_type: link.mime_type,
-            size_bytes: link.size.and_then(|size| u64::try_from(size).ok()),
+        "audio" => ContentBlock::Audio { data: text_of("data")?.into(), mime_type: text_of("mimeType")? },
+        "resource_link" => ContentBlock::ResourceLink(ResourceLink {
+            uri: text_of("uri")?,
+            name: text_of("name")?,
+            title: text_of("title"),
+            description: text_of("description"),
+            mime_type: text_of("mimeType"),
+            size_bytes: value.get("size").and_then(Value::as_u64),
         }),
-        schema::ContentBlock::Resource(resource) => match resource.resource {
-            schema::EmbeddedResourceResource::TextResourceContents(text) => ContentBlock::Resource {
-                uri: text.uri,
-                mime_type: text.mime_type,
-                body: ResourceBody::Text(text.text.into()),
-            },
-            schema::EmbeddedResourceResource::BlobResourceContents(blob) => ContentBlock::Resource {
-                uri: blob.uri,
-                mime_type: blob.mime_type,
-                body: ResourceBody::Blob(blob.blob.into()),
-            },
-            _ => return None,
-        },
+        "resource" => {
+            let text_of = |key: &str| value.get("resource")?.get(key)?.as_str().map(str::to_owned);
+            let body = match text_of("text") {
+                Some(text) => ResourceBody::Text(text.into()),
+                None => ResourceBody::Blob(text_of("blob")?.into()),
+            };
+            ContentBlock::Resource { uri: text_of("uri")?, mime_type: text_of("mimeType"), body }
+        }
         _ => return None,
     })
 }
 
 /// Encodes a block of a prompt. ACP v1 prompt-turn: only kinds that the agent's `promptCapabilities` allow; others
 /// become a link, or a note that they were omitted.
-pub(in crate::acp) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> schema::ContentBlock {
+pub fn encode(block: &ContentBlock, can: &AgentCapabilities) -> Value {
     match block {
-        ContentBlock::Text(text) => text.as_str().into(),
-        ContentBlock::Image { data, mime_type, uri } if can.prompt_image => schema::ContentBlock::Image(
-            schema::ImageContent::new(data.as_str(), mime_type.as_str()).uri(uri.clone()),
-        ),
+        ContentBlock::Text(text) => encode_text(text),
+        ContentBlock::Image { data, mime_type, uri } if can.prompt_image => {
+            without_nulls(json!({"type": "image", "data": data.as_str(), "mimeType": mime_type, "uri": uri}))
+        }
         ContentBlock::Image { uri: Some(uri), mime_type, .. } => link(uri, Some(mime_type)),
-        ContentBlock::Image { .. } => "[Image omitted: the agent does not support images.]".into(),
+        ContentBlock::Image { .. } => encode_text("[Image omitted: the agent does not support images.]"),
         ContentBlock::Audio { data, mime_type } if can.prompt_audio => {
-            schema::ContentBlock::Audio(schema::AudioContent::new(data.as_str(), mime_type.as_str()))
+            json!({"type": "audio", "data": data.as_str(), "mimeType": mime_type})
         }
-        ContentBlock::Audio { .. } => "[Audio omitted: the agent does not support audio.]".into(),
-        ContentBlock::ResourceLink(link) => {
-            let name = if link.name.is_empty() { last_segment(&link.uri) } else { &link.name };
-            schema::ContentBlock::ResourceLink(
-                schema::ResourceLink::new(name, link.uri.as_str())
-                    .title(link.title.clone())
-                    .description(link.description.clone())
-                    .mime_type(link.mime_type.clone())
-                    .size(link.size_bytes.and_then(|size| i64::try_from(size).ok())),
-            )
-        }
+        ContentBlock::Audio { .. } => encode_text("[Audio omitted: the agent does not support audio.]"),
+        ContentBlock::ResourceLink(link) => without_nulls(json!({
+            "type": "resource_link",
+            "name": if link.name.is_empty() { last_segment(&link.uri) } else { &link.name },
+            "uri": link.uri,
+            "title": link.title,
+            "description": link.description,
+            "mimeType": link.mime_type,
+            "size": link.size_bytes.and_then(|size| i64::try_from(size).ok()),
+        })),
         ContentBlock::Resource { uri, mime_type, body } if can.prompt_embedded_context => {
-            schema::ContentBlock::Resource(schema::EmbeddedResource::new(encode_resource(
-                uri,
-                mime_type.as_deref(),
-                body,
-            )))
+            let (key, body) = match body {
+                ResourceBody::Text(text) => ("text", text.as_str()),
+                ResourceBody::Blob(blob) => ("blob", blob.as_str()),
+            };
+            let resource = without_nulls(json!({"uri": uri, "mimeType": mime_type, key: body}));
+            json!({"type": "resource", "resource": resource})
         }
         ContentBlock::Resource { uri, mime_type, .. } => link(uri, mime_type.as_deref()),
-        ContentBlock::Unknown(raw) => serde_json::from_str(&raw.0).unwrap_or_else(|_| raw.0.as_str().into()),
+        ContentBlock::Unknown(raw) => match serde_json::from_str::<schema::ContentBlock>(&raw.0) {
+            Ok(block) => json!(block),
+            Err(_) => encode_text(&raw.0),
+        },
     }
 }
 
-fn encode_resource(
-    uri: &str,
-    mime_type: Option<&str>,
-    body: &ResourceBody,
-) -> schema::EmbeddedResourceResource {
-    match body {
-        ResourceBody::Text(text) => schema::EmbeddedResourceResource::TextResourceContents(
-            schema::TextResourceContents::new(text.as_str(), uri).mime_type(mime_type.map(str::to_owned)),
-        ),
-        ResourceBody::Blob(blob) => schema::EmbeddedResourceResource::BlobResourceContents(
-            schema::BlobResourceContents::new(blob.as_str(), uri).mime_type(mime_type.map(str::to_owned)),
-        ),
-    }
+fn encode_text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
 }
 
-fn link(uri: &str, mime_type: Option<&str>) -> schema::ContentBlock {
-    schema::ContentBlock::ResourceLink(
-        schema::ResourceLink::new(last_segment(uri), uri).mime_type(mime_type.map(str::to_owned)),
-    )
+fn without_nulls(value: Value) -> Value {
+    let mut object = into_object(value);
+    object.retain(|_, value| !value.is_null());
+    object.into()
+}
+
+fn link(uri: &str, mime_type: Option<&str>) -> Value {
+    let name = last_segment(uri);
+    without_nulls(json!({"type": "resource_link", "name": name, "uri": uri, "mimeType": mime_type}))
 }

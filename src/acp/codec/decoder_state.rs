@@ -15,18 +15,16 @@ pub(crate) enum TurnNews {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct DecoderState {
+pub struct DecoderState {
     session: Option<SessionId>,
     message: Option<MessageId>,
-    opened: BTreeSet<SessionId>,
+    pub opened: BTreeSet<SessionId>,
     made: u64,
     /// The negotiated protocol version: 2, or 0 for all others.
-    pub(super) version: u16,
-    /// Turn events that were not fetched yet.
-    pub(super) turn_news: Vec<TurnNews>,
+    pub version: u16,
+    pub turn_news: Vec<TurnNews>,
     /// The last message between sessions: its role, and whether some of its content was reported.
-    pub(super) letter: Option<(MessageId, Role, bool)>,
-    /// The most recently announced child sessions.
+    pub letter: Option<(MessageId, Role, bool)>,
     children: VecDeque<SessionId>,
 }
 
@@ -34,12 +32,12 @@ pub(super) struct DecoderState {
 const MAX_CHILDREN: usize = 64;
 
 impl DecoderState {
-    pub(super) fn is_v2(&self) -> bool {
+    pub fn is_v2(&self) -> bool {
         self.version == 2
     }
 
     /// The session with this id, which becomes the default for messages without a session id.
-    pub(super) fn session(&mut self, name: &str) -> SessionId {
+    pub fn session(&mut self, name: &str) -> SessionId {
         match &self.session {
             Some(known) if known.as_str() == name => known.clone(),
             _ => {
@@ -51,30 +49,22 @@ impl DecoderState {
     }
 
     /// The session of a message without a session id: the only one that is open.
-    pub(super) fn only_session(&self) -> Option<SessionId> {
+    pub fn only_session(&self) -> Option<SessionId> {
         self.opened.first().filter(|_| self.opened.len() == 1).cloned()
     }
 
-    pub(super) fn open(&mut self, session: &SessionId) {
-        self.opened.insert(session.clone());
-    }
-
-    pub(super) fn close(&mut self, session: &SessionId) {
-        self.opened.remove(session);
-    }
-
-    pub(super) fn child(&mut self, session: &SessionId) {
+    pub fn child(&mut self, session: &SessionId) {
         if !self.is_child(session.as_str()) {
             self.children.truncate(MAX_CHILDREN - 1);
             self.children.push_front(session.clone());
         }
     }
 
-    pub(super) fn is_child(&self, name: &str) -> bool {
+    pub fn is_child(&self, name: &str) -> bool {
         self.children.iter().any(|child| child.as_str() == name)
     }
 
-    pub(super) fn message(&mut self, name: &str) -> MessageId {
+    pub fn message(&mut self, name: &str) -> MessageId {
         match &self.message {
             Some(known) if known.as_str() == name => known.clone(),
             _ => {
@@ -86,7 +76,7 @@ impl DecoderState {
     }
 
     /// Makes an id for an item that has none.
-    pub(super) fn make_id(&mut self, what: &str) -> String {
+    pub fn make_id(&mut self, what: &str) -> String {
         self.made += 1;
         format!("parlor-{what}-{}", self.made)
     }

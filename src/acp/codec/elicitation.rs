@@ -3,20 +3,22 @@
 //! A requested schema becomes a list of fields in the agent's order. ACP v1: a property of an unknown type MUST NOT
 //! be shown as a known one, so such a form is rejected with an error that names the property.
 
-use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
 
 use crate::model::{
     ElicitationMode, ElicitationRequest, FieldChoice, FieldKind, FormField, RpcError, SessionId, ToolCallId,
 };
 
-use super::requests::invalid;
-use super::value::{Object, first, first_text, list, parse_object, rename, take, take_text, typed};
+use super::errors::invalid;
+use super::value::{Object, first, first_text, parse_object, rename, take, take_list, take_text};
 
 const METHOD: &str = "elicitation/create";
 
-/// Decodes `elicitation/create`.
-pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
+const FORMATS: &[&str] = &["email", "uri", "date", "date-time", "password"];
+
+const UNKNOWN: &str = "has an unknown type";
+
+pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
     let tool = take_text(&mut params, &["toolCallId", "tool_call_id"]).map(ToolCallId::from);
     let message = take_text(&mut params, &["message", "title"]).unwrap_or_default();
     rename(&mut params, "requestedSchema", &["requested_schema", "schema"]);
@@ -41,29 +43,20 @@ pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<E
 }
 
 /// Decodes `elicitation/complete`: the id of the completed request.
-pub(super) fn decode_complete(params: &str) -> Option<String> {
-    let mut params = parse_object(params)?;
-    rename(&mut params, "elicitationId", &["elicitation_id", "id"]);
-    let notice: schema::CompleteElicitationNotification = typed(Value::Object(params)).ok()?;
-    Some(notice.elicitation_id.to_string())
+pub fn decode_complete(params: &str) -> Option<String> {
+    first_text(&parse_object(params)?, &["elicitationId", "elicitation_id", "id"])
 }
 
 fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
     let Some(Value::Object(mut form)) = take(params, &["requestedSchema"]) else {
         return Err(invalid(METHOD, "`requestedSchema` must be an object"));
     };
-    let required: Vec<String> = take(&mut form, &["required"])
-        .map(list)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|key| key.as_str().map(str::to_owned))
-        .collect();
+    let required = take_list(&mut form, &["required"]);
     let properties = match take(&mut form, &["properties"]) {
         Some(Value::Object(properties)) => properties,
         None => Object::new(),
         Some(_) => return Err(invalid(METHOD, "`properties` must be an object")),
     };
-    // Decoded manually, because the official map sorts by key and would lose the agent's order.
     let fields = properties
         .into_iter()
         .map(|(key, property)| decode_field(key, property, &required))
@@ -75,7 +68,7 @@ fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
     })
 }
 
-fn decode_field(key: String, property: Value, required: &[String]) -> Result<FormField, RpcError> {
+fn decode_field(key: String, property: Value, required: &[Value]) -> Result<FormField, RpcError> {
     let refuse = |why: &str| {
         invalid(
             METHOD,
@@ -83,147 +76,110 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         )
     };
     let Value::Object(mut property) = property else { return Err(refuse("is not an object")) };
-    let mut is_required = required.contains(&key);
-    if let Some(Value::Array(types)) = property.get("type") {
+    let mut is_required = required.iter().any(|name| name.as_str() == Some(&key));
+    let kind = match take(&mut property, &["type"]) {
         // `["string", "null"]` is an optional string.
-        let types: Vec<Value> = types.iter().filter(|kind| kind.as_str() != Some("null")).cloned().collect();
-        let [only] = types.as_slice() else { return Err(refuse("has several types")) };
-        property.insert("type".to_owned(), only.clone());
-        is_required = false;
-    }
-    if property.get("type").is_none_or(Value::is_null) {
-        if !property.contains_key("enum") && !property.contains_key("oneOf") {
-            return Err(refuse("has no type"));
+        Some(Value::Array(mut types)) => {
+            is_required = false;
+            types.retain(|kind| kind.as_str() != Some("null"));
+            if types.len() != 1 {
+                return Err(refuse("has several types"));
+            }
+            types.remove(0)
         }
-        property.insert("type".to_owned(), "string".into());
-    }
-    match property.get("type").and_then(Value::as_str) {
-        Some("string") => rename(&mut property, "oneOf", &["anyOf"]),
-        Some("array") => shape_items(&mut property),
-        _ => {}
-    }
-    // The official decoder supports neither.
-    let is_password = property.get("format").and_then(Value::as_str) == Some("password");
-    let is_write_only = take(&mut property, &["writeOnly"]) == Some(Value::Bool(true)) || is_password;
-    if is_password {
-        property.remove("format");
-    }
-    let promised = promised_choices(&property);
-    let names = take(&mut property, &["enumNames"]).map(list).unwrap_or_default();
+        Some(kind) => kind,
+        None if property.contains_key("enum") || property.contains_key("oneOf") => "string".into(),
+        None => return Err(refuse("has no type")),
+    };
+    let kind = field_kind(kind.as_str().unwrap_or_default(), &property).map_err(refuse)?;
     let title = first_text(&property, &["title"]).unwrap_or_else(|| key.clone());
     let description = first_text(&property, &["description"]);
-    let property: schema::ElicitationPropertySchema =
-        typed(Value::Object(property)).map_err(|error| refuse(&format!("is invalid: {error}")))?;
-    let mut kind = field_kind(property, &names).ok_or_else(|| refuse("has an unknown type"))?;
-    if let FieldKind::Text { format, .. } = &mut kind
-        && is_write_only
-    {
-        // A write-only field is treated as a password.
-        *format = Some("password".to_owned());
-    }
-    let found = match &kind {
-        FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => choices.len(),
-        _ => 0,
-    };
-    // The official decoder drops choices that it cannot decode, which would turn a choice into free text.
-    if found != promised {
-        return Err(refuse("has choices that are not strings"));
-    }
     Ok(FormField { key, title, description, is_required, kind })
 }
 
-/// Converts the choices of an array into the official shape: strings with their type, titled ones under `anyOf`.
-fn shape_items(property: &mut Object) {
-    let Some(Value::Object(items)) = property.get_mut("items") else { return };
-    rename(items, "anyOf", &["oneOf"]);
-    if items.get("type").is_none_or(Value::is_null) && items.contains_key("enum") {
-        items.insert("type".to_owned(), "string".into());
-    }
-}
-
-fn promised_choices(property: &Object) -> usize {
-    let of = |object: &Object| {
-        ["oneOf", "enum", "anyOf"].iter().find_map(|key| object.get(*key)?.as_array()).map_or(0, Vec::len)
-    };
-    match property.get("items").and_then(Value::as_object) {
-        Some(items) => of(items),
-        None => of(property),
-    }
-}
-
-fn field_kind(property: schema::ElicitationPropertySchema, names: &[Value]) -> Option<FieldKind> {
-    use schema::ElicitationPropertySchema as Property;
-    Some(match property {
-        Property::String(text) => {
-            let choices = match (text.one_of, text.enum_values) {
-                (Some(options), _) => Some(titled(options)),
-                (None, Some(values)) => Some(plain(values, names)),
-                (None, None) => None,
-            };
-            match choices {
-                Some(choices) => FieldKind::Choice { choices, default: text.default },
-                None => FieldKind::Text {
-                    min_chars: text.min_length,
-                    max_chars: text.max_length,
-                    pattern: text.pattern,
-                    format: text.format.and_then(|format| match serde_json::to_value(format) {
-                        Ok(Value::String(word)) => Some(word),
-                        _ => None,
-                    }),
-                    default: text.default,
-                },
-            }
-        }
-        Property::Number(number) => FieldKind::Number {
-            is_integer: false,
-            minimum: number.minimum,
-            maximum: number.maximum,
-            default: number.default,
-        },
+/// The type of a field with its limits; an error says what is wrong with it.
+fn field_kind(kind: &str, property: &Object) -> Result<FieldKind, &'static str> {
+    let default = property.get("default");
+    let text_of = |value: &Value| value.as_str().map(str::to_owned);
+    let count = |value: &Value| Some(u32::try_from(value.as_u64()?).unwrap_or(u32::MAX));
+    let is_integer = kind == "integer";
+    let number = |value: &Value| {
         #[allow(clippy::cast_precision_loss, reason = "bounds and defaults of form fields are small")]
-        Property::Integer(number) => FieldKind::Number {
-            is_integer: true,
-            minimum: number.minimum.map(|value| value as f64),
-            maximum: number.maximum.map(|value| value as f64),
-            default: number.default.map(|value| value as f64),
+        if is_integer { value.as_i64().map(|value| value as f64) } else { value.as_f64() }
+    };
+    // The older form of MCP names the values of `enum` in `enumNames`.
+    let names = property.get("enumNames").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Ok(match kind {
+        "string" => match choices(property, names)? {
+            Some(choices) => FieldKind::Choice { choices, default: default.and_then(text_of) },
+            None => FieldKind::Text {
+                min_chars: limit(property, "minLength", count)?,
+                max_chars: limit(property, "maxLength", count)?,
+                pattern: limit(property, "pattern", text_of)?,
+                // A write-only field is treated as a password.
+                format: if property.get("writeOnly") == Some(&Value::Bool(true)) {
+                    Some("password".to_owned())
+                } else {
+                    limit(property, "format", |word| {
+                        text_of(word).filter(|word| FORMATS.contains(&word.as_str()))
+                    })?
+                },
+                default: default.and_then(text_of),
+            },
         },
-        Property::Boolean(boolean) => FieldKind::Boolean { default: boolean.default },
-        Property::Array(array) => {
-            let choices = match array.items {
-                schema::MultiSelectItems::String(items) => plain(items.values, names),
-                schema::MultiSelectItems::Titled(items) => titled(items.options),
-                _ => return None,
-            };
+        "number" | "integer" => FieldKind::Number {
+            is_integer,
+            minimum: limit(property, "minimum", number)?,
+            maximum: limit(property, "maximum", number)?,
+            default: default.and_then(number),
+        },
+        "boolean" => FieldKind::Boolean { default: default.and_then(Value::as_bool) },
+        "array" => {
+            let items = property.get("items").and_then(Value::as_object);
+            let items = items.filter(|items| items.get("type").is_none_or(|kind| kind == "string"));
             FieldKind::Choices {
-                choices,
-                min_items: array.min_items.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
-                max_items: array.max_items.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
-                default: array.default.unwrap_or_default(),
+                choices: choices(items.ok_or(UNKNOWN)?, names)?.ok_or(UNKNOWN)?,
+                min_items: limit(property, "minItems", count)?,
+                max_items: limit(property, "maxItems", count)?,
+                default: default
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(text_of)
+                    .collect(),
             }
         }
-        _ => return None,
+        _ => return Err(UNKNOWN),
     })
 }
 
-fn titled(options: Vec<schema::EnumOption>) -> Vec<FieldChoice> {
-    options
-        .into_iter()
-        .map(|option| FieldChoice {
-            value: option.value,
-            title: option.title,
-            description: option.description,
-        })
-        .collect()
+/// A limit of a field. One that cannot be read refuses the form, because it could not be checked.
+fn limit<T>(
+    property: &Object,
+    key: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, &'static str> {
+    first(property, &[key]).map(|value| read(value).ok_or("has an unknown limit or format")).transpose()
 }
 
-/// Values that are their own titles, unless `enumNames` (the older form of MCP) provides them.
-fn plain(values: Vec<String>, names: &[Value]) -> Vec<FieldChoice> {
-    values
-        .into_iter()
-        .enumerate()
-        .map(|(at, value)| {
-            let title = names.get(at).and_then(Value::as_str).map_or_else(|| value.clone(), str::to_owned);
-            FieldChoice { value, title, description: None }
-        })
-        .collect()
+/// The choices of a field: titled ones, or values that are their own titles unless `names` has others. `None`: no choices.
+fn choices(object: &Object, names: &[Value]) -> Result<Option<Vec<FieldChoice>>, &'static str> {
+    let titled = |option: &Value| {
+        let text_of = |key: &str| Some(option.get(key)?.as_str()?.to_owned());
+        let (value, title) = (text_of("const")?, text_of("title")?);
+        Some(FieldChoice { value, title, description: text_of("description") })
+    };
+    let plain = |(at, value): (usize, &Value)| {
+        let value = value.as_str()?.to_owned();
+        let title = names.get(at).and_then(Value::as_str).unwrap_or(&value).to_owned();
+        Some(FieldChoice { value, title, description: None })
+    };
+    let choices: Option<Vec<_>> = match (first(object, &["oneOf", "anyOf"]), first(object, &["enum"])) {
+        (Some(options), _) => options.as_array().and_then(|options| options.iter().map(titled).collect()),
+        (None, Some(values)) => {
+            values.as_array().and_then(|values| values.iter().enumerate().map(plain).collect())
+        }
+        (None, None) => return Ok(None),
+    };
+    choices.map(Some).ok_or("has choices that are not strings")
 }

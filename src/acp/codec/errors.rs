@@ -25,7 +25,7 @@ const EMPTY_WORDS: &[&str] = &[
 const DEPTH: u8 = 4;
 
 /// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
-pub(in crate::acp) fn decode(error: &str) -> RpcError {
+pub fn decode(error: &str) -> RpcError {
     let Some(value) = parse(error) else {
         return RpcError::new(RpcError::INTERNAL, fallback_text(error));
     };
@@ -40,6 +40,11 @@ pub(in crate::acp) fn decode(error: &str) -> RpcError {
     let data = take(&mut object, &["data"]);
     let message = message(&object, data.as_ref());
     RpcError { code, message, data: data.map(|data| raw(&data)).or_else(|| rest(&object)) }
+}
+
+/// The error for a request of the agent whose params are invalid.
+pub fn invalid(method: &str, error: &str) -> RpcError {
+    RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }
 
 fn message(object: &Object, data: Option<&Value>) -> String {

@@ -5,18 +5,18 @@
 //! Invariant: `updates` produces the same events for every message that is decoded here.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde_json::value::RawValue;
 
+use crate::acp::envelope::string;
 use crate::model::{AgentEvent, MessageId, Role, SessionId, SessionUpdate};
 
 use super::decoder_state::DecoderState;
 use super::names;
 
 /// Decodes `params` if they hold a text chunk; `false`: they do not, and `out` is unchanged.
-pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
+pub fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
     let Ok(Params { session_id, update }) = serde_json::from_str::<Params<'_>>(params) else {
         return false;
     };
@@ -26,8 +26,13 @@ pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<Agen
     if update.content.text.contains(names::MODE_LINE) {
         return false;
     }
+    let message = match update.message_id.map(|id| string(id.get())) {
+        // Not a string.
+        Some(None) => return false,
+        message => message.flatten(),
+    };
     let session = memory.session(&session_id);
-    let message = update.message_id.map(|name| memory.message(&name.0));
+    let message = message.map(|name| memory.message(&name));
     let role = match update.kind {
         ChunkKind::User => Role::User,
         ChunkKind::Agent => Role::Agent,
@@ -39,7 +44,7 @@ pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<Agen
 
 /// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
 /// some agents send them, and they would split other messages. `is_v2`: a message is known by its id.
-pub(super) fn push_text(
+pub fn push_text(
     session: SessionId,
     role: Role,
     message: Option<MessageId>,
@@ -82,7 +87,7 @@ struct Update<'a> {
     #[serde(borrow)]
     content: Text<'a>,
     #[serde(borrow, default, rename = "messageId")]
-    message_id: Option<Borrowed<'a>>,
+    message_id: Option<&'a RawValue>,
 }
 
 // An enum, so that deserialization of any other update fails early.
@@ -108,31 +113,4 @@ struct Text<'a> {
 enum TextKind {
     #[serde(rename = "text")]
     Text,
-}
-
-/// A string that is borrowed if possible, also inside an `Option`, where serde does not borrow a `Cow`.
-struct Borrowed<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(text))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(text.to_owned()))
-            }
-        }
-
-        deserializer.deserialize_str(Reader).map(Self)
-    }
 }

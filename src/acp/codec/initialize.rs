@@ -3,88 +3,80 @@
 //! Only capabilities that are implemented are advertised. `peer` decides when to retry in another form; `auth`
 //! decodes the sign-in methods. ACP v1 initialization: an absent or `null` capability is unsupported.
 
-use agent_client_protocol_schema::ProtocolVersion;
-use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, RpcError};
 
 use super::quirks::{Quirk, Quirks};
 use super::replies::malformed;
-use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed, whole};
+use super::value::{Object, first, first_text, parse_object, take, take_list, whole};
 use super::{auth, strict, unstable};
 
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
 
-/// Markers in `sessionCapabilities`: objects in the protocol, booleans from some agents.
-const SESSION_MARKERS: &[&str] =
-    &["list", "delete", "additionalDirectories", "resume", "close", "fork", "title"];
-
-pub(super) fn encode(
-    attempt: u8,
-    offer: Offer,
-    name: &str,
-    is_strict: bool,
-) -> Option<(&'static str, String)> {
-    let capabilities = match attempt {
-        0 => with_unstable(offer),
-        1 if !is_strict => stable(offer),
+pub fn encode(attempt: u8, offer: Offer, name: &str, is_strict: bool) -> Option<(&'static str, String)> {
+    let is_full = match attempt {
+        0 => true,
+        1 if !is_strict => false,
         _ => return None,
     };
-    let info = schema::Implementation::new(name, env!("CARGO_PKG_VERSION")).title("parlor".to_owned());
-    let request = schema::InitializeRequest::new(ProtocolVersion::V1)
-        .client_capabilities(capabilities)
-        .client_info(info);
-    Some((schema::AGENT_METHOD_NAMES.initialize, to_json(&request)))
+    let params = json!({
+        "protocolVersion": VERSION,
+        "clientCapabilities": offered(offer, is_full),
+        "clientInfo": implementation(name),
+    });
+    Some(("initialize", params.to_string()))
+}
+
+/// `initialize` of version 2, with the keys of version 1 for agents that only support that version.
+pub fn encode_v2(offer: Offer) -> (&'static str, String) {
+    let auth = if offer.runs_sign_in { json!({"terminal": {}}) } else { json!({}) };
+    let params = json!({
+        "protocolVersion": 2,
+        "capabilities": {"auth": auth, "elicitation": {"form": {}, "url": {}}},
+        "info": implementation("parlor"),
+        "clientCapabilities": offered(offer, true),
+        "clientInfo": implementation("parlor"),
+    });
+    ("initialize", params.to_string())
+}
+
+fn implementation(name: &str) -> Value {
+    json!({"name": name, "title": "parlor", "version": env!("CARGO_PKG_VERSION")})
 }
 
 /// The capabilities that parlor offers to an agent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Offer {
+pub struct Offer {
     pub callbacks: Callbacks,
     /// Whether the user can sign in with a command of the agent, for which parlor must know the agent's own command.
     /// Source: ACP v1 authentication, terminal auth.
     pub runs_sign_in: bool,
 }
 
-fn stable(offer: Offer) -> schema::ClientCapabilities {
-    schema::ClientCapabilities::new()
-        .fs(schema::FileSystemCapabilities::new()
-            .read_text_file(offer.callbacks.fs_read)
-            .write_text_file(offer.callbacks.fs_write))
-        .terminal(offer.callbacks.terminal)
-        .session(
-            schema::ClientSessionCapabilities::new()
-                .config_options(
-                    schema::SessionConfigOptionsCapabilities::new()
-                        .boolean(schema::BooleanConfigOptionCapabilities::new()),
-                )
-                .notices(schema::NoticeCapabilities::new())
-                .compaction(schema::CompactionCapabilities::new()),
-        )
-        .auth(schema::AuthCapabilities::new().terminal(offer.runs_sign_in))
-        .elicitation(
-            schema::ElicitationCapabilities::new()
-                .form(schema::ElicitationFormCapabilities::new())
-                .url(schema::ElicitationUrlCapabilities::new()),
-        )
-}
-
-/// Adds plans by id, subagents, and `_meta` flags that current agents read: `terminal_output` enables live command
-/// output in claude, `terminal-auth` enables sign-in commands in older agents.
-pub(super) fn with_unstable(offer: Offer) -> schema::ClientCapabilities {
-    let mut meta = Object::from_iter([("terminal_output".to_owned(), Value::Bool(true))]);
-    if offer.runs_sign_in {
-        meta.insert("terminal-auth".to_owned(), Value::Bool(true));
+/// The capabilities of version 1. `is_full`: with plans by id, subagents, and `_meta` flags that current agents read:
+/// `terminal_output` enables live command output in claude, `terminal-auth` enables sign-in commands in older agents.
+fn offered(offer: Offer, is_full: bool) -> Value {
+    let mut capabilities = json!({
+        "fs": {"readTextFile": offer.callbacks.fs_read, "writeTextFile": offer.callbacks.fs_write},
+        "terminal": offer.callbacks.terminal,
+        "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
+        "auth": {"terminal": offer.runs_sign_in},
+        "elicitation": {"form": {}, "url": {}},
+    });
+    if is_full {
+        capabilities["plan"] = json!({});
+        capabilities["subagents"] = json!({});
+        capabilities["_meta"] = json!({"terminal_output": true});
+        if offer.runs_sign_in {
+            capabilities["_meta"]["terminal-auth"] = true.into();
+        }
     }
-    stable(offer)
-        .plan(schema::PlanCapabilities::new())
-        .subagents(schema::SubagentCapabilities::new())
-        .meta(meta)
+    capabilities
 }
 
-pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
+pub fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
     if quirks.is_strict() {
         strict::initialize(result).map_err(|error| malformed(&error))?;
     }
@@ -100,15 +92,12 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     if let Some(name) = &info.name {
         quirks.seed(name);
     }
-    if let Some(Value::Object(capabilities)) =
+    if let Some(Value::Object(reported)) =
         take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
     {
-        let reported = capabilities.clone();
-        let mut can = decode_capabilities(capabilities);
-        unstable::capabilities(&reported, &mut can);
-        info.capabilities = can;
+        info.capabilities = capabilities(&reported);
     }
-    let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
+    let methods = take_list(&mut result, &["authMethods", "auth_methods"]);
     info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
     info.capabilities.can_steer = unstable::can_steer(&result);
     info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
@@ -119,7 +108,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
 
 /// The version that an agent requires instead of version 1, if the error says so. Source: ACP v2 initialization, version
 /// negotiation: the data lists what is supported.
-pub(super) fn required_version(error: &RpcError) -> Option<String> {
+pub fn required_version(error: &RpcError) -> Option<String> {
     let text = error.message.to_lowercase();
     let is_about_version = text.contains("version")
         && ["protocol", "unsupported", "not supported"].iter().any(|word| text.contains(word));
@@ -127,7 +116,7 @@ pub(super) fn required_version(error: &RpcError) -> Option<String> {
         return None;
     }
     let data = error.data.as_ref().and_then(|data| parse_object(&data.0));
-    let supported = data.and_then(|mut data| take(&mut data, &["supported"])).map(list).unwrap_or_default();
+    let supported = data.map(|mut data| take_list(&mut data, &["supported"])).unwrap_or_default();
     let newer = supported.iter().filter_map(whole).filter(|version| *version > i64::from(VERSION)).min();
     Some(newer.unwrap_or(i64::from(VERSION) + 1).to_string())
 }
@@ -149,66 +138,73 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
         Some(other) => return Err(malformed(&format!("protocol version `{other}`"))),
     };
     if number >= f64::from(VERSION) + 1.0 {
-        // ACP v1 initialization: a client that does not support the version in the response SHOULD close the
-        // connection.
+        // ACP v1 initialization: a client SHOULD close the connection if it does not support the version.
         return Err(CallError::OtherVersion { theirs: number.to_string() });
     }
     Ok(VERSION)
 }
 
-fn decode_capabilities(mut reported: Object) -> AgentCapabilities {
-    rename(&mut reported, "loadSession", &["load_session"]);
-    for (name, others) in [
-        ("promptCapabilities", &["prompt_capabilities", "prompt"][..]),
-        ("mcpCapabilities", &["mcp_capabilities", "mcp"]),
-        ("sessionCapabilities", &["session_capabilities", "session"]),
-    ] {
-        rename(&mut reported, name, others);
-    }
-    if let Some(Value::Object(session)) = reported.get_mut("sessionCapabilities") {
-        rename(session, "title", &["setTitle", "set_title"]);
-        for marker in SESSION_MARKERS {
-            as_marker(session, marker);
-        }
-    }
-    if let Some(Value::Object(auth)) = reported.get_mut("auth") {
-        as_marker(auth, "logout");
-    }
-    if reported.get("loadSession").is_some_and(Value::is_object) {
-        reported.insert("loadSession".to_owned(), true.into());
-    }
-    let Ok(can) = typed::<schema::AgentCapabilities>(Value::Object(reported)) else {
-        return AgentCapabilities::default();
-    };
-    let session = can.session_capabilities;
+/// Decodes capabilities, those of draft features too. In version 2, those of prompts and MCP servers are in `session`.
+pub fn capabilities(reported: &Object) -> AgentCapabilities {
+    let session = first(reported, &["sessionCapabilities", "session_capabilities", "session"]);
+    let part = |keys: &[&str], key: &str| first(reported, keys).or_else(|| session?.get(key));
+    let prompt = part(&["promptCapabilities", "prompt_capabilities", "prompt"], "prompt");
+    let mcp = part(&["mcpCapabilities", "mcp_capabilities", "mcp"], "mcp");
+    let auth = reported.get("auth");
+    let system_prompt = session.and_then(|session| session.get("systemPrompt"));
+    let is_set = |keys: &[&str]| first(reported, keys).is_some_and(is_marker);
     AgentCapabilities {
-        can_load: can.load_session,
-        can_resume: session.resume.is_some(),
-        can_list: session.list.is_some(),
-        can_delete: session.delete.is_some(),
-        can_close: session.close.is_some(),
-        can_fork: session.fork.is_some(),
-        can_set_title: session.title.is_some(),
-        additional_directories: session.additional_directories.is_some(),
-        prompt_image: can.prompt_capabilities.image,
-        prompt_audio: can.prompt_capabilities.audio,
-        prompt_embedded_context: can.prompt_capabilities.embedded_context,
-        mcp_http: can.mcp_capabilities.http,
-        mcp_sse: can.mcp_capabilities.sse,
-        can_log_out: can.auth.logout.is_some(),
+        can_load: is_set(&["loadSession", "load_session"]),
+        can_resume: has(session, &["resume"]),
+        can_list: has(session, &["list"]),
+        can_delete: has(session, &["delete"]),
+        can_close: has(session, &["close"]),
+        can_fork: has(session, &["fork"]),
+        can_set_title: has(session, &["title", "setTitle", "set_title"]),
+        additional_directories: has(session, &["additionalDirectories"]),
+        prompt_image: has(prompt, &["image"]),
+        prompt_audio: has(prompt, &["audio"]),
+        prompt_embedded_context: has(prompt, &["embeddedContext"]),
+        mcp_http: has(mcp, &["http"]),
+        mcp_sse: has(mcp, &["sse"]),
+        can_log_out: has(auth, &["logout"]),
+        can_archive: has(session, &["archive"]),
+        tells_status: has(session, &["status"]),
+        system_prompt: has(session, &["systemPrompt"]),
+        system_prompt_override: has(system_prompt.and_then(|prompt| prompt.get("mode")), &["override"]),
+        tells_auth: has(auth, &["status"]),
+        has_providers: is_set(&["providers"]),
         ..AgentCapabilities::default()
     }
 }
 
-/// Converts `true` to the marker `{}`, and removes `false`.
-fn as_marker(object: &mut Object, key: &str) {
-    match object.get(key) {
-        Some(Value::Bool(true)) => {
-            object.insert(key.to_owned(), json!({}));
-        }
-        Some(Value::Bool(false)) => {
-            object.shift_remove(key);
-        }
-        _ => {}
+/// Whether one of these markers in a part of the capabilities is set.
+pub fn has(part: Option<&Value>, keys: &[&str]) -> bool {
+    part.and_then(Value::as_object).and_then(|part| first(part, keys)).is_some_and(is_marker)
+}
+
+/// Markers are objects or booleans in the protocol, and the other from some agents.
+fn is_marker(marker: &Value) -> bool {
+    marker.as_bool().unwrap_or(marker.is_object())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::value::into_object;
+    use super::*;
+
+    #[test]
+    fn only_advertised_capabilities_are_set() {
+        let all = into_object(json!({
+            "sessionCapabilities": {"archive": {}, "status": {}, "systemPrompt": {"mode": {"override": {}}}},
+            "auth": {"status": {}},
+            "providers": {},
+        }));
+        let can = capabilities(&all);
+        assert!(can.can_archive && can.system_prompt && can.system_prompt_override);
+        assert!(can.tells_auth && can.has_providers && can.tells_status);
+        let none =
+            into_object(json!({"sessionCapabilities": {"archive": null, "systemPrompt": false}, "auth": {}}));
+        assert_eq!(capabilities(&none), AgentCapabilities::default());
     }
 }

@@ -1,6 +1,5 @@
 //! Finds well-known values in the raw input of a tool call, whose keys differ between agents.
 //!
-//! Tables map keys to command, folder, path, query, URL, description and changes.
 //! Invariant: values found here never replace values from official fields.
 
 use std::path::PathBuf;
@@ -22,7 +21,7 @@ const FILES: &[&str] = &["files", "paths", "file_paths", "filePaths"];
 const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
 
 /// Finds the values. `has_diff`: the content already contains the change.
-pub(super) fn read(raw: &Value, kind: Option<ToolKind>, has_diff: bool) -> ToolInput {
+pub fn read(raw: &Value, kind: Option<ToolKind>, has_diff: bool) -> ToolInput {
     let mut facts = ToolInput::default();
     match raw {
         Value::Object(object) => read_object(object, kind, has_diff, &mut facts),
@@ -68,7 +67,7 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
 }
 
 /// The files of an input that names several, as strings or as objects with a path.
-pub(super) fn files(object: &Object) -> Vec<PathBuf> {
+pub fn files(object: &Object) -> Vec<PathBuf> {
     let named = first(object, FILES).and_then(Value::as_array);
     let path = |item: &Value| match item {
         Value::Object(item) => first_text(item, PATH),

@@ -2,185 +2,104 @@
 //!
 //! Invariant: an official name always maps to itself, so the tables cannot affect conforming agents.
 
-/// Rows of (non-standard name, official name).
-pub(in crate::acp) type Table = &'static [(&'static str, &'static str)];
+use crate::model::ToolKind;
 
-pub(in crate::acp) const UPDATES: Table = &[
-    ("agent_message", "agent_message_chunk"),
-    ("agent_message_delta", "agent_message_chunk"),
-    ("agent_message_text_update", "agent_message_chunk"),
-    ("agent_thought", "agent_thought_chunk"),
-    ("agent_thought_text_update", "agent_thought_chunk"),
-    ("user_message", "user_message_chunk"),
-    ("commands_update", "available_commands_update"),
-    ("mode_update", "current_mode_update"),
-    ("model_update", "current_model_update"),
-    ("config_options_update", "config_option_update"),
+/// Rows of an official name and the non-standard names for it.
+pub type Table = &'static [(&'static str, &'static [&'static str])];
+
+pub const UPDATES: Table = &[
+    ("agent_message_chunk", &["agent_message", "agent_message_delta", "agent_message_text_update"]),
+    ("agent_thought_chunk", &["agent_thought", "agent_thought_text_update"]),
+    ("user_message_chunk", &["user_message"]),
+    ("available_commands_update", &["commands_update"]),
+    ("current_mode_update", &["mode_update"]),
+    ("current_model_update", &["model_update"]),
+    ("config_option_update", &["config_options_update"]),
 ];
 
 /// Keys of a session id; `session.id` is checked after them.
-pub(in crate::acp) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
-pub(in crate::acp) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
-pub(in crate::acp) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
-pub(in crate::acp) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
-pub(in crate::acp) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
+pub const SESSION_ID: &[&str] = &["sessionId", "session_id"];
+pub const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
+pub const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
+pub const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
+pub const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
 
-pub(in crate::acp) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
-/// Keys of a tool's programmatic name.
-pub(in crate::acp) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
-pub(in crate::acp) const TOOL_INPUT: &[&str] =
-    &["rawInput", "raw_input", "input", "args", "arguments", "params"];
-pub(in crate::acp) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
+pub const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
+pub const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
+pub const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
+pub const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
 
-pub(in crate::acp) const TOOL_KINDS: Table = &[
-    ("write", "edit"),
-    ("create", "edit"),
-    ("patch", "edit"),
-    ("remove", "delete"),
-    ("rename", "move"),
-    ("grep", "search"),
-    ("glob", "search"),
-    ("find", "search"),
-    ("bash", "execute"),
-    ("shell", "execute"),
-    ("command", "execute"),
-    ("terminal", "execute"),
-    ("run", "execute"),
-    ("thinking", "think"),
-    ("web", "fetch"),
-    ("web_search", "fetch"),
-    ("plan", "switch_mode"),
+pub const TOOL_KINDS: Table = &[
+    ("edit", &["write", "create", "patch"]),
+    ("delete", &["remove"]),
+    ("move", &["rename"]),
+    ("search", &["grep", "glob", "find"]),
+    ("execute", &["bash", "shell", "command", "terminal", "run"]),
+    ("think", &["thinking"]),
+    ("fetch", &["web", "web_search"]),
+    ("switch_mode", &["plan"]),
 ];
 
 /// Substrings of a tool's name that imply its kind, in order of precedence.
-pub(in crate::acp) const TOOL_NAME_KINDS: Table = &[
-    ("todo", "think"),
-    ("bash", "execute"),
-    ("shell", "execute"),
-    ("exec", "execute"),
-    ("command", "execute"),
-    ("terminal", "execute"),
-    ("web", "fetch"),
-    ("fetch", "fetch"),
-    ("grep", "search"),
-    ("glob", "search"),
-    ("search", "search"),
-    ("find", "search"),
-    ("edit", "edit"),
-    ("write", "edit"),
-    ("patch", "edit"),
-    ("replace", "edit"),
-    ("delete", "delete"),
-    ("remove", "delete"),
-    ("rename", "move"),
-    ("move", "move"),
-    ("read", "read"),
-    ("view", "read"),
-    ("list", "read"),
-    ("think", "think"),
-    ("task", "think"),
+const TOOL_NAME_KINDS: &[(ToolKind, &[&str])] = &[
+    (ToolKind::Think, &["todo"]),
+    (ToolKind::Execute, &["bash", "shell", "exec", "command", "terminal"]),
+    (ToolKind::Fetch, &["web", "fetch"]),
+    (ToolKind::Search, &["grep", "glob", "search", "find"]),
+    (ToolKind::Edit, &["edit", "write", "patch", "replace"]),
+    (ToolKind::Delete, &["delete", "remove"]),
+    (ToolKind::Move, &["rename", "move"]),
+    (ToolKind::Read, &["read", "view", "list"]),
+    (ToolKind::Think, &["think", "task"]),
 ];
 
-pub(in crate::acp) const TOOL_STATUS: Table = &[
-    ("queued", "pending"),
-    ("waiting", "pending"),
-    ("running", "in_progress"),
-    ("started", "in_progress"),
-    ("active", "in_progress"),
-    ("success", "completed"),
-    ("succeeded", "completed"),
-    ("done", "completed"),
-    ("complete", "completed"),
-    ("finished", "completed"),
-    ("ok", "completed"),
-    ("error", "failed"),
-    ("errored", "failed"),
-    ("failure", "failed"),
-    ("rejected", "failed"),
-    ("denied", "failed"),
-    ("canceled", "cancelled"),
-    ("aborted", "cancelled"),
-    ("interrupted", "cancelled"),
+pub const TOOL_STATUS: Table = &[
+    ("pending", &["queued", "waiting"]),
+    ("in_progress", &["running", "started", "active"]),
+    ("completed", &["success", "succeeded", "done", "complete", "finished", "ok"]),
+    ("failed", &["error", "errored", "failure", "rejected", "denied"]),
+    ("cancelled", &["canceled", "aborted", "interrupted"]),
 ];
 
-pub(in crate::acp) const PLAN_STATUS: Table = &[
-    ("todo", "pending"),
-    ("open", "pending"),
-    ("queued", "pending"),
-    ("running", "in_progress"),
-    ("active", "in_progress"),
-    ("current", "in_progress"),
-    ("doing", "in_progress"),
-    ("started", "in_progress"),
-    ("done", "completed"),
-    ("complete", "completed"),
-    ("finished", "completed"),
-    ("success", "completed"),
-    ("skipped", "completed"),
-    ("cancelled", "completed"),
-    ("canceled", "completed"),
+pub const PLAN_STATUS: Table = &[
+    ("pending", &["todo", "open", "queued"]),
+    ("in_progress", &["running", "active", "current", "doing", "started"]),
+    ("completed", &["done", "complete", "finished", "success", "skipped", "cancelled", "canceled"]),
 ];
 
-pub(in crate::acp) const PLAN_PRIORITY: Table = &[
-    ("critical", "high"),
-    ("urgent", "high"),
-    ("normal", "medium"),
-    ("default", "medium"),
-    ("minor", "low"),
+pub const PLAN_PRIORITY: Table =
+    &[("high", &["critical", "urgent"]), ("medium", &["normal", "default"]), ("low", &["minor"])];
+
+pub const STOP_REASONS: Table = &[
+    ("end_turn", &["stop", "done", "end", "complete", "completed", "finished", "success"]),
+    ("max_tokens", &["length", "max_token"]),
+    ("max_turn_requests", &["max_turns", "max_requests"]),
+    ("refusal", &["refused"]),
+    ("cancelled", &["canceled", "cancel", "aborted", "interrupted"]),
 ];
 
-pub(in crate::acp) const STOP_REASONS: Table = &[
-    ("stop", "end_turn"),
-    ("done", "end_turn"),
-    ("end", "end_turn"),
-    ("complete", "end_turn"),
-    ("completed", "end_turn"),
-    ("finished", "end_turn"),
-    ("success", "end_turn"),
-    ("length", "max_tokens"),
-    ("max_token", "max_tokens"),
-    ("max_turns", "max_turn_requests"),
-    ("max_requests", "max_turn_requests"),
-    ("refused", "refusal"),
-    ("canceled", "cancelled"),
-    ("cancel", "cancelled"),
-    ("aborted", "cancelled"),
-    ("interrupted", "cancelled"),
+pub const PERMISSION_KINDS: Table = &[
+    ("allow_once", &["allow", "approve", "accept", "yes"]),
+    ("allow_always", &["allow_session", "allow_for_session", "always_allow", "approve_always"]),
+    ("reject_once", &["reject", "deny", "decline", "no", "cancel"]),
+    ("reject_always", &["deny_always", "always_reject", "always_deny"]),
 ];
 
-pub(in crate::acp) const PERMISSION_KINDS: Table = &[
-    ("allow", "allow_once"),
-    ("approve", "allow_once"),
-    ("accept", "allow_once"),
-    ("yes", "allow_once"),
-    ("allow_session", "allow_always"),
-    ("allow_for_session", "allow_always"),
-    ("always_allow", "allow_always"),
-    ("approve_always", "allow_always"),
-    ("reject", "reject_once"),
-    ("deny", "reject_once"),
-    ("decline", "reject_once"),
-    ("no", "reject_once"),
-    ("cancel", "reject_once"),
-    ("deny_always", "reject_always"),
-    ("always_reject", "reject_always"),
-    ("always_deny", "reject_always"),
-];
-
-/// The official name of a word; a word that is not in the table is assumed to be official. Case, dashes and spaces do
-/// not matter: `inProgress` and `In Progress` become `in_progress`.
-pub(in crate::acp) fn official(table: Table, word: &str) -> String {
+/// The official name of a word, or the word itself. Case, dashes and spaces do not matter: `In Progress`, `inProgress`.
+pub fn official(table: Table, word: &str) -> String {
     let word = snake(word);
-    table.iter().find(|(other, _)| *other == word).map_or(word, |(_, name)| (*name).to_owned())
+    let row = table.iter().find(|(_, others)| others.contains(&word.as_str()));
+    row.map_or(word, |(name, _)| (*name).to_owned())
 }
 
-pub(in crate::acp) fn kind_of_tool(name: &str) -> Option<&'static str> {
+pub fn kind_of_tool(name: &str) -> Option<ToolKind> {
     let name = name.to_lowercase();
-    TOOL_NAME_KINDS.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind)
+    let row = TOOL_NAME_KINDS.iter().find(|(_, parts)| parts.iter().any(|part| name.contains(part)));
+    row.map(|(kind, _)| *kind)
 }
 
 /// Splits a title that begins with a tool name, such as `ReadFile: a.rs` or `Shell`.
-pub(in crate::acp) fn head_of_title(title: &str) -> Option<(&str, &str)> {
+pub fn head_of_title(title: &str) -> Option<(&str, &str)> {
     let (head, rest) = title.split_once(": ").unwrap_or((title, ""));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (!head.is_empty() && head.chars().all(is_name)).then_some((head, rest))
@@ -206,10 +125,10 @@ fn snake(word: &str) -> String {
 }
 
 /// The start of a line that reports a changed mode in the agent's text. Source: gemini, after "allow for this session".
-pub(in crate::acp) const MODE_LINE: &str = "[MODE_UPDATE] ";
+pub const MODE_LINE: &str = "[MODE_UPDATE] ";
 
 /// Removes such lines from a text and returns their modes.
-pub(in crate::acp) fn take_modes(text: &mut String) -> Vec<String> {
+pub fn take_modes(text: &mut String) -> Vec<String> {
     let mut modes = Vec::new();
     if text.contains(MODE_LINE) {
         let mode_of = |line: &str| {
@@ -230,7 +149,7 @@ pub(in crate::acp) fn take_modes(text: &mut String) -> Vec<String> {
 
 /// Whether a user message is a placeholder for the result of a tool call, which is sent separately. Source: gemini
 /// replays `[Function Response: NAME]` for each of its calls, usually after them; live sessions do not have it.
-pub(in crate::acp) fn is_result_of_call(text: &str) -> bool {
+pub fn is_result_of_call(text: &str) -> bool {
     let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
     let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
     name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))
@@ -285,10 +204,19 @@ mod tests {
             "Think",
             "SetTodoList",
         ]
-        .map(|name| kind_of_tool(name).unwrap_or("none"));
+        .map(|name| kind_of_tool(name).unwrap());
         let wanted = [
-            "execute", "read", "edit", "edit", "search", "search", "fetch", "fetch", "think", "think",
-            "think",
+            ToolKind::Execute,
+            ToolKind::Read,
+            ToolKind::Edit,
+            ToolKind::Edit,
+            ToolKind::Search,
+            ToolKind::Search,
+            ToolKind::Fetch,
+            ToolKind::Fetch,
+            ToolKind::Think,
+            ToolKind::Think,
+            ToolKind::Think,
         ];
         assert_eq!(kinds, wanted);
     }
@@ -313,9 +241,9 @@ mod tests {
         for table in
             [UPDATES, TOOL_KINDS, TOOL_STATUS, PLAN_STATUS, PLAN_PRIORITY, STOP_REASONS, PERMISSION_KINDS]
         {
-            for (other, name) in table {
-                assert_ne!(other, name);
-                assert_eq!(official(table, name), *name, "{other} maps to another synonym");
+            for (name, others) in table {
+                assert!(!others.contains(name));
+                assert_eq!(official(table, name), *name, "{others:?} map to another synonym");
             }
         }
     }

@@ -14,7 +14,7 @@ const EXIT_CODE: &[&str] =
 const DEPTH: u8 = 4;
 
 /// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
-pub(in crate::acp) fn text(output: &Value) -> Option<String> {
+pub fn text(output: &Value) -> Option<String> {
     text_within(output, DEPTH).filter(|text| !text.is_empty())
 }
 
@@ -36,7 +36,6 @@ fn text_within(output: &Value, depth: u8) -> Option<String> {
     }
 }
 
-/// The stdout and stderr of a command.
 fn streams(object: &Object) -> Option<String> {
     let stream = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match (stream("stdout"), stream("stderr")) {
@@ -47,7 +46,7 @@ fn streams(object: &Object) -> Option<String> {
     }
 }
 
-pub(in crate::acp) fn exit_code(output: &Value) -> Option<i32> {
+pub fn exit_code(output: &Value) -> Option<i32> {
     let object = output.as_object()?;
     let code = |object: &Object| {
         let found = EXIT_CODE.iter().filter_map(|key| object.get(*key)).find_map(whole)?;
@@ -59,7 +58,7 @@ pub(in crate::acp) fn exit_code(output: &Value) -> Option<i32> {
 }
 
 /// Whether the output reports a failure, regardless of the call's status.
-pub(in crate::acp) fn is_failure(output: &Value) -> bool {
+pub fn is_failure(output: &Value) -> bool {
     if let Value::Array(parts) = output {
         return !parts.is_empty() && parts.iter().all(is_failure);
     }

@@ -15,7 +15,7 @@ pub(super) use crate::model::patch::is_patch;
 use super::value::{Object, first_text, list, raw, take};
 
 /// Splits a patch by file. `fallback`: the path of a text that contains none.
-pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
+pub fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
     let mut parts: Vec<(Option<&str>, String)> = Vec::new();
     let mut head = String::new();
     // After a `diff --git` line, `---` does not start another file.
@@ -67,10 +67,9 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
         .collect()
 }
 
-/// Decodes a diff of version 2: the state of each file, and one git patch for all of them. Every listed file is
-/// returned, with its part of the patch, or otherwise with a header that describes the operation. Source: ACP v2
-/// tool-calls, `Diff`.
-pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
+/// Decodes a diff of version 2: each file with its part of the common git patch, or otherwise with a header that
+/// describes the operation. Source: ACP v2 tool-calls, `Diff`.
+pub fn of_changes(mut item: Object) -> Vec<ToolContent> {
     let whole = match take(&mut item, &["patch"]) {
         Some(Value::Object(patch)) => first_text(&patch, &["text"]),
         Some(Value::String(text)) => Some(text),

@@ -2,26 +2,25 @@
 //!
 //! Invariant: an entry without a priority has medium priority.
 
-use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId, PlanPriority, PlanStatus};
+use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId};
 
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
-use super::value::{Object, fill, first_text, list, rename, take, take_text, typed_items};
+use super::value::{Object, fill, first_text, items, list, rename, take, take_text, typed};
 
 const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
 
 /// Decodes `plan`, which replaces the whole plan.
-pub(super) fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+pub fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
     let entries = take(update, &["entries", "steps", "items", "plan"])?;
     let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
     Some(Plan { id, body: PlanBody::Entries(entries_of(entries, out)) })
 }
 
 /// Decodes `plan_update` (unstable): one of several plans.
-pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+pub fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
     let mut plan = match take(update, &["plan"]) {
         Some(Value::Object(plan)) => plan,
         _ => std::mem::take(update),
@@ -38,30 +37,15 @@ pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Opti
 }
 
 /// Decodes `plan_removed` (unstable).
-pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
+pub fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }
 
 fn entries_of(entries: Value, out: &mut Vec<AgentEvent>) -> Vec<PlanEntry> {
-    typed_items::<schema::PlanEntry>(list(entries), "entries", out, shape)
-        .into_iter()
-        .map(|entry| PlanEntry {
-            content: entry.content,
-            priority: match entry.priority {
-                schema::PlanEntryPriority::High => PlanPriority::High,
-                schema::PlanEntryPriority::Low => PlanPriority::Low,
-                _ => PlanPriority::Medium,
-            },
-            status: match entry.status {
-                schema::PlanEntryStatus::InProgress => PlanStatus::InProgress,
-                schema::PlanEntryStatus::Completed => PlanStatus::Completed,
-                _ => PlanStatus::Pending,
-            },
-        })
-        .collect()
+    items(list(entries), "entries", out, |step| typed(shape(step)).ok())
 }
 
-/// Converts an entry into the official shape; unknown words become the default value.
+/// Converts an entry into the official shape, which is that of [`PlanEntry`]; unknown words become the default value.
 fn shape(step: Value) -> Value {
     let mut step = match step {
         Value::Object(step) => step,

@@ -7,38 +7,24 @@ use crate::model::{AgentEvent, AgentSpec, AnomalyKind, Profile};
 
 use super::value::anomaly;
 
-/// A deviation from the protocol.
+/// A deviation from the protocol, as [`Quirk::sentence`] describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quirk {
-    /// Stops at an error for a missing file; the response must be an empty text.
     MissingFileReadsEmpty,
-    /// Sends the protocol version as a string.
     VersionAsText,
-    /// Sends no protocol version.
     NoVersion,
-    /// Sends updates without the `update` wrapper.
     FlatUpdates,
-    /// Sends updates under non-standard names.
     OwnUpdateNames,
-    /// Sends updates without a session id.
     NoSessionId,
-    /// Sends tool content as bare blocks.
     BareToolContent,
-    /// Permission options use `id`.
     FlatPermissions,
-    /// Sends messages with `Content-Length` headers.
     HeaderFrames,
     Arrays,
     ReadyLine,
-    /// Sends tool results as user messages in a replay.
     ReplaysResults,
-    /// Wraps tool output in extra lines.
     WrappedOutput,
-    /// Sends tool input also as content.
     InputAsContent,
-    /// Sends tool calls without a kind.
     NoToolKinds,
-    /// Sends a changed mode as a line of its text.
     ModeInText,
     ApiKeyAsText,
 }
@@ -81,12 +67,12 @@ const BY_NAME: &[(&[&str], &[Quirk])] = &[
 ];
 
 /// The names in a command that may tell which agent it starts. Launchers such as `npx` have it in an argument.
-pub(in crate::acp) fn words(spec: &AgentSpec) -> impl Iterator<Item = &str> {
+pub fn words(spec: &AgentSpec) -> impl Iterator<Item = &str> {
     let parts = std::iter::once(&spec.command).chain(&spec.args);
     parts.flat_map(|word| [file_stem(word), without_version(word)])
 }
 
-pub(in crate::acp) fn is_known(name: &str) -> bool {
+pub fn is_known(name: &str) -> bool {
     !quirks_of(name).is_empty()
 }
 
@@ -97,7 +83,7 @@ fn quirks_of(name: &str) -> &'static [Quirk] {
 
 /// The quirks of a connection, in order of detection.
 #[derive(Debug, Default)]
-pub(super) struct Quirks {
+pub struct Quirks {
     known: Vec<Quirk>,
     is_strict: bool,
     /// Whether the configuration says that the agent follows the protocol.
@@ -105,7 +91,7 @@ pub(super) struct Quirks {
 }
 
 impl Quirks {
-    pub(super) fn of(spec: &AgentSpec) -> Self {
+    pub fn of(spec: &AgentSpec) -> Self {
         let is_official = spec.wire.profile == Some(Profile::Official);
         let mut quirks = Self { is_strict: spec.wire.is_strict, is_official, ..Self::default() };
         words(spec).for_each(|word| quirks.seed(word));
@@ -116,7 +102,7 @@ impl Quirks {
         quirks
     }
 
-    pub(super) fn seed(&mut self, name: &str) {
+    pub fn seed(&mut self, name: &str) {
         if !self.is_official {
             for quirk in quirks_of(name) {
                 self.note(*quirk);
@@ -124,35 +110,34 @@ impl Quirks {
         }
     }
 
-    pub(super) fn is_strict(&self) -> bool {
+    pub fn is_strict(&self) -> bool {
         self.is_strict
     }
 
     /// Sets a quirk and reports it the first time as an anomaly.
-    pub(super) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        if !self.has(quirk) && !self.is_strict {
-            self.known.push(quirk);
+    pub fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
+        if self.note(quirk) {
             out.push(anomaly(AnomalyKind::Dialect, quirk.sentence()));
         }
     }
 
-    /// Sets a quirk that is shown only in [`Self::sentences`].
-    pub(super) fn note(&mut self, quirk: Quirk) {
-        if !self.has(quirk) && !self.is_strict {
-            self.known.push(quirk);
-        }
+    /// Sets a quirk that is shown only in [`Self::sentences`]; returns whether it is new.
+    pub fn note(&mut self, quirk: Quirk) -> bool {
+        let is_new = !self.has(quirk) && !self.is_strict;
+        self.known.extend(is_new.then_some(quirk));
+        is_new
     }
 
-    pub(super) fn has(&self, quirk: Quirk) -> bool {
+    pub fn has(&self, quirk: Quirk) -> bool {
         self.known.contains(&quirk)
     }
 
     #[cfg(test)]
-    pub(super) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         self.known.iter().map(|quirk| format!("{quirk:?}")).collect()
     }
 
-    pub(super) fn sentences(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         self.known.iter().map(|quirk| quirk.sentence().to_owned()).collect()
     }
 }

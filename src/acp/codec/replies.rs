@@ -2,8 +2,7 @@
 //!
 //! `null` is accepted where a result has no required fields.
 
-use agent_client_protocol_schema::v1 as schema;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::{
     AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, SessionReply, SessionUpdate,
@@ -12,14 +11,12 @@ use crate::model::{
 
 use super::decoder_state::DecoderState;
 use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
-use super::value::{
-    Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
-};
+use super::value::{Object, first, first_text, items, list, parse, take, take_list, take_text, typed};
 use super::{errors, options, strict, unstable};
 
-pub(in crate::acp) const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
+pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
-pub(super) fn decode(
+pub fn decode(
     call: &Call,
     result: &str,
     memory: &mut DecoderState,
@@ -45,7 +42,7 @@ pub(super) fn decode(
             let mut reply = options::decode_session(&mut result, out);
             let session = memory.session(&name);
             tell_commands(&session, &mut result, out);
-            memory.open(&session);
+            memory.opened.insert(session.clone());
             reply.id = Some(session);
             Reply::Session(reply)
         }
@@ -58,7 +55,7 @@ pub(super) fn decode(
             Reply::Session(SessionReply { is_provisional, ..reply })
         }
         Call::CloseSession(id) | Call::DeleteSession(id) => {
-            memory.close(id);
+            memory.opened.remove(id);
             Reply::Done
         }
         Call::ListSessions { .. } => decode_list(&mut result, out),
@@ -93,8 +90,7 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
     }
 }
 
-/// The error for an invalid result.
-pub(super) fn malformed(why: &str) -> CallError {
+pub fn malformed(why: &str) -> CallError {
     CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
 }
 
@@ -103,42 +99,31 @@ fn new_session_id(result: &Object) -> Option<String> {
 }
 
 fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
-    let items = take(result, &["sessions"]).map(list).unwrap_or_default();
-    // The official type does not contain the archive flag.
-    let mut archived = Vec::new();
-    let sessions = typed_items::<schema::SessionInfo>(items, "sessions", out, |item| match item {
-        Value::Object(mut session) => {
-            rename(&mut session, "sessionId", &["session_id", "id"]);
-            rename(&mut session, "cwd", &["workingDir", "working_dir", "directory"]);
-            rename(&mut session, "updatedAt", &["updated_at", "lastModified"]);
-            rename(&mut session, "title", &["name"]);
-            fill(&mut session, "cwd", || "".into());
-            if session.get("archived") == Some(&Value::Bool(true)) {
-                archived.extend(first_text(&session, &["sessionId"]));
-            }
-            Value::Object(session)
-        }
-        Value::String(id) => json!({"sessionId": id, "cwd": ""}),
-        other => other,
-    });
-    let sessions = sessions
-        .into_iter()
-        .map(|session| SessionInfo {
-            is_archived: archived.iter().any(|id| **id == *session.session_id.0),
+    let sessions = items(take_list(result, &["sessions"]), "sessions", out, |item| {
+        let mut session = match item {
+            Value::Object(session) => session,
+            Value::String(id) => Object::from_iter([("sessionId".to_owned(), id.into())]),
+            _ => return None,
+        };
+        let folders = take_list(&mut session, &["additionalDirectories"]);
+        Some(SessionInfo {
+            id: first_text(&session, NEW_SESSION_ID)?.into(),
+            cwd: take_text(&mut session, &["cwd", "workingDir", "working_dir", "directory"])
+                .unwrap_or_default()
+                .into(),
+            title: first_text(&session, &["title", "name"]),
+            updated_at: take_text(&mut session, &["updatedAt", "updated_at", "lastModified"]),
+            additional_directories: folders.iter().filter_map(Value::as_str).map(Into::into).collect(),
+            is_archived: session.get("archived") == Some(&Value::Bool(true)),
             is_live: None,
-            id: SessionId(session.session_id.0),
-            cwd: session.cwd,
-            title: session.title.filter(|title| !title.is_empty()),
-            updated_at: session.updated_at,
-            additional_directories: session.additional_directories,
         })
-        .collect();
+    });
     let next_cursor = take_text(result, &["nextCursor", "next_cursor"]).filter(|cursor| !cursor.is_empty());
     Reply::Sessions { sessions, next_cursor }
 }
 
 /// Decodes the end of a turn, from the response to the prompt or from a state.
-pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
+pub fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
     let word = take_text(result, STOP_KEYS).unwrap_or_default();
     let name = official(STOP_REASONS, &word);
     if name == "auth_required" {
@@ -158,39 +143,25 @@ pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
     } else if name.is_empty() {
         StopReason::EndTurn
     } else {
-        match typed::<schema::StopReason>(name.into()) {
-            Ok(schema::StopReason::EndTurn) => StopReason::EndTurn,
-            Ok(schema::StopReason::MaxTokens) => StopReason::MaxTokens,
-            Ok(schema::StopReason::MaxTurnRequests) => StopReason::MaxTurnRequests,
-            Ok(schema::StopReason::Refusal) => StopReason::Refusal,
-            Ok(schema::StopReason::Cancelled) => StopReason::Cancelled,
-            _ => StopReason::Other(word),
-        }
+        typed(name.into()).unwrap_or(StopReason::Other(word))
     };
     Ok(Reply::TurnEnded { reason, usage: take(result, &["usage"]).and_then(decode_usage) })
 }
 
 fn decode_usage(usage: Value) -> Option<TurnUsage> {
-    let Value::Object(mut usage) = usage else { return None };
-    for (name, others) in [
-        ("totalTokens", &["total_tokens"][..]),
-        ("inputTokens", &["input_tokens", "prompt_tokens"]),
-        ("outputTokens", &["output_tokens", "completion_tokens"]),
-    ] {
-        rename(&mut usage, name, others);
-    }
-    if usage.get("totalTokens").is_none_or(Value::is_null) {
-        let part = |key: &str| usage.get(key).and_then(whole).unwrap_or(0);
-        let total = part("inputTokens").saturating_add(part("outputTokens"));
-        usage.insert("totalTokens".to_owned(), total.into());
-    }
-    let usage: schema::Usage = typed(Value::Object(usage)).ok()?;
+    let Value::Object(usage) = usage else { return None };
+    let count = |keys: &[&str]| first(&usage, keys).and_then(Value::as_u64);
+    let input_tokens = count(&["inputTokens", "input_tokens", "prompt_tokens"])?;
+    let output_tokens = count(&["outputTokens", "output_tokens", "completion_tokens"])?;
     Some(TurnUsage {
-        total_tokens: usage.total_tokens,
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        thought_tokens: usage.thought_tokens,
-        cached_read_tokens: usage.cached_read_tokens,
-        cached_write_tokens: usage.cached_write_tokens,
+        total_tokens: match first(&usage, &["totalTokens", "total_tokens"]) {
+            Some(total) => total.as_u64()?,
+            None => input_tokens.saturating_add(output_tokens),
+        },
+        input_tokens,
+        output_tokens,
+        thought_tokens: count(&["thoughtTokens"]),
+        cached_read_tokens: count(&["cachedReadTokens"]),
+        cached_write_tokens: count(&["cachedWriteTokens"]),
     })
 }

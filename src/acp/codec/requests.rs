@@ -13,21 +13,48 @@ use crate::model::{
 };
 
 use super::decoder_state::DecoderState;
+use super::errors::invalid;
 use super::names::{PERMISSION_KINDS, official};
 use super::quirks::{Quirk, Quirks};
 use super::updates::{self, session_name};
 use super::value::{
-    Object, fill, first_text, list, parse_object, rename, report_lost, take, take_text, typed, whole,
+    Object, fill, first_text, parse_object, rename, report_lost, take, take_list, take_text, typed, whole,
 };
-use super::{RequestForm, RequestKind, elicitation, strict, tools, v2};
+use super::{elicitation, strict, tools, v2};
 
 /// Maximum number of permission options; each is compared with all others.
 const MAX_OPTIONS: usize = 500;
 
-/// Maximum length of a value in an error.
 const MAX_SHOWN_CHARS: usize = 40;
 
-pub(super) fn decode(
+/// The form of a request, for a response in the same form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestForm {
+    pub kind: RequestKind,
+    /// Whether options were keyed by `id`; the permission response is then flat as well.
+    pub is_flat: bool,
+}
+
+impl RequestForm {
+    pub(crate) fn official(kind: RequestKind) -> Self {
+        Self { kind, is_flat: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    Permission,
+    Elicitation,
+    ReadFile,
+    WriteFile,
+    TerminalCreate,
+    TerminalOutput,
+    TerminalWait,
+    TerminalKill,
+    TerminalRelease,
+}
+
+pub fn decode(
     method: &str,
     params: Option<&str>,
     offered: Callbacks,
@@ -92,10 +119,6 @@ fn kind_of(method: &str, offered: Callbacks) -> Option<(RequestKind, bool)> {
         "terminal/release" => (RequestKind::TerminalRelease, offered.terminal),
         _ => return None,
     })
-}
-
-pub(super) fn invalid(method: &str, error: &str) -> RpcError {
-    RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }
 
 fn decode_callback(
@@ -232,11 +255,11 @@ fn decode_permission(
     let fallback = ToolCallId::from(memory.make_id("permission"));
     let mut tool = tools::decode(call, false, fallback, quirks, out);
     tool.note = note;
-    let items = take(&mut params, &["options"]).map(list).unwrap_or_default();
-    let total = items.len();
     let mut is_flat = false;
+    let listed = take_list(&mut params, &["options"]);
+    let total = listed.len();
     let options: Vec<PermissionOption> =
-        items.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MAX_OPTIONS).collect();
+        listed.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MAX_OPTIONS).collect();
     report_lost("options", total - options.len(), total, false, out);
     if is_flat {
         quirks.learn(Quirk::FlatPermissions, out);
@@ -255,31 +278,20 @@ fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
     }
     let id = take_text(&mut option, &["optionId", "option_id", "id"])?;
     let name = take_text(&mut option, &["name", "label", "title"]).unwrap_or_else(|| id.clone());
-    let kind = match take_text(&mut option, &["kind"]).map(|word| official(PERMISSION_KINDS, &word)) {
-        Some(word) if is_permission_kind(&word) => word,
-        None => guess_kind(&id, &name).to_owned(),
+    let kind = take_text(&mut option, &["kind"]).map(|word| official(PERMISSION_KINDS, &word));
+    let guess = guess_kind(&id, &name);
+    let kind = match kind.map(|word| typed(word.into())) {
+        Some(Ok(kind)) => kind,
+        None => guess,
         // An unknown kind: its words say whether it allows, but not for how long. It must never be the default.
-        Some(_) if guess_kind(&id, &name).starts_with("allow") => "allow_always".to_owned(),
-        Some(_) => "reject_once".to_owned(),
+        Some(Err(_)) if guess.is_allow() => PermissionKind::AllowAlways,
+        Some(Err(_)) => PermissionKind::RejectOnce,
     };
-    let official: schema::PermissionOption =
-        typed(json!({"optionId": id, "name": name, "kind": kind})).ok()?;
-    let kind = match official.kind {
-        schema::PermissionOptionKind::AllowOnce => PermissionKind::AllowOnce,
-        schema::PermissionOptionKind::AllowAlways => PermissionKind::AllowAlways,
-        schema::PermissionOptionKind::RejectAlways => PermissionKind::RejectAlways,
-        _ => PermissionKind::RejectOnce,
-    };
-    Some(PermissionOption { id: official.option_id.to_string(), name: official.name, kind })
+    Some(PermissionOption { id, name, kind })
 }
 
-fn is_permission_kind(word: &str) -> bool {
-    matches!(word, "allow_once" | "allow_always" | "reject_once" | "reject_always")
-}
-
-/// The meaning of an option by its words, compared as whole words ("disallow" does not allow). Unknown options
-/// reject.
-fn guess_kind(id: &str, name: &str) -> &'static str {
+/// The meaning of an option by its whole words ("disallow" does not allow). Unknown options reject.
+fn guess_kind(id: &str, name: &str) -> PermissionKind {
     let words: Vec<String> = format!("{id} {name}")
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
         .map(str::to_lowercase)
@@ -290,10 +302,10 @@ fn guess_kind(id: &str, name: &str) -> &'static str {
     let allows = has(&["allow", "approve", "yes", "accept", "ok", "proceed", "continue"]);
     let lasts = has(&["always", "never", "session", "remember", "forever"]);
     match (allows && !rejects, lasts) {
-        (true, false) => "allow_once",
-        (true, true) => "allow_always",
-        (false, false) => "reject_once",
-        (false, true) => "reject_always",
+        (true, false) => PermissionKind::AllowOnce,
+        (true, true) => PermissionKind::AllowAlways,
+        (false, false) => PermissionKind::RejectOnce,
+        (false, true) => PermissionKind::RejectAlways,
     }
 }
 
@@ -305,15 +317,15 @@ mod tests {
     #[test]
     fn options_without_a_kind_are_classified_by_whole_words_and_default_to_reject() {
         for (id, name, expected) in [
-            ("allow", "Allow", "allow_once"),
-            ("yes", "Yes, proceed", "allow_once"),
-            ("a", "Always allow", "allow_always"),
-            ("allow_session", "For this session", "allow_always"),
-            ("deny", "Deny", "reject_once"),
-            ("x", "Do not allow", "reject_once"),
-            ("disallow", "Disallow", "reject_once"),
-            ("never", "Never", "reject_always"),
-            ("1", "Whatever", "reject_once"),
+            ("allow", "Allow", PermissionKind::AllowOnce),
+            ("yes", "Yes, proceed", PermissionKind::AllowOnce),
+            ("a", "Always allow", PermissionKind::AllowAlways),
+            ("allow_session", "For this session", PermissionKind::AllowAlways),
+            ("deny", "Deny", PermissionKind::RejectOnce),
+            ("x", "Do not allow", PermissionKind::RejectOnce),
+            ("disallow", "Disallow", PermissionKind::RejectOnce),
+            ("never", "Never", PermissionKind::RejectAlways),
+            ("1", "Whatever", PermissionKind::RejectOnce),
         ] {
             assert_eq!(guess_kind(id, name), expected, "{id} {name}");
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::model::Call;
 
-pub(super) fn update(params: &str, is_v2: bool) -> Result<(), String> {
+pub fn update(params: &str, is_v2: bool) -> Result<(), String> {
     if is_v2 {
         return check::<v2::UpdateSessionNotification>(params);
     }
@@ -18,7 +18,7 @@ pub(super) fn update(params: &str, is_v2: bool) -> Result<(), String> {
 }
 
 /// Checks the response to `initialize`.
-pub(super) fn initialize(result: &str) -> Result<(), String> {
+pub fn initialize(result: &str) -> Result<(), String> {
     let is_number = serde_json::from_str::<Value>(result)
         .is_ok_and(|result| result.get("protocolVersion").is_some_and(Value::is_u64));
     if !is_number {
@@ -27,7 +27,7 @@ pub(super) fn initialize(result: &str) -> Result<(), String> {
     check::<schema::InitializeResponse>(result)
 }
 
-pub(super) fn request(method: &str, params: &str, is_v2: bool) -> Result<(), String> {
+pub fn request(method: &str, params: &str, is_v2: bool) -> Result<(), String> {
     match method {
         "session/request_permission" if is_v2 => check::<v2::RequestPermissionRequest>(params),
         "elicitation/create" if is_v2 => check::<v2::CreateElicitationRequest>(params),
@@ -44,7 +44,7 @@ pub(super) fn request(method: &str, params: &str, is_v2: bool) -> Result<(), Str
 }
 
 /// Checks the response to a call. `null` and `{}` are both valid for a result without required fields.
-pub(super) fn reply(call: &Call, result: &str, is_v2: bool) -> Result<(), String> {
+pub fn reply(call: &Call, result: &str, is_v2: bool) -> Result<(), String> {
     match call {
         Call::NewSession(_) if is_v2 => check::<v2::NewSessionResponse>(result),
         Call::ForkSession(..) if is_v2 => check::<v2::ForkSessionResponse>(result),

@@ -16,7 +16,7 @@ const EXIT: &[&str] = &["terminal_exit", "terminalExit"];
 const ID: &[&str] = &["terminal_id", "terminalId", "id"];
 
 /// Removes the terminal events from `_meta`. A row without an id belongs to the call's own terminal.
-pub(super) fn take_news(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
+pub fn take_news(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
     let mut news = Vec::new();
     for (id, row) in rows(meta, INFO, call) {
         news.push(AgentTerminal::Info { id, cwd: first_text(&row, &["cwd"]).map(Into::into) });
@@ -34,7 +34,7 @@ pub(super) fn take_news(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTermin
     news
 }
 
-pub(super) fn exit_info(row: &Object) -> ExitInfo {
+pub fn exit_info(row: &Object) -> ExitInfo {
     let code = first(row, &["exit_code", "exitCode"]).and_then(whole);
     ExitInfo { code: code.and_then(|code| i32::try_from(code).ok()), signal: first_text(row, &["signal"]) }
 }

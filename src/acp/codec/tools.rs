@@ -6,12 +6,11 @@
 
 use std::path::PathBuf;
 
-use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, ContentBlock, DiffChange, FileDiff, Growing, Location, Patch, TerminalId, ToolCallId,
-    ToolCallPatch, ToolContent, ToolKind, ToolStatus,
+    AgentEvent, ContentBlock, DiffChange, FileDiff, Growing, Location, Patch, ToolCallId, ToolCallPatch,
+    ToolContent, ToolStatus,
 };
 
 use super::content;
@@ -20,12 +19,12 @@ use super::names::{
 };
 use super::quirks::{Quirk, Quirks};
 use super::value::{
-    Object, fill, list, raw, rename, report_lost, take, take_text, typed, typed_items, whole,
+    Object, fill, first, first_text, items, list, raw, rename, report_lost, take, take_text, typed, whole,
 };
 use super::{input, names, output, patches, terminals, wrappers};
 
 /// Decodes a tool call. `fallback`: the id of a call without one.
-pub(super) fn decode(
+pub fn decode(
     mut call: Object,
     is_announcement: bool,
     fallback: ToolCallId,
@@ -66,7 +65,7 @@ pub(super) fn decode(
 }
 
 /// Whether a call or a terminal can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
-pub(super) fn can_cancel(reported: &Object) -> Patch<bool> {
+pub fn can_cancel(reported: &Object) -> Patch<bool> {
     match reported.get("capabilities") {
         None => Patch::Keep,
         Some(Value::Object(can)) => Patch::Set(can.get("cancel").is_some_and(Value::is_object)),
@@ -74,36 +73,18 @@ pub(super) fn can_cancel(reported: &Object) -> Patch<bool> {
     }
 }
 
-/// Title, name, kind and status, by the official type.
 fn decode_head(call: &mut Object, patch: &mut ToolCallPatch) {
-    rename(call, "name", TOOL_NAME);
-    let mut head = Object::new();
-    head.insert("toolCallId".to_owned(), patch.id.as_str().into());
-    for key in ["title", "name"] {
-        if let Some(text) = take_text(call, &[key]) {
-            head.insert(key.to_owned(), text.into());
-        }
-    }
-    if let Some(word) = take_text(call, &["kind"]) {
-        head.insert("kind".to_owned(), official(TOOL_KINDS, &word).into());
-    }
+    patch.title = Patch::from_option(take_text(call, &["title"]));
+    patch.name = Patch::from_option(take_text(call, TOOL_NAME));
+    let kind = take_text(call, &["kind"]).map(|word| official(TOOL_KINDS, &word));
+    patch.kind = Patch::from_option(kind.map(|word| typed(word.into()).unwrap_or_default()));
     if let Some(word) = take_text(call, &["status"]) {
-        let status = official(TOOL_STATUS, &word);
-        if status == "cancelled" {
-            // Version 1 has no such status.
-            patch.status = Patch::Set(ToolStatus::Cancelled);
-        } else if typed::<schema::ToolCallStatus>(status.clone().into()).is_ok() {
-            head.insert("status".to_owned(), status.into());
-        } else {
-            call.insert("status".to_owned(), word.into());
+        match typed(official(TOOL_STATUS, &word).into()) {
+            Ok(status) => patch.status = Patch::Set(status),
+            Err(_) => {
+                call.insert("status".to_owned(), word.into());
+            }
         }
-    }
-    let Ok(head) = typed::<schema::ToolCallUpdate>(Value::Object(head)) else { return };
-    patch.title = Patch::from_option(head.fields.title);
-    patch.name = Patch::from_option(head.fields.name);
-    patch.kind = Patch::from_option(head.fields.kind.map(kind));
-    if let Some(status) = head.fields.status.and_then(status) {
-        patch.status = Patch::Set(status);
     }
 }
 
@@ -155,8 +136,8 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
         }
     }
     if patch.parent.is_none() {
-        patch.parent = take_text(meta, &["parentToolCallId", "parentToolUseId", "parent_tool_call_id"])
-            .map(ToolCallId::from);
+        let keys = &["parentToolCallId", "parentToolUseId", "parent_tool_call_id"];
+        patch.parent = take_text(meta, keys).map(ToolCallId::from);
     }
     if patch.exit_code == Patch::Keep {
         let code = meta.get("exit_code").or_else(|| meta.get("exitCode")).and_then(whole);
@@ -171,19 +152,13 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
 fn guess_kind(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
-        && let Some(kind_word) =
-            patch.name.as_set().map(String::as_str).or_else(of_title).and_then(kind_of_tool)
-        && let Ok(guess) = typed::<schema::ToolKind>(kind_word.into())
+        && let Some(kind) = patch.name.as_set().map(String::as_str).or_else(of_title).and_then(kind_of_tool)
     {
-        patch.kind = Patch::Set(kind(guess));
+        patch.kind = Patch::Set(kind);
     }
 }
 
-pub(super) fn decode_content(
-    items: Value,
-    quirks: &mut Quirks,
-    out: &mut Vec<AgentEvent>,
-) -> Vec<ToolContent> {
+pub fn decode_content(items: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Vec<ToolContent> {
     let items = list(items);
     let total = items.len();
     let mut unknown = 0;
@@ -217,10 +192,10 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
         "diff" if item.contains_key("changes") => patches::of_changes(item),
         "diff" => decode_diff(item),
         "terminal" => {
-            rename(&mut item, "terminalId", &["terminal_id", "id"]);
-            vec![match typed::<schema::Terminal>(Value::Object(item.clone())) {
-                Ok(terminal) => ToolContent::Terminal(TerminalId(terminal.terminal_id.0)),
-                Err(_) => ToolContent::Unknown(raw(&Value::Object(item))),
+            let keys = &["terminalId", "terminal_id", "id"];
+            vec![match first_text(&item, keys) {
+                Some(id) => ToolContent::Terminal(id.into()),
+                None => ToolContent::Unknown(raw(&Value::Object(item))),
             }]
         }
         "content" => match take(&mut item, &["content"]) {
@@ -264,53 +239,23 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
         // For a change that empties a file, some agents omit the new text.
         fill(&mut item, "newText", || "".into());
     }
-    let value = Value::Object(item);
-    vec![match typed::<schema::Diff>(value.clone()) {
-        Ok(diff) => ToolContent::Diff(FileDiff {
-            path: diff.path,
-            change: DiffChange::Texts { old: diff.old_text.map(Into::into), new: diff.new_text.into() },
-        }),
-        Err(_) => ToolContent::Unknown(raw(&value)),
-    }]
-}
-
-fn decode_locations(items: Value, out: &mut Vec<AgentEvent>) -> Vec<Location> {
-    let shape = |item: Value| match item {
-        Value::Object(mut location) => {
-            rename(&mut location, "path", &["file_path", "filePath", "file", "uri"]);
-            rename(&mut location, "line", &["lineNumber", "line_number", "startLine"]);
-            Value::Object(location)
-        }
-        Value::String(path) => serde_json::json!({ "path": path }),
-        other => other,
+    let string = |key: &str| item.get(key).and_then(Value::as_str);
+    let (Some(path), Some(new)) = (string("path"), string("newText")) else {
+        return vec![ToolContent::Unknown(raw(&Value::Object(item)))];
     };
-    typed_items::<schema::ToolCallLocation>(list(items), "locations", out, shape)
-        .into_iter()
-        .map(|location| Location { path: location.path, line: location.line.filter(|line| *line > 0) })
-        .collect()
+    let change = DiffChange::Texts { old: string("oldText").map(Into::into), new: new.into() };
+    vec![ToolContent::Diff(FileDiff { path: path.into(), change })]
 }
 
-fn kind(kind: schema::ToolKind) -> ToolKind {
-    match kind {
-        schema::ToolKind::Read => ToolKind::Read,
-        schema::ToolKind::Edit => ToolKind::Edit,
-        schema::ToolKind::Delete => ToolKind::Delete,
-        schema::ToolKind::Move => ToolKind::Move,
-        schema::ToolKind::Search => ToolKind::Search,
-        schema::ToolKind::Execute => ToolKind::Execute,
-        schema::ToolKind::Think => ToolKind::Think,
-        schema::ToolKind::Fetch => ToolKind::Fetch,
-        schema::ToolKind::SwitchMode => ToolKind::SwitchMode,
-        _ => ToolKind::Other,
-    }
-}
-
-fn status(status: schema::ToolCallStatus) -> Option<ToolStatus> {
-    Some(match status {
-        schema::ToolCallStatus::Pending => ToolStatus::Pending,
-        schema::ToolCallStatus::InProgress => ToolStatus::InProgress,
-        schema::ToolCallStatus::Completed => ToolStatus::Completed,
-        schema::ToolCallStatus::Failed => ToolStatus::Failed,
-        _ => return None,
+fn decode_locations(locations: Value, out: &mut Vec<AgentEvent>) -> Vec<Location> {
+    items(list(locations), "locations", out, |item| match item {
+        Value::Object(mut location) => {
+            let path = take_text(&mut location, &["path", "file_path", "filePath", "file", "uri"])?;
+            let line = first(&location, &["line", "lineNumber", "line_number", "startLine"]);
+            let line = line.and_then(|line| u32::try_from(line.as_u64()?).ok());
+            Some(Location { path: path.into(), line: line.filter(|line| *line > 0) })
+        }
+        Value::String(path) => Some(Location { path: path.into(), line: None }),
+        _ => None,
     })
 }

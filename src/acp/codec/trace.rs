@@ -6,18 +6,19 @@
 use std::env;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use serde_json::Value;
+use serde_json::json;
+use serde_json::map::Entry;
 
-use super::value::parse_object;
+use super::value::Object;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trace {
+pub struct Trace {
     trace_id: String,
     state: Option<String>,
 }
 
 impl Trace {
-    pub(super) fn begin() -> Self {
+    pub fn begin() -> Self {
         Self::of(env::var("TRACEPARENT").ok().as_deref(), env::var("TRACESTATE").ok())
     }
 
@@ -29,21 +30,18 @@ impl Trace {
     }
 
     /// Adds the trace to the params of a call, unless they already have a `_meta`.
-    pub(super) fn mark(&self, params: String) -> String {
-        let Some(mut object) = parse_object(&params).filter(|object| !object.contains_key("_meta")) else {
-            return params;
-        };
-        let parent = format!("00-{}-{:016x}-01", self.trace_id, random());
-        let mut meta = serde_json::json!({"traceparent": parent});
-        if let (Some(state), Some(object)) = (&self.state, meta.as_object_mut()) {
-            object.insert("tracestate".to_owned(), state.as_str().into());
+    pub fn mark(&self, params: &mut Object) {
+        let entry = params.entry("_meta");
+        if let Entry::Vacant(free) = entry {
+            let mut meta = json!({"traceparent": format!("00-{}-{:016x}-01", self.trace_id, random())});
+            if let Some(state) = &self.state {
+                meta["tracestate"] = json!(state);
+            }
+            free.insert(meta);
         }
-        object.insert("_meta".to_owned(), meta);
-        Value::Object(object).to_string()
     }
 }
 
-/// The trace id of a valid `traceparent`.
 fn trace_id(parent: &str) -> Option<&str> {
     let mut parts = parent.trim().split('-');
     let (version, id, span) = (parts.next()?, parts.next()?, parts.next()?);
@@ -70,19 +68,20 @@ mod tests {
     fn calls_continue_the_trace_of_the_environment() {
         let parent = format!("00-{ID}-b7ad6b7169203331-01");
         let trace = Trace::of(Some(&parent), Some("a=1".to_owned()));
-        let marked = trace.mark("{\"cwd\":\"/w\"}".to_owned());
-        let value: serde_json::Value = serde_json::from_str(&marked).unwrap();
+        let marked = |mut params: serde_json::Value| {
+            trace.mark(params.as_object_mut().unwrap());
+            params
+        };
+        let value = marked(json!({"cwd": "/w"}));
         let reported = value["_meta"]["traceparent"].as_str().unwrap();
         assert!(
             reported.starts_with(&format!("00-{ID}-")) && reported.ends_with("-01") && reported.len() == 55,
             "{reported}"
         );
         assert_eq!((value["_meta"]["tracestate"].as_str(), value["cwd"].as_str()), (Some("a=1"), Some("/w")));
-        assert_ne!(trace.mark("{}".to_owned()), trace.mark("{}".to_owned()), "each call has its own span");
-        let empty = trace.mark("{}".to_owned());
-        assert!(serde_json::from_str::<serde_json::Value>(&empty).is_ok(), "{empty}");
-        let own = "{\"_meta\":{},\"a\":1}".to_owned();
-        assert_eq!(trace.mark(own.clone()), own);
+        assert_ne!(marked(json!({})), marked(json!({})), "each call has its own span");
+        let own = json!({"_meta": {}, "a": 1});
+        assert_eq!(marked(own.clone()), own);
     }
 
     #[test]

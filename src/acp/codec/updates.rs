@@ -6,12 +6,11 @@
 
 use std::borrow::Cow;
 
-use agent_client_protocol_schema::v1 as schema;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, AnomalyKind, ContentBlock, Cost, MessageId, Patch, Raw, Role, SessionId, SessionUpdate,
-    Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
+    AgentEvent, AnomalyKind, ContentBlock, MessageId, Patch, Raw, Role, SessionId, SessionUpdate, Severity,
+    SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
 };
 
 use super::decoder_state::DecoderState;
@@ -26,8 +25,9 @@ use super::value::{
 };
 use super::{content, options, plans, strict, tools, v2, wrappers};
 
-/// Decodes a `session/update`.
-pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
+
+pub fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict()
         && let Err(why) = strict::update(text, memory.is_v2())
     {
@@ -58,7 +58,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
 }
 
 /// Shows a message that cannot be read as an item of the session in which something happens.
-pub(super) fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
+pub fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
     const MAX_CHARS: usize = 64 << 10;
     let Some(session) = memory.only_session() else { return };
     let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
@@ -84,12 +84,12 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
 }
 
 /// Reports an invalid message of a strict connection in the transcript.
-pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
+pub fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
     let why = format!("{}. It may be supported without `strict`.", why.trim_end_matches('.'));
     push_notice(session, title, Some(why), out);
 }
 
-pub(super) fn push_notice(
+pub fn push_notice(
     session: &SessionId,
     title: String,
     description: Option<String>,
@@ -115,11 +115,10 @@ fn raw_update(text: &str) -> Raw {
     }
 }
 
-pub(super) fn session_name(object: &Object) -> Option<String> {
+pub fn session_name(object: &Object) -> Option<String> {
     first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
 }
 
-/// An update that is being decoded.
 struct Update<'a> {
     session: SessionId,
     memory: &'a mut DecoderState,
@@ -143,8 +142,9 @@ impl Update<'_> {
             update.insert("messageId".to_owned(), self.memory.make_id("message").into());
         }
         let is_done = self.memory.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
-        if !is_done && self.decode_kind(&name, &mut update).is_none() {
-            if name != "?" && is_known(&name) {
+        let mut is_known = true;
+        if !is_done && self.decode_kind(&name, &mut update, &mut is_known).is_none() {
+            if is_known {
                 let text = format!("Could not decode an update `{spelled}`; shown unchanged.");
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
             }
@@ -201,14 +201,14 @@ impl Update<'_> {
         Some(())
     }
 
-    /// Decodes an update by its official name; `None`: unknown or invalid.
-    fn decode_kind(&mut self, name: &str, update: &mut Object) -> Option<()> {
+    /// Decodes an update by its official name; `None`: invalid or, with `is_known` cleared, there is no decoder for it.
+    fn decode_kind(&mut self, name: &str, update: &mut Object, is_known: &mut bool) -> Option<()> {
         let update = match name {
             "user_message_chunk" => return self.message(Role::User, update),
             "agent_message_chunk" => return self.message(Role::Agent, update),
             "agent_thought_chunk" => return self.message(Role::Thought, update),
-            "tool_call" => return self.tool(std::mem::take(update), true),
-            "tool_call_update" => return self.tool(std::mem::take(update), false),
+            "tool_call" => self.tool(std::mem::take(update), true)?,
+            "tool_call_update" => self.tool(std::mem::take(update), false)?,
             "plan" => SessionUpdate::Plan(plans::decode(update, self.out)?),
             "plan_update" => SessionUpdate::Plan(plans::decode_one(update, self.out)?),
             "plan_removed" => SessionUpdate::PlanRemoved(plans::decode_removed(update)?),
@@ -223,14 +223,17 @@ impl Update<'_> {
                 self.info(update);
                 return Some(());
             }
-            "usage_update" => return self.usage(update),
-            "notice" => return self.notice(update),
-            "compaction_update" => return self.compaction(update),
-            "compaction_summary_chunk" => return self.compaction_chunk(update),
-            "subagent_update" => return self.subagent(update),
+            "usage_update" => usage(update)?,
+            "notice" => notice(update)?,
+            "compaction_update" => self.compaction(update)?,
+            "compaction_summary_chunk" => self.compaction_chunk(update)?,
+            "subagent_update" => self.subagent(update)?,
             "session_message" => return self.letter(update, true),
             "session_message_chunk" => return self.letter(update, false),
-            _ => return None,
+            _ => {
+                *is_known = false;
+                return None;
+            }
         };
         self.push(update);
         Some(())
@@ -295,7 +298,7 @@ impl Update<'_> {
         role == Role::User && !self.quirks.is_strict() && is_result_of_call(text)
     }
 
-    fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
+    fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<SessionUpdate> {
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }
@@ -307,8 +310,7 @@ impl Update<'_> {
         };
         let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.quirks, self.out);
         wrappers::take_off(&mut patch, self.quirks, self.out);
-        self.push(SessionUpdate::Tool(Box::new(patch)));
-        Some(())
+        Some(SessionUpdate::Tool(Box::new(patch)))
     }
 
     fn info(&mut self, update: &mut Object) {
@@ -321,69 +323,34 @@ impl Update<'_> {
         }
     }
 
-    fn usage(&mut self, update: &mut Object) -> Option<()> {
-        rename(update, "used", &["usedTokens", "used_tokens"]);
-        rename(update, "size", &["sizeTokens", "size_tokens", "total", "limit"]);
-        if update.get("size").is_none_or(Value::is_null) {
-            update.insert("size".to_owned(), 0.into());
-        }
-        let usage: schema::UsageUpdate = typed(Value::Object(std::mem::take(update))).ok()?;
-        let cost = usage.cost.map(|cost| Cost { amount: cost.amount, currency: cost.currency });
-        self.push(SessionUpdate::Usage(Usage { used_tokens: usage.used, size_tokens: usage.size, cost }));
-        Some(())
-    }
-
-    fn notice(&mut self, update: &mut Object) -> Option<()> {
-        rename(update, "title", &["message", "text"]);
-        rename(update, "severity", &["level"]);
-        if update.get("severity").is_none_or(Value::is_null) {
-            update.insert("severity".to_owned(), "info".into());
-        }
-        let notice: schema::Notice = typed(Value::Object(std::mem::take(update))).ok()?;
-        let severity = match notice.severity {
-            schema::NoticeSeverity::Error => Severity::Error,
-            schema::NoticeSeverity::Warning => Severity::Warning,
-            schema::NoticeSeverity::Other(word) if word.starts_with("warn") => Severity::Warning,
-            schema::NoticeSeverity::Other(word) if word == "fatal" || word == "critical" => Severity::Error,
-            _ => Severity::Info,
-        };
-        self.push(SessionUpdate::notice(severity, notice.title, notice.description));
-        Some(())
-    }
-
-    fn compaction(&mut self, update: &mut Object) -> Option<()> {
+    fn compaction(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let summary = match update.get("summary") {
             None => Patch::Keep,
             Some(Value::Null) => Patch::Clear,
-            Some(_) => {
-                let blocks = content::decode_many(take(update, &["summary"])?);
-                let total = blocks.len();
-                let (text, others) = content::text_of_many(blocks);
-                report_lost("summary", others, total, false, self.out);
-                Patch::Set(text)
-            }
+            Some(_) => Patch::Set(self.text_of("summary", take(update, &["summary"])?)),
         };
+        let id = first_text(update, COMPACTION_ID)?;
+        let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
-        rename(update, "compactionId", &["compaction_id", "id"]);
-        let head = json!({"compactionId": update.get("compactionId"), "status": update.get("status")});
-        let head: schema::CompactionUpdate = typed(head).ok()?;
-        let Ok(Value::String(status)) = serde_json::to_value(&head.status) else { return None };
-        let id = head.compaction_id.to_string();
-        self.push(SessionUpdate::Compaction { id, status, summary, error });
-        Some(())
+        Some(SessionUpdate::Compaction { id, status, summary, error })
     }
 
-    fn compaction_chunk(&mut self, update: &mut Object) -> Option<()> {
-        let id = first_text(update, &["compactionId", "compaction_id", "id"])?;
-        let blocks = content::decode_many(take(update, MESSAGE_CONTENT)?);
+    fn compaction_chunk(&mut self, update: &mut Object) -> Option<SessionUpdate> {
+        let id = first_text(update, COMPACTION_ID)?;
+        let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
+        Some(SessionUpdate::CompactionChunk { id, text })
+    }
+
+    /// The text of content that may only be text.
+    fn text_of(&mut self, name: &str, content: Value) -> String {
+        let blocks = content::decode_many(content);
         let total = blocks.len();
         let (text, others) = content::text_of_many(blocks);
-        report_lost("content", others, total, false, self.out);
-        self.push(SessionUpdate::CompactionChunk { id, text });
-        Some(())
+        report_lost(name, others, total, false, self.out);
+        text
     }
 
-    fn subagent(&mut self, update: &mut Object) -> Option<()> {
+    fn subagent(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let session = SessionId::from(first_text(update, SESSION_ID)?);
         self.memory.child(&session);
         let state = match update.get("state") {
@@ -400,13 +367,11 @@ impl Update<'_> {
         };
         let title = patch_text(update, "title");
         let description = patch_text(update, "description");
-        self.push(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }));
-        Some(())
+        Some(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }))
     }
 
-    /// Decodes a message between sessions. A message to a child is shown in the child as a user message, one from the
-    /// child as its own; the parent shows both with [`Role::Letter`]. A complete message repeats its chunks, so its
-    /// content is used only if there were none.
+    /// Decodes a message between sessions. It is a user message or an own one in the child, and [`Role::Letter`] in the
+    /// parent. A complete message repeats its chunks, so its content is used only if there were none.
     fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
         let known = self.memory.letter.take().filter(|(id, ..)| *id == message);
@@ -437,31 +402,6 @@ impl Update<'_> {
     }
 }
 
-/// Whether there is a decoder for updates of this name, so that a failure is an anomaly.
-fn is_known(name: &str) -> bool {
-    const KNOWN: &[&str] = &[
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "tool_call_update",
-        "plan",
-        "plan_update",
-        "plan_removed",
-        "available_commands_update",
-        "current_mode_update",
-        "current_model_update",
-        "config_option_update",
-        "usage_update",
-        "notice",
-        "compaction_update",
-        "compaction_summary_chunk",
-        "subagent_update",
-        "session_message",
-        "session_message_chunk",
-    ];
-    KNOWN.contains(&name)
-}
-
 /// Distinguishes an absent field, `null`, and a text.
 fn patch_text(object: &Object, key: &str) -> Patch<String> {
     match object.get(key) {
@@ -469,4 +409,24 @@ fn patch_text(object: &Object, key: &str) -> Patch<String> {
         Some(Value::Null) => Patch::Clear,
         Some(value) => Patch::from_option(super::value::text(value)),
     }
+}
+
+fn usage(update: &mut Object) -> Option<SessionUpdate> {
+    let used_tokens = first(update, &["used", "usedTokens", "used_tokens"])?.as_u64()?;
+    let size_tokens = match first(update, &["size", "sizeTokens", "size_tokens", "total", "limit"]) {
+        Some(size) => size.as_u64()?,
+        None => 0,
+    };
+    let cost = take(update, &["cost"]).and_then(|cost| typed(cost).ok());
+    Some(SessionUpdate::Usage(Usage { used_tokens, size_tokens, cost }))
+}
+
+fn notice(update: &mut Object) -> Option<SessionUpdate> {
+    let title = take_text(update, &["title", "message", "text"])?;
+    let severity = match take_text(update, &["severity", "level"]).as_deref() {
+        Some("error" | "fatal" | "critical") => Severity::Error,
+        Some(word) if word.starts_with("warn") => Severity::Warning,
+        _ => Severity::Info,
+    };
+    Some(SessionUpdate::notice(severity, title, take_text(update, &["description"])))
 }

@@ -4,18 +4,16 @@
 
 use std::fmt;
 
-use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
 
-pub(in crate::acp) type Object = Map<String, Value>;
+pub type Object = Map<String, Value>;
 
-/// Parses JSON; `None`: invalid. Of several values with one key the last counts, as for most parsers; the others stay
-/// beside it as `KEY (duplicate)`, so that they can be shown.
-pub(in crate::acp) fn parse(text: &str) -> Option<Value> {
+/// Parses JSON; `None`: invalid. Of several values with one key the last counts; the others are `KEY (duplicate)`.
+pub fn parse(text: &str) -> Option<Value> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Tree.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
@@ -32,6 +30,14 @@ impl<'de> DeserializeSeed<'de> for Tree {
     }
 }
 
+macro_rules! visit {
+    ($($name:ident: $scalar:ty),*) => {
+        $(fn $name<E>(self, value: $scalar) -> Result<Value, E> {
+            Ok(value.into())
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for Tree {
     type Value = Value;
 
@@ -39,29 +45,7 @@ impl<'de> Visitor<'de> for Tree {
         f.write_str("JSON")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
+    visit!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String);
 
     fn visit_unit<E>(self) -> Result<Value, E> {
         Ok(Value::Null)
@@ -108,23 +92,31 @@ fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
 }
 
 /// Parses a JSON object; `None`: invalid or another type.
-pub(in crate::acp) fn parse_object(text: &str) -> Option<Object> {
+pub fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
         _ => None,
     }
 }
 
-pub(in crate::acp) fn raw(value: &Value) -> Raw {
+/// The object in a value; empty for any other type.
+pub fn into_object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}
+
+pub fn raw(value: &Value) -> Raw {
     Raw(value.to_string().into())
 }
 
-pub(in crate::acp) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
+pub fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
 
 /// Removes and returns the value of the first key that is present.
-pub(in crate::acp) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
+pub fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| match object.get(*key) {
         None | Some(Value::Null) => None,
         Some(_) => object.shift_remove(*key),
@@ -132,7 +124,7 @@ pub(in crate::acp) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> 
 }
 
 /// Moves the value of the first alternative key to the official key, unless that is present.
-pub(in crate::acp) fn rename(object: &mut Object, official: &str, others: &[&str]) {
+pub fn rename(object: &mut Object, official: &str, others: &[&str]) {
     if object.get(official).is_some_and(|value| !value.is_null()) {
         return;
     }
@@ -142,13 +134,13 @@ pub(in crate::acp) fn rename(object: &mut Object, official: &str, others: &[&str
 }
 
 /// Inserts a value if the key is absent.
-pub(in crate::acp) fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
+pub fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value());
     }
 }
 
-pub(in crate::acp) fn text(value: &Value) -> Option<String> {
+pub fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -158,11 +150,11 @@ pub(in crate::acp) fn text(value: &Value) -> Option<String> {
 }
 
 /// The first of these fields with a nonempty text.
-pub(in crate::acp) fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
+pub fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }
 
-pub(in crate::acp) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
+pub fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
     match take(object, keys)? {
         Value::String(text) => Some(text),
         other => text(&other),
@@ -170,7 +162,7 @@ pub(in crate::acp) fn take_text(object: &mut Object, keys: &[&str]) -> Option<St
 }
 
 /// A list, with a single value wrapped in a list of one, and `null` as an empty list.
-pub(in crate::acp) fn list(value: Value) -> Vec<Value> {
+pub fn list(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items,
         Value::Null => Vec::new(),
@@ -178,8 +170,13 @@ pub(in crate::acp) fn list(value: Value) -> Vec<Value> {
     }
 }
 
+/// Removes a list; see [`list`]. Empty if it is absent.
+pub fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
+    take(object, keys).map(list).unwrap_or_default()
+}
+
 /// An integer, also if it is encoded as a float or a string.
-pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
+pub fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
             let float = number.as_f64()?;
@@ -192,42 +189,29 @@ pub(in crate::acp) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-pub(in crate::acp) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// Encodes an official type.
-pub(in crate::acp) fn json<T: Serialize>(value: &T) -> String {
-    // The official types fail only for paths that are not UTF-8; `calls` has already replaced those.
-    serde_json::to_string(value).unwrap_or_else(|_| String::from("{}"))
-}
-
-pub(in crate::acp) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
+pub fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
     AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
 }
 
-/// Decodes list items one by one with the official types, after `shape`. Invalid items are reported in one anomaly; the
-/// official decoders would silently drop them.
-pub(in crate::acp) fn typed_items<T: DeserializeOwned>(
-    items: Vec<Value>,
+/// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop them.
+pub fn items<I, T>(
+    items: Vec<I>,
     name: &str,
     out: &mut Vec<AgentEvent>,
-    mut shape: impl FnMut(Value) -> Value,
+    decode: impl FnMut(I) -> Option<T>,
 ) -> Vec<T> {
     let total = items.len();
-    let saved: Vec<T> = items.into_iter().filter_map(|item| typed(shape(item)).ok()).collect();
-    report_lost(name, total - saved.len(), total, false, out);
-    saved
+    let decoded: Vec<T> = items.into_iter().filter_map(decode).collect();
+    report_lost(name, total - decoded.len(), total, false, out);
+    decoded
 }
 
 /// Reports the number of invalid items of a list, if any.
-pub(in crate::acp) fn report_lost(
-    name: &str,
-    lost: usize,
-    total: usize,
-    is_shown: bool,
-    out: &mut Vec<AgentEvent>,
-) {
+pub fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
     if lost > 0 {
         let end = if is_shown { "shown unchanged" } else { "omitted" };
         out.push(anomaly(

@@ -13,14 +13,13 @@ use super::quirks::{Quirk, Quirks};
 use super::value::raw;
 use super::{input, names};
 
-/// An output without its wrapper.
 #[derive(Debug, PartialEq, Eq)]
 struct Bare<'a> {
     output: &'a str,
     exit_code: Option<i32>,
 }
 
-pub(super) fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+pub fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict() {
         return;
     }
@@ -107,8 +106,7 @@ fn is_none(value: &str) -> bool {
     matches!(value.trim(), "(none)" | "(empty)" | "")
 }
 
-/// `Tool: NAME`, `Result:`, the output, and lines below it that begin with an emoji. Source: `OpenHands`,
-/// `TerminalObservation`.
+/// `Tool: NAME`, `Result:`, the output, and lines that begin with an emoji. Source: `OpenHands`, `TerminalObservation`.
 fn tool_result(text: &str) -> Option<Bare<'_>> {
     let (name, rest) = text.strip_prefix("Tool: ")?.split_once("\nResult:\n")?;
     if name.contains('\n') {
@@ -137,9 +135,8 @@ fn exit_line(text: &str) -> Option<Bare<'_>> {
     Some(Bare { output: output.trim_start_matches('\n'), exit_code: Some(code.parse().ok()?) })
 }
 
-/// Shortens a title that contains the raw input or a patch: `read_files: {"files":[…]}` becomes `read_files: a.rs,
-/// b.rs`.
-pub(super) fn readable_title(patch: &mut ToolCallPatch) {
+/// Shortens a title with raw input or a patch: `read_files: {"files":[…]}` becomes `read_files: a.rs, b.rs`.
+pub fn readable_title(patch: &mut ToolCallPatch) {
     let Some(title) = patch.title.as_set() else { return };
     let (head, rest) = names::head_of_title(title).unwrap_or(("", title));
     let rest = rest.trim_start();

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Dialect, Method, Translation};
+use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile};
 
 #[derive(Debug, Default)]
-pub(super) struct ActiveContext {
+pub struct ActiveContext {
     resuming: BTreeSet<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Dialect for ActiveContext {
         if *outcome != Ok("null") {
             return false;
         }
-        out.respond(id, Err(super::no_session()));
+        out.respond(id, Err(dialect::no_session()));
         true
     }
 

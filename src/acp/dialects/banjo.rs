@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{Dialect, Method, Translation};
+use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::codec::errors;
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile, RpcError};
@@ -19,7 +19,7 @@ const MAX_PARAMS_BYTES: usize = (4 << 20) - 1024;
 const TIMEOUT_SECS: u32 = 30;
 
 #[derive(Debug)]
-pub(super) struct Banjo {
+pub struct Banjo {
     /// Whether the agent was known before its start.
     is_early: bool,
     is_remote: bool,
@@ -30,7 +30,7 @@ pub(super) struct Banjo {
 }
 
 impl Banjo {
-    pub(super) fn new(is_early: bool, is_remote: bool) -> Self {
+    pub fn new(is_early: bool, is_remote: bool) -> Self {
         Self { is_early, is_remote, resumes: false, modes: BTreeMap::new() }
     }
 }
@@ -85,7 +85,7 @@ impl Dialect for Banjo {
             }
             _ => {}
         }
-        super::check_size(message.1.len(), MAX_PARAMS_BYTES)
+        dialect::check_size(message.1.len(), MAX_PARAMS_BYTES)
     }
 
     fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
@@ -101,6 +101,6 @@ impl Dialect for Banjo {
     }
 
     fn renumber(&mut self, from: u64, to: u64) {
-        super::renumber(&mut self.modes, from, to);
+        dialect::renumber(&mut self.modes, from, to);
     }
 }

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::{Dialect, Method, Translation};
+use super::dialect::{Dialect, Method, Translation};
 use crate::acp::codec::value::{Object, parse_object};
 use crate::acp::envelope::Message;
 use crate::model::{AgentInfo, Call, Profile};
@@ -15,12 +15,11 @@ use crate::model::{AgentInfo, Call, Profile};
 /// Maximum body size of its server, in bytes.
 pub const MAX_BODY_BYTES: usize = 4 << 20;
 
-/// Minimum length of a chunk that may have been trimmed at its end. The agent collects at least 64 characters before it
-/// trims and sends them, unless another event follows. Source: the code of `elephant.ai`.
+/// Minimum length of a chunk that may have been trimmed: the agent collects 64 characters before it trims and sends.
 const MIN_CHARS: usize = 48;
 
 #[derive(Debug, Default)]
-pub(super) struct Elephant {
+pub struct Elephant {
     chunks: WhitespaceRepair,
 }
 
@@ -81,7 +80,6 @@ impl Dialect for Elephant {
     fn renumber(&mut self, _from: u64, _to: u64) {}
 }
 
-/// What is known about an agent's chunks.
 #[derive(Debug, Default)]
 struct WhitespaceRepair {
     /// Session, kind and last character of the previous chunk, if the next one may continue it.
@@ -126,8 +124,7 @@ fn is_word_end(letter: char) -> bool {
     is_word(letter) || matches!(letter, '.' | ',' | ';' | ':' | '!' | '?')
 }
 
-/// Whether a text begins with a Markdown block that needs its own line: a list item, a heading, a fence, or a table
-/// row.
+/// Whether a text begins with a Markdown block that needs its own line: a list item, heading, fence or table row.
 fn begins_block(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let has_mark =

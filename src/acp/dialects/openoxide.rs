@@ -16,11 +16,13 @@ use tokio::time::Instant;
 
 use self::plan::Plan;
 use self::turns::Turns;
-use super::{Dialect, Method, Translation};
+use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::codec::names::{
     MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT,
 };
-use crate::acp::codec::value::{Object, first_text, list, parse_object, rename, take, take_text};
+use crate::acp::codec::value::{
+    Object, first_text, into_object, list, parse_object, rename, take, take_text,
+};
 use crate::acp::codec::{content, errors, options, output};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentCapabilities, AgentInfo, Call, Profile, RpcError, SessionId, WireSpec};
@@ -35,7 +37,7 @@ const CAPABILITIES: &[&str] =
 
 const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OpenOxide {
     wire: WireSpec,
     /// Whether the agent was known before its start.
@@ -54,20 +56,8 @@ pub struct OpenOxide {
 }
 
 impl OpenOxide {
-    pub(super) fn new(wire: &WireSpec, is_early: bool, is_remote: bool) -> Self {
-        Self {
-            wire: wire.clone(),
-            is_early,
-            is_remote,
-            can: Object::new(),
-            turns: Turns::new(is_remote),
-            creating: BTreeSet::new(),
-            resuming: BTreeMap::new(),
-            sessions: BTreeSet::new(),
-            plan: Plan::default(),
-            last_tool: None,
-            diffs: 0,
-        }
+    pub fn new(wire: &WireSpec, is_early: bool, is_remote: bool) -> Self {
+        Self { wire: wire.clone(), is_early, is_remote, turns: Turns::new(is_remote), ..Self::default() }
     }
 
     /// The session of an event that names none: the only one with a turn, or the only one.
@@ -332,7 +322,7 @@ impl Dialect for OpenOxide {
         if self.creating.remove(&from) {
             self.creating.insert(to);
         }
-        super::renumber(&mut self.resuming, from, to);
+        dialect::renumber(&mut self.resuming, from, to);
     }
 }
 
@@ -358,7 +348,7 @@ fn resume(session: &str, folder: &str, form: usize) -> Option<String> {
 }
 
 /// Whether a response to `initialize` is of this protocol; official fields rule it out.
-pub(super) fn is_spoken_in(result: &Object) -> bool {
+pub fn is_spoken_in(result: &Object) -> bool {
     if result.contains_key("agentCapabilities") || result.contains_key("agentInfo") {
         return false;
     }
@@ -426,11 +416,4 @@ fn message(kind: &str, body: &mut Object) -> Option<Object> {
 fn named(kind: &str, mut update: Object) -> Object {
     update.insert("sessionUpdate".to_owned(), kind.into());
     update
-}
-
-fn into_object(value: Value) -> Object {
-    match value {
-        Value::Object(object) => object,
-        _ => Object::new(),
-    }
 }

@@ -9,7 +9,6 @@ use crate::model::Remote;
 const RPC_PATH: &str = "/acp/rpc";
 const SSE_PATH: &str = "/acp/sse";
 
-/// The URLs of such a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamUrls {
     pub post: Url,

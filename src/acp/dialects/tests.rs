@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::*;
 use crate::acp::codec::Codec;
 use crate::acp::codec::tests::mutations::{apply, breaks};
 use crate::acp::codec::tests::{call_named, golden_settings};
-use crate::acp::envelope;
-use crate::model::Remote;
+use crate::acp::envelope::{self, Message};
+use crate::model::{AgentInfo, Remote};
 
 const GOLDEN: &[(&str, &str)] = &[
     ("openoxide", include_str!("golden/openoxide.json")),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Method, Translation};
+use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::codec::names::SESSION_ID;
 use crate::acp::codec::value::{first_text, parse_object};
 use crate::acp::envelope::{Message, id_number};
@@ -20,14 +20,14 @@ pub const MAX_REQUEST_BYTES: usize = 118_784;
 pub const MAX_PROMPT_BYTES: usize = 102_400;
 
 #[derive(Debug)]
-pub(super) struct ZeptoClaw {
+pub struct ZeptoClaw {
     is_remote: bool,
     /// Requests that list sessions in order to resume one.
     resuming: BTreeMap<u64, String>,
 }
 
 impl ZeptoClaw {
-    pub(super) fn new(is_remote: bool) -> Self {
+    pub fn new(is_remote: bool) -> Self {
         Self { is_remote, resuming: BTreeMap::new() }
     }
 }
@@ -52,7 +52,7 @@ impl Dialect for ZeptoClaw {
 
     fn call(&mut self, id: u64, call: &Call, message: &mut Method) -> Result<(), String> {
         match call {
-            Call::Prompt(_, blocks) => super::check_size(prompt_bytes(blocks), MAX_PROMPT_BYTES),
+            Call::Prompt(_, blocks) => dialect::check_size(prompt_bytes(blocks), MAX_PROMPT_BYTES),
             Call::ResumeSession(session, _) if self.is_remote => {
                 self.resuming.insert(id, session.to_string());
                 *message = ("session/list", "{}".to_owned());
@@ -76,12 +76,12 @@ impl Dialect for ZeptoClaw {
         let result = parse_object(result).unwrap_or_default();
         let sessions = result.get("sessions").and_then(Value::as_array).into_iter().flatten();
         let mut ids = sessions.filter_map(|item| first_text(item.as_object()?, SESSION_ID));
-        out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(super::no_session()) });
+        out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(dialect::no_session()) });
         true
     }
 
     fn renumber(&mut self, from: u64, to: u64) {
-        super::renumber(&mut self.resuming, from, to);
+        dialect::renumber(&mut self.resuming, from, to);
     }
 }
 

@@ -12,11 +12,8 @@ const MAX_DEPTH: usize = 100;
 /// Shorter numbers without an exponent are always finite.
 const FINITE_CHARS: usize = 300;
 
-/// The text with repaired values:
-/// - half a surrogate pair becomes U+FFFD,
-/// - control characters in strings are escaped,
-/// - numbers without a finite value, such as `NaN` and `1e400`, become strings,
-/// - values that are nested too deeply become strings.
+/// Replaces half surrogate pairs by U+FFFD, escapes control characters in strings, and makes strings of numbers
+/// without a finite value (`NaN`, `1e400`) and of values that are nested too deeply.
 pub fn repair(text: &str) -> Cow<'_, str> {
     let mut repair = Repair { text, copied: 0, out: String::new() };
     let bytes = text.as_bytes();
@@ -56,8 +53,7 @@ pub fn repair(text: &str) -> Cow<'_, str> {
     repair.finish()
 }
 
-/// Whether a short text needs no repair if a parser accepts it. Most messages are such chunks, and a loop without
-/// branches is several times faster than [`repair`].
+/// Whether a short text needs no repair if a parser accepts it. For most messages, much faster than [`repair`].
 pub fn is_plain(text: &str) -> bool {
     let (mut opened, mut is_suspect) = (0, text.len() >= FINITE_CHARS);
     for pair in text.as_bytes().windows(2) {
@@ -164,7 +160,6 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// Whether a word is a number without a finite value.
 fn is_infinite(word: &str) -> bool {
     let is_name = matches!(word.trim_start_matches(['+', '-']), "NaN" | "Infinity" | "inf" | "nan");
     let may_be_large = word.len() > FINITE_CHARS || word.contains(['e', 'E']);

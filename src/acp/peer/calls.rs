@@ -55,17 +55,14 @@ impl Deadlines {
     }
 }
 
-/// The kind of a request.
 #[derive(Debug)]
 pub enum Asked {
     /// `initialize`, in its form number `attempt`.
     Initialize {
-        /// Number of the form, from 0.
         attempt: u8,
     },
     Call {
         tag: CallTag,
-        /// The request, which is needed to decode the response.
         call: Call,
     },
 }
@@ -75,9 +72,10 @@ pub struct Pending {
     pub asked: Asked,
     pub method: &'static str,
     deadline: Option<(Instant, Duration)>,
+    /// Whether the agent has worked since the prompt was sent.
     pub has_news: bool,
     /// Whether the agent has sent messages or tool calls since it accepted the prompt.
-    has_output: bool,
+    pub has_output: bool,
     /// Whether the response has arrived, but not the end of the turn.
     pub is_answered: bool,
     /// The end of its turn, unless more updates follow in time, and that time.
@@ -111,12 +109,10 @@ pub enum Match {
     Retired(&'static str),
     /// A prompt whose end was reported before.
     Reported,
-    /// No known request.
     Never,
 }
 
-/// The pending requests.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Calls {
     deadlines: Deadlines,
     last_id: u64,
@@ -128,15 +124,8 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Creates an empty table.
     pub fn new(deadlines: Deadlines) -> Self {
-        Self {
-            deadlines,
-            last_id: 0,
-            pending: BTreeMap::new(),
-            retired: BTreeMap::new(),
-            ended: BTreeSet::new(),
-        }
+        Self { deadlines, ..Self::default() }
     }
 
     /// Adds a request with an id from [`Self::next_id`].
@@ -161,7 +150,6 @@ impl Calls {
         self.last_id
     }
 
-    /// The id of the oldest pending request.
     pub fn first_id(&self) -> Option<u64> {
         self.pending.keys().next().copied()
     }
@@ -215,7 +203,7 @@ impl Calls {
         now: Instant,
     ) {
         let time = if reports_work { REPEATED_TIME } else { CONFIRMED_TIME };
-        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+        if let Some(pending) = self.prompt_mut(session) {
             pending.presumed_end = Some((Box::new(end), time));
             if pending.is_answered {
                 pending.expect_presumed_end(now);
@@ -225,16 +213,10 @@ impl Calls {
 
     /// The agent works on the running prompt of a session, so that the turn has not ended.
     pub fn note_work(&mut self, session: &SessionId) {
-        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+        if let Some(pending) = self.prompt_mut(session) {
             pending.has_news = true;
             (pending.presumed_end, pending.deadline) = (None, None);
         }
-    }
-
-    /// Whether the running prompt of a session was accepted, and had output since.
-    pub fn has_output(&self, session: &SessionId) -> bool {
-        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.has_output)
     }
 
     pub fn is_opening(&self, session: &SessionId) -> bool {
@@ -251,15 +233,12 @@ impl Calls {
         })
     }
 
-    pub fn is_accepted(&self, session: &SessionId) -> bool {
-        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.is_answered)
+    pub fn prompt(&self, session: &SessionId) -> Option<&Pending> {
+        self.pending.get(&self.find_prompt(session)?)
     }
 
-    /// Whether the agent has worked since the running prompt of a session was sent.
-    pub fn has_news(&self, session: &SessionId) -> bool {
-        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
-        running.is_some_and(|pending| pending.has_news)
+    fn prompt_mut(&mut self, session: &SessionId) -> Option<&mut Pending> {
+        self.pending.get_mut(&self.find_prompt(session)?)
     }
 
     /// Removes the running prompt of a session after the state that ends its turn.
@@ -302,12 +281,10 @@ impl Calls {
         })
     }
 
-    /// The pending requests, oldest first.
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &Pending)> {
         self.pending.iter().map(|(id, pending)| (*id, pending))
     }
 
-    /// Changes the id of a pending request.
     pub fn renumber(&mut self, from: u64, to: u64) {
         if let Some(pending) = self.pending.remove(&from) {
             self.pending.insert(to, pending);
@@ -338,7 +315,6 @@ impl Calls {
         overdue
     }
 
-    /// Removes all requests, in order.
     pub fn take_all(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.pending).into_values().collect()
     }
@@ -402,7 +378,7 @@ mod tests {
             let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
             let later = start + Duration::from_secs(1);
             calls.note_update(&[AgentEvent::Update(session.clone(), update)], later);
-            assert!(calls.has_output(&session));
+            assert!(calls.prompt(&session).is_some_and(|prompt| prompt.has_output));
             assert!(calls.take_overdue(start + time).is_empty(), "it goes on");
             assert!(matches!(
                 &calls.take_overdue(later + time)[..],

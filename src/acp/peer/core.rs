@@ -40,7 +40,6 @@ enum Phase {
     Failed(CallError),
 }
 
-/// State of a connection.
 #[derive(Debug)]
 pub struct Peer {
     spec: AgentSpec,
@@ -52,7 +51,7 @@ pub struct Peer {
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
-    painter: FrameWriter,
+    pub writer: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,
@@ -64,7 +63,6 @@ pub struct Peer {
     pub last_session: Option<SessionId>,
     /// The session that was opened last, for `workspace`.
     pub opened: Option<SessionId>,
-    /// The pending `shutdown` request.
     shutdown: Option<u64>,
     sign_in: Option<sign_in::Watch>,
     /// Time of the last message.
@@ -74,13 +72,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Creates a connection that is not open yet.
     pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
         Self {
             spec: spec.clone(),
             codec: Codec::new(spec),
             dialect: dialects::before_start(spec),
-            painter: FrameWriter::new(tap.clone()),
+            writer: FrameWriter::new(tap.clone()),
             tap,
             calls: Calls::new(deadlines),
             requests: OpenRequests::default(),
@@ -103,14 +100,14 @@ impl Peer {
 
     /// Reports the open connection and starts the handshake.
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
-        self.painter.attach(outgoing, stopper);
+        self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
         self.begin_handshake(now);
     }
 
     fn begin_handshake(&mut self, now: Instant) {
         if self.speaks_first() {
-            self.handshake.wait_for_message(now);
+            self.handshake.schedule(Due::Greeting, now);
         } else {
             self.greet(now);
         }
@@ -119,7 +116,7 @@ impl Peer {
     fn greet(&mut self, now: Instant) {
         if self.initialize(0, now) {
             if self.speaks_first() {
-                self.handshake.wait_for_response(now);
+                self.handshake.schedule(Due::Again, now);
             }
         } else {
             let error = "initialize is not supported for this agent.".to_owned();
@@ -130,12 +127,12 @@ impl Peer {
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::RetryNow => self.painter.retry_now(),
+            Command::RetryNow => self.writer.retry_now(),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
                     let outcome = self.codec.answer(&request.form, &answer);
-                    self.painter.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
+                    self.writer.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
             Command::Agent(AgentCommand::CancelCall(tag)) => self.cancel_call(&tag),
@@ -158,16 +155,15 @@ impl Peer {
         let shuts_down = self.dialect.as_ref().is_some_and(|dialect| dialect.shuts_down());
         if is_first && !force && matches!(self.phase, Phase::Ready) && shuts_down {
             let id = self.calls.next_id();
-            self.painter.request(id, "shutdown", "{}");
+            self.writer.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
-            self.handshake.wait_for_end(Instant::now());
+            self.handshake.schedule(Due::End, Instant::now());
             return;
         }
         self.shutdown = None;
-        self.painter.stop(force);
+        self.writer.stop(force);
     }
 
-    /// Handles an incoming message.
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
         if self.handshake.on_message() == Some(Due::Greeting) {
@@ -193,7 +189,6 @@ impl Peer {
         }
     }
 
-    /// Reports a problem of the transport.
     pub fn on_note(&mut self, text: String) {
         self.anomaly(AnomalyKind::Carrier, text);
     }
@@ -206,7 +201,6 @@ impl Peer {
         self.events.push(AgentEvent::Update(SessionId(session.into()), notice));
     }
 
-    /// Reports that the connection is interrupted, or restored.
     pub fn on_interrupted(&mut self, is_interrupted: bool) {
         self.events.push(AgentEvent::Interrupted(is_interrupted));
     }
@@ -249,7 +243,7 @@ impl Peer {
         }
         self.drop_waiting(&CallError::Lost);
         self.events.push(AgentEvent::Closed(reason));
-        self.painter.detach();
+        self.writer.detach();
     }
 
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
@@ -278,19 +272,9 @@ impl Peer {
         [self.calls.next_deadline(), self.handshake.deadline(), dialect, output].into_iter().flatten().min()
     }
 
-    /// Whether the agent has so much unread input that parlor pauses reading.
-    pub fn is_outgoing_full(&self) -> bool {
-        self.painter.is_full()
-    }
-
-    /// Waits until reading may continue.
-    pub async fn outgoing_drained(&self) {
-        self.painter.drained().await;
-    }
-
     /// Ends the connection if the agent has too much unread input, and flushes the log file.
     pub fn settle(&mut self) {
-        self.is_deaf |= self.painter.settle();
+        self.is_deaf |= self.writer.settle();
         self.tap.flush();
     }
 
@@ -376,7 +360,6 @@ impl Peer {
         }
     }
 
-    /// Decodes a notification; `false`: unknown method.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();
@@ -440,10 +423,8 @@ impl Peer {
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);
                 if !is_final && is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
-                    let text = format!(
-                        "Retried initialize in another form after an error: {}",
-                        excerpt(&error.message)
-                    );
+                    let why = excerpt(&error.message);
+                    let text = format!("Retried initialize in another form after an error: {why}");
                     self.anomaly(AnomalyKind::Dialect, text);
                     return;
                 }
@@ -459,15 +440,12 @@ impl Peer {
         let is_about_call = matches!(rpc.code, messages::PARSE_ERROR | messages::INVALID_REQUEST)
             || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
+        let message = excerpt(&rpc.message);
         let text = match &only {
-            Some(pending) => {
-                format!(
-                    "Error without an id, treated as the response to {}: {}",
-                    pending.method,
-                    excerpt(&rpc.message)
-                )
+            Some(Pending { method, .. }) => {
+                format!("Error without an id, treated as the response to {method}: {message}")
             }
-            None => format!("Error without an id: {}", excerpt(&rpc.message)),
+            None => format!("Error without an id: {message}"),
         };
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {
@@ -480,7 +458,7 @@ impl Peer {
         let Some((method, params)) = self.initialize_form(attempt) else { return false };
         let id = self.calls.next_id();
         self.calls.add(id, Asked::Initialize { attempt }, method, now);
-        self.painter.request(id, method, &params);
+        self.writer.request(id, method, &params);
         true
     }
 
@@ -489,7 +467,7 @@ impl Peer {
         if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.initialize_form(0))
             && matches!(self.phase, Phase::Starting)
         {
-            self.painter.request(id, method, &params);
+            self.writer.request(id, method, &params);
         }
     }
 
@@ -537,7 +515,7 @@ impl Peer {
         }
         let (method, params) = message;
         self.calls.add(id, Asked::Call { tag, call }, method, now);
-        self.painter.request(id, method, &params);
+        self.writer.request(id, method, &params);
     }
 
     fn not_sent(&mut self, tag: CallTag, error: String) {

@@ -5,10 +5,8 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
-
 use super::requests::WireId;
+use crate::acp::codec::answers::encode_error;
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{OutboundFrame, Outgoing, Stopper};
 use crate::model::RpcError;
@@ -22,7 +20,6 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Creates a writer without a link.
     pub fn new(tap: Tap) -> Self {
         Self { tap, outgoing: None, stopper: None }
     }
@@ -66,42 +63,36 @@ impl FrameWriter {
         has_run_over
     }
 
-    /// Waits until the queue has room.
     pub async fn drained(&self) {
         if let Some(outgoing) = &self.outgoing {
             outgoing.drained().await;
         }
     }
 
-    pub fn request(&self, id: u64, method: &str, params: &str) {
-        let id = Some(Id::Own(id));
-        self.write(&Envelope { id, method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
+    pub fn request(&self, id: u64, method: &'static str, params: &str) {
+        self.write(None, format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
     }
 
-    pub fn notify(&self, method: &str, params: &str) {
-        self.write(&Envelope { method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
+    pub fn notify(&self, method: &'static str, params: &str) {
+        self.write(None, format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
     }
 
     /// Writes a response: a result, or an error object.
     pub fn respond(&self, wire_id: &WireId, outcome: Result<&str, &str>) {
-        let (result, error) = (outcome.ok().map(raw), outcome.err().map(raw));
-        let id = Some(Id::Wire(raw(&wire_id.id)));
-        self.write_to(wire_id.session.clone(), &Envelope { id, result, error, ..Envelope::EMPTY });
+        let (key, value) = match outcome {
+            Ok(result) => ("result", result),
+            Err(error) => ("error", error),
+        };
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":{},"{key}":{value}}}"#, wire_id.id);
+        self.write(wire_id.session.clone(), frame);
     }
 
     pub fn refuse(&self, wire_id: &WireId, error: &RpcError) {
-        let data = error.data.as_ref().map(|data| raw(&data.0));
-        let error = ErrorObject { code: error.code, message: &error.message, data };
-        self.respond(wire_id, Err(&text(&error)));
+        self.respond(wire_id, Err(&encode_error(error)));
     }
 
-    fn write(&self, envelope: &Envelope<'_>) {
-        self.write_to(None, envelope);
-    }
-
-    fn write_to(&self, session: Option<Arc<str>>, envelope: &Envelope<'_>) {
+    fn write(&self, session: Option<Arc<str>>, mut frame: String) {
         let Some(outgoing) = &self.outgoing else { return };
-        let mut frame = text(envelope);
         if memchr::memchr2(b'\n', b'\r', frame.as_bytes()).is_some() {
             // Raw JSON from the agent may contain line ends between tokens, but not inside strings.
             frame = frame.replace(['\n', '\r'], " ");
@@ -109,52 +100,6 @@ impl FrameWriter {
         self.tap.record(Direction::ToAgent, frame.as_bytes());
         outgoing.send(OutboundFrame { bytes: frame.into_bytes().into(), session });
     }
-}
-
-/// A message whose parts are already JSON.
-#[derive(Serialize)]
-struct Envelope<'a> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<Id<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a RawValue>,
-}
-
-impl Envelope<'_> {
-    const EMPTY: Self =
-        Self { jsonrpc: "2.0", id: None, method: None, params: None, result: None, error: None };
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Id<'a> {
-    Own(u64),
-    Wire(&'a RawValue),
-}
-
-#[derive(Serialize)]
-struct ErrorObject<'a> {
-    code: i64,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a RawValue>,
-}
-
-/// Converts text that is known to be valid JSON.
-fn raw(json: &str) -> &RawValue {
-    serde_json::from_str(json).unwrap_or(RawValue::NULL)
-}
-
-/// Serialization of these types cannot fail.
-fn text(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,62 +8,46 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long parlor waits for the agent's first message.
-const FIRST_WORD: Duration = Duration::from_millis(750);
-/// Without a message for this long, `initialize` is sent again, because the first one may have been lost.
-const SILENCE: Duration = Duration::from_secs(5);
-/// How long parlor waits for the agent to shut down.
-const SHUTDOWN: Duration = Duration::from_secs(1);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Send `initialize` for the first time.
+    /// Send `initialize` for the first time; until then, parlor waits for the agent's first message.
     Greeting,
-    /// Send `initialize` again.
+    /// Send `initialize` again: without a message for this long, the first one may have been lost.
     Again,
+    /// End the connection: the agent does not shut down.
     End,
 }
 
-/// The action that is scheduled.
+impl Due {
+    fn delay(self) -> Duration {
+        match self {
+            Self::Greeting => Duration::from_millis(750),
+            Self::Again => Duration::from_secs(5),
+            Self::End => Duration::from_secs(1),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Handshake {
     waiting: Option<(Due, Instant)>,
 }
 
 impl Handshake {
-    /// Schedules `initialize` for an agent that sends the first message.
-    pub fn wait_for_message(&mut self, now: Instant) {
-        self.waiting = Some((Due::Greeting, now + FIRST_WORD));
-    }
-
-    /// Schedules a second `initialize` for an agent that may have missed the first one.
-    pub fn wait_for_response(&mut self, now: Instant) {
-        self.waiting = Some((Due::Again, now + SILENCE));
-    }
-
-    /// Schedules the end after a `shutdown` request.
-    pub fn wait_for_end(&mut self, now: Instant) {
-        self.waiting = Some((Due::End, now + SHUTDOWN));
+    pub fn schedule(&mut self, due: Due, now: Instant) {
+        self.waiting = Some((due, now + due.delay()));
     }
 
     /// Handles a message of the agent; returns the action that is due immediately.
     pub fn on_message(&mut self) -> Option<Due> {
-        match self.waiting {
-            Some((Due::Greeting, _)) => self.waiting.take().map(|(due, _)| due),
-            Some((Due::Again, _)) => {
-                self.waiting = None;
-                None
-            }
-            _ => None,
-        }
+        let (due, _) = self.waiting.take_if(|(due, _)| *due != Due::End)?;
+        (due == Due::Greeting).then_some(due)
     }
 
-    /// Cancels the scheduled action.
     pub fn forget(&mut self) {
         self.waiting = None;
     }
 
-    /// When the scheduled action is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.waiting.map(|(_, at)| at)
     }

@@ -5,7 +5,6 @@ use crate::model::{CallError, CloseReason, RpcError};
 
 /// Source: JSON-RPC 2.0, error codes.
 pub const PARSE_ERROR: i64 = -32700;
-/// Source: JSON-RPC 2.0, error codes.
 pub const INVALID_REQUEST: i64 = -32600;
 
 /// The error when an agent was stopped because it did not read its input.

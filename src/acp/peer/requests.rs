@@ -75,8 +75,7 @@ impl OpenRequests {
         Some(request)
     }
 
-    /// Marks an open request as cancelled by the agent; it stays open. `session`: where the cancellation was received.
-    /// Without it, the id must be that of one request only.
+    /// Marks an open request as cancelled; it stays open. Without a `session`, its id must be unique.
     pub fn withdraw(&mut self, id: &str, session: Option<&str>) -> Option<RequestId> {
         let mut same = self.open.iter_mut().filter(|(_, request)| {
             let is_of_session = session.is_none() || request.wire_id.session.as_deref() == session;
@@ -98,7 +97,6 @@ impl OpenRequests {
             .map(|(id, request)| (*id, request.form.kind))
     }
 
-    /// Removes all requests, oldest first.
     pub fn take_all(&mut self) -> Vec<OpenRequest> {
         self.bytes = 0;
         std::mem::take(&mut self.open).into_values().collect()

@@ -3,7 +3,6 @@
 //! Redacts values of secret keys, all values in `env` and `headers`, all answers to forms, bearer tokens and well-known
 //! key formats, in JSON and in plain text. A line may be truncated or not be JSON at all, so this scans tokens instead
 //! of parsing a tree.
-//!
 //! Invariant: a text without secrets is unchanged.
 
 use std::borrow::Cow;
@@ -109,8 +108,7 @@ fn redact_json(text: &str) -> String {
     out
 }
 
-/// Whether a line is the response to a form. Only the request says which of its values are secret. Source: ACP v1
-/// elicitation.
+/// Whether a line is the response to a form: only the request says what of it is secret. Source: ACP v1 elicitation.
 fn is_form_answer(text: &str) -> bool {
     let bare: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     bare.contains("\"action\":\"accept\"") && bare.contains("\"content\":{") && !bare.contains("\"method\":")

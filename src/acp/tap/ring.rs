@@ -1,16 +1,33 @@
 //! A ring buffer of lines.
 //!
 //! It stores the newest lines up to a number of bytes and of lines, in one byte queue without an allocation per line.
-//!
 //! Invariant: the lengths of the entries add up to the length of the bytes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Direction, LINE_BYTES};
-
+/// Maximum bytes of a line in the ring; longer lines are truncated.
+pub const LINE_BYTES: usize = 16 << 10;
 const MAX_BYTES: usize = 4 << 20;
 const MAX_LINES: usize = 4000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    ToAgent,
+    FromAgent,
+    Stderr,
+}
+
+impl Direction {
+    /// The word in the file: `to`, `from`, `stderr`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ToAgent => "to",
+            Self::FromAgent => "from",
+            Self::Stderr => "stderr",
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Ring {
@@ -19,22 +36,12 @@ pub struct Ring {
     last_sequence: u64,
 }
 
-#[derive(Debug)]
-struct Entry {
-    at: Duration,
-    conn: u64,
-    direction: Direction,
-    cached_bytes: usize,
-    len_bytes: usize,
-}
-
-#[derive(Debug)]
-pub struct Copy {
-    pub sequence: u64,
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
     pub at: Duration,
     pub conn: u64,
     pub direction: Direction,
-    pub bytes: Vec<u8>,
+    cached_bytes: usize,
     pub len_bytes: usize,
 }
 
@@ -58,30 +65,22 @@ impl Ring {
         self.last_sequence
     }
 
-    /// Copies the matching lines after a sequence number, oldest first.
-    pub fn copy(&self, after: u64, wants: impl Fn(u64, Direction) -> bool) -> Vec<Copy> {
+    /// Copies the matching lines after a sequence number, oldest first: number, entry and bytes.
+    pub fn copy(&self, after: u64, wants: impl Fn(u64, Direction) -> bool) -> Vec<(u64, Entry, Vec<u8>)> {
         let first = self.last_sequence - self.entries.len() as u64 + 1;
         let mut begin = 0;
         let mut copies = Vec::new();
         for (sequence, entry) in (first..).zip(&self.entries) {
             let end = begin + entry.cached_bytes;
             if sequence > after && wants(entry.conn, entry.direction) {
-                copies.push(Copy {
-                    sequence,
-                    at: entry.at,
-                    conn: entry.conn,
-                    direction: entry.direction,
-                    bytes: self.slice(begin, end),
-                    len_bytes: entry.len_bytes,
-                });
+                copies.push((sequence, *entry, self.slice(begin, end)));
             }
             begin = end;
         }
         copies
     }
 
-    /// Copies a range of the bytes, which are stored in two slices; making them contiguous would move megabytes under
-    /// the lock.
+    /// Copies a range of the bytes, which are in two slices; joining them would move megabytes under the lock.
     fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
         let (front, back) = self.bytes.as_slices();
         let cut = front.len();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-use super::In;
 use crate::acp::frame::InboundFrame;
+use crate::model::ExitInfo;
 
 /// Maximum size of the messages that wait, in KiB; each counts for at least one. One longer message is allowed.
 const WAITING_MAX_KIB: u32 = 512;
@@ -16,24 +16,57 @@ const WAITING_MAX_KIB: u32 = 512;
 /// Maximum size of messages that are taken at once, unless a single one is larger.
 const TAKEN_MAX_BYTES: usize = 256 << 10;
 
-pub(super) fn incoming() -> (Sink, Incoming) {
+#[derive(Debug)]
+pub enum In {
+    Pieces(Vec<InboundFrame>),
+    Note(String),
+    /// A notification or response that could not be delivered, with its session if that is known. Full sentences.
+    Undelivered {
+        session: Option<String>,
+        text: String,
+    },
+    /// Whether the connection to a server is interrupted and parlor tries to restore it.
+    Interrupted(bool),
+    /// The end of the connection; always the last event.
+    Closed(LinkEnd),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkEnd {
+    Exited {
+        status: ExitInfo,
+        /// The last lines of stderr, oldest first.
+        stderr_tail: Vec<String>,
+    },
+    /// The stream ended, but the process did not, or there is none.
+    Eof,
+    Io(String),
+    /// A server could not be reached; a retry may help. Full sentences.
+    Unreachable(String),
+    /// A server rejected the connection; a retry does not help. Full sentences.
+    Refused(String),
+    /// A host requires a sign-in in the user's terminal. Full sentences.
+    SignInFirst(String),
+    /// The agent could not be started on its host. Full sentences.
+    NotStarted(String),
+}
+
+pub fn incoming() -> (Sink, Incoming) {
     let (sender, messages) = mpsc::unbounded_channel();
     let (demand, room) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(WAITING_MAX_KIB as usize)));
     let sink = Sink { messages: sender, room: Arc::clone(&room), demand: Arc::clone(&demand) };
     (sink, Incoming { messages, room, demand, next: None, has_asked: false })
 }
 
-/// The receiver was dropped.
 #[derive(Debug)]
 pub struct Disconnected;
 
-/// The sending end.
 #[derive(Debug, Clone)]
 pub struct Sink {
     messages: mpsc::UnboundedSender<(In, u32)>,
     room: Arc<Semaphore>,
     /// Notified when the peer waits for a message.
-    pub(super) demand: Arc<Notify>,
+    pub demand: Arc<Notify>,
 }
 
 impl Sink {
@@ -50,8 +83,7 @@ impl Sink {
     }
 }
 
-/// The receiving end. It requests more data only while the peer waits for it, so that a pipe is not read, and does not
-/// wake parlor, in the meantime.
+/// The receiving end. It requests data only while the peer waits, so that a pipe does not wake parlor in the meantime.
 #[derive(Debug)]
 pub struct Incoming {
     messages: mpsc::UnboundedReceiver<(In, u32)>,
@@ -63,8 +95,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The next message, together with those behind it; `None` after the last one. Cancel safe: no message is lost when
-    /// the future is dropped.
+    /// The next message, with those behind it; `None` after the last one. Cancel safe: dropping it loses no message.
     pub async fn recv(&mut self) -> Option<In> {
         if let Some(next) = self.next.take() {
             return Some(next);

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::inbound::{In, Sink};
 use super::queue::OutgoingFrames;
-use super::{In, Sink};
 use crate::acp::frame::FrameReader;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.

@@ -13,7 +13,6 @@ use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 
-/// One side of an in-memory pipe.
 #[derive(Debug)]
 pub struct Memory {
     stream: DuplexStream,

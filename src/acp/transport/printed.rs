@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 use crate::program::{self, Start, StartedBy};
 
-/// Maximum size of the output in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 
 /// Timeout of the command, which may wait for the touch of a security key.

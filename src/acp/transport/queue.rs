@@ -5,11 +5,12 @@
 //! Invariant: sending never waits and never fails; what can no longer be written is dropped.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::OutboundFrame;
+use crate::acp::lock::lock;
 use crate::model::{Bounded, Capacity};
 
 /// The queue is full from this size: only an agent that sends requests without reading the responses gets here.
@@ -21,13 +22,25 @@ pub const MAX: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
 /// Maximum size of one write, unless a single frame is larger.
 const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
 
-/// The sending end of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboundFrame {
+    /// One JSON text without line breaks.
+    pub bytes: Bytes,
+    /// For a response: the session whose request it answers.
+    pub session: Option<Arc<str>>,
+}
+
+impl From<Bytes> for OutboundFrame {
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, session: None }
+    }
+}
+
 #[derive(Debug)]
 pub struct Outgoing {
     shared: Arc<Shared>,
 }
 
-/// The receiving end of the queue.
 #[derive(Debug)]
 pub struct OutgoingFrames {
     shared: Arc<Shared>,
@@ -66,12 +79,6 @@ pub fn queue() -> (Outgoing, OutgoingFrames) {
     (Outgoing { shared: Arc::clone(&shared) }, OutgoingFrames { shared })
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl State {
     fn is_full(&self) -> bool {
         self.has_writer
@@ -83,7 +90,7 @@ impl State {
 impl Outgoing {
     pub fn send(&self, frame: impl Into<OutboundFrame>) {
         let frame = frame.into();
-        let mut state = self.shared.state();
+        let mut state = lock(&self.shared.state);
         if !state.has_writer || state.has_run_over {
             return;
         }
@@ -95,12 +102,12 @@ impl Outgoing {
 
     /// Whether the queue is so full that no more requests should be read.
     pub fn is_full(&self) -> bool {
-        self.shared.state().is_full()
+        lock(&self.shared.state).is_full()
     }
 
     /// Whether a frame was dropped because the queue was full.
     pub fn has_run_over(&self) -> bool {
-        self.shared.state().has_run_over
+        lock(&self.shared.state).has_run_over
     }
 
     /// Waits until a full queue has room, or its receiver was dropped.
@@ -113,7 +120,7 @@ impl Outgoing {
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        self.shared.state().has_sender = false;
+        lock(&self.shared.state).has_sender = false;
         self.shared.filled.notify_one();
     }
 }
@@ -123,7 +130,7 @@ impl OutgoingFrames {
     pub async fn take(&mut self, frames: &mut Vec<OutboundFrame>) -> usize {
         loop {
             {
-                let mut state = self.shared.state();
+                let mut state = lock(&self.shared.state);
                 let mut count = 0;
                 while count < TAKEN.items && state.taken_bytes < TAKEN.bytes {
                     let Some(frame) = state.frames.pop() else { break };
@@ -141,7 +148,7 @@ impl OutgoingFrames {
     }
 
     pub fn written(&self, count: usize) {
-        let mut state = self.shared.state();
+        let mut state = lock(&self.shared.state);
         let was_full = state.is_full();
         for _ in 0..count {
             let bytes = state.taken.pop_front().unwrap_or(0);
@@ -156,7 +163,7 @@ impl OutgoingFrames {
 
 impl Drop for OutgoingFrames {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
+        let mut state = lock(&self.shared.state);
         state.has_writer = false;
         while state.frames.pop().is_some() {}
         drop(state);

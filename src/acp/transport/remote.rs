@@ -1,6 +1,6 @@
 //! Connects to an agent at a URL.
 //!
-//! `route` has the five transports that servers use; the user or the URL selects one, or `probe` detects it. `app`
+//! `route` has the five transports that servers use; the user or the URL selects one, or it detects it. `app`
 //! reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its messages are
 //! received and split while the previous ones are decoded and drawn.
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
@@ -15,7 +15,6 @@ mod http_context;
 mod http_error;
 mod outbox;
 mod post;
-mod probe;
 mod requests;
 mod route;
 mod socket;
@@ -33,16 +32,16 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::http_context::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
+use super::link::StopSignal;
 use super::queue::{OutgoingFrames, queue};
-use super::{In, Link, LinkEnd, OutboundFrame, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, OutboundFrame, Setup, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
-pub use http_context::Timeouts;
+use http_context::Timeouts;
 
 /// How long an idle thread for blocking work is kept.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
-/// Transport to an agent at a URL.
 #[derive(Debug)]
 pub struct RemoteAgent {
     remote: Remote,
@@ -53,30 +52,14 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    pub fn new(remote: Remote) -> Self {
+    pub fn new(remote: Remote, profile: Option<Profile>) -> Self {
         Self {
             remote,
-            profile: None,
+            profile,
             timeouts: Timeouts::default(),
             #[cfg(test)]
             simulation: None,
         }
-    }
-
-    #[cfg(test)]
-    #[must_use]
-    fn with_simulation(self, simulation: tests::Simulation) -> Self {
-        Self { simulation: Some(simulation), ..self }
-    }
-
-    #[must_use]
-    pub fn with_profile(self, profile: Option<Profile>) -> Self {
-        Self { profile, ..self }
-    }
-
-    #[must_use]
-    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
-        Self { timeouts, ..self }
     }
 }
 
@@ -85,7 +68,7 @@ impl Transport for RemoteAgent {
         let (sink, incoming) = super::inbound::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
-        let inlet = Inlet::new(sink.clone(), setup.tap, setup.max_frame_bytes);
+        let inlet = Inlet { sink: sink.clone(), tap: setup.tap, max_bytes: setup.max_frame_bytes };
         #[cfg(test)]
         let is_simulated = self.simulation.is_some();
         let connection = async move {

@@ -1,8 +1,7 @@
-//! Runs an agent on another machine with the system's ssh.
+//! Runs an agent on another machine with the system's ssh, which is found on PATH and uses the user's configuration.
 //!
 //! Interprets the exit of ssh: connection failure, required authentication, or missing agent. `model::Ssh` builds
-//! the command line and `stdio` runs it. ssh is found on PATH and uses the user's keys, configuration and
-//! ssh-agent.
+//! the command line and `stdio` runs it.
 
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use crate::model::{
 
 /// An SSH connection to a host, and the command to run there.
 #[derive(Debug)]
-pub(super) struct Line {
+pub struct Line {
     ssh: Ssh,
     remote: RemoteFolder,
     command: String,
@@ -21,18 +20,18 @@ pub(super) struct Line {
 
 impl Line {
     /// The connection for an agent on another machine; `cwd` is the local folder of the session.
-    pub(super) fn of(spec: &AgentSpec, cwd: &Path) -> Option<Self> {
+    pub fn of(spec: &AgentSpec, cwd: &Path) -> Option<Self> {
         let (ssh, remote) = (spec.ssh.clone()?, spec.remote_folder(cwd)?);
         Some(Self { ssh, remote, command: spec.command.clone() })
     }
 
     /// The local command that runs the agent. `socket`: control socket of a shared connection.
-    pub(super) fn run(&self, spec: &AgentSpec, socket: Option<&Path>) -> SshRun {
+    pub fn run(&self, spec: &AgentSpec, socket: Option<&Path>) -> SshRun {
         self.ssh.run(spec, &self.remote.folder, socket.filter(|socket| socket.exists()))
     }
 
     /// Interprets an exit of ssh; `None`: the agent itself exited.
-    pub(super) fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
+    pub fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
         let host = &self.remote.host;
         let has =
             |phrases: &[&str]| stderr_tail.iter().any(|line| phrases.iter().any(|word| line.contains(word)));

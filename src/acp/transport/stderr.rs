@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, LINE_BYTES, Tap};
 use crate::escape;
 use crate::host::os::private;
@@ -26,7 +27,6 @@ const TAIL_LINES: usize = 20;
 const TAIL_AGE: Duration = Duration::from_secs(10);
 /// The precision of the age.
 const START_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum length of a reported line.
 const TAIL_LINE_CHARS: usize = 2000;
 
 /// The newest part of an agent's stderr; clones share it.
@@ -65,7 +65,7 @@ impl StderrTail {
 
     /// The last lines of the last seconds, oldest first.
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
-        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = lock(&self.ring);
         let is_recent = |start: &Instant| now.saturating_duration_since(*start) <= TAIL_AGE;
         let recent = ring.starts.iter().find(|(start, _)| is_recent(start)).map_or(0, |(_, bytes)| *bytes);
         let bytes = ring.bytes.make_contiguous();
@@ -84,7 +84,7 @@ impl StderrTail {
     }
 
     fn push(&self, bytes: &[u8], now: Instant) {
-        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = lock(&self.ring);
         let is_near = |(start, _): &(Instant, usize)| now.saturating_duration_since(*start) < START_INTERVAL;
         if !ring.starts.back().is_some_and(is_near) {
             ring.starts.push_back((now, 0));
@@ -127,8 +127,7 @@ impl Log {
         }
     }
 
-    /// Writes a line with escaped control characters, because it may be read in a terminal; `false` if the log is
-    /// full or failed.
+    /// Writes a line with escaped control characters, for reading in a terminal; `false` if the log is full or failed.
     fn append(&mut self, line: &[u8]) -> bool {
         let line = String::from_utf8_lossy(line);
         let line = escape::log(&line);

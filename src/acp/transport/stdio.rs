@@ -1,8 +1,7 @@
 //! Runs an agent as a child process.
 //!
 //! Starts the program in its own process group with its folder, variables and three pipes, carries messages, stops
-//! it in steps, and reports how it ended. Four tasks read stdout, write stdin, read stderr and wait for the
-//! process.
+//! it in steps, and reports how it ended.
 //! Invariants: `Closed` is sent once, after the end of stdout and the exit, or 2 s after the first of them, so that
 //! the last output is not lost and a grandchild that holds the pipe does not block; no process of the group
 //! outlives the runtime.
@@ -22,13 +21,15 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
+use super::inbound::Sink;
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::link::StopSignal;
 use super::printed;
 use super::process::Group;
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, LinkEnd, Setup, Sink, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::host::os::pipe::PipeReader;
 use crate::host::os::process::exit_info;
@@ -44,19 +45,16 @@ const TERM_GRACE: Duration = Duration::from_secs(3);
 /// Timeout for the last lines of stderr once everything else has ended.
 const STDERR_GRACE: Duration = Duration::from_millis(250);
 
-/// Transport to an agent that runs as a child process.
 #[derive(Debug)]
 pub struct Stdio {
     spec: AgentSpec,
     cwd: PathBuf,
     line: Option<Line>,
-    /// Data to write before the first frame.
     first_lines: Vec<u8>,
 }
 
 impl Stdio {
-    /// The agent of a spec, started in the spec's folder or else in `cwd`; for an agent on another machine, ssh is
-    /// started in `cwd`.
+    /// The agent of a spec, started in the spec's folder or else in `cwd`; for an agent elsewhere, ssh in `cwd`.
     pub fn new(spec: AgentSpec, cwd: PathBuf) -> Self {
         if let Some(line) = Line::of(&spec, &cwd) {
             let socket = spec.ssh.as_ref().and_then(|ssh| ssh.socket(|name| env::var_os(name)));
@@ -81,7 +79,6 @@ impl Stdio {
         Ok(())
     }
 
-    /// The command to start, or an error.
     fn command(&self) -> Result<Command, CloseReason> {
         if !self.cwd.is_dir() {
             let error = format!(
@@ -253,7 +250,6 @@ impl Keeper {
     }
 }
 
-/// State of the reading task for the report of the end.
 struct Reader {
     sink: Sink,
     exit: watch::Receiver<Option<ExitInfo>>,

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionWorkspace,
+    ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionId,
+    SessionWorkspace,
 };
 
 /// Decodes as the official type, encodes again, and compares, so that no field is unknown.
@@ -82,7 +83,7 @@ fn acp_v1_calls_match_the_official_types() {
     let mut codec = codec();
     able(&mut codec);
     let session = SessionId::from("s1");
-    let (method, text) = codec.cancel(&session);
+    let (method, text) = calls::encode_cancel(&session);
     let id = json!({"sessionId": "s1"});
     assert_eq!((method, check::<schema::CancelNotification>(&text)), ("session/cancel", id));
     let mut sent = |call: &Call| codec.call(call).unwrap();

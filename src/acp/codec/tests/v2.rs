@@ -164,7 +164,7 @@ fn acp_v2_calls_match_the_official_types() {
         assert_eq!(method, "session/set_config_option");
     }
     assert_eq!(codec.call(&call_named("set_mode")), None);
-    let (method, text) = codec.cancel(&session);
+    let (method, text) = calls::encode_cancel(&session);
     check::<schema::CancelSessionNotification>(&text);
     assert_eq!(method, "session/cancel");
 }

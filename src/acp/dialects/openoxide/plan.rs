@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::into_object;
 use crate::acp::codec::names::{PLAN_STATUS, official};
-use crate::acp::codec::value::{Object, first, first_text, whole};
+use crate::acp::codec::value::{Object, first, first_text, into_object, whole};
 
 /// Maximum number of entries; further ones are ignored.
 const MAX_STEPS: usize = 1000;
 
 /// The plan of the session that reported a step last.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub struct Plan {
     session: String,
     steps: Vec<Step>,
 }
@@ -28,7 +27,7 @@ impl Plan {
     /// Adds or changes a step, and returns the whole plan as an update. A step is known by its position, otherwise by
     /// its text; a new one without a position completes the previous one. Positions may begin at 0 or 1, and the number
     /// of steps may change.
-    pub(super) fn step(&mut self, session: &str, event: &Object) -> Option<Object> {
+    pub fn step(&mut self, session: &str, event: &Object) -> Option<Object> {
         if self.session != session {
             *self = Self { session: session.to_owned(), steps: Vec::new() };
         }

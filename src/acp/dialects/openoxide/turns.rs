@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::acp::codec::names::{STOP_REASONS, official};
 use crate::acp::codec::replies::STOP_KEYS;
 use crate::acp::codec::value::{Object, first_text, parse_object};
-use crate::acp::dialects::Translation;
+use crate::acp::dialects::dialect::{Translation, renumber};
 use crate::model::RpcError;
 
 /// Silence after an error before it ends the turn.
@@ -38,9 +38,8 @@ struct Turn {
     deadline: Option<Instant>,
 }
 
-/// The running turns, by the ids of their prompts.
-#[derive(Debug)]
-pub(super) struct Turns {
+#[derive(Debug, Default)]
+pub struct Turns {
     is_remote: bool,
     running: BTreeMap<u64, Turn>,
     /// Prompts that ended without a response, which may follow.
@@ -53,26 +52,19 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(is_remote: bool) -> Self {
-        Self {
-            is_remote,
-            running: BTreeMap::new(),
-            ended: BTreeSet::new(),
-            answered: BTreeSet::new(),
-            ends_with_done: false,
-            ends_with_response: false,
-        }
+    pub fn new(is_remote: bool) -> Self {
+        Self { is_remote, ..Self::default() }
     }
 
-    pub(super) fn begin(&mut self, id: u64, session: &str) {
+    pub fn begin(&mut self, id: u64, session: &str) {
         self.running.insert(id, Turn { session: session.to_owned(), ..Turn::default() });
     }
 
-    pub(super) fn renumber(&mut self, from: u64, to: u64) {
-        super::super::renumber(&mut self.running, from, to);
+    pub fn renumber(&mut self, from: u64, to: u64) {
+        renumber(&mut self.running, from, to);
     }
 
-    pub(super) fn only_session(&self) -> Option<String> {
+    pub fn only_session(&self) -> Option<String> {
         let mut turns = self.running.values();
         turns.next().filter(|_| turns.next().is_none()).map(|turn| turn.session.clone())
     }
@@ -82,7 +74,7 @@ impl Turns {
     }
 
     /// An event in a session: its turn goes on.
-    pub(super) fn on_activity(&mut self, session: &str, now: Instant) {
+    pub fn on_activity(&mut self, session: &str, now: Instant) {
         if let Some((_, turn)) = self.of(session) {
             (turn.has_events, turn.error) = (true, None);
             turn.deadline = turn.presumed_end.is_some().then(|| now + CONFIRMED_TIME);
@@ -90,16 +82,15 @@ impl Turns {
     }
 
     /// An error, which ends the turn unless more events follow.
-    pub(super) fn on_error(&mut self, session: &str, error: RpcError, now: Instant) {
+    pub fn on_error(&mut self, session: &str, error: RpcError, now: Instant) {
         if let Some((_, turn)) = self.of(session) {
             (turn.has_events, turn.error) = (true, Some(error));
             turn.deadline = Some(now + FAILING_TIME);
         }
     }
 
-    /// A `done` event. The next prompt may have been sent between the two end messages of a turn; then the event is
-    /// not about it.
-    pub(super) fn on_done(&mut self, session: &str, event: Object, out: &mut Translation) {
+    /// A `done` event. It is not about this turn if its prompt was sent between the two ends of the previous one.
+    pub fn on_done(&mut self, session: &str, event: Object, out: &mut Translation) {
         self.ends_with_done = true;
         let was_answered = self.answered.remove(session);
         let Some((id, turn)) = self.of(session) else { return };
@@ -114,12 +105,7 @@ impl Turns {
     }
 
     /// The response to a request; false if it passes unchanged.
-    pub(super) fn on_response(
-        &mut self,
-        id: u64,
-        outcome: Result<&str, &str>,
-        out: &mut Translation,
-    ) -> bool {
+    pub fn on_response(&mut self, id: u64, outcome: Result<&str, &str>, out: &mut Translation) -> bool {
         if self.ended.remove(&id) {
             return true;
         }
@@ -143,11 +129,11 @@ impl Turns {
         true
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         self.running.values().filter_map(|turn| turn.deadline).min()
     }
 
-    pub(super) fn on_deadline(&mut self, out: &mut Translation) {
+    pub fn on_deadline(&mut self, out: &mut Translation) {
         let is_overdue = |turn: &Turn| turn.deadline.is_some_and(|at| at <= out.now);
         let overdue: Vec<u64> =
             self.running.iter().filter(|(_, turn)| is_overdue(turn)).map(|(id, _)| *id).collect();

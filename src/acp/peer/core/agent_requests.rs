@@ -7,7 +7,7 @@ use crate::acp::peer::requests::{self, OpenRequest, WireId};
 use crate::model::{AgentEvent, AnomalyKind, RpcError};
 
 impl Peer {
-    pub(super) fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
+    pub fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
         let session = params.and_then(envelope::session).or_else(|| self.stream.clone());
         let wire_id = WireId { id: id.into(), session };
         let hash = requests::content_hash(method, params);
@@ -16,7 +16,7 @@ impl Peer {
             return self.anomaly(AnomalyKind::Carrier, text);
         }
         if !self.requests.has_room(params) {
-            return self.painter.refuse(&wire_id, &messages::too_many());
+            return self.writer.refuse(&wire_id, &messages::too_many());
         }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {
@@ -25,34 +25,30 @@ impl Peer {
                 self.events.push(AgentEvent::Request(id, Box::new(request_id)));
             }
             Err(error) => {
-                if error.code == RpcError::METHOD_NOT_FOUND && self.on_notification(method, params) {
-                    let text = format!("Accepted {} with an id.", excerpt(method));
-                    self.anomaly(AnomalyKind::Dialect, text);
-                    return self.painter.respond(&wire_id, Ok("null"));
+                let is_unknown = error.code == RpcError::METHOD_NOT_FOUND;
+                let method_name = excerpt(method);
+                if is_unknown && self.on_notification(method, params) {
+                    self.anomaly(AnomalyKind::Dialect, format!("Accepted {method_name} with an id."));
+                    return self.writer.respond(&wire_id, Ok("null"));
                 }
-                if self.events.len() == count_before {
-                    let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
-                        (
-                            AnomalyKind::UnknownMethod,
-                            format!("Rejected the unknown request {}.", excerpt(method)),
-                        )
-                    } else {
-                        (
-                            AnomalyKind::BadMessage,
-                            format!("Rejected the request {}: {}", excerpt(method), excerpt(&error.message)),
-                        )
-                    };
-                    self.anomaly(kind, text);
-                }
-                if error.code != RpcError::METHOD_NOT_FOUND {
+                if is_unknown {
+                    if self.events.len() == count_before {
+                        let text = format!("Rejected the unknown request {method_name}.");
+                        self.anomaly(AnomalyKind::UnknownMethod, text);
+                    }
+                } else {
+                    if self.events.len() == count_before {
+                        let text = format!("Rejected the request {method_name}: {}", excerpt(&error.message));
+                        self.anomaly(AnomalyKind::BadMessage, text);
+                    }
                     self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
                 }
-                self.painter.refuse(&wire_id, &error);
+                self.writer.refuse(&wire_id, &error);
             }
         }
     }
 
-    pub(super) fn on_withdrawal(&mut self, method: &str, params: Option<&str>) {
+    pub fn on_withdrawal(&mut self, method: &str, params: Option<&str>) {
         let Some(id) = params.and_then(envelope::withdrawn_id) else {
             return self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
         };
@@ -62,10 +58,10 @@ impl Peer {
     }
 
     /// Responds to every open request at the end of the connection.
-    pub(super) fn answer_all(&mut self) {
+    pub fn answer_all(&mut self) {
         for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
             let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
-            self.painter.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
+            self.writer.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }
     }
 }

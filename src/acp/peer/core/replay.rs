@@ -21,8 +21,7 @@ impl Peer {
         self.begin_handshake(now);
     }
 
-    /// Assigns the id of a logged request to the app's request with the same method and session. Returns false if there
-    /// is none.
+    /// Assigns the id of a logged request to the app's one with the same method and session; false if there is none.
     pub fn match_logged_request(
         &mut self,
         id: u64,
@@ -67,8 +66,7 @@ impl Peer {
     }
 }
 
-/// Whether a method opens an existing session. parlor selects one of them by what it has saved of the session, which a
-/// replay does not have.
+/// Whether a method opens an existing session. parlor selects one by what it has saved, which a replay does not have.
 fn reopens(method: &str) -> bool {
     matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
 }

@@ -11,23 +11,22 @@ use crate::model::{AgentEvent, Call};
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum number of lines of one report, the last ones.
 const MAX_LINES: usize = 20;
-/// Maximum length of a line.
 const MAX_CHARS: usize = 2000;
 
 /// When the output is read next, and the number of the last line in the protocol log that was seen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Watch {
-    pub(super) next: Instant,
+pub struct Watch {
+    pub next: Instant,
     seen: u64,
 }
 
 impl Peer {
-    pub(super) fn watch_output(&mut self, now: Instant) {
+    pub fn watch_output(&mut self, now: Instant) {
         self.sign_in = Some(Watch { next: now + INTERVAL, seen: self.tap.version() });
     }
 
     /// Reports new lines, and goes on while a sign-in is pending.
-    pub(super) fn report_output(&mut self, now: Instant) {
+    pub fn report_output(&mut self, now: Instant) {
         let Some(Watch { seen, .. }) = self.sign_in else { return };
         let newest = self.tap.version();
         let mut lines = if newest > seen { self.tap.stderr_after(seen) } else { Vec::new() };

@@ -1,17 +1,18 @@
 //! Puts the translator of an agent with a dialect between the connection and the messages of the protocol.
 
 use super::Peer;
+use crate::acp::codec::calls;
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::model::{AgentInfo, AnomalyKind, CallError, SessionId};
 
 impl Peer {
-    pub(super) fn speaks_first(&self) -> bool {
+    pub fn speaks_first(&self) -> bool {
         self.dialect.as_ref().is_some_and(|dialect| dialect.speaks_first())
     }
 
     /// Decodes the response to `initialize`, and adds what is known of the system.
-    pub(super) fn read_info(&mut self, result: &str) -> Result<AgentInfo, CallError> {
+    pub fn read_info(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         if self.dialect.is_none() {
             self.dialect = dialects::recognized(result, &self.spec);
         }
@@ -19,14 +20,13 @@ impl Peer {
         let mut info = self.codec.on_initialize(translated.as_deref().unwrap_or(result))?;
         if let Some(dialect) = &self.dialect {
             dialect.describe(&mut info);
-            self.codec.set_capabilities(info.capabilities);
+            self.codec.can = info.capabilities;
         }
         Ok(info)
     }
 
-    /// The form of `initialize` with this number. An own form of the agent is first; for an unknown agent, that of the
-    /// dialect that has one is last.
-    pub(super) fn initialize_form(&self, attempt: u8) -> Option<(&'static str, String)> {
+    /// The form of `initialize` with this number. An own form of the agent is first; if it is unknown, `OpenOxide`'s is last.
+    pub fn initialize_form(&self, attempt: u8) -> Option<(&'static str, String)> {
         let name = self.dialect.as_ref().map_or("parlor", |dialect| dialect.client_name());
         if let Some(own) = self.dialect.as_ref().and_then(|dialect| dialect.initialize()) {
             return match attempt.checked_sub(1) {
@@ -41,7 +41,7 @@ impl Peer {
         })
     }
 
-    pub(super) fn on_message(&mut self, message: Message<'_>, text: &str) {
+    pub fn on_message(&mut self, message: Message<'_>, text: &str) {
         let mut is_translated = false;
         self.translate(|dialect, out| is_translated = dialect.receive(&message, text, out));
         if !is_translated {
@@ -50,12 +50,12 @@ impl Peer {
     }
 
     /// Has the translator do something, and handles what it passes on.
-    pub(super) fn translate(&mut self, work: impl FnOnce(&mut dyn Dialect, &mut Translation)) {
+    pub fn translate(&mut self, work: impl FnOnce(&mut dyn Dialect, &mut Translation)) {
         let Some(dialect) = &mut self.dialect else { return };
         let mut translation = Translation::new(self.now);
         work(dialect.as_mut(), &mut translation);
         for (id, (method, params)) in translation.to_agent {
-            self.painter.request(id, method, &params);
+            self.writer.request(id, method, &params);
         }
         for problem in translation.problems {
             self.anomaly(AnomalyKind::BadMessage, problem.to_owned());
@@ -67,24 +67,25 @@ impl Peer {
         }
     }
 
-    pub(super) fn write_cancel(&mut self, session: &SessionId) {
+    pub fn write_cancel(&mut self, session: &SessionId) {
         let message = match &self.dialect {
             Some(dialect) => dialect.cancel(session, self.calls.find_prompt(session)),
-            None => Some(self.codec.cancel(session)),
+            None => Some(calls::encode_cancel(session)),
         };
-        if let Some((method, params)) = message {
-            self.painter.notify(method, &params);
-        }
+        self.notify(message);
     }
 
-    /// Cancels a request of parlor.
-    pub(super) fn write_withdrawal(&mut self, id: u64) {
+    pub fn write_withdrawal(&mut self, id: u64) {
         let message = match &self.dialect {
             Some(dialect) => dialect.withdraw(id),
-            None => Some(self.codec.withdraw(id)),
+            None => Some(calls::encode_withdrawal(id)),
         };
+        self.notify(message);
+    }
+
+    fn notify(&self, message: Option<dialects::Method>) {
         if let Some((method, params)) = message {
-            self.painter.notify(method, &params);
+            self.writer.notify(method, &params);
         }
     }
 }

@@ -16,7 +16,7 @@ const MAX_BUSY: usize = 1024;
 
 /// The sessions in which the agent works. Source: ACP v2, session states.
 #[derive(Debug, Default)]
-pub(super) struct Foreground {
+pub struct Foreground {
     busy: BTreeSet<SessionId>,
     reports_work: bool,
 }
@@ -29,18 +29,17 @@ impl Foreground {
     }
 
     /// The agent does not work in a session. Returns whether it did before.
-    pub(super) fn end(&mut self, session: &SessionId) -> bool {
+    pub fn end(&mut self, session: &SessionId) -> bool {
         self.busy.remove(session)
     }
 
-    pub(super) fn is_busy(&self, session: &SessionId) -> bool {
+    pub fn is_busy(&self, session: &SessionId) -> bool {
         self.busy.contains(session)
     }
 }
 
 impl Peer {
-    /// Handles the states in the last messages.
-    pub(super) fn on_turn_news(&mut self) {
+    pub fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
             match news {
                 TurnNews::Went(session) => self.on_busy(session),
@@ -64,11 +63,13 @@ impl Peer {
     fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
         let was_busy = self.foreground.end(&session);
         let reports_work = self.foreground.reports_work;
-        let is_accepted = self.calls.is_accepted(&session);
-        let is_end = if was_busy { is_accepted } else { !reports_work && self.calls.has_output(&session) };
+        let prompt = self.calls.prompt(&session);
+        let is_end = prompt.is_some_and(|prompt| {
+            if was_busy { prompt.is_answered } else { !reports_work && prompt.has_output }
+        });
         if is_end {
             self.end_turn(&session, outcome);
-        } else if was_busy && self.calls.has_news(&session) {
+        } else if was_busy && prompt.is_some_and(|prompt| prompt.has_news) {
             self.calls.presume_idle(&session, outcome, false, self.now);
         } else if was_busy {
             self.events.push(AgentEvent::TurnEnded(session, outcome));
@@ -85,7 +86,7 @@ impl Peer {
     }
 
     /// A call has its outcome. If it has ended a session, the end of the turn may be lost with the session.
-    pub(super) fn on_closed(&mut self, call: &Call, reply: &Result<Reply, CallError>) {
+    pub fn on_closed(&mut self, call: &Call, reply: &Result<Reply, CallError>) {
         let (Call::CloseSession(session) | Call::DeleteSession(session)) = call else { return };
         let outcome = match reply {
             Ok(_) => Ok(Reply::TurnEnded { reason: StopReason::Cancelled, usage: None }),
@@ -97,9 +98,8 @@ impl Peer {
         self.end_turn(session, outcome);
     }
 
-    /// A prompt has failed. Returns whether the agent works all the same: on a prompt that it may have received, or of its
-    /// own accord.
-    pub(super) fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
+    /// A prompt has failed. Returns whether the agent works all the same, on that prompt or of its own accord.
+    pub fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
         if matches!(error, CallError::Undelivered { .. } | CallError::NotSent { .. }) {
             return self.foreground.is_busy(session);
         }
@@ -109,7 +109,7 @@ impl Peer {
     }
 
     /// Puts a prompt back if its turn continues after the response. Returns any other call.
-    pub(super) fn take_answered(
+    pub fn take_answered(
         &mut self,
         id: u64,
         pending: Pending,

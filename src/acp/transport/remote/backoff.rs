@@ -15,7 +15,6 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Creates the state before the first attempt.
     pub fn new(timeouts: Timeouts) -> Self {
         Self { timeouts, pause: timeouts.min_pause, failing_since: None }
     }
@@ -29,8 +28,7 @@ impl Backoff {
         self.failing_since.is_some()
     }
 
-    /// Records a failed attempt and returns the delay before the next one; `None`: the time limit since the first
-    /// failure has passed. `wanted`: the minimum delay that the server requested.
+    /// Records a failure; returns the delay before the next attempt (at least `wanted`); `None`: time limit.
     pub fn failed(&mut self, now: Instant, wanted: Option<Duration>) -> Option<Duration> {
         let since = *self.failing_since.get_or_insert(now);
         if now.saturating_duration_since(since) >= self.timeouts.give_up {

@@ -3,7 +3,7 @@
 //! Invariants: headers and token are sent only to the origin of the agent's URL, so redirects to other origins are not
 //! followed; TLS certificates are always verified; a rejected token is fetched from its source once more.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
@@ -12,6 +12,7 @@ use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
 use super::http_error::{HttpError, host_of};
 use super::token;
+use crate::acp::lock::lock;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -22,7 +23,6 @@ const KEEP_ALIVE_TRIES: u32 = 3;
 /// Maximum number of redirects within the server.
 const MAX_REDIRECTS: usize = 5;
 
-/// The HTTP client of one connection.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -35,8 +35,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Creates the client of an agent, and fetches its token. `is_upgrade`: for connections that are upgraded to a
-    /// WebSocket.
+    /// Creates the client of an agent, and fetches its token. `is_upgrade`: for connections that become a WebSocket.
     pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, HttpError> {
         let refused = HttpError::refused;
         let url = http_url(remote).map_err(refused)?;
@@ -93,7 +92,7 @@ impl Client {
         let mut request = self.http.request(method, url.clone());
         if url.origin() == self.url.origin() {
             request = request.headers(self.headers.clone());
-            let authorization = self.authorization.lock().unwrap_or_else(PoisonError::into_inner);
+            let authorization = lock(&self.authorization);
             if let Some(value) = authorization.as_ref() {
                 request = request.header(AUTHORIZATION, value.clone());
             }
@@ -152,7 +151,7 @@ impl Client {
             return false;
         }
         request.headers_mut().insert(AUTHORIZATION, fresh.clone());
-        *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh);
+        *lock(&self.authorization) = Some(fresh);
         true
     }
 }

@@ -5,11 +5,12 @@
 //! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
 
 use bytes::Bytes;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::sse::SseItem;
+use crate::acp::codec::value::Object;
 use crate::acp::dialects::openoxide::EVENTS;
 use crate::acp::envelope::{Message, id_number, protocol_version, session};
 use crate::acp::frame::{InboundFrame, sort_whole};
@@ -69,55 +70,27 @@ pub fn read(text: &str) -> Option<Envelope> {
 
 /// The total length of the texts in a prompt, in bytes.
 pub fn prompt_text_bytes(text: &str) -> usize {
-    #[derive(Deserialize)]
-    struct Request {
-        params: Params,
-    }
-    #[derive(Deserialize)]
-    struct Params {
-        prompt: Vec<Block>,
-    }
-    #[derive(Deserialize)]
-    struct Block {
-        #[serde(default)]
-        text: String,
-    }
-    let request: Option<Request> = serde_json::from_str(text).ok();
-    request.map_or(0, |request| request.params.prompt.iter().map(|block| block.text.len()).sum())
-}
-
-#[derive(Serialize)]
-struct FailedResponse<'a> {
-    jsonrpc: &'static str,
-    id: &'a RawValue,
-    error: Failure<'a>,
-}
-
-#[derive(Serialize)]
-struct Failure<'a> {
-    code: i64,
-    message: &'a str,
-    data: &'a RawValue,
+    let request: Value = serde_json::from_str(text).unwrap_or_default();
+    let blocks = request.pointer("/params/prompt").and_then(Value::as_array).into_iter().flatten();
+    blocks.filter_map(|block| block.get("text")?.as_str()).map(str::len).sum()
 }
 
 /// The error response to a request whose response was not received. `mark` is `UNDELIVERED` or `UNSENT`.
 pub fn failure(id: &str, mark: &str, text: &str) -> Bytes {
-    let [id, mark] = [id, mark].map(|json| serde_json::from_str(json).unwrap_or(RawValue::NULL));
-    let error = Failure { code: RpcError::INTERNAL, message: text, data: mark };
-    serde_json::to_vec(&FailedResponse { jsonrpc: "2.0", id, error }).unwrap_or_default().into()
+    let [id, mark]: [Value; 2] = [id, mark].map(|json| serde_json::from_str(json).unwrap_or_default());
+    let error = json!({"code": RpcError::INTERNAL, "message": text, "data": mark});
+    json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string().into()
 }
 
 /// Sets the id of a response that has none; it belongs to the request in whose POST it was received.
 pub fn with_id(text: &str, id: &str) -> Option<Bytes> {
-    let mut answer: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    let mut answer: Object = serde_json::from_str(text).ok()?;
     answer.insert("id".to_owned(), serde_json::from_str(id).ok()?);
     serde_json::to_vec(&answer).ok().map(Bytes::from)
 }
 
-/// Converts an item of an event stream to messages.
-///
-/// One dialect sends the kind of an event in the event name, with data that is not a JSON-RPC message; such an event
-/// becomes a notification with that name.
+/// Converts an item of an event stream to messages. One dialect has the kind of an event in the event name, with data
+/// that is not a JSON-RPC message; such an event becomes a notification with that name.
 pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
     match item {
         SseItem::Comment => {}
@@ -151,13 +124,13 @@ fn is_message(name: &str, text: &str) -> bool {
 }
 
 fn named(name: &str, text: &str) -> Bytes {
-    let value = match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(object @ serde_json::Value::Object(_)) => object,
-        Ok(serde_json::Value::String(text)) => serde_json::json!({ "text": text }),
-        Ok(value) => serde_json::json!({ "value": value }),
-        Err(_) => serde_json::json!({ "text": text }),
+    let value = match serde_json::from_str::<Value>(text) {
+        Ok(object @ Value::Object(_)) => object,
+        Ok(Value::String(text)) => json!({ "text": text }),
+        Ok(value) => json!({ "value": value }),
+        Err(_) => json!({ "text": text }),
     };
-    serde_json::json!({ "jsonrpc": "2.0", "method": name, "params": value }).to_string().into()
+    json!({ "jsonrpc": "2.0", "method": name, "params": value }).to_string().into()
 }
 
 #[cfg(test)]

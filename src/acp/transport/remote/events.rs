@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::envelope;
-use super::http_context::{HttpContext, Inlet, is_events};
+use super::http_context::{Hook, HttpContext, Inlet, is_events};
 use super::http_error::{HttpError, host_of};
 use super::sse::{SseItem, SseReader};
 use crate::acp::frame::InboundFrame;
@@ -40,10 +40,6 @@ const PART_BYTES: usize = 64 << 10;
 /// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
 const MAX_SEEN: usize = 65_536;
 
-/// Inspects each message, and returns whether to pass it on.
-pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-
-/// How reading a body ended.
 #[derive(Debug)]
 pub enum BodyEnd {
     Ended,
@@ -120,7 +116,6 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Reads event streams of one kind.
 pub struct EventReader {
     sse: SseReader,
     seen: Seen,
@@ -214,7 +209,6 @@ impl EventReader {
     }
 }
 
-/// The state of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// Not open yet.
@@ -231,7 +225,6 @@ pub enum Opening {
     Failed,
 }
 
-/// Why a stream was closed.
 #[derive(Debug)]
 pub enum StreamEnd {
     /// The server does not have the stream.
@@ -278,7 +271,6 @@ pub struct EventStream {
     pub headers: HeaderMap,
     pub scope: Scope,
     pub reader: SharedReader,
-    /// Reports the state of the stream.
     pub opening: watch::Sender<Opening>,
     /// The response to a GET that already opened the stream.
     pub first: Option<Response>,

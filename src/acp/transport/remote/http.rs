@@ -1,25 +1,25 @@
 //! The streamable HTTP transport of ACP.
 //!
 //! Each message is a POST. There is one event stream for the connection and one for each session, opened before the
-//! session's first message and right after its creation. A DELETE ends the connection. `probe` sends the first POST.
+//! session's first message and right after its creation. A DELETE ends the connection. `route` sends the first POST.
 //! Invariants: messages of a session are sent in order; a response is accepted from any stream or POST.
 //! Source: the protocol's RFD "streamable HTTP and web socket transport"; deviations of servers (a single stream,
 //! responses in the POST, other status codes) are accepted as well.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 
 use super::envelope::{self, Envelope, Kind};
-use super::events::{EventReader, EventStream, Hook, Opening, Scope, SharedReader, StreamEnd};
-use super::http_context::{HttpContext, TaskEvent};
+use super::events::{EventReader, EventStream, Opening, Scope, SharedReader, StreamEnd};
+use super::http_context::{Hook, HttpContext, TaskEvent};
 use super::http_error::host_of;
-use super::outbox::{Inbox, Message, Outbox, Taken, fail, is_close, take};
-use super::requests::Requests;
+use super::outbox::{Inbox, Message, Outbox, Taken, is_close, take};
+use crate::acp::lock::lock;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
@@ -39,7 +39,6 @@ struct SessionStream {
     is_closed: Arc<AtomicBool>,
 }
 
-/// A connection over the streamable HTTP transport.
 #[derive(Debug)]
 pub struct Streamable {
     context: HttpContext,
@@ -53,20 +52,18 @@ pub struct Streamable {
 }
 
 impl Streamable {
-    /// Starts a connection with the id from the server. `version` is the protocol version in its response, if that is known
-    /// already.
+    /// Starts a connection with the id from the server. `version`: that of the protocol, if it is known already.
     pub fn start(context: HttpContext, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONNECTION_ID, connection);
         let version = Arc::new(AtomicU64::new(version.unwrap_or_default()));
-        let (creating, requests) = (Arc::default(), Arc::default());
+        let creating = Arc::default();
         let inbox = StreamableInbox {
             context: context.clone(),
-            requests: Arc::clone(&requests),
-            hook: hook(&context, &creating, &requests, &version),
+            hook: hook(&context, &creating, &version),
             host: host_of(url.as_str()),
         };
-        let outbox = Outbox::new(context.clone(), requests, inbox, Arc::clone(&version));
+        let outbox = Outbox::new(context.clone(), inbox, Arc::clone(&version));
         let this = Self { context, outbox, url, headers, version, creating, sessions: BTreeMap::new() };
         let (stream, _) = this.stream(this.headers(), Scope::Connection, this.reader(None));
         let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
@@ -145,15 +142,15 @@ impl Streamable {
         stream.opening.send_replace(state);
         let was_closed = Arc::clone(&is_closed);
         self.sessions.insert(session.to_owned(), SessionStream { reader, opening, is_closed });
-        let (context, requests) = (self.context.clone(), Arc::clone(&self.outbox.inbox.requests));
+        let context = self.context.clone();
         let (session, host) = (session.to_owned(), host_of(self.url.as_str()));
         self.context.spawn(async move {
             match stream.run().await {
                 // The session was closed: its responses may still come on another path.
                 (StreamEnd::Gone { was_open }, _) if was_open || was_closed.load(Ordering::Relaxed) => {
                     let text = format!("{host} has closed the session.");
-                    for request in requests.of_session(&session) {
-                        fail(&context, &requests, &request, &text, true).await;
+                    for request in context.requests.of_session(&session) {
+                        context.fail(&request, &text, true).await;
                     }
                 }
                 // The session has ended, or the server has one stream for all sessions.
@@ -164,10 +161,10 @@ impl Streamable {
                 (StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble), before) => {
                     // Without a receiver, the connection ends.
                     let _ = context.inlet.note(trouble.text().to_owned()).await;
-                    let waiting = requests.of_session(&session);
+                    let waiting = context.requests.of_session(&session);
                     // Those that wait for the stream to be reopened are not sent.
                     for request in waiting.iter().filter(|_| before != Opening::Reopening) {
-                        fail(&context, &requests, request, trouble.text(), false).await;
+                        context.fail(request, trouble.text(), false).await;
                     }
                 }
                 (StreamEnd::ReceiverDropped, _) => {}
@@ -236,19 +233,10 @@ impl Streamable {
     }
 }
 
-fn lock(creating: &Creating) -> std::sync::MutexGuard<'_, HashSet<String>> {
-    creating.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Collects from incoming messages the version, the new sessions and the answered requests.
-fn hook(
-    context: &HttpContext,
-    creating: &Creating,
-    requests: &Arc<Requests>,
-    version: &Arc<AtomicU64>,
-) -> Hook {
+fn hook(context: &HttpContext, creating: &Creating, version: &Arc<AtomicU64>) -> Hook {
     let (creating, reported, known) = (Arc::clone(creating), context.reported.clone(), Arc::clone(version));
-    requests.hook(&context.inlet, move |message| {
+    context.hook(move |message| {
         if let Envelope { kind: Kind::Response, version: Some(version), .. } = message {
             // Only the first response has one.
             let _ = known.compare_exchange(0, version, Ordering::Relaxed, Ordering::Relaxed);
@@ -261,11 +249,9 @@ fn hook(
     })
 }
 
-/// Reads the responses to POSTs.
 #[derive(Clone)]
 pub struct StreamableInbox {
     context: HttpContext,
-    requests: Arc<Requests>,
     hook: Hook,
     host: String,
 }
@@ -281,10 +267,8 @@ impl Inbox for StreamableInbox {
         if response.status() == StatusCode::NOT_FOUND {
             return self.context.end(forgotten(&self.host));
         }
-        if let Ok(Taken::Broken(why)) =
-            take(&self.context, &self.requests, response, &envelope, &self.hook, false).await
-        {
-            fail(&self.context, &self.requests, &envelope, &why, true).await;
+        if let Ok(Taken::Broken(why)) = take(&self.context, response, &envelope, &self.hook, false).await {
+            self.context.fail(&envelope, &why, true).await;
         }
     }
 }

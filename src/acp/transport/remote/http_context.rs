@@ -3,10 +3,11 @@
 //! Invariant: tasks that are spawned here have ended when [`HttpContext::close`] returns, so no event follows the
 //! end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use memchr::memmem::Finder;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::{Notify, mpsc};
@@ -14,14 +15,18 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::client::Client;
-use super::envelope::{self, Envelope};
-use super::events::Hook;
+use super::envelope::{self, Envelope, Kind};
 use super::http_error::{HttpError, host_of};
+use super::requests::Requests;
 use crate::acp::frame::{InboundFrame, sort_whole};
+use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
-use crate::acp::transport::{In, LinkEnd, Sink, UNDELIVERED, UNSENT};
+use crate::acp::transport::inbound::Sink;
+use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
 
 pub use crate::acp::transport::Disconnected;
+
+static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
@@ -84,22 +89,18 @@ pub enum TaskEvent {
     Session(String),
 }
 
-/// The sending end for incoming messages.
+/// Inspects each message, and returns whether to pass it on.
+pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 #[derive(Debug, Clone)]
 pub struct Inlet {
-    sink: Sink,
-    tap: Tap,
+    pub sink: Sink,
+    pub tap: Tap,
     /// Maximum message size in bytes.
     pub max_bytes: usize,
 }
 
 impl Inlet {
-    /// Creates the sending end for the channel of a link.
-    pub fn new(sink: Sink, tap: Tap, max_bytes: usize) -> Self {
-        Self { sink, tap, max_bytes }
-    }
-
-    /// Sends messages to the peer.
     pub async fn pieces(&self, pieces: Vec<InboundFrame>) -> Result<(), Disconnected> {
         if pieces.is_empty() {
             return Ok(());
@@ -137,6 +138,8 @@ pub struct HttpContext {
     pub client: Arc<Client>,
     pub inlet: Inlet,
     pub timeouts: Timeouts,
+    /// The requests of parlor without an outcome.
+    pub requests: Arc<Requests>,
     /// Receives events that concern the whole connection.
     pub reported: mpsc::UnboundedSender<TaskEvent>,
     retry: Arc<Notify>,
@@ -146,7 +149,6 @@ pub struct HttpContext {
 }
 
 impl HttpContext {
-    /// Creates a context without tasks.
     pub fn new(
         client: Arc<Client>,
         inlet: Inlet,
@@ -154,8 +156,8 @@ impl HttpContext {
         reported: mpsc::UnboundedSender<TaskEvent>,
         retry: Arc<Notify>,
     ) -> Self {
-        let (interruptions, tasks) = (Arc::default(), Arc::default());
-        Self { client, inlet, timeouts, reported, retry, interruptions, tasks }
+        let (requests, interruptions, tasks) = (Arc::default(), Arc::default(), Arc::default());
+        Self { client, inlet, timeouts, requests, reported, retry, interruptions, tasks }
     }
 
     /// Waits before the next attempt, unless the user wants it now.
@@ -176,13 +178,13 @@ impl HttpContext {
 
     /// Runs a task until it ends or the connection does.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
     }
 
     pub async fn close(&self) {
-        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
         tasks.shutdown().await;
     }
 
@@ -208,18 +210,47 @@ impl HttpContext {
         self.client.send(request, wants).await
     }
 
+    /// Drops second responses to the same request, and passes all other messages with an id to `also`.
+    pub fn hook(&self, also: impl Fn(Envelope) + Send + Sync + 'static) -> Hook {
+        let (requests, inlet) = (Arc::clone(&self.requests), self.inlet.clone());
+        Arc::new(move |text| {
+            // Skips parsing for updates, which are most of the messages.
+            if ID.find(text.as_bytes()).is_none() {
+                return true;
+            }
+            let Some(envelope) = envelope::read(text) else { return true };
+            let is_news = envelope.kind != Kind::Response || requests.on_response(&envelope);
+            if is_news {
+                also(envelope);
+            } else {
+                inlet.trace("Skipped a second response to the same request.");
+            }
+            is_news
+        })
+    }
+
+    /// Reports that a request failed, unless it has an outcome. `has_stream`: the response may still arrive on a stream.
+    pub async fn fail(&self, envelope: &Envelope, why: &str, has_stream: bool) {
+        if has_stream && envelope.kind == Kind::Request {
+            let _ = timeout(self.timeouts.grace, self.requests.closed(envelope)).await;
+        }
+        if self.requests.on_failure(envelope) {
+            let _ = self.undelivered(envelope, why).await;
+        }
+    }
+
     /// Reports a message that was not delivered; a request gets an error response.
     pub async fn undelivered(&self, envelope: &Envelope, text: &str) -> Result<(), Disconnected> {
-        self.fail(envelope, UNDELIVERED, text).await
+        self.report(envelope, UNDELIVERED, text).await
     }
 
     /// Reports a message that was not sent, because of a limit of the server.
     pub async fn unsent(&self, envelope: &Envelope, text: &str) -> Result<(), Disconnected> {
-        self.fail(envelope, UNSENT, text).await
+        self.report(envelope, UNSENT, text).await
     }
 
-    async fn fail(&self, envelope: &Envelope, mark: &str, text: &str) -> Result<(), Disconnected> {
-        if let (Some(id), envelope::Kind::Request) = (&envelope.id, envelope.kind) {
+    async fn report(&self, envelope: &Envelope, mark: &str, text: &str) -> Result<(), Disconnected> {
+        if let (Some(id), Kind::Request) = (&envelope.id, envelope.kind) {
             return self.inlet.message(&envelope::failure(id, mark, text)).await;
         }
         let what = if envelope.method.is_empty() { "A response" } else { envelope.method.as_str() };
@@ -245,7 +276,7 @@ impl Interruption {
 
     /// Changes the count, and reports that the connection is interrupted or restored when it becomes `reported`.
     fn change(&self, change: impl FnOnce(&mut usize), reported: usize) {
-        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = lock(&self.count);
         change(&mut count);
         if *count == reported {
             self.sink.report(In::Interrupted(reported > 0));

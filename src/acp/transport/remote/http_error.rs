@@ -8,17 +8,14 @@
 use std::io;
 use std::time::Duration;
 
-use reqwest::{Response, StatusCode};
+use reqwest::{Response, StatusCode, Url};
 
 use crate::model::shown_url;
 use crate::tls::{chain, innermost};
 
-/// Maximum number of bytes that are read of a server's explanation.
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
-/// Maximum number of characters that are shown of it.
 const MAX_EXPLANATION_CHARS: usize = 200;
 
-/// An error of a server or of the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HttpError {
     /// A temporary failure; a retry may help.
@@ -45,6 +42,12 @@ impl HttpError {
         Self::Network { text, is_unsent: false, is_down: false, retry_after: None }
     }
 
+    pub fn unanswered(url: &Url, after: Duration) -> Self {
+        let (host, seconds) = (host_of(url.as_str()), after.as_secs());
+        let text = format!("{host} did not respond within {seconds} s. Check the network, or try again.");
+        Self::on_the_way(text)
+    }
+
     /// A permanent failure without a response.
     pub fn refused(text: String) -> Self {
         Self::Refused { text, status: None }
@@ -55,7 +58,6 @@ impl HttpError {
         matches!(self, Self::Refused { status: Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), .. })
     }
 
-    /// The delay that the server asks for before the next attempt.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Network { retry_after, .. } => *retry_after,
@@ -102,8 +104,7 @@ impl HttpError {
         Self::Network { text, is_unsent: error.is_connect(), is_down: refused, retry_after: None }
     }
 
-    /// Converts a response without success; its body may contain an explanation. `token`: the source of the token, if
-    /// one was sent.
+    /// Converts a response without success and the explanation in it. `token`: its source, if one was sent.
     pub async fn of_status(response: Response, url: &str, token: Option<String>) -> Self {
         let status = response.status();
         let location = response

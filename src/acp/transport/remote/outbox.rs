@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -24,10 +23,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::envelope::{self, Envelope, Kind};
-use super::events::{BodyEnd, EventReader, Hook, Opening};
-use super::http_context::{Disconnected, HttpContext, body, is_events};
+use super::events::{BodyEnd, EventReader, Opening};
+use super::http_context::{Disconnected, Hook, HttpContext, body, is_events};
 use super::http_error::{HttpError, host_of};
-use super::requests::Requests;
 use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
@@ -63,7 +61,6 @@ pub enum Taken {
     Broken(String),
 }
 
-/// Reads the HTTP response to a message.
 pub trait Inbox: Clone + Send + Sync + 'static {
     /// Reads a response with success or 404.
     fn read(&self, response: Response, envelope: Envelope) -> impl Future<Output = ()> + Send;
@@ -88,14 +85,11 @@ struct PromptState {
 
 type Prompt = (Envelope, Arc<PromptState>);
 
-/// Sends messages and matches them with their outcomes.
 #[derive(Debug)]
 pub struct Outbox<I> {
     pub inbox: I,
     context: HttpContext,
-    requests: Arc<Requests>,
-    /// The version of the protocol, 0 as long as it is unknown. The response to a prompt ends its turn, but only accepts the
-    /// prompt in version 2.
+    /// The version of the protocol, or 0. The response to a prompt ends its turn; in version 2 it only accepts it.
     version: Arc<AtomicU64>,
     lanes: BTreeMap<Option<String>, Tail>,
     /// The prompts of each session without an outcome.
@@ -108,13 +102,12 @@ pub struct Outbox<I> {
 }
 
 impl<I: Inbox> Outbox<I> {
-    /// Creates an empty outbox. `requests`: the requests without an outcome; `version`: that of the protocol.
-    pub fn new(context: HttpContext, requests: Arc<Requests>, inbox: I, version: Arc<AtomicU64>) -> Self {
+    /// Creates an empty outbox. `version`: that of the protocol.
+    pub fn new(context: HttpContext, inbox: I, version: Arc<AtomicU64>) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
             inbox,
             context,
-            requests,
             version,
             lanes: BTreeMap::new(),
             prompts: BTreeMap::new(),
@@ -125,21 +118,19 @@ impl<I: Inbox> Outbox<I> {
         }
     }
 
-    /// Adds a request that was already sent, so that its response is expected.
-    pub fn expect(&self, envelope: &Envelope) {
-        self.requests.add(envelope);
-    }
-
-    /// Reads the response to a request that was already sent.
-    pub fn take(&self, response: Response, envelope: Envelope) {
-        let inbox = self.inbox.clone();
-        self.context.spawn(async move { inbox.read(response, envelope).await });
+    /// Expects the response to a request that was already sent, and reads it if it is in the POST.
+    pub fn expect(&self, envelope: &Envelope, response: Option<Response>) {
+        self.context.requests.add(envelope);
+        if let Some(response) = response {
+            let (inbox, envelope) = (self.inbox.clone(), envelope.clone());
+            self.context.spawn(async move { inbox.read(response, envelope).await });
+        }
     }
 
     /// Sends a message. Waits only while too many notifications or responses are open.
     pub async fn send(&mut self, message: Message) -> Result<(), LinkEnd> {
         let Some(permit) = self.permit(&message).await? else { return Ok(()) };
-        self.requests.add(&message.envelope);
+        self.context.requests.add(&message.envelope);
         let earlier = self.earlier(&message);
         let (begun, has_begun) = watch::channel(false);
         let is_followed = Arc::new(Notify::new());
@@ -159,7 +150,6 @@ impl<I: Inbox> Outbox<I> {
         };
         let sending = Sending {
             context: self.context.clone(),
-            requests: Arc::clone(&self.requests),
             is_response_end: self.version.load(Ordering::Relaxed) != 2,
             message,
             begun,
@@ -203,7 +193,7 @@ impl<I: Inbox> Outbox<I> {
         if !matches!(method, "session/prompt" | "session/cancel") && !is_close(method) {
             return Vec::new();
         }
-        let requests = Arc::clone(&self.requests);
+        let requests = &self.context.requests;
         self.prompts.retain(|_, prompts| {
             prompts.retain(|(prompt, _)| requests.is_open(prompt));
             !prompts.is_empty()
@@ -262,7 +252,6 @@ pub fn is_close(method: &str) -> bool {
 
 struct Sending {
     context: HttpContext,
-    requests: Arc<Requests>,
     is_response_end: bool,
     message: Message,
     begun: watch::Sender<bool>,
@@ -303,7 +292,7 @@ impl Sending {
             pending::<()>().await;
         }
         for (prompt, _) in &self.prompts {
-            self.requests.closed(prompt).await;
+            self.context.requests.closed(prompt).await;
         }
     }
 
@@ -317,7 +306,7 @@ impl Sending {
     /// Whether it cancels a turn whose prompt may arrive after it.
     fn may_be_early(&self) -> bool {
         let is_open =
-            |(prompt, state): &Prompt| !*state.has_arrived.borrow() && self.requests.is_open(prompt);
+            |(prompt, state): &Prompt| !*state.has_arrived.borrow() && self.context.requests.is_open(prompt);
         self.is_cancel() && self.prompts.iter().any(is_open)
     }
 
@@ -330,7 +319,7 @@ impl Sending {
                     biased;
                     // The sender is not dropped.
                     _ = has_arrived.wait_for(|has_arrived| *has_arrived) => {}
-                    () = self.requests.closed(prompt) => {}
+                    () = self.context.requests.closed(prompt) => {}
                 }
             }
         };
@@ -348,7 +337,7 @@ impl Sending {
         };
         prompt.is_dropped.store(true, Ordering::Relaxed);
         let why = "The prompt was cancelled before it could be sent.";
-        fail(&self.context, &self.requests, &self.message.envelope, why, false).await;
+        self.context.fail(&self.message.envelope, why, false).await;
         true
     }
 
@@ -370,11 +359,10 @@ impl Sending {
                 self.begun.send_replace(true);
             }
             if !self.may_repeat(&trouble) {
-                // A rejection is the outcome; after a network failure, the end of the connection may provide a better
-                // reason.
+                // A rejection is the outcome; after a network failure, the end of the connection may say more.
                 let has_stream =
                     self.message.opening.is_some() && matches!(trouble, HttpError::Network { .. });
-                fail(&self.context, &self.requests, &self.message.envelope, trouble.text(), has_stream).await;
+                self.context.fail(&self.message.envelope, trouble.text(), has_stream).await;
                 return None;
             }
             if self.turns_ended().now_or_never().is_some() {
@@ -400,8 +388,7 @@ impl Sending {
         }
     }
 
-    /// Whether it may be sent again after this failure: it certainly did not arrive, or it changes nothing if it
-    /// arrives twice.
+    /// Whether it may be sent again: it certainly did not arrive, or changes nothing if it arrives twice.
     fn may_repeat(&self, trouble: &HttpError) -> bool {
         match trouble {
             HttpError::Network { is_unsent: true, .. } => true,
@@ -435,7 +422,7 @@ impl Sending {
         }
         let opening = *opening.borrow();
         if opening == Opening::Lost && self.message.envelope.kind == Kind::Request {
-            if !self.requests.on_failure(&self.message.envelope) {
+            if !self.context.requests.on_failure(&self.message.envelope) {
                 return false;
             }
             let text = format!(
@@ -457,7 +444,7 @@ impl Sending {
         let head_start = sleep(timeouts.head_start);
         let given_up = async {
             if envelope.kind == Kind::Request {
-                self.requests.closed(envelope).await;
+                self.context.requests.closed(envelope).await;
             }
             tokio::select! {
                 biased;
@@ -485,7 +472,7 @@ impl Sending {
                 () = &mut given_up => {
                     // A server that keeps the POST of a cancel open has received it.
                     let is_lost = envelope.kind != Kind::Request && !self.is_cancel();
-                    return is_lost.then(|| Err(unanswered(url, timeouts.answer)));
+                    return is_lost.then(|| Err(HttpError::unanswered(url, timeouts.answer)));
                 }
             }
         }
@@ -496,7 +483,6 @@ impl Sending {
 /// not a message is also passed on and reported.
 pub async fn take(
     context: &HttpContext,
-    requests: &Requests,
     mut response: Response,
     envelope: &Envelope,
     hook: &Hook,
@@ -504,7 +490,7 @@ pub async fn take(
 ) -> Result<Taken, Disconnected> {
     let host = host_of(response.url().as_str());
     let broken = |why: String| {
-        if envelope.kind == Kind::Request && requests.is_open(envelope) {
+        if envelope.kind == Kind::Request && context.requests.is_open(envelope) {
             Taken::Broken(why)
         } else {
             Taken::Answer
@@ -551,35 +537,11 @@ pub async fn take(
             context.inlet.pieces_but(pieces, hook).await?;
         }
     }
-    Ok(if requests.is_open(envelope) { Taken::Nothing } else { Taken::Answer })
+    Ok(if context.requests.is_open(envelope) { Taken::Nothing } else { Taken::Answer })
 }
 
 /// Waits until a stream is no longer in a state.
 async fn is_past(opening: &mut watch::Receiver<Opening>, state: Opening) {
     // Without a sender, the stream has ended.
     let _ = opening.wait_for(|now| *now != state).await;
-}
-
-fn unanswered(url: &Url, after: Duration) -> HttpError {
-    HttpError::on_the_way(format!(
-        "{} did not respond within {} s. Check the network, or try again.",
-        host_of(url.as_str()),
-        after.as_secs()
-    ))
-}
-
-/// Reports that a request failed, unless it has an outcome. `has_stream`: the response may still arrive on a stream.
-pub async fn fail(
-    context: &HttpContext,
-    requests: &Requests,
-    envelope: &Envelope,
-    why: &str,
-    has_stream: bool,
-) {
-    if has_stream && envelope.kind == Kind::Request {
-        let _ = timeout(context.timeouts.grace, requests.closed(envelope)).await;
-    }
-    if requests.on_failure(envelope) {
-        let _ = context.undelivered(envelope, why).await;
-    }
 }

@@ -17,11 +17,10 @@ use tokio::sync::{Mutex, OnceCell, watch};
 use tokio::time::timeout;
 
 use super::envelope::{self, Envelope};
-use super::events::{EventReader, EventStream, Hook, Opening, Scope, StreamEnd};
-use super::http_context::{HttpContext, is_events};
+use super::events::{EventReader, EventStream, Opening, Scope, StreamEnd};
+use super::http_context::{Hook, HttpContext, is_events};
 use super::http_error::{HttpError, host_of};
-use super::outbox::{Inbox, Message, Outbox, Taken, fail, take};
-use super::requests::Requests;
+use super::outbox::{Inbox, Message, Outbox, Taken, take};
 use crate::acp::dialects::StreamUrls;
 use crate::acp::dialects::elephant::MAX_BODY_BYTES;
 use crate::acp::dialects::zeptoclaw::{self, MAX_PROMPT_BYTES, MAX_REQUEST_BYTES};
@@ -34,7 +33,6 @@ const HEADER_BYTES: usize = 4 << 10;
 /// The event stream, once it exists; clones share it.
 type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 
-/// A connection that sends messages by POST.
 #[derive(Debug)]
 pub struct Post {
     context: HttpContext,
@@ -45,20 +43,17 @@ pub struct Post {
 impl Post {
     /// Creates a connection without an event stream; nothing is sent yet.
     pub fn new(context: HttpContext, urls: StreamUrls, profile: Option<Profile>) -> Self {
-        let requests: Arc<Requests> = Arc::default();
         let inbox = PostInbox {
             context: context.clone(),
-            requests: Arc::clone(&requests),
             urls,
             stream: Arc::default(),
             is_small: Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw))),
         };
-        let outbox = Outbox::new(context.clone(), requests, inbox, Arc::default());
+        let outbox = Outbox::new(context.clone(), inbox, Arc::default());
         Self { context, outbox, max_body_bytes: super::http::MAX_BODY_BYTES }
     }
 
-    /// Creates a connection with an event stream; it ends if the stream cannot be opened. `first`: the response to a
-    /// GET that already opened the stream.
+    /// Creates a connection with an event stream, without which it ends. `first`: the response to a GET that opened it.
     pub fn with_stream(
         context: HttpContext,
         urls: StreamUrls,
@@ -71,8 +66,7 @@ impl Post {
             this.max_body_bytes = MAX_BODY_BYTES;
         }
         let inbox = &mut this.outbox.inbox;
-        let hook = inbox.requests.hook(&inbox.context.inlet, drop);
-        let opening = start_stream(&inbox.context, &inbox.urls.events, hook, has_client_id, first);
+        let opening = start_stream(&inbox.context, &inbox.urls.events, has_client_id, first);
         inbox.stream = Arc::new(OnceCell::new_with(Some(opening)));
         this
     }
@@ -128,7 +122,6 @@ impl Post {
 #[derive(Debug, Clone)]
 pub struct PostInbox {
     context: HttpContext,
-    requests: Arc<Requests>,
     urls: StreamUrls,
     stream: Stream,
     /// Whether the server has the small limits of `ZeptoClaw`.
@@ -141,11 +134,11 @@ impl Inbox for PostInbox {
         if response.status() == StatusCode::NOT_FOUND {
             let token = self.context.client.token_origin();
             let trouble = HttpError::of_status(response, url.as_str(), token).await;
-            return fail(&self.context, &self.requests, &envelope, trouble.text(), false).await;
+            return self.context.fail(&envelope, trouble.text(), false).await;
         }
         let was_empty = response.content_length() == Some(0) || response.status() == StatusCode::NO_CONTENT;
         let was_stream = is_events(&response);
-        let plain = self.requests.hook(&self.context.inlet, drop);
+        let plain = self.context.hook(drop);
         let is_small = Arc::clone(&self.is_small);
         let is_hello = envelope.method == "initialize";
         let hook: Hook = Arc::new(move |text| {
@@ -156,7 +149,7 @@ impl Inbox for PostInbox {
         });
         let is_only_way = !self.stream.initialized();
         let host = host_of(url.as_str());
-        let why = match take(&self.context, &self.requests, response, &envelope, &hook, is_only_way).await {
+        let why = match take(&self.context, response, &envelope, &hook, is_only_way).await {
             Err(_) | Ok(Taken::Answer) => return,
             Ok(Taken::Broken(why)) => why,
             Ok(Taken::Nothing) if !is_only_way || was_empty && self.open_stream().await => return,
@@ -170,7 +163,7 @@ impl Inbox for PostInbox {
                 format!("{host} sent a response that does not answer the request. The protocol log shows it.")
             }
         };
-        fail(&self.context, &self.requests, &envelope, &why, !is_only_way).await;
+        self.context.fail(&envelope, &why, !is_only_way).await;
     }
 }
 
@@ -179,8 +172,7 @@ impl PostInbox {
     async fn open_stream(&self) -> bool {
         let open = || async {
             let response = events_at(&self.context, &self.urls.events).await.ok_or(())?;
-            let hook = self.requests.hook(&self.context.inlet, drop);
-            Ok::<_, ()>(start_stream(&self.context, &self.urls.events, hook, false, Some(response)))
+            Ok::<_, ()>(start_stream(&self.context, &self.urls.events, false, Some(response)))
         };
         self.stream.get_or_try_init(open).await.is_ok()
     }
@@ -198,7 +190,6 @@ pub async fn events_at(context: &HttpContext, url: &Url) -> Option<Response> {
 fn start_stream(
     context: &HttpContext,
     url: &Url,
-    hook: Hook,
     has_keep_alive: bool,
     first: Option<Response>,
 ) -> watch::Receiver<Opening> {
@@ -210,12 +201,12 @@ fn start_stream(
         url: url.clone(),
         headers: HeaderMap::new(),
         scope: Scope::Everything,
-        reader: Arc::new(Mutex::new(EventReader::new(context.inlet.clone(), hook, idle))),
+        reader: Arc::new(Mutex::new(EventReader::new(context.inlet.clone(), context.hook(drop), idle))),
         opening,
         first,
     };
-    let (task_desk, url) = (context.clone(), url.clone());
-    context.spawn(async move {
+    let (context, url) = (context.clone(), url.clone());
+    context.clone().spawn(async move {
         let host = host_of(url.as_str());
         let end = match stream.run().await.0 {
             StreamEnd::Gone { was_open: true } => LinkEnd::Io(format!("{host} closed this connection")),
@@ -226,7 +217,7 @@ fn start_stream(
             StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => trouble.into(),
             StreamEnd::ReceiverDropped => return,
         };
-        task_desk.end(end);
+        context.end(end);
     });
     receiver
 }

@@ -9,7 +9,7 @@
 mod keepalive;
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -30,6 +30,7 @@ use super::envelope::{self, Kind};
 use super::http_context::HttpContext;
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
+use crate::acp::lock::lock;
 use crate::acp::transport::LinkEnd;
 
 use keepalive::Keepalive;
@@ -51,7 +52,6 @@ impl<T: AsyncRead + AsyncWrite + Debug + Send + Unpin> Wire for T {}
 type Stream = WebSocketStream<Box<dyn Wire>>;
 type SharedKeepalive = Arc<Mutex<Keepalive>>;
 
-/// An open WebSocket.
 #[derive(Debug)]
 pub struct Socket {
     context: HttpContext,
@@ -91,17 +91,17 @@ impl Socket {
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
-            held(&self.keepalive).asked(&id);
+            lock(&self.keepalive).asked(&id);
         }
-        held(&self.keepalive).writing(Some(Instant::now()));
+        lock(&self.keepalive).writing(Some(Instant::now()));
         let sent = self.sink.send(Message::Text(text)).await;
-        held(&self.keepalive).writing(None);
+        lock(&self.keepalive).writing(None);
         sent.map_err(|error| broken(&self.host, &error))
     }
 
     /// Sends a ping if one is due, to keep proxies from closing the connection and to detect a lost peer.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
-        let says = held(&self.keepalive).ping(self.context.timeouts.ping, Instant::now());
+        let says = lock(&self.keepalive).ping(self.context.timeouts.ping, Instant::now());
         let Some(says) = says else { return Ok(()) };
         let ping = Message::Ping(Bytes::copy_from_slice(&says));
         self.sink.send(ping).await.map_err(|error| broken(&self.host, &error))
@@ -144,17 +144,13 @@ async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn
     Ok(Box::new(stream))
 }
 
-fn held(keepalive: &SharedKeepalive) -> std::sync::MutexGuard<'_, Keepalive> {
-    keepalive.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Ends the connection if the peer does not answer pings. The timeout must be exceeded in two consecutive checks: after
 /// a suspend of this machine, data that has arrived is read first.
 async fn watch(context: HttpContext, host: String, keepalive: SharedKeepalive) {
     let mut was_lost = false;
     loop {
         sleep(context.timeouts.pong / 2).await;
-        let lost = held(&keepalive).lost_for(context.timeouts.pong, Instant::now());
+        let lost = lock(&keepalive).lost_for(context.timeouts.pong, Instant::now());
         let is_second = std::mem::replace(&mut was_lost, lost.is_some());
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
@@ -187,11 +183,11 @@ async fn read(
         match next {
             Some(Ok(Message::Text(text))) => {
                 let answered = answered(&text, &keepalive);
-                held(&keepalive).heard(answered.as_deref(), Instant::now());
+                lock(&keepalive).heard(answered.as_deref(), Instant::now());
                 bytes += text.len();
                 sort_whole(&Bytes::from(text), &mut pieces);
             }
-            Some(Ok(Message::Pong(says))) => held(&keepalive).pong(&says, Instant::now()),
+            Some(Ok(Message::Pong(says))) => lock(&keepalive).pong(&says, Instant::now()),
             Some(Ok(Message::Binary(bytes))) => {
                 context.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
             }
@@ -202,7 +198,7 @@ async fn read(
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
                 break LinkEnd::Io(format!("{host} closed the WebSocket{why}"));
             }
-            Some(Ok(_)) => held(&keepalive).heard(None, Instant::now()),
+            Some(Ok(_)) => lock(&keepalive).heard(None, Instant::now()),
             Some(Err(error)) => break broken(&host, &error),
             None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
         }
@@ -214,7 +210,7 @@ async fn read(
 
 /// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.
 fn answered(text: &str, keepalive: &SharedKeepalive) -> Option<String> {
-    if !held(keepalive).is_at_work() || text.contains("\"method\":") {
+    if !lock(keepalive).is_at_work() || text.contains("\"method\":") {
         return None;
     }
     envelope::read(text).filter(|envelope| envelope.kind == Kind::Response)?.id

@@ -21,7 +21,6 @@ const HEAD_BYTES: usize = 4 << 10;
 /// Maximum reconnection time that is accepted from the server.
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
-/// A part of an event stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseItem {
     Event {
@@ -42,8 +41,7 @@ pub enum SseItem {
     },
 }
 
-/// Splits an event stream into events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SseReader {
     max_bytes: usize,
     line: BytesMut,
@@ -65,23 +63,8 @@ pub struct SseReader {
 }
 
 impl SseReader {
-    /// Creates a reader for events with at most `max_bytes` of data.
     pub fn new(max_bytes: usize) -> Self {
-        Self {
-            max_bytes,
-            line: BytesMut::new(),
-            cut_bytes: 0,
-            data: BytesMut::new(),
-            has_data: false,
-            oversize_bytes: None,
-            name: None,
-            id: None,
-            own_id: None,
-            last_id: None,
-            retry: None,
-            is_after_return: false,
-            is_at_start: true,
-        }
+        Self { max_bytes, is_at_start: true, ..Self::default() }
     }
 
     /// The id of the last complete event, for `Last-Event-ID`.

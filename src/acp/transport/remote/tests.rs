@@ -61,12 +61,12 @@ impl Peer {
     }
 
     fn limited(remote: Remote, timeouts: Timeouts, max_frame_bytes: usize) -> Self {
-        Self::begin(RemoteAgent::new(remote).with_timeouts(timeouts), max_frame_bytes)
+        Self::begin(RemoteAgent { timeouts, ..RemoteAgent::new(remote, None) }, max_frame_bytes)
     }
 
     /// Connects to an agent with a profile.
     fn of(agent: RemoteAgent) -> Self {
-        Self::begin(agent.with_timeouts(timeouts()), DEFAULT_FRAME_BYTES)
+        Self::begin(RemoteAgent { timeouts: timeouts(), ..agent }, DEFAULT_FRAME_BYTES)
     }
 
     fn begin(agent: RemoteAgent, max_frame_bytes: usize) -> Self {

@@ -9,7 +9,6 @@ use std::path::Path;
 use crate::acp::transport::printed::first_line;
 use crate::model::{Secret, TokenSource};
 
-/// Maximum token size in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 
 /// Validates a token. The error does not contain it.

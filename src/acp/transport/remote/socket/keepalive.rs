@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The state of the peer.
 #[derive(Debug)]
 pub struct Keepalive {
     /// Time of the last message.
@@ -18,12 +17,10 @@ pub struct Keepalive {
     open: BTreeSet<String>,
     /// Number of times that the agent began to work, which is while requests are open.
     work: u64,
-    /// The number of the last ping.
     number: u64,
     /// Time of the first ping since the last message.
     unanswered: Option<Instant>,
-    /// Since when a message is being written, or the last message of the peer in the meantime. A peer that does not read
-    /// gets no pings behind it.
+    /// Since when a message is being written, or heard meanwhile. A peer that does not read gets no pings behind it.
     writing: Option<Instant>,
     /// The last ping: its number, and the work during which it was sent.
     last: Option<(u64, Option<u64>)>,
@@ -33,7 +30,6 @@ pub struct Keepalive {
 }
 
 impl Keepalive {
-    /// Creates the state of a new WebSocket.
     pub fn new(now: Instant) -> Self {
         Self {
             heard: now,
@@ -48,7 +44,6 @@ impl Keepalive {
         }
     }
 
-    /// Records a request of parlor.
     pub fn asked(&mut self, id: &str) {
         self.work += u64::from(self.open.is_empty());
         self.open.insert(id.to_owned());
@@ -64,18 +59,15 @@ impl Keepalive {
         }
     }
 
-    /// Records the start or the end of writing a message.
     pub fn writing(&mut self, since: Option<Instant>) {
         self.writing = since;
     }
 
-    /// Whether requests of parlor are open.
     pub fn is_at_work(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// The payload of the next ping, if one is due: there was no message for a while, or it is unknown whether the peer
-    /// answers pings.
+    /// The payload of the next ping, if one is due: after silence, or if it is unknown whether the peer answers pings.
     pub fn ping(&mut self, quiet: Duration, now: Instant) -> Option<[u8; 8]> {
         let is_known = self.answers && (self.answers_at_work || !self.is_at_work());
         if is_known && now.duration_since(self.heard) < quiet {

@@ -52,7 +52,7 @@ async fn a_server_with_web_sockets_only_is_detected_last() {
 const OWN: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"0.1","serverInfo":{"name":"core"},"capabilities":{"streaming":true}}}"#;
 
 fn known_as_oxide(server: &Server, path: &str) -> Peer {
-    Peer::of(RemoteAgent::new(at(server, path)).with_profile(Some(Profile::OpenOxide)))
+    Peer::of(RemoteAgent::new(at(server, path), Some(Profile::OpenOxide)))
 }
 
 #[tokio::test]

@@ -362,8 +362,8 @@ fn transport(simulation: &Simulation, carrier: Option<Carrier>) -> Box<dyn Trans
         return Box::new(simulation.start_process());
     }
     let timeouts = Timeouts { jitter: 0, ..Timeouts::default() };
-    let agent = RemoteAgent::new(remote(carrier)).with_timeouts(timeouts);
-    Box::new(agent.with_simulation(simulation.clone()))
+    let simulation = Some(simulation.clone());
+    Box::new(RemoteAgent { timeouts, simulation, ..RemoteAgent::new(remote(carrier), None) })
 }
 
 fn remote(carrier: Option<Carrier>) -> Remote {
