@@ -9,8 +9,10 @@ pub mod cells;
 mod changes;
 mod composer;
 pub mod diff;
+mod focus;
 mod frame_context;
 pub mod highlight;
+mod hits;
 pub mod input;
 mod json;
 pub mod log;
@@ -53,10 +55,11 @@ use crate::app::dialogs::{self, Focus};
 use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
 
 use frame_context::{FrameContext, Marks};
+use hits::Hit;
 use render_context::{Glyphs, HistoryKeys, RenderContext};
 use theme::{Role, Theme};
 use transcript::TranscriptView;
-use view_state::{Hit, SPINNER_STEP};
+use view_state::SPINNER_STEP;
 use which_key::PendingKeys;
 
 /// From this width on, plan, changed files and queue are shown beside the transcript.
@@ -112,7 +115,7 @@ fn chrome_key(ctx: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canv
         (ctx.state.chrome_changes, &ctx.state.flash, status::is_quiet(ctx)),
         (ctx.render.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
-        (panes.queue, panes.edge, modals::key_focus(ctx.state), text::is_wide()),
+        (panes.queue, panes.edge, focus::key_focus(ctx.state), text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
@@ -225,7 +228,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         Focus::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
         _ => {}
     }
-    let is_free = modals::takes_keys(state);
+    let is_free = focus::takes_keys(state);
     if !is_free {
         let mut above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
         if let Some(Position { y, .. }) = cursor.filter(|_| is_full(state, view)) {
@@ -291,7 +294,7 @@ fn draw_chrome(
     let is_titled = panes.tabs.height > 0 && tabs::draw(ctx, panes.tabs, buf, &mut view.hits);
     title::draw(ctx, !is_titled, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
-    let focus = modals::key_focus(ctx.state);
+    let focus = focus::key_focus(ctx.state);
     let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
         side::draw(ctx, &view.side, keys, side, buf, &mut view.hits);
@@ -322,7 +325,7 @@ fn draw_chrome(
 
 /// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
 pub fn cursor_shape(state: &State, view: &ViewState) -> CursorShape {
-    let is_in_composer = modals::key_focus(state) == Focus::Main;
+    let is_in_composer = focus::key_focus(state) == Focus::Main;
     if is_in_composer { view.composer.cursor_shape() } else { CursorShape::Default }
 }
 

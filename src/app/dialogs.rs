@@ -10,6 +10,7 @@ mod attachments;
 mod changes;
 mod choice;
 mod commands;
+mod completion;
 mod composer;
 mod copy;
 mod delete_turn;
@@ -59,9 +60,8 @@ pub use crate::app::state::fuzzy::rank;
 pub use attachments::{on_drop_read, on_dropped, on_image, on_session_attached};
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
-pub use composer::{
-    Completion, CompletionKind, completions, on_draft, on_draft_edited, selected_completion, show_draft,
-};
+pub use completion::{Completion, CompletionKind};
+pub use composer::{completions, on_draft, on_draft_edited, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use history::on_found as on_prompts_found;
@@ -106,6 +106,14 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                     templates::ask(state, key, vec![*template], now);
                 }
                 UiRequest::Act(action) => on_action(state, action, now, fx),
+                UiRequest::Command(action, filter) => {
+                    on_command(state, action, now, fx);
+                    if !filter.is_empty()
+                        && matches!(state.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_)))
+                    {
+                        on_line(state, LineEdit::Insert(filter), fx);
+                    }
+                }
             }
         }
     }

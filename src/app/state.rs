@@ -218,6 +218,8 @@ pub enum UiRequest {
     /// A template of the project has to be reviewed before a prompt of this session can use it.
     ReviewTemplates(SessionKey, Box<UnreviewedTemplate>),
     Act(Action),
+    /// A command that was selected in a list, and the filter of the list that it opens.
+    Command(Action, String),
 }
 
 /// The start parameters: configuration, command line, and what was detected on this machine.

@@ -23,11 +23,12 @@ use super::diff::cache::{self, Diffs, Placed, Shown};
 use super::diff::{Diff, FileStatus, Pages};
 use super::frame_context::{FrameContext, counted, line_width};
 use super::highlight;
-use super::modals;
+use super::hits::Hit;
+use super::modals::{draw_bar, typed_line};
 use super::render_context::RenderContext;
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, ViewState};
+use super::view_state::ViewState;
 
 /// Minimum width at which the files are shown next to the changes, in columns.
 const LIST_FROM_COLS: u16 = 84;
@@ -216,7 +217,7 @@ pub(super) fn draw(
         }
     }
     let diffs = file.and_then(|file| page.diffs.get(&file.path)).map_or(&[][..], |diffs| diffs);
-    let layout_hint = modals::other_layout(ctx, right.width.saturating_sub(3), diffs);
+    let layout_hint = ctx.other_layout(right.width.saturating_sub(3), diffs);
     page.jump = 0;
     page.files = files;
     view.changes = page;
@@ -429,7 +430,7 @@ fn draw_file(
         }
     }
     let bar = Rect { x: area.right() - 1, width: 1, ..area };
-    modals::draw_bar(ctx, bar, top, height, all, buf);
+    draw_bar(ctx, bar, top, height, all, buf);
 }
 
 /// The hunk after a jump by a number of steps, counted from the last jump or from the top row. Stops at the
@@ -460,7 +461,7 @@ fn draw_foot(
     let room = area.width.saturating_sub(2);
     if dialog.is_filtering || !dialog.filter.text.is_empty() {
         let half = room / 2;
-        let row = modals::typed_line(ctx, &dialog.filter, "filter paths", half);
+        let row = typed_line(ctx, &dialog.filter, "filter paths", half);
         buf.put_line(area.x + 1, y, &row.0, half);
         let context = if dialog.is_filtering { Context::List } else { Context::Changes };
         let hints = [

@@ -43,10 +43,10 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
+use super::hits::{Hit, HitMap};
 use super::status;
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 use chips::{ShownLabel, Side};
 
 /// Maximum number of text rows.

@@ -15,6 +15,7 @@ use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
 use crate::ui::text::{Line, Span};
 
+use super::diff::{Diff, Layout};
 use super::render_context::{Glyphs, RenderContext, duration};
 use super::text;
 use super::theme::Role;
@@ -89,6 +90,17 @@ impl Marks {
 }
 
 impl<'a> FrameContext<'a> {
+    /// The other way to show these diffs; also notes whether there is room for both.
+    pub fn other_layout(&self, cols: u16, diffs: &[Diff]) -> &'static str {
+        let has = |setting| match diffs {
+            // They are being computed.
+            [] => Layout::choose(setting, cols) == Layout::SideBySide,
+            diffs => diffs.iter().any(|diff| diff.layout(setting, cols) == Layout::SideBySide),
+        };
+        self.diff_room.set(DiffRoom::of(has));
+        if has(self.render.diff_layout) { "unified" } else { "side by side" }
+    }
+
     pub fn style(&self, role: Role) -> Style {
         self.render.theme.style(role)
     }

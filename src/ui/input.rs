@@ -27,7 +27,7 @@ use crate::model::{
 };
 
 use super::composer::{VimKey, clean, types_letter};
-use super::modals;
+use super::focus;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
 use super::which_key::PendingKeys;
@@ -79,7 +79,7 @@ fn as_user_input(events: Vec<Event>) -> Vec<Event> {
 }
 
 fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
-    let focus = if modals::takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) };
+    let focus = if focus::takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) };
     let (context, takes_text) = match focus {
         Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
         Focus::Main if view.composer.has_yanked() => (Context::AfterYank, true),
@@ -444,7 +444,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState) -> Vec<Event> {
     if dialogs::is_closed(state) {
         return paste_into_prompt(text, view);
     }
-    if modals::takes_keys(state) {
+    if focus::takes_keys(state) {
         let takes_text = match dialogs::focus(state) {
             Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log | Focus::Line => true,
             Focus::Form => is_text_field(state),

@@ -14,9 +14,10 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, counted};
+use super::hits::Hit;
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, ViewState};
+use super::view_state::ViewState;
 
 /// Maximum number of rows per line; for the rest, only the size is shown.
 const MAX_ROWS: usize = 12;

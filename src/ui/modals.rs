@@ -18,23 +18,18 @@ mod sessions;
 mod small;
 mod themes;
 
-pub(in crate::ui) use dialog_frame::draw_bar;
+pub(in crate::ui) use dialog_frame::{draw_bar, typed_line};
 pub(in crate::ui) use options::label as option_label;
 pub(in crate::ui) use permission::question as question_of;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs::{self, Focus};
-use crate::app::{
-    DiffRoom, LineDialog, LineInput, LinePurpose, Modal, OpenRequest, OpenRequestKind, PickerKind, Session,
-    State,
-};
+use crate::app::dialogs::{self};
+use crate::app::{LineDialog, LinePurpose, Modal, OpenRequest, OpenRequestKind, PickerKind, Session, State};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
-use crate::ui::text::Line;
 
 use super::changes;
-use super::diff::{Diff, Layout};
 use super::frame_context::FrameContext;
 use super::log;
 use super::text;
@@ -46,15 +41,6 @@ use super::view_state::{DialogId, ViewState};
 /// A request is drawn over the screen if the transcript is smaller.
 const ANCHOR_COLS: u16 = 60;
 const ANCHOR_ROWS: u16 = 11;
-
-pub(super) fn takes_keys(state: &State) -> bool {
-    dialogs::focus(state).is_dialog() && dialogs::takes_input(state)
-}
-
-/// The layer that gets the keys now: the top dialog, otherwise search, transcript or composer.
-pub(super) fn key_focus(state: &State) -> Focus {
-    if takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) }
-}
 
 /// Draws the top dialog, if there is one, and returns the cursor position in it.
 pub(super) fn draw(
@@ -157,16 +143,6 @@ fn asked_session(state: &State) -> Option<&Session> {
     state.sessions.get(key)
 }
 
-pub(super) fn other_layout(ctx: &FrameContext, cols: u16, diffs: &[Diff]) -> &'static str {
-    let has = |setting| match diffs {
-        // They are being computed.
-        [] => Layout::choose(setting, cols) == Layout::SideBySide,
-        diffs => diffs.iter().any(|diff| diff.layout(setting, cols) == Layout::SideBySide),
-    };
-    ctx.diff_room.set(DiffRoom::of(has));
-    if has(ctx.render.diff_layout) { "unified" } else { "side by side" }
-}
-
 /// `1 of 3` if more requests are open; in the inbox after the tab.
 fn place_in_queue(ctx: &FrameContext) -> String {
     let requests = &ctx.session.requests;
@@ -193,15 +169,4 @@ fn heading(modal: &Modal) -> String {
         Modal::Changes(_) => "Changes".to_owned(),
         Modal::Attention(_) => inbox::TITLE.to_owned(),
     }
-}
-
-/// A text input for views outside this module: the line to draw, and the column of the cursor.
-pub(super) fn typed_line(
-    ctx: &FrameContext,
-    input: &LineInput,
-    hint: &str,
-    cols: u16,
-) -> (Line<'static>, usize) {
-    let row = dialog_frame::input(ctx, input, hint, false, cols);
-    (row.line, row.cursor.unwrap_or(0))
 }

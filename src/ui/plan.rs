@@ -12,10 +12,10 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
+use super::hits::{Hit, HitMap};
 use super::render_context::Glyphs;
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 /// Minimum height of the screen for the plan above the prompt.
 pub(super) const MIN_ROWS: u16 = 16;

@@ -8,9 +8,9 @@ use crate::model::{Action, numbered_labels};
 use crate::ui::canvas::Canvas;
 
 use super::frame_context::{FrameContext, line_width};
+use super::hits::{Hit, HitMap};
 use super::text::{self, Line};
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 /// Maximum number of prompts shown; others are counted.
 const MAX_ROWS: u16 = 3;

@@ -10,11 +10,11 @@ use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
 
+use super::focus::takes_keys;
 use super::frame_context::{FrameContext, line_width};
-use super::modals::takes_keys;
+use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 pub(super) fn is_there(ctx: &FrameContext) -> bool {
     dialogs::search_of(ctx.state).is_some()

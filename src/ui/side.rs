@@ -11,8 +11,8 @@ use crate::ui::text::{Line, Span};
 use super::cells::counts_line;
 use super::changes::ChangesView;
 use super::frame_context::{FrameContext, counted, line_width};
+use super::hits::{Hit, HitMap};
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 use super::{plan, queue, status, text};
 
 /// Maximum width of the text.

@@ -19,11 +19,11 @@ use crate::model::{Action, CloseReason, Cost, NoticeKind};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
+use super::focus::key_focus;
 use super::frame_context::{FrameContext, line_width, short_count};
-use super::modals::key_focus;
+use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 /// Width of the context meter, in cells.
 const METER_CELLS: u64 = 8;

@@ -15,10 +15,10 @@ use crate::app::{Session, State, dialogs};
 use crate::model::{Action, SessionKey};
 
 use super::frame_context::FrameContext;
+use super::hits::{Hit, HitMap};
 use super::render_context::Glyphs;
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 /// Maximum and minimum width of a label; shorter ones are omitted.
 const MAX_NAME: usize = 40;

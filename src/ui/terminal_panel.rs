@@ -12,8 +12,9 @@ use super::Panes;
 use super::canvas::Canvas;
 use super::composer::edge;
 use super::frame_context::FrameContext;
+use super::hits::Hit;
 use super::theme::Role;
-use super::view_state::{Hit, ViewState};
+use super::view_state::ViewState;
 
 /// Minimum number of rows of the program, so that the panel does not jump at each line.
 const MIN_ROWS: u16 = 4;

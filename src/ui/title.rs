@@ -10,9 +10,9 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
+use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 /// Minimum width of the folder.
 const MIN_FOLDER: usize = 10;

@@ -14,16 +14,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ratatui::layout::{Position, Rect};
-
 use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
-use crate::model::{Action, ConnId, Plan, RequestId, SessionKey};
+use crate::model::{ConnId, Plan, RequestId, SessionKey};
 
 use super::cells::ToolBody;
 use super::changes::ChangesView;
 use super::composer::Composer;
+use super::hits::HitMap;
 use super::log::{LogLine, LogView};
 use super::render_context::Glyphs;
 use super::transcript::TranscriptView;
@@ -151,46 +150,6 @@ pub(super) enum DialogId {
     /// A dialog by its depth and heading.
     Modal(usize, String),
     Ask(RequestId),
-}
-
-/// The action of a click.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hit {
-    Act(Action),
-    /// Selects the row with this index, then runs the action.
-    MarkAnd(u16, Action),
-    /// Expands or folds the item with its header there.
-    Transcript,
-    Composer,
-    /// A mouse event for the program in this area.
-    Terminal(Rect),
-    /// No action; covers the areas below.
-    Nothing,
-}
-
-/// Clickable areas; later ones are on top.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct HitMap {
-    areas: Vec<(Rect, Hit)>,
-}
-
-impl HitMap {
-    pub fn add(&mut self, area: Rect, hit: Hit) {
-        self.areas.push((area, hit));
-    }
-
-    #[cfg(test)]
-    pub(super) fn count_rows(&self) -> usize {
-        self.areas.iter().filter(|(_, hit)| matches!(hit, Hit::MarkAnd(..))).count()
-    }
-
-    pub fn at(&self, position: Position) -> Option<(Rect, Hit)> {
-        self.areas.iter().rev().find(|(area, _)| area.contains(position)).copied()
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.areas.clear();
-    }
 }
 
 impl ViewState {

@@ -14,9 +14,9 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, counted, line_width};
+use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use super::view_state::{Hit, HitMap};
 
 /// Minimum and maximum width of a column.
 const MIN_COLS: u16 = 28;

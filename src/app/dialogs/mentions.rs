@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::{Completion, CompletionKind};
+use super::completion::{Completion, CompletionKind};
 use crate::app::state::fuzzy;
 use crate::app::state::session::KnownOutput;
 use crate::app::{Effect, MentionList, Session, State, ViewCommand};

@@ -5,15 +5,15 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::state::modal::moved;
-use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{
     Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SettingChange,
     SettingValue,
 };
 
 use super::{
-    copy, draft, history, install, jump, line_dialog, on_command, on_open, picker, pickers, providers,
-    rewind, rows, settings, stack, tabs,
+    copy, draft, history, install, jump, line_dialog, on_open, picker, pickers, providers, rewind, rows,
+    settings, stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -85,14 +85,14 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let (kind, conn) = (picker.kind.clone(), picker.conn);
     // These lists stay open, to change several values.
     match (&kind, &value) {
-        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(state, name, now, fx),
+        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(state, name, fx),
         (PickerKind::Binding, PickerValue::Id(id)) => return settings::pick_binding(state, id),
         _ => {}
     }
     state.modals.pop();
     let key = state.active;
     match (kind, value) {
-        (_, PickerValue::Action(action)) => on_command(state, action, now, fx),
+        (_, PickerValue::Action(action)) => state.ui_requests.push(UiRequest::Command(action, String::new())),
         (_, PickerValue::Target(target)) => on_open(state, target, fx),
         (PickerKind::Rewind, PickerValue::Item(id)) => rewind::choose(state, id),
         (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),

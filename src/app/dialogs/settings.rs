@@ -10,10 +10,11 @@ use super::notice::notify;
 use crate::app::lifecycle::call;
 use crate::app::{
     AUTO_THEME, Choice, ChoiceDialog, ChoiceOutcome, ConfigNews, Effect, KeyCapture, LineDialog, LineInput,
-    LinePurpose, Modal, MouseOwner, PickerKind, PickerRow, PickerValue, State,
+    LinePurpose, Modal, MouseOwner, PickerKind, PickerRow, PickerValue, State, UiRequest,
 };
 use crate::model::{
-    Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue, Severity,
+    Action, Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue,
+    Severity,
 };
 
 use super::{install, picker, rows};
@@ -82,7 +83,7 @@ pub fn description(setting: &SettingRow) -> String {
 }
 
 /// Handles Enter in the list of settings, which stays open.
-pub fn pick(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+pub fn pick(state: &mut State, name: &str, fx: &mut Vec<Effect>) {
     let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
     };
@@ -96,7 +97,7 @@ pub fn pick(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
             change_value(state, &setting, value, fx);
         }
         SettingKind::Word(choices) => open_choices(state, &setting, choices),
-        SettingKind::Theme => super::on_action(state, crate::model::Action::OpenThemes, now, fx),
+        SettingKind::Theme => state.ui_requests.push(UiRequest::Act(Action::OpenThemes)),
         SettingKind::Keys => open_bindings(state),
         SettingKind::Number(_) | SettingKind::Text => {
             let value = setting.value.as_ref().map(SettingValue::text).unwrap_or_default();

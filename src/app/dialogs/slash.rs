@@ -6,13 +6,14 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
+use super::completion::{Completion, CompletionKind};
 use super::notice::notify_obstacle;
-use super::{Completion, CompletionKind, obstacle, on_command, on_line};
+use super::obstacle;
 use crate::app::lifecycle::operations;
 use crate::app::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{Effect, Modal, Session, State};
-use crate::model::{Action, LineEdit, SlashCommand, TemplateSource};
+use crate::app::{Effect, Session, State, UiRequest};
+use crate::model::{Action, SlashCommand, TemplateSource};
 
 /// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.
 const MAX_OF_AGENT: usize = 200;
@@ -172,10 +173,7 @@ pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &m
         clear(state, now, fx);
         return;
     }
-    on_command(state, action, now, fx);
-    if !filter.is_empty() && matches!(state.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_))) {
-        on_line(state, LineEdit::Insert(filter.to_owned()), fx);
-    }
+    state.ui_requests.push(UiRequest::Command(action, filter.to_owned()));
 }
 
 /// Replaces the active session by a new one, at the end of its turn.

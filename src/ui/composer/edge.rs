@@ -11,13 +11,13 @@ use crate::config::keymap::Context;
 use crate::model::{Action, mentions, output_number};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::hits::{Hit, HitMap};
 use crate::ui::plan;
 use crate::ui::render_context::with_commas;
 use crate::ui::status;
 use crate::ui::text::{self, Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript::TranscriptView;
-use crate::ui::view_state::{Hit, HitMap};
 
 /// On narrower screens, labels are shortened.
 const FULL_COLS: u16 = 60;

@@ -8,11 +8,12 @@ use ratatui::layout::Position;
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, State};
 use crate::model::{Action, MouseReports, Target, TerminalInput};
+use crate::ui::focus;
+use crate::ui::hits::Hit;
 use crate::ui::input::as_user_input;
-use crate::ui::modals;
 use crate::ui::terminal_panel;
 use crate::ui::transcript::{Released, TranscriptView};
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::ViewState;
 
 const WHEEL_LINES: i16 = 3;
 
@@ -71,7 +72,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
 /// wheel in a full-screen program arrow keys. Source: xterm, ctlseqs, mouse tracking.
 fn for_program(mouse: MouseEvent, state: &State, view: &ViewState) -> Option<TerminalInput> {
     let (_, Hit::Terminal(area)) = view.hits.at(Position::new(mouse.column, mouse.row))? else { return None };
-    let (_, terminal) = terminal_panel::shown(state).filter(|_| !modals::takes_keys(state))?;
+    let (_, terminal) = terminal_panel::shown(state).filter(|_| !focus::takes_keys(state))?;
     let modes = &terminal.modes;
     let button = |button| match button {
         MouseButton::Left => 0,
@@ -107,7 +108,7 @@ fn for_program(mouse: MouseEvent, state: &State, view: &ViewState) -> Option<Ter
 /// The link or location under the mouse, unless a dialog covers it.
 fn target_at(at: Position, state: &State, view: &ViewState) -> Option<Target> {
     let is_transcript = matches!(view.hits.at(at), Some((_, Hit::Transcript)));
-    let is_free = is_transcript && !modals::takes_keys(state);
+    let is_free = is_transcript && !focus::takes_keys(state);
     view.transcript().filter(|_| is_free)?.target_at(at)
 }
 

@@ -11,14 +11,16 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
+use crate::app::LineInput;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
 use crate::ui::picture::strip;
 use crate::ui::text;
 use crate::ui::text::Line;
 use crate::ui::theme::{Role, colour};
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::ViewState;
 
 pub(super) use rows::{choice, choices_in_a_row, input, spread, wrapped};
 
@@ -522,4 +524,15 @@ pub(in crate::ui) fn draw_bar(
             buf.set_string(bar.x, y, ctx.marks.thumb, ctx.style(Role::ScrollThumb));
         }
     }
+}
+
+/// A text input for views outside this module: the line to draw, and the column of the cursor.
+pub(in crate::ui) fn typed_line(
+    ctx: &FrameContext,
+    input: &LineInput,
+    hint: &str,
+    cols: u16,
+) -> (Line<'static>, usize) {
+    let row = rows::input(ctx, input, hint, false, cols);
+    (row.line, row.cursor.unwrap_or(0))
 }

@@ -10,10 +10,11 @@ use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::ViewState;
 
 const INDENT: u16 = 2;
 

@@ -18,10 +18,11 @@ use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
 use crate::ui::cells::ToolBody;
 use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
 use crate::ui::tabs as bar;
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::{DialogId, Hit, ViewState};
+use crate::ui::view_state::{DialogId, ViewState};
 
 pub(super) const TITLE: &str = "Inbox";
 

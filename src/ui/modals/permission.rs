@@ -11,7 +11,7 @@ use std::rc::Rc;
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
-use super::{options, other_layout, place_in_queue, rejected, small};
+use super::{options, place_in_queue, rejected, small};
 use crate::app::dialogs::{self, Focus, inspect_url};
 use crate::app::{
     AccessRequest, AccessWork, ItemBody, Modal, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS,
@@ -188,7 +188,7 @@ fn permission_frame<'s>(
         ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| ctx.state.modals.is_empty()),
         ctx.hint(Context::Permission, Action::RejectWithReason, "reject with a reason"),
         ctx.hint(Context::Permission, Action::FullScreen, full),
-        ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols, &diffs))
+        ctx.hint(Context::Permission, Action::ToggleDiffLayout, ctx.other_layout(cols, &diffs))
             .filter(|_| has_diff(ctx, item)),
         ctx.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
     ]);

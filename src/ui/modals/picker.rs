@@ -14,10 +14,11 @@ use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-use crate::ui::view_state::{Hit, ListShape, ViewState};
+use crate::ui::view_state::{ListShape, ViewState};
 
 /// On lower screens, the description of the selected row is not shown below the list.
 const ABOUT_ROWS: u16 = 20;

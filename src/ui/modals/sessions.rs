@@ -17,12 +17,13 @@ use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
+use crate::ui::hits::Hit;
 use crate::ui::markdown;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript;
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::ViewState;
 
 /// Minimum screen height for the preview of the selected session.
 const PREVIEW_ROWS: u16 = 24;

@@ -7,10 +7,10 @@ use crate::config::keymap::Context;
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence};
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, counted};
+use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-use crate::ui::view_state::Hit;
 
 /// The title of the dialog that waits for keys.
 pub(super) const CAPTURE_TITLE: &str = "Press keys";

@@ -11,10 +11,11 @@ use crate::model::{
 };
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
 use crate::ui::render_context::RenderContext;
 use crate::ui::theme::Role;
 use crate::ui::transcript;
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::ViewState;
 
 /// Width of the list beside the sample.
 const LIST_COLS: u16 = 32;

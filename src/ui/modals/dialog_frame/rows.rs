@@ -4,10 +4,10 @@ use super::Row;
 use crate::app::LineInput;
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-use crate::ui::view_state::Hit;
 
 pub(in crate::ui::modals) fn wrapped(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
