@@ -86,7 +86,7 @@ pub use validate::{field_hint, shown_value};
 
 use std::time::Instant;
 
-use crate::model::{Action, ItemId, LineEdit};
+use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
 use super::{Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
 
@@ -136,11 +136,15 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         _ if is_beside_draft(state) => beside_request(state, action, now, fx),
         _ => route(state, action, now, fx),
     }
+    show_other_draft(state, shown, fx);
+    settle(state);
+}
+
+/// Each session has a separate draft, which the composer must show once another session is active.
+fn show_other_draft(state: &mut State, shown: SessionKey, fx: &mut Vec<Effect>) {
     if state.active != shown {
-        // Each session has a separate draft, which the composer must show.
         composer::show_draft(state, fx);
     }
-    settle(state);
 }
 
 /// Runs the draft as a command of the user's shell.
@@ -258,7 +262,9 @@ fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
     if is_of_program || !state.modals.is_empty() {
         on_action(state, action, now, fx);
     } else {
+        let shown = state.active;
         on_session(state, action, now, fx);
+        show_other_draft(state, shown, fx);
     }
 }
 

@@ -108,6 +108,12 @@ pub struct State {
 }
 
 impl State {
+    /// Removes a session with its dialogs.
+    pub(in crate::app) fn remove_session(&mut self, key: SessionKey) -> Option<Session> {
+        self.background_uis.remove(&key);
+        self.sessions.remove(&key)
+    }
+
     /// The initial state: no session, no connection.
     pub fn new(setup: Setup) -> Self {
         Self {

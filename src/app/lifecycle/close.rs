@@ -45,8 +45,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
             shell::close(session, fx);
         }
         recorder::close(state, *member, fx);
-        state.sessions.remove(member);
-        state.background_uis.remove(member);
+        state.remove_session(*member);
     }
     if family.contains(&state.active) {
         tabs::activate(state, next, now, fx);

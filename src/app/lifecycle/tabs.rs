@@ -151,7 +151,9 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
         | Modal::Changes(_)
         | Modal::Line(_) => true,
     });
-    state.background_uis.insert(from, TabUi { modals, is_browsing });
+    if state.sessions.contains_key(&from) {
+        state.background_uis.insert(from, TabUi { modals, is_browsing });
+    }
 }
 
 /// Restores the dialogs of a tab. Those opened by parlor appear without a key press again, so their grace period

@@ -136,6 +136,25 @@ fn each_tab_has_its_draft_and_dialogs() {
 }
 
 #[test]
+fn a_tab_selected_in_the_palette_shows_its_draft() {
+    let (mut app, ..) = TestApp::two_tabs();
+    app.play(Event::Draft("in two".into()));
+    app.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
+    app.play(Event::Act(Action::OpenPalette)).play(Event::Line(LineEdit::Insert("previous tab".into())));
+    app.play(Event::Act(Action::Accept)).expect_sent("draft \"\"");
+    assert_eq!(app.state.active, KEY);
+}
+
+#[test]
+fn closed_tabs_leave_no_dialogs() {
+    let (mut app, key, _) = TestApp::two_tabs();
+    app.play(Event::Act(Action::OpenLog));
+    let mut fx = Vec::new();
+    crate::app::lifecycle::operations::close_session(&mut app.state, key, app.now, &mut fx);
+    assert_eq!((app.state.active, app.state.background_uis.len()), (KEY, 0));
+}
+
+#[test]
 fn the_palette_closes_on_a_tab_switch_and_a_previewed_theme_is_reset() {
     let (mut app, ..) = TestApp::two_tabs();
     app.state.setup.themes =

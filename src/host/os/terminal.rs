@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -136,10 +136,12 @@ impl Input {
 
     /// Waits for input; `None`: without a limit.
     pub fn read(&mut self, buffer: &mut [u8], within: Option<Duration>) -> io::Result<Read> {
+        let end = within.map(|within| Instant::now() + within);
         loop {
             let mut watched = vec![PollFd::new(&self.source, PollFlags::IN)];
             watched.extend(self.woken.as_ref().map(|woken| PollFd::new(woken, PollFlags::IN)));
-            let limit = within.and_then(|within| Timespec::try_from(within).ok());
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let limit = left.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut watched, limit.as_ref()) {
                 Err(Errno::INTR) => continue,
                 Ok(0) => return Ok(Read::TimedOut),
