@@ -98,9 +98,9 @@ const NO_KEYPAD: &str = "\x1b>";
 /// Sets the flags of the kitty keyboard protocol that parlor has pushed before.
 const SAME_KEYBOARD: &str = "\x1b[=5;1u";
 
-/// Saves and restores the window title on the terminal's stack (XTWINOPS).
-const KEEP_TITLE: &str = "\x1b[22;2t";
-const FORMER_TITLE: &str = "\x1b[23;2t";
+/// Saves and restores the titles of the window and of its icon on the terminal's stack (XTWINOPS): OSC 0 sets both.
+const KEEP_TITLE: &str = "\x1b[22;0t";
+const FORMER_TITLE: &str = "\x1b[23;0t";
 
 impl Tty {
     /// Takes the screen and sends queries to the terminal. `follows_colors`: the terminal reports when it switches between
