@@ -23,6 +23,7 @@ pub use state::effect::*;
 pub use state::event::Event;
 pub use state::files::FileJobs;
 pub use state::modal::*;
+pub use state::question::{Consequence, Question, QuestionId, RewindWay, TrustAnswer};
 pub use state::recorded::{Handover, Loading, Reading, RecorderState};
 pub use state::replay::{Replay, Spool};
 pub use state::session::*;
@@ -105,6 +106,7 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
             dialogs::on_draft(&mut state, text, &mut fx);
         }
     }
+    dialogs::settle(&mut state);
     (state, fx)
 }
 
@@ -173,8 +175,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     if state.active != front_before && !is_wanted {
         dialogs::show_draft(state, &mut fx);
     }
-    lifecycle::project::settle(state, now, &mut fx);
-    lifecycle::servers::settle(state, now, &mut fx);
+    lifecycle::questions::dismiss_orphans(state, now, &mut fx);
     lifecycle::requests::refuse_early(state, now, &mut fx);
     lifecycle::requests::settle(state, now);
     dialogs::settle(state);
@@ -325,13 +326,13 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
                 conn.interrupted = is_interrupted.then(|| conn.interrupted.unwrap_or(now));
             }
         }
-        AgentEvent::SignInOutput(lines) => lifecycle::auth::on_output(state, conn, &lines),
-        AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
+        AgentEvent::SignInOutput(lines) => lifecycle::auth::on_output(state, conn, &lines, now),
+        AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly, now),
         AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
     }
 }
 
-fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
+fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly, now: Instant) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
     for key in state::lookup::sessions_of(state, id, false) {
         if let Some(session) = state.sessions.get_mut(&key) {
@@ -365,7 +366,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
                 lifecycle::call::notice(state, key, Severity::Warning, title.clone(), advice);
             }
         }
-        lifecycle::auth::on_output(state, id, &[line]);
+        lifecycle::auth::on_output(state, id, &[line], now);
     }
 }
 
@@ -481,11 +482,11 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
         ServiceEvent::RegistryRead { result, is_fetched } => {
-            dialogs::install::on_registry(state, result, is_fetched, now, fx);
+            lifecycle::install::on_registry(state, result, is_fetched, now, fx);
         }
-        ServiceEvent::InstallProgress(line) => dialogs::install::on_progress(state, &line),
+        ServiceEvent::InstallProgress(line) => lifecycle::install::on_progress(state, &line),
         ServiceEvent::AgentInstalled { agent, result } => {
-            dialogs::install::on_installed(state, &agent, result, now, fx);
+            lifecycle::install::on_installed(state, &agent, result, now, fx);
         }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, fx);

@@ -19,7 +19,7 @@ mod focus;
 mod form;
 mod history;
 mod inbox;
-pub mod install;
+mod install;
 mod items;
 mod jump;
 mod leave;
@@ -45,12 +45,10 @@ mod settle;
 mod slash;
 mod stack;
 pub(super) mod tabs;
-mod templates;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
 mod tests;
-mod url;
 mod validate;
 
 pub use super::state::agent_rows::agent_rows;
@@ -81,7 +79,6 @@ pub use rows::used_synonyms;
 pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
 pub use settle::{on_frame, on_input, settle};
 pub use slash::argument_hint;
-pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
 use std::time::Instant;
@@ -95,16 +92,15 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     while !state.ui_requests.is_empty() {
         for request in std::mem::take(&mut state.ui_requests) {
             match request {
-                UiRequest::AgentPicker => open_agents(state),
+                UiRequest::AgentForPrompt | UiRequest::SignIn { session: None, .. }
+                    if !state.modals.is_empty() => {}
+                UiRequest::AgentPicker | UiRequest::AgentForPrompt => open_agents(state),
                 UiRequest::FindAgents => install::search_again(state, fx),
                 UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
-                UiRequest::SignInPage { session, url, printed } => {
-                    open::ask_for_sign_in_page(state, session, &url, &printed, now);
-                }
-                UiRequest::ReviewTemplates(key, template) => {
-                    templates::ask(state, key, vec![*template], now);
-                }
+                UiRequest::CloseAgents => pickers::close_agents(state),
+                UiRequest::AgentsChanged => install::refresh_agents(state),
+                UiRequest::Rewind(key, item, way) => rewind::go_back(state, key, item, way, now, fx),
                 UiRequest::Act(action) => on_action(state, action, now, fx),
                 UiRequest::Command(action, filter) => {
                     on_command(state, action, now, fx);
@@ -180,7 +176,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, fx: &mut Vec<Effect>) {
         Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
         Some(Modal::Sessions(_)) => sessions::on_line(state, &edit, fx),
         Some(
-            Modal::Choice(_)
+            Modal::Question(..)
             | Modal::Capture(_)
             | Modal::Queue { .. }
             | Modal::Connection(_)
@@ -221,8 +217,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Attention => inbox::on_action(state, said, now, fx),
         Focus::Main | Focus::Browse | Focus::Terminal | Focus::Capture => true,
     };
-    if !is_done
-        && !(asks(top) && (items::on_action(state, action, now, fx) || copy::on_action(state, action, fx)))
+    if !is_done && !(asks(top) && (items::on_action(state, action, fx) || copy::on_action(state, action, fx)))
     {
         commands::on_action(state, action, now, fx);
     }
@@ -271,7 +266,7 @@ fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
 fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if !composer::on_action(state, action, now, fx)
         && !attachments::on_action(state, action, fx)
-        && !items::on_action(state, action, now, fx)
+        && !items::on_action(state, action, fx)
         && !copy::on_action(state, action, fx)
     {
         commands::on_action(state, action, now, fx);

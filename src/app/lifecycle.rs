@@ -3,7 +3,8 @@
 //! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes updates,
 //! `requests` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
 //! `archive` the one with the store. `shell` runs the user's own commands. `operations` is the interface for the layers
-//! above. A dialog is requested with a [`UiRequest`](super::UiRequest).
+//! above. A question is asked with `State::ask` and answered in `questions`; a dialog is requested with a
+//! [`UiRequest`](super::UiRequest).
 //! Some modules call each other in a circle (`conn`, `open`, `turn` and those they use): the end of a turn may reopen
 //! the session, an opened session sends the waiting prompt, and the order of effects is that of the calls. `requests` and
 //! `callbacks` are another circle, because a request answered by the user is executed by the code that asked.
@@ -20,6 +21,7 @@ pub(in crate::app) mod conn;
 pub(in crate::app) mod from_list;
 pub mod handover;
 pub(in crate::app) mod history;
+pub mod install;
 pub(in crate::app) mod late;
 pub(in crate::app) mod listing;
 pub mod new_tab;
@@ -29,6 +31,7 @@ pub(in crate::app) mod policy;
 pub(in crate::app) mod project;
 pub(in crate::app) mod prompt;
 pub(in crate::app) mod providers;
+pub mod questions;
 pub(in crate::app) mod replies;
 pub(in crate::app) mod requests;
 pub(in crate::app) mod servers;

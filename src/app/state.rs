@@ -21,6 +21,7 @@ pub(in crate::app) mod lookup;
 pub mod modal;
 pub mod outline;
 pub(in crate::app) mod place;
+pub mod question;
 pub(in crate::app) mod recorded;
 pub(in crate::app) mod replay;
 pub mod search;
@@ -31,6 +32,7 @@ pub mod tab;
 pub mod texts;
 pub mod transcript;
 pub mod unseen;
+pub mod url;
 
 use crate::guard::Guard;
 use crate::model::Action;
@@ -39,13 +41,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
-    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey, SessionWorkspace,
-    SettingChange, SettingRow, StoredGrant, TerminalSize, UnreviewedTemplate, Unsaved, UserRoot,
+    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, ItemId,
+    McpServer, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey,
+    SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
 };
 
 use super::{Modal, RequestView, Session, Sessions, TabUi, UserView};
 use conn::Conn;
+use question::{Question, RewindWay};
 
 /// The complete state of the app. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +63,8 @@ pub struct State {
     pub modals: Vec<Modal>,
     /// The dialogs of inactive tabs.
     pub background_uis: BTreeMap<SessionKey, TabUi>,
+    /// The open questions of parlor, in the order in which they were asked.
+    pub questions: Vec<Question>,
     /// The view of the first open request of the active session.
     pub request_view: RequestView,
     /// A short message in the status line.
@@ -124,6 +129,7 @@ impl State {
             active: SessionKey(0),
             modals: Vec::new(),
             background_uis: BTreeMap::new(),
+            questions: Vec::new(),
             request_view: RequestView::default(),
             flash: None,
             flash_end: FlashEnd::Time,
@@ -207,22 +213,21 @@ impl State {
 #[derive(Debug, Clone, PartialEq)]
 pub enum UiRequest {
     AgentPicker,
+    /// A prompt needs an agent: the same, unless a dialog is open.
+    AgentForPrompt,
     /// The list of agents is open: look for changes.
     FindAgents,
-    /// The sign-in methods of an agent: on top, or in the tab of a session.
+    /// The sign-in methods of an agent.
     SignIn {
         conn: ConnId,
-        /// The session that requires it; `None`: the active one.
+        /// The session that requires it; `None`: a prompt of the active one, unless a dialog is open.
         session: Option<SessionKey>,
     },
-    /// A page that the agent names while it signs in, with what it has printed.
-    SignInPage {
-        session: SessionKey,
-        url: String,
-        printed: Vec<String>,
-    },
-    /// A template of the project has to be reviewed before a prompt of this session can use it.
-    ReviewTemplates(SessionKey, Box<UnreviewedTemplate>),
+    /// The list of agents closes: one was chosen elsewhere.
+    CloseAgents,
+    /// The agents that can be started have changed.
+    AgentsChanged,
+    Rewind(SessionKey, ItemId, RewindWay),
     Act(Action),
     /// A command that was selected in a list, and the filter of the list that it opens.
     Command(Action, String),
@@ -438,6 +443,7 @@ pub struct Counters {
     pub conn: u64,
     pub session: u64,
     pub call: u64,
+    pub question: u64,
     pub store: u64,
 }
 

@@ -54,11 +54,17 @@ pub(super) fn draw(
         return permission::draw(&ctx.of(session), request, view, area, buf);
     }
     if let Some(modal) = ctx.state.modals.last() {
-        view.show_dialog(DialogId::Modal(ctx.state.modals.len(), heading(modal)));
+        view.show_dialog(DialogId::Modal(ctx.state.modals.len(), heading(ctx.state, modal)));
         let small = DialogPosition::new(area, Size::Small, false);
         let large = DialogPosition::new(area, Size::Large, false);
         let (frame, position) = match modal {
-            Modal::Choice(dialog) => (small::choice_frame(ctx, dialog, small.cols()), small),
+            Modal::Question(id, marked) => {
+                let frame = ctx
+                    .state
+                    .question(*id)
+                    .map(|question| small::question_frame(ctx, question, *marked, small.cols()));
+                (frame.unwrap_or_default(), small)
+            }
             Modal::Capture(capture) => (small::capture_frame(ctx, capture, small.cols()), small),
             Modal::Queue { selected } => (small::queue_frame(ctx, *selected, small.cols()), small),
             Modal::Line(dialog) => (small::line_frame(ctx, dialog, small.cols()), small),
@@ -154,10 +160,12 @@ fn place_in_queue(ctx: &FrameContext) -> String {
     tab.into_iter().chain(place).collect::<Vec<_>>().join(", ")
 }
 
-fn heading(modal: &Modal) -> String {
+fn heading(state: &State, modal: &Modal) -> String {
     match modal {
         Modal::Picker(picker) => text::one_line(&picker.title),
-        Modal::Choice(choice) => text::one_line(&choice.title),
+        Modal::Question(id, _) => {
+            state.question(*id).map(|question| text::one_line(&question.title)).unwrap_or_default()
+        }
         Modal::Capture(_) => small::CAPTURE_TITLE.to_owned(),
         Modal::Line(line) => text::one_line(&line.title),
         Modal::Sessions(_) => "Sessions".to_owned(),

@@ -118,7 +118,7 @@ impl Rig {
 
     /// Sends a prompt. A dialog that opened automatically is closed first.
     pub fn prompt(&mut self, text: &str) {
-        if matches!(self.state.modals.last(), Some(Modal::Choice(_))) {
+        if matches!(self.state.modals.last(), Some(Modal::Question(..))) {
             self.act(Action::Escape);
         }
         self.apply(Event::Draft(text.to_owned()));

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use parlor::app::{ChoiceOutcome, ConnPhase, Modal, SessionPhase, State};
+use parlor::app::{ConnPhase, Consequence, SessionPhase, State};
 use parlor::model::{AgentSpec, Callbacks, CloseReason, Ssh};
 
 use super::nonstandard::scripted_agent;
@@ -161,8 +161,8 @@ fn a_host_that_requires_authentication_offers_the_terminal() {
     let host = Host::new();
     let mut rig = host.start("locked", &format!("{HELLO}{NEW}"));
     rig.wait("the question", |state| !state.modals.is_empty());
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
     assert_eq!(dialog.title, "Sign in to locked");
-    assert!(matches!(dialog.choices[0].outcome, ChoiceOutcome::SignInToHost(_)));
+    assert!(matches!(dialog.answers[0].consequence, Consequence::SignInToHost(_)));
     assert!(dialog.body[0].contains("Permission denied"), "{:?}", dialog.body);
 }

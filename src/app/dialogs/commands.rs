@@ -66,7 +66,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     let key = state.active;
     if jump::on_action(state, action, fx)
         || locations::on_action(state, action, fx)
-        || tabs::on_action(state, action, now, fx)
+        || tabs::on_action(state, action, fx)
     {
         return;
     }
@@ -135,18 +135,18 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
             picker::push(state, palette);
         }
-        Action::OpenHelp => stack::toggle_page(state, choice::help(), fx),
+        Action::OpenHelp => stack::toggle_page(state, choice::help()),
         Action::OpenChanges
             if !matches!(state.modals.last(), Some(Modal::Changes(_)))
                 && operations::waits_for_whole(state, action) => {}
-        Action::OpenChanges => stack::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
-        Action::OpenLog => stack::toggle_page(state, choice::log(), fx),
+        Action::OpenChanges => stack::toggle_page(state, Modal::Changes(ChangesDialog::default())),
+        Action::OpenLog => stack::toggle_page(state, choice::log()),
         Action::OpenConnection => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                stack::toggle_page(state, Modal::Connection(conn), fx);
+                stack::toggle_page(state, Modal::Connection(conn));
             }
         }
-        Action::OpenAttention => inbox::open(state, fx),
+        Action::OpenAttention => inbox::open(state),
         Action::OpenAgents => pickers::open_agents(state),
         Action::OpenSessions => sessions::open(state, false, now, fx),
         Action::ContinueLast => operations::continue_last(state, now, fx),

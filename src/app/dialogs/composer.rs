@@ -14,7 +14,7 @@ use crate::model::{Action, PromptId, SessionKey};
 use super::completion::{Completion, CompletionKind};
 use super::draft::leave_history;
 pub use super::draft::set_draft;
-use super::{items, mentions, obstacle, picker, pickers, queue, slash, templates};
+use super::{items, mentions, obstacle, picker, pickers, queue, slash};
 
 /// Maximum number of stashed drafts of a session.
 const MAX_STASHED: usize = 50;
@@ -347,7 +347,7 @@ fn complete(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let chosen = offered.swap_remove(position);
     match chosen.kind {
         CompletionKind::Review => {
-            templates::review(state, now);
+            operations::review_templates(state, now);
             // The user opened it, with the start of a command in the prompt.
             state.user.enters_question = true;
             return;

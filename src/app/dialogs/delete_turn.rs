@@ -2,7 +2,7 @@
 
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
+use crate::app::{Consequence, Effect, Question, State};
 
 use super::{jump, rewind};
 
@@ -17,18 +17,12 @@ pub fn ask(state: &mut State, fx: &mut Vec<Effect>) {
     let mut prompts =
         session.transcript.items().iter().filter(|item| item.turn == turn && jump::is_prompt(item));
     let prompt = prompts.next().and_then(|item| rewind::prompt_of(session, item.id)).unwrap_or_default();
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: format!("Delete turn {turn} from the record?"),
-        body: vec![
-            format!("“{}”", rewind::shortened(&prompt)),
-            "Deletes the prompt and everything up to the next one. This cannot be undone.".to_owned(),
-            "The agent still has the turn, and may send it again when you resume the session.".to_owned(),
-        ],
-        choices: vec![
-            Choice { label: "Delete".to_owned(), outcome: ChoiceOutcome::DeleteTurn(key, turn) },
-            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 1,
-        opened_by_itself: None,
-    }));
+    let body = vec![
+        format!("“{}”", rewind::shortened(&prompt)),
+        "Deletes the prompt and everything up to the next one. This cannot be undone.".to_owned(),
+        "The agent still has the turn, and may send it again when you resume the session.".to_owned(),
+    ];
+    let answers = [("Delete", Consequence::DeleteTurn(key, turn)), ("Cancel", Consequence::Close)];
+    let title = format!("Delete turn {turn} from the record?");
+    state.ask(key, Question::new(title, body, answers).marking_last());
 }

@@ -42,7 +42,7 @@ pub fn focus(state: &State) -> Focus {
     match state.modals.last() {
         Some(Modal::Picker(_)) => Focus::Picker,
         Some(Modal::Sessions(_)) => Focus::Sessions,
-        Some(Modal::Choice(_)) => Focus::Choice,
+        Some(Modal::Question(..)) => Focus::Choice,
         Some(Modal::Capture(_)) => Focus::Capture,
         Some(Modal::Queue { .. }) => Focus::Queue,
         Some(Modal::Help { .. }) => Focus::Help,
@@ -98,7 +98,7 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
         }
         None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),
         Some(
-            Modal::Choice(_)
+            Modal::Question(..)
             | Modal::Capture(_)
             | Modal::Queue { .. }
             | Modal::Connection(_)

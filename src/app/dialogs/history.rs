@@ -10,7 +10,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels};
 
-use super::{picker, stack};
+use super::picker;
 
 /// Maximum number of characters of a row.
 const MAX_CHARS: usize = 300;
@@ -77,7 +77,7 @@ pub fn open_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         notify(state, "The session of this prompt is not saved.", fx);
         return;
     };
-    stack::close_top(state, fx);
+    state.modals.pop();
     operations::open_saved(state, &source.uid, false, Some(source.seq), now, fx);
 }
 

@@ -19,8 +19,8 @@ use super::{requests, stack};
 const PAGE_ROWS: isize = 10;
 
 /// Opens the inbox, or closes it if it is on top.
-pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    stack::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
+pub fn open(state: &mut State) {
+    stack::toggle_page(state, Modal::Attention(InboxDialog::default()));
     settle(state);
 }
 
@@ -61,7 +61,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     let Some(Modal::Attention(dialog)) = state.modals.last_mut() else { return false };
     let position = match action {
         Action::Accept => {
-            go(state, now, fx);
+            go(state, fx);
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
@@ -87,10 +87,10 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+fn go(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
     if let Some((key, _)) = marked {
-        operations::activate(state, key, now, fx);
+        operations::activate(state, key, fx);
     }
 }
 

@@ -4,13 +4,11 @@ use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::state::fold::{fold_of, is_long_prompt};
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
-    ViewCommand,
+    Consequence, Effect, Item, ItemBody, Modal, Question, Session, State, Transcript, ViewCommand,
 };
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
 };
-use std::time::Instant;
 
 use super::open;
 
@@ -38,18 +36,18 @@ pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> boo
 }
 
 /// Handles actions on items. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::SelectPrevious => select(state, Step::Back, fx),
         Action::SelectNext => select(state, Step::On, fx),
         Action::ToggleFold => {
             let item = state.active_session().and_then(foldable_item);
             match item.map(|item| item.id) {
-                Some(id) => toggle(state, id, now, fx),
+                Some(id) => toggle(state, id, fx),
                 None => notify(state, NOTHING_TO_FOLD, fx),
             }
         }
-        Action::ToggleItem(id) => toggle(state, id, now, fx),
+        Action::ToggleItem(id) => toggle(state, id, fx),
         Action::ToggleAllFolds => toggle_all(state),
         Action::InspectItem => inspect(state, fx),
         Action::OpenLocation => open_location(state, fx),
@@ -107,7 +105,7 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
 
 /// Opens or folds an item. That of a subagent shows the subagent's session, and the line about a different history
 /// opens that history.
-fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
+fn toggle(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
     let is_difference =
         |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
     if state.active_session().and_then(|session| session.transcript.get(id)).is_some_and(is_difference) {
@@ -119,7 +117,7 @@ fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
         _ => None,
     });
     if let Some(child) = child {
-        operations::show_session(state, child, now, fx);
+        operations::show_session(state, child, fx);
         return;
     }
     let shows_thoughts = state.shows_thoughts;
@@ -196,17 +194,15 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
                 let path = position.path.strip_prefix(&folder).unwrap_or(&position.path);
                 format!("{}{line}", path.display())
             };
-            let choices = positions.iter().take(MAX_LOCATIONS).map(|position| Choice {
-                label: label(position),
-                outcome: ChoiceOutcome::OpenFile(position.clone()),
-            });
-            state.modals.push(Modal::Choice(ChoiceDialog {
-                title: "Open which location?".to_owned(),
-                body: Vec::new(),
-                choices: choices.collect(),
-                selected: 0,
-                opened_by_itself: None,
-            }));
+            let mut answers = Vec::new();
+            for position in positions.iter().take(MAX_LOCATIONS) {
+                match open::opened(state, position.clone()) {
+                    Ok(Some(effect)) => answers.push((label(position), Consequence::effect(effect))),
+                    Ok(None) => {}
+                    Err(why) => return notify(state, why, fx),
+                }
+            }
+            state.ask(state.active, Question::new("Open which location?", Vec::new(), answers));
         }
     }
 }

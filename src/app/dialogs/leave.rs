@@ -9,7 +9,7 @@ use crate::app::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
+use crate::app::{Consequence, Effect, Question, State, TimerId, Turn};
 use crate::model::{Action, Unsaved};
 
 use super::{
@@ -41,7 +41,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         if inbox::leave_whole(state) {
             // Returning to the list answers nothing.
         } else if may_close && !changes::leave_filter(state) {
-            stack::close_top(state, fx);
+            stack::close_top(state, now, fx);
         }
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
         state.user.last_reject = None;
@@ -62,7 +62,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     {
         operations::cancel_sign_in(state, conn, fx);
     } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
-        operations::show_session(state, parent, now, fx);
+        operations::show_session(state, parent, fx);
     } else if operations::stop_command(state, state.active, fx) {
         // It was started after the turn.
     } else if is_turn_in_full_run(state) {
@@ -125,7 +125,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         cancel_if_running(state, now, fx);
     } else if !state.modals.is_empty() {
-        stack::close_top(state, fx);
+        stack::close_top(state, now, fx);
     } else if first_request(state).is_some() {
         if is_turn_in_full_run(state) {
             operations::cancel_turn(state, state.active, now, fx);
@@ -150,33 +150,23 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Quits; asks for confirmation if a turn is running in any session, if turns are not saved, or if several tabs are open
 /// that are not restored.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let is_asked = state.modals.iter().any(is_quit_question);
+    let is_asked = state.is_asked(|consequence| *consequence == Consequence::Quit);
     if is_asked || running_turns(state) == 0 && !loses_tabs(state) && loses_turns(state).is_none() {
         operations::quit(state, now, fx);
         return;
     }
     let (title, body) = quit_text(state);
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title,
-        body,
-        choices: vec![
-            Choice { label: "Quit".to_owned(), outcome: ChoiceOutcome::Quit },
-            Choice { label: "Keep working".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 1,
-        opened_by_itself: None,
-    }));
+    let answers = [("Quit", Consequence::Quit), ("Keep working", Consequence::Close)];
+    state.ask(state.active, Question::new(title, body, answers).marking_last());
 }
 
 /// Updates the question when the turn ends or a queued prompt starts another. The dialog stays open, because a
 /// `y` typed at that moment must not go into the composer.
 pub fn settle_question(state: &mut State) {
-    let Some(position) = state.modals.iter().position(is_quit_question) else { return };
+    let Some(position) = state.questions.iter().position(is_quit_question) else { return };
     let (title, body) = quit_text(state);
-    if let Some(Modal::Choice(dialog)) = state.modals.get_mut(position)
-        && (&dialog.title, &dialog.body) != (&title, &body)
-    {
-        (dialog.title, dialog.body) = (title, body);
+    if let Some(question) = state.questions.get_mut(position) {
+        (question.title, question.body) = (title, body);
     }
 }
 
@@ -234,10 +224,8 @@ fn loses_tabs(state: &State) -> bool {
     has_tabs(state) && (!state.setup.saves_sessions || state.unsaved.is_some())
 }
 
-/// Whether the dialog was opened by [`quit`]: its first choice is quitting.
-fn is_quit_question(modal: &Modal) -> bool {
-    let Modal::Choice(dialog) = modal else { return false };
-    dialog.choices.first().is_some_and(|choice| choice.outcome == ChoiceOutcome::Quit)
+fn is_quit_question(question: &Question) -> bool {
+    question.answers.iter().any(|answer| answer.consequence == Consequence::Quit)
 }
 
 fn running_turns(state: &State) -> usize {

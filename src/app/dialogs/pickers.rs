@@ -2,8 +2,8 @@
 
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::lifecycle::tabs::open_dialog;
 use crate::app::state::agent_rows::{agent_rows, offered_row};
+use crate::app::state::{lookup, tab};
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{ConnId, SessionKey};
 
@@ -41,7 +41,12 @@ pub fn open_sign_in(state: &mut State, conn: ConnId) {
 pub fn open_sign_in_of(state: &mut State, key: SessionKey, conn: ConnId) {
     let mut picker = sign_in(state, conn);
     picker.is_by_itself = true;
-    open_dialog(state, key, Modal::Picker(picker));
+    let root = lookup::root_of(state, key);
+    if root == tab::front(state) {
+        state.modals.push(Modal::Picker(picker));
+    } else {
+        state.background_uis.entry(root).or_default().modals.push(Modal::Picker(picker));
+    }
 }
 
 pub fn sign_in(state: &State, conn: ConnId) -> Picker {
@@ -86,4 +91,8 @@ pub fn open_values(state: &mut State, id: &str) {
             picker::new(PickerKind::OptionValue(id.to_owned()), option.name.clone(), rows::values(option));
         picker::push(state, picker);
     }
+}
+
+pub fn close_agents(state: &mut State) {
+    state.modals.retain(|modal| !matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent));
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
+use crate::app::lifecycle::{install, operations};
 use crate::app::state::modal::moved;
 use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{
@@ -12,8 +12,8 @@ use crate::model::{
 };
 
 use super::{
-    copy, draft, history, install, jump, line_dialog, on_open, picker, pickers, providers, rewind, rows,
-    settings, stack, tabs,
+    copy, draft, history, jump, line_dialog, on_open, picker, pickers, providers, rewind, rows, settings,
+    stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -49,7 +49,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             return true;
         }
         Action::OpenPalette if picker.kind == PickerKind::Palette => {
-            stack::close_top(state, fx);
+            stack::close_top(state, now, fx);
             return true;
         }
         Action::Up | Action::PreviousField => picker.selected.checked_sub(1).unwrap_or(last),

@@ -9,8 +9,8 @@ use super::notice::notify;
 use crate::app::state::FlashEnd;
 use crate::app::state::lookup::shown_request;
 use crate::app::{
-    AccessChoice, ChoiceOutcome, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, State, ToolCall,
-    TrustAnswer, URL_OPTIONS, ViewCommand,
+    AccessChoice, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
+    URL_OPTIONS, ViewCommand,
 };
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
 use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
@@ -93,9 +93,9 @@ pub fn show_left_keys(state: &mut State, fx: &mut Vec<Effect>) {
 fn asked(state: &State) -> Option<guard::Question> {
     let depth = state.modals.len();
     let (id, revision) = match state.modals.last() {
-        Some(Modal::Choice(dialog)) => {
-            let length: usize = dialog.body.iter().map(String::len).sum();
-            (hash((dialog.opened_by_itself?, depth, &dialog.title, length)), 0)
+        Some(Modal::Question(id, _)) => {
+            state.question(*id)?.asked_at?;
+            (hash((depth, id)), 0)
         }
         Some(Modal::Picker(picker)) if picker.is_by_itself => {
             (hash((depth, &picker.title, picker.conn, picker.rows.len())), 0)
@@ -131,16 +131,7 @@ fn facts(state: &State) -> Facts {
 /// Whether the question is about a program, so that its end has to be seen. Also true for what cannot be recognized.
 fn runs_something(state: &State) -> bool {
     match state.modals.last() {
-        Some(Modal::Choice(dialog)) => dialog.choices.iter().any(|choice| {
-            matches!(
-                choice.outcome,
-                ChoiceOutcome::AnswerServers(..)
-                    | ChoiceOutcome::AnswerProject(_)
-                    | ChoiceOutcome::AnswerTemplates { .. }
-                    | ChoiceOutcome::RunLogin(..)
-                    | ChoiceOutcome::Install(..)
-            )
-        }),
+        Some(Modal::Question(id, _)) => state.question(*id).is_none_or(Question::runs_something),
         Some(Modal::Attention(_)) | None => {
             shown_request(state).is_some_and(|(key, open)| match &open.kind {
                 OpenRequestKind::Permission { .. } => call_of(state, key, open).is_none_or(|call| {
@@ -168,7 +159,7 @@ fn call_of<'s>(state: &'s State, key: SessionKey, open: &OpenRequest) -> Option<
 
 fn answer_at(state: &State, position: usize) -> Option<Answer> {
     let effect = match state.modals.last() {
-        Some(Modal::Choice(dialog)) => effect_of(&dialog.choices.get(position)?.outcome),
+        Some(Modal::Question(id, _)) => state.question(*id)?.answers.get(position)?.consequence.reach(),
         Some(Modal::Picker(picker)) => {
             picker.matches.get(position)?;
             Reach::Once
@@ -202,23 +193,9 @@ fn choices_of_form(state: &State) -> Option<usize> {
     form.fields.first().filter(|_| is_question).map(crate::app::FieldState::choice_count)
 }
 
-fn effect_of(outcome: &ChoiceOutcome) -> Reach {
-    let trust = |answer: TrustAnswer| match answer {
-        TrustAnswer::NotNow => Reach::Reject,
-        TrustAnswer::Use | TrustAnswer::LeaveOut => Reach::Lasting,
-    };
-    match outcome {
-        ChoiceOutcome::Close => Reach::Reject,
-        ChoiceOutcome::AnswerServers(_, answer)
-        | ChoiceOutcome::AnswerProject(answer)
-        | ChoiceOutcome::AnswerTemplates { answer, .. } => trust(*answer),
-        _ => Reach::Once,
-    }
-}
-
 fn marked(state: &State) -> Option<usize> {
     match state.modals.last() {
-        Some(Modal::Choice(dialog)) => Some(dialog.selected),
+        Some(Modal::Question(_, marked)) => Some(*marked),
         Some(Modal::Picker(picker)) => Some(picker.selected),
         Some(Modal::Attention(_)) | None if focus(state) == Focus::Form => {
             choices_of_form(state)?;
@@ -233,7 +210,7 @@ fn mark(state: &mut State, position: usize) {
     let is_form = focus(state) == Focus::Form;
     let is_in_form = is_form && choices_of_form(state).is_some_and(|count| position < count);
     match state.modals.last_mut() {
-        Some(Modal::Choice(dialog)) => dialog.selected = position,
+        Some(Modal::Question(_, marked)) => *marked = position,
         Some(Modal::Picker(picker)) => picker.selected = position,
         Some(Modal::Attention(_)) | None if !is_form => state.request_view.selected = position,
         Some(Modal::Attention(_)) | None if is_in_form => {
@@ -256,7 +233,7 @@ fn answer_of(state: &State, action: Action) -> Option<Answer> {
             let mut all = (0..).map_while(|position| answer_at(state, position));
             let first = all.find(|answer| answer.effect == wanted && can_send(state, answer.position))?;
             // "Yes" needs a single meaning; the agent's own options are described by their kind.
-            let is_choice = matches!(state.modals.last(), Some(Modal::Choice(_)));
+            let is_choice = matches!(state.modals.last(), Some(Modal::Question(..)));
             let is_unique = !is_choice || all.all(|answer| answer.effect != wanted);
             return is_unique.then_some(first);
         }

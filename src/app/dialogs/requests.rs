@@ -13,7 +13,8 @@ use crate::app::{
 };
 use crate::model::{Action, ElicitationMode};
 
-use super::{inspect_url, stack};
+use super::stack;
+use crate::app::state::url::inspect_url;
 
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.

@@ -9,8 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::changes;
 use crate::app::state::place;
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, MessagePart, Modal, PickerKind, RewindWay,
-    Session, State,
+    Consequence, Effect, ItemBody, MessagePart, PickerKind, Question, RewindWay, Session, State,
 };
 use crate::model::{Action, Attachment, ItemId, SessionKey};
 
@@ -40,10 +39,10 @@ pub fn choose(state: &mut State, id: ItemId) {
     let is_first = !has_prompt_before(session, id);
 
     let body = vec![format!("“{}”", shortened(&prompt)), files_text(state, key, id)];
-    let mut choices = Vec::new();
+    let mut answers = Vec::new();
     let mut offer = |way, label: &str, cost: &str| {
         let label = format!("{label}\n{cost}").trim_end().to_owned();
-        choices.push(Choice { label, outcome: ChoiceOutcome::Rewind(key, id, way) });
+        answers.push((label, Consequence::Rewind(key, id, way)));
     };
     if session.parent.is_none() {
         offer(RewindWay::Edit, "Edit it here", "Sends a new prompt. The agent keeps its context.");
@@ -62,13 +61,7 @@ pub fn choose(state: &mut State, id: ItemId) {
         offer(RewindWay::HandOver, "Edit it in a new session with this conversation", cost);
     }
     offer(RewindWay::Show, "Show it in the transcript", "");
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Go back to this prompt".to_owned(),
-        body,
-        choices,
-        selected: 0,
-        opened_by_itself: None,
-    }));
+    state.ask(key, Question::new("Go back to this prompt", body, answers));
 }
 
 /// Goes back to a prompt in the chosen way.

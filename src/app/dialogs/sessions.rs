@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, Preview, Scope, SessionEntry, SessionsDialog, Sort,
-    State, TextSearch, read_search, session_title,
+    Consequence, Effect, Modal, Preview, Question, Scope, SessionEntry, SessionsDialog, Sort, State,
+    TextSearch, read_search, session_title,
 };
 use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
 
@@ -68,7 +68,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::Accept => accept(state, true, now, fx),
         Action::ReadSession => accept(state, false, now, fx),
-        Action::OpenSessions => stack::close_top(state, fx),
+        Action::OpenSessions => stack::close_top(state, now, fx),
         Action::SearchSessions => toggle_search(state, fx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
@@ -95,7 +95,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::RenameSession => rename(state, fx),
         Action::ForkSession => fork(state, now, fx),
         Action::ExportSession => export(state, fx),
-        Action::HandOver => hand_over(state, now, fx),
+        Action::HandOver => hand_over(state, fx),
         _ => return walk(state, action, fx),
     }
     true
@@ -207,7 +207,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     let Some(row) = dialog.marked().cloned() else { return };
     state.modals.pop();
     if let Some(open) = &row.open {
-        operations::show_session(state, open.key, now, fx);
+        operations::show_session(state, open.key, fx);
         if takes {
             operations::start_reading(state, open.key, now, fx);
         }
@@ -279,7 +279,7 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     } else {
         "The session is not saved.".to_owned()
     });
-    ask(state, "Close session?", body, "Close", ChoiceOutcome::CloseSession(key));
+    ask(state, "Close session?", body, "Close", Consequence::CloseSession(key));
 }
 
 fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
@@ -295,7 +295,7 @@ fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
         (None, None) => return,
         (None, Some(id)) => {
             body.push(format!("Deletes the session in {agent}. This cannot be undone."));
-            ChoiceOutcome::DeleteSession(id.clone())
+            Consequence::DeleteSession(id.clone())
         }
         (Some(uid), _) => {
             body.push("Deletes the session in parlor. This cannot be undone.".to_owned());
@@ -304,23 +304,15 @@ fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
                 (None, "") => "The agent may still have a copy.".to_owned(),
                 (None, name) => format!("{name} may still have a copy."),
             });
-            ChoiceOutcome::DeleteSaved { uid: uid.to_owned(), listed }
+            Consequence::DeleteSaved(uid.to_owned(), listed)
         }
     };
     ask(state, "Delete session?", body, "Delete", outcome);
 }
 
-fn ask(state: &mut State, title: &str, body: Vec<String>, deed: &str, outcome: ChoiceOutcome) {
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: title.to_owned(),
-        body,
-        choices: vec![
-            Choice { label: deed.to_owned(), outcome },
-            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 1,
-        opened_by_itself: None,
-    }));
+fn ask(state: &mut State, title: &str, body: Vec<String>, label: &str, consequence: Consequence) {
+    let answers = [(label, consequence), ("Cancel", Consequence::Close)];
+    state.ask(state.active, Question::new(title, body, answers).marking_last());
 }
 
 fn rename(state: &mut State, fx: &mut Vec<Effect>) {
@@ -362,19 +354,12 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         operations::fork_session(state, key, None, now, fx);
         return;
     };
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Fork session".to_owned(),
-        body: vec!["Creates an independent copy. This session is not changed.".to_owned()],
-        choices: vec![
-            Choice {
-                label: format!("Up to the selected turn ({turn} of {last})"),
-                outcome: ChoiceOutcome::Fork(key, Some(turn)),
-            },
-            Choice { label: "Everything".to_owned(), outcome: ChoiceOutcome::Fork(key, None) },
-        ],
-        selected: 0,
-        opened_by_itself: None,
-    }));
+    let body = vec!["Creates an independent copy. This session is not changed.".to_owned()];
+    let answers = [
+        (format!("Up to the selected turn ({turn} of {last})"), Consequence::Fork(key, Some(turn))),
+        ("Everything".to_owned(), Consequence::Fork(key, None)),
+    ];
+    state.ask(key, Question::new("Fork session", body, answers));
 }
 
 const NOT_SAVED: &str = "This session is not saved yet.";
@@ -400,29 +385,25 @@ pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 fn ask_export(state: &mut State, uid: &str, name: &str) {
-    let folder = state.setup.export_folder.display();
-    let choice = |label: &str, form| Choice {
-        label: label.to_owned(),
-        outcome: ChoiceOutcome::Export(uid.to_owned(), form),
-    };
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Export session".to_owned(),
-        body: vec![name.to_owned(), format!("Target folder: {folder}")],
-        choices: vec![
-            choice("Markdown, for reading", ExportForm::Markdown),
-            choice("JSON with all events, for import", ExportForm::Json),
-            choice("HTML, single self-contained page", ExportForm::Html),
-        ],
-        selected: 0,
-        opened_by_itself: None,
-    }));
+    let folder = state.setup.export_folder.clone();
+    let body = vec![name.to_owned(), format!("Target folder: {}", folder.display())];
+    let forms = [
+        ("Markdown, for reading", ExportForm::Markdown),
+        ("JSON with all events, for import", ExportForm::Json),
+        ("HTML, single self-contained page", ExportForm::Html),
+    ];
+    let answers = forms.map(|(label, form)| {
+        let job = StoreJob::Export { uid: uid.to_owned(), form, folder: folder.clone() };
+        (label, Consequence::store(job))
+    });
+    state.ask(state.active, Question::new("Export session", body, answers));
 }
 
-fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+fn hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     match marked(state).and_then(|row| row.open) {
         Some(open) => {
             state.modals.pop();
-            operations::show_session(state, open.key, now, fx);
+            operations::show_session(state, open.key, fx);
             pickers::open_hand_over(state, fx);
         }
         None => notify(state, "Open the session first to hand it over.", fx),

@@ -9,8 +9,8 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::lifecycle::call;
 use crate::app::{
-    AUTO_THEME, Choice, ChoiceDialog, ChoiceOutcome, ConfigNews, Effect, KeyCapture, LineDialog, LineInput,
-    LinePurpose, Modal, MouseOwner, PickerKind, PickerRow, PickerValue, State, UiRequest,
+    AUTO_THEME, ConfigNews, Consequence, Effect, KeyCapture, LineDialog, LineInput, LinePurpose, Modal,
+    MouseOwner, PickerKind, PickerRow, PickerValue, Question, State, UiRequest,
 };
 use crate::model::{
     Action, Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue,
@@ -175,17 +175,10 @@ fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingVa
     } else {
         setting.name.clone()
     };
-    let choices = vec![
-        Choice { label: "Allow".to_owned(), outcome: ChoiceOutcome::Configure(ConfigJob::Change(change)) },
-        Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
-    ];
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Let agents do more?".to_owned(),
-        body: vec![text, description(setting)],
-        selected: 1,
-        choices,
-        opened_by_itself: None,
-    }));
+    let allow = Consequence::effect(Effect::Configure(ConfigJob::Change(change)));
+    let answers = [("Allow", allow), ("Cancel", Consequence::Close)];
+    let question = Question::new("Let agents do more?", vec![text, description(setting)], answers);
+    state.ask(state.active, question.marking_last());
 }
 
 fn open_file(state: &mut State, line: Option<usize>, fx: &mut Vec<Effect>) {
@@ -283,16 +276,9 @@ pub fn on_captured(
         fx.push(Effect::Configure(job));
         return;
     };
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Rebind key?".to_owned(),
-        body: vec![format!("{old} is bound to: {taken}. {label} will be bound to: {}.", binding.text)],
-        choices: vec![
-            Choice { label: "Rebind".to_owned(), outcome: ChoiceOutcome::Configure(job) },
-            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 0,
-        opened_by_itself: None,
-    }));
+    let body = vec![format!("{old} is bound to: {taken}. {label} will be bound to: {}.", binding.text)];
+    let answers = [("Rebind", Consequence::effect(Effect::Configure(job))), ("Cancel", Consequence::Close)];
+    state.ask(state.active, Question::new("Rebind key?", body, answers));
 }
 
 /// Applies a configuration that was read again, and reports the outcome.
@@ -422,13 +408,8 @@ fn report_failure(state: &mut State, change: &SettingChange, why: &str, fx: &mut
         return;
     }
     notify(state, format!("{} was not changed.", change.name()), fx);
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: format!("{} was not changed", change.name()),
-        body: vec![detail],
-        choices: vec![Choice { label: "Close".to_owned(), outcome: ChoiceOutcome::Close }],
-        selected: 0,
-        opened_by_itself: None,
-    }));
+    let title = format!("{} was not changed", change.name());
+    state.ask(state.active, Question::new(title, vec![detail], [("Close", Consequence::Close)]));
 }
 
 /// Asks whether values of the changed file that let agents do more apply.
@@ -442,14 +423,8 @@ fn ask_for_held(state: &mut State, held: &[&'static str], now: Instant) {
         body.push(format!("{name} = {widening}: {about}"));
     }
     body.push("Until you apply them, the former values stay.".to_owned());
-    state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Apply changed permissions?".to_owned(),
-        body,
-        choices: vec![
-            Choice { label: "Apply".to_owned(), outcome: ChoiceOutcome::Configure(ConfigJob::Accept) },
-            Choice { label: "Keep the former values".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 1,
-        opened_by_itself: Some(now),
-    }));
+    let apply = Consequence::effect(Effect::Configure(ConfigJob::Accept));
+    let answers = [("Apply", apply), ("Keep the former values", Consequence::Close)];
+    let question = Question::new("Apply changed permissions?", body, answers);
+    state.ask(state.active, question.marking_last().asked_at(now));
 }

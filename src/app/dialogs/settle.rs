@@ -6,7 +6,7 @@ use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{Effect, State};
 use crate::guard::Input;
 
-use super::{inbox, leave, obstacle, question, requests};
+use super::{inbox, leave, obstacle, question, requests, stack};
 
 /// Handles the arrival of a key or click. `input`: what it is for a question; `None`: one of its effects tells.
 pub fn on_input(state: &mut State, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
@@ -28,6 +28,7 @@ pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
 /// Resets `state.request_view` for another request, and tells the guard which question is on top. Idempotent; called
 /// by `app::update` after every event.
 pub fn settle(state: &mut State) {
+    stack::show_questions(state);
     inbox::settle(state);
     requests::on_request_shown(state);
     requests::follow_call(state);

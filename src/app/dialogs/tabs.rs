@@ -17,25 +17,25 @@ use crate::model::{Action, SessionKey};
 use super::picker;
 
 /// Handles tab actions. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::NewTab => {
             let folder = front_folder(state);
             open_agents(state, folder);
         }
         Action::NewTabElsewhere => open_folders(state, fx),
-        Action::NextTab => step(state, 1, now, fx),
-        Action::PreviousTab => step(state, -1, now, fx),
+        Action::NextTab => step(state, 1, fx),
+        Action::PreviousTab => step(state, -1, fx),
         Action::MoveTabLeft => tabs::move_front(state, false),
         Action::MoveTabRight => tabs::move_front(state, true),
         Action::FormerTab => {
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
             match former.filter(|key| *key != tab::front(state)) {
-                Some(key) => operations::activate(state, key, now, fx),
+                Some(key) => operations::activate(state, key, fx),
                 None => notify(state, "No previous tab.", fx),
             }
         }
-        Action::ShowTab(position) => show_at(state, position, now, fx),
+        Action::ShowTab(position) => show_at(state, position, fx),
         _ => return false,
     }
     true
@@ -45,21 +45,21 @@ fn keys(state: &State) -> Vec<SessionKey> {
     tab::tabs(state).map(|session| session.key).collect()
 }
 
-fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
+fn step(state: &mut State, by: isize, fx: &mut Vec<Effect>) {
     let keys = keys(state);
     let front = tab::front(state);
     let position = keys.iter().position(|key| *key == front).unwrap_or(0);
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(position).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
-        operations::activate(state, *key, now, fx);
+        operations::activate(state, *key, fx);
     }
 }
 
-fn show_at(state: &mut State, position: u8, now: Instant, fx: &mut Vec<Effect>) {
+fn show_at(state: &mut State, position: u8, fx: &mut Vec<Effect>) {
     let keys = keys(state);
     if let Some(key) = usize::from(position).checked_sub(1).and_then(|position| keys.get(position)) {
-        operations::activate(state, *key, now, fx);
+        operations::activate(state, *key, fx);
         return;
     }
     let text = match keys.len() {

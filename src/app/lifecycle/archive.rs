@@ -23,8 +23,8 @@ use super::{call, close, conn, from_list, history, spool, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
 use crate::app::state::{lookup, tab};
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, OtherTab, Preview, RecorderState, Scope,
-    Session, SessionPhase, State,
+    Consequence, Effect, ItemBody, Modal, OtherTab, Preview, Question, RecorderState, Scope, Session,
+    SessionPhase, State,
 };
 
 pub(in crate::app) use offer::ask as ask_of_folder;
@@ -53,7 +53,7 @@ pub fn open_saved(
 ) {
     let open = lookup::open_as(state, uid).or_else(|| lookup::read_as(state, uid).filter(|_| at.is_some()));
     if let Some(key) = open {
-        tabs::activate(state, key, now, fx);
+        tabs::activate(state, key, fx);
         if let Some(at) = at {
             fx.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
         }
@@ -76,7 +76,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
             .map(|typed| (std::mem::take(&mut typed.draft), typed.outbox.take_free()))
             .unwrap_or_default();
         close::close_session(state, key, now, fx);
-        tabs::activate(state, open, now, fx);
+        tabs::activate(state, open, fx);
         if let Some(session) = state.sessions.get_mut(&open).filter(|session| session.draft.is_empty()) {
             session.draft = draft;
         }
@@ -266,7 +266,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         }
     };
     if let Some(key) = lookup::open_as(state, &uid).filter(|_| at.is_none()) {
-        tabs::activate(state, key, now, fx);
+        tabs::activate(state, key, fx);
         return;
     }
     let former = tab::front(state);
@@ -313,7 +313,7 @@ fn add(
         }
         fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
-    tabs::activate(state, key, now, fx);
+    tabs::activate(state, key, fx);
     history::init_history(state, key, fx);
     key
 }
@@ -539,19 +539,17 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
         };
         format!("Resume in {} ({why})", visible(&offer.folder.to_string_lossy()))
     };
-    let mut choices = Vec::new();
+    let mut answers = Vec::new();
     for offer in offers {
-        choices
-            .push(Choice { label: label(offer), outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()) });
+        answers.push((label(offer), Consequence::GoOnIn(key, offer.folder.clone())));
         if offer.others > 0 {
-            choices.push(Choice {
-                label: format!("Resume there, and move the folder's other sessions, too ({})", offer.others),
-                outcome: ChoiceOutcome::MoveAllTo(key, offer.folder.clone()),
-            });
+            answers.push((
+                format!("Resume there, and move the folder's other sessions, too ({})", offer.others),
+                Consequence::MoveAllTo(key, offer.folder.clone()),
+            ));
         }
     }
-    choices.push(Choice { label: "Open read-only".to_owned(), outcome: ChoiceOutcome::Close });
-    let selected = choices.len() - 1;
+    answers.push(("Open read-only".to_owned(), Consequence::Close));
     let named = visible(&missing.to_string_lossy()).into_owned();
     let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
         let body = vec![
@@ -566,14 +564,7 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
         ];
         ("Session folder not found", body)
     };
-    let dialog = Modal::Choice(ChoiceDialog {
-        title: title.to_owned(),
-        body,
-        choices,
-        selected,
-        opened_by_itself: Some(now),
-    });
-    tabs::open_dialog(state, key, dialog);
+    state.ask(key, Question::new(title, body, answers).marking_last().asked_at(now));
 }
 
 /// Updates a stored session's row: the title, if given, and whether its agent does not have it.

@@ -12,16 +12,15 @@ use std::time::Instant;
 use crate::escape::visible;
 use crate::model::{
     Access, AccessOutcome, AccessRecord, AgentCommand, AgentInfo, AgentSpec, AllowedBy, AuthKind, AuthMethod,
-    Call, CallError, ConnId, Facts, Purpose, Reply, Secret, SessionKey, Severity, SignInCommand,
-    SignInRefusal, Verdict, check_variables, decide,
+    Call, CallError, ConnId, CopyContent, CopyJob, Facts, Purpose, Reply, Secret, SessionKey, Severity,
+    SignInCommand, SignInRefusal, Verdict, check_variables, decide,
 };
 
 use super::{call, conn, open, policy, tabs, turn};
 use crate::app::session::access;
+use crate::app::state::url::inspect_url;
 use crate::app::state::{lookup, texts};
-use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, SignInTry, State,
-};
+use crate::app::{ConnPhase, Consequence, Effect, Question, SessionPhase, SignInTry, State};
 
 const SIGN_IN_FAILED: &str = "Sign-in failed.";
 
@@ -252,21 +251,10 @@ fn confirm(
         let lines = command.env.iter().map(|(name, value)| visible(&format!("{name}={value}")).into_owned());
         body.extend(lines);
     }
-    let run = ChoiceOutcome::RunLogin(conn, Box::new(runs), command.env.clone());
-    let dialog = Modal::Choice(ChoiceDialog {
-        title: "Run this command to sign in?".to_owned(),
-        body,
-        choices: vec![
-            Choice { label: "Do not run".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Run".to_owned(), outcome: run },
-        ],
-        selected: 0,
-        opened_by_itself: Some(now),
-    });
-    match first {
-        Some(key) => tabs::open_dialog(state, key, dialog),
-        None => state.modals.push(dialog),
-    }
+    let run = Consequence::RunLogin(conn, Box::new(runs), command.env.clone());
+    let answers = [("Do not run", Consequence::Close), ("Run", run)];
+    let question = Question::new("Run this command to sign in?", body, answers).asked_at(now);
+    state.ask(first.unwrap_or(state.active), question);
 }
 
 /// Runs a sign-in command that the user has seen and allowed, if its agent still exists.
@@ -286,7 +274,7 @@ pub fn run_login(
 }
 
 /// The agent has printed lines during `authenticate`, such as the address of a page.
-pub(in crate::app) fn on_output(state: &mut State, conn: ConnId, lines: &[String]) {
+pub(in crate::app) fn on_output(state: &mut State, conn: ConnId, lines: &[String], now: Instant) {
     if running_sign_in(state, conn).is_none() {
         return;
     }
@@ -301,8 +289,25 @@ pub(in crate::app) fn on_output(state: &mut State, conn: ConnId, lines: &[String
     attempt.printed.drain(..surplus);
     let printed = attempt.printed.clone();
     if let (Some(url), Some(session)) = (page, lookup::sessions_of(state, conn, false).first().copied()) {
-        state.ui_requests.push(UiRequest::SignInPage { session, url: url.to_owned(), printed });
+        let url = url.to_owned();
+        ask_for_page(state, session, url, &printed, now);
     }
+}
+
+/// Shows a page that an agent names while it signs in.
+fn ask_for_page(state: &mut State, session: SessionKey, url: String, printed: &[String], now: Instant) {
+    let facts = inspect_url(&url);
+    let shown = |line: &str| visible(line).into_owned();
+    let mut body = vec!["The agent has printed this address while it signs in:".to_owned(), shown(&url)];
+    body.extend(facts.warnings);
+    body.extend(printed.iter().map(|line| shown(line)).filter(|line| *line != url));
+    let copy = CopyJob { what: "the address".to_owned(), content: CopyContent::Text(url.clone()) };
+    let open = ("Open in browser", Consequence::effect(Effect::OpenUrl(url)));
+    let others =
+        [("Copy the address", Consequence::effect(Effect::Copy(copy))), ("Not now", Consequence::Close)];
+    let answers = facts.can_open.then_some(open).into_iter().chain(others);
+    let question = Question::new("Open this page to sign in?", body, answers).marking_last().asked_at(now);
+    state.ask(session, question);
 }
 
 /// The first web address in a line.

@@ -14,8 +14,8 @@ use crate::app::recording::recorder;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{ConnPhase, Effect, State};
 
-pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    tabs::activate(state, key, now, fx);
+pub fn show_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    tabs::activate(state, key, fx);
 }
 
 /// Closes a session with its subagents: cancels its turn, notifies the agent if supported, and stops an agent without
@@ -48,7 +48,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         state.remove_session(*member);
     }
     if family.contains(&state.active) {
-        tabs::activate(state, next, now, fx);
+        tabs::activate(state, next, fx);
     }
     if let Some(agent) = agent
         && lookup::sessions_of(state, agent, true).is_empty()

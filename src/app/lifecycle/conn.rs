@@ -17,8 +17,7 @@ use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, un
 use crate::app::session::terminals;
 use crate::app::state::{FlashEnd, lookup, tab, texts};
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, Session, SessionPhase,
-    State, UnseenKind,
+    Conn, ConnPhase, Consequence, Effect, ItemBody, Question, Session, SessionPhase, State, UnseenKind,
 };
 
 /// Crashes further apart than this are not counted together.
@@ -181,10 +180,7 @@ fn connect(
         state.clear_flash();
     }
     drop_unused(state);
-    tabs::close_dialogs(
-        state,
-        |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)),
-    );
+    state.withdraw(|consequence| matches!(consequence, Consequence::Restart(key) if keys.contains(key)));
     fx.push(Effect::Connect { conn: id, spec, cwd, delay });
     Some(id)
 }
@@ -223,7 +219,7 @@ pub(in crate::app) fn retire(
         conn.open_calls.clear();
         conn.early = crate::app::Early::default();
     }
-    tabs::close_dialogs_of(state, conn);
+    state.withdraw(|consequence| *consequence == Consequence::ForceStop(conn));
     fx.push(Effect::Disconnect { conn, force });
 }
 
@@ -368,7 +364,7 @@ pub(in crate::app) fn on_closed(
         note_start(state, &spec.command, false, fx);
     }
     end_terminals(state, conn, now, fx);
-    tabs::close_dialogs_of(state, conn);
+    state.withdraw(|consequence| *consequence == Consequence::ForceStop(conn));
     // A connection stopped by parlor was handled when it was released.
     let is_ours = before == ConnPhase::Stopping;
     if is_ours {
@@ -520,21 +516,12 @@ fn give_up(
         body.push("Last output of the agent:".to_owned());
         body.extend_from_slice(last_lines);
     }
-    let dialog = ChoiceDialog {
-        title: title.to_owned(),
-        body,
-        choices: vec![
-            Choice {
-                label: if is_away { "Retry" } else { "Restart" }.to_owned(),
-                outcome: ChoiceOutcome::Restart(first),
-            },
-            Choice { label: "Leave it stopped".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::AskToQuit },
-        ],
-        selected: 0,
-        opened_by_itself: Some(now),
-    };
-    tabs::open_dialog(state, first, Modal::Choice(dialog));
+    let answers = [
+        (if is_away { "Retry" } else { "Restart" }, Consequence::Restart(first)),
+        ("Leave it stopped", Consequence::Close),
+        ("Quit parlor", Consequence::AskToQuit),
+    ];
+    state.ask(first, Question::new(title, body, answers).asked_at(now));
 }
 
 fn set_ended(state: &mut State, key: SessionKey, cause: &str) {

@@ -12,7 +12,7 @@ use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoo
 
 use super::{archive, call, history, open, tabs};
 use crate::app::state::{lookup, tab};
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
+use crate::app::{ConnPhase, Consequence, Effect, Question, Session, State};
 
 /// Opens a session that the agent listed, replacing the active session if that has no prompts.
 pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
@@ -25,7 +25,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     };
     // Agents refuse to load an open session, so it is activated.
     if let Some(open) = lookup::session_by_id(state, conn, &id) {
-        tabs::activate(state, open, now, fx);
+        tabs::activate(state, open, fx);
         return;
     }
     if !caps.can_load && !caps.can_resume {
@@ -68,7 +68,7 @@ pub(in crate::app) fn on_not_kept(
 fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     match question_of_folders(state, root, &info, now) {
-        Some(question) => tabs::open_dialog(state, root, question),
+        Some(question) => state.ask(root, question),
         None => open_from_list(state, conn, info, false, now, fx),
     }
 }
@@ -97,7 +97,7 @@ fn open_from_list(
     fx: &mut Vec<Effect>,
 ) {
     if let Some(open) = lookup::session_by_id(state, conn, &info.id) {
-        tabs::activate(state, open, now, fx);
+        tabs::activate(state, open, fx);
         return;
     }
     let former = tab::front(state);
@@ -113,7 +113,12 @@ fn open_from_list(
 
 /// The question before a session opens in folders reported by the agent; `None` if it works only in a folder that the
 /// user already has a session in.
-fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now: Instant) -> Option<Modal> {
+fn question_of_folders(
+    state: &State,
+    root: SessionKey,
+    info: &SessionInfo,
+    now: Instant,
+) -> Option<Question> {
     let workspace = &state.sessions.get(&root)?.workspace;
     let is_known = !info.cwd.is_absolute()
         || if workspace.remote.is_some() {
@@ -136,27 +141,19 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
         body.extend(new.into_iter().map(shown));
     }
     body.push("The agent can read and write files in the session's folders without asking.".to_owned());
-    let open = |label: &str, with_folders| Choice {
-        label: label.to_owned(),
-        outcome: ChoiceOutcome::OpenListed { info: Box::new(info.clone()), with_folders },
-    };
-    let mut choices = Vec::new();
+    let open =
+        |label: String, with_folders| (label, Consequence::OpenListed(Box::new(info.clone()), with_folders));
+    let mut answers = Vec::new();
     if body.len() > 2 {
-        choices.push(open(&format!("Open in {} only", shown(&info.cwd)), false));
-        choices.push(open("Open with all folders", true));
+        answers.push(open(format!("Open in {} only", shown(&info.cwd)), false));
+        answers.push(open("Open with all folders".to_owned(), true));
     } else {
-        choices.push(open(&format!("Open in {}", shown(&info.cwd)), false));
+        answers.push(open(format!("Open in {}", shown(&info.cwd)), false));
     }
-    choices.push(Choice { label: "Do not open".to_owned(), outcome: ChoiceOutcome::Close });
+    answers.push(("Do not open".to_owned(), Consequence::Close));
+    let question = Question::new("Open this session in the agent's folders?", body, answers).asked_at(now);
     // A folder that the user has not chosen before is not preselected.
-    let selected = if is_known { 0 } else { choices.len() - 1 };
-    Some(Modal::Choice(ChoiceDialog {
-        title: "Open this session in the agent's folders?".to_owned(),
-        body,
-        choices,
-        selected,
-        opened_by_itself: Some(now),
-    }))
+    Some(if is_known { question } else { question.marking_last() })
 }
 
 /// Initializes a new session with a listed one, whose history is still to be replayed. The user has confirmed its

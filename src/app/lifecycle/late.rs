@@ -6,7 +6,7 @@ use crate::app::state::lookup;
 use std::time::{Duration, Instant};
 
 use super::tabs;
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
+use crate::app::{Consequence, Effect, Question, State, TimerId, Turn};
 use crate::model::SessionKey;
 
 /// Time without a response to a cancel before the user is asked.
@@ -26,24 +26,20 @@ pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now:
     }
 }
 
-pub(in crate::app) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
+pub(in crate::app) fn offer_ways_out(state: &mut State, key: SessionKey, asked_at: Option<Instant>) {
     let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else { return };
-    tabs::close_dialogs_of(state, agent);
-    let dialog = ChoiceDialog {
-        title: "Agent does not respond to cancel".to_owned(),
-        body: vec![
-            format!("The agent is still working {} s after the cancel request.", CANCEL_LIMIT.as_secs()),
-            "A restart does not remove the transcript.".to_owned(),
-        ],
-        choices: vec![
-            Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Restart agent".to_owned(), outcome: ChoiceOutcome::Restart(key) },
-            Choice { label: "Force-stop agent".to_owned(), outcome: ChoiceOutcome::ForceStop(agent) },
-        ],
-        selected: 0,
-        opened_by_itself,
-    };
-    tabs::open_dialog(state, key, Modal::Choice(dialog));
+    state.withdraw(|consequence| *consequence == Consequence::ForceStop(agent));
+    let body = vec![
+        format!("The agent is still working {} s after the cancel request.", CANCEL_LIMIT.as_secs()),
+        "A restart does not remove the transcript.".to_owned(),
+    ];
+    let answers = [
+        ("Wait", Consequence::Close),
+        ("Restart agent", Consequence::Restart(key)),
+        ("Force-stop agent", Consequence::ForceStop(agent)),
+    ];
+    let question = Question::new("Agent does not respond to cancel", body, answers);
+    state.ask(key, Question { asked_at, ..question });
 }
 
 /// Something happened in a turn: resets the timeout of its session and of the top-level one.

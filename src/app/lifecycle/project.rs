@@ -4,10 +4,8 @@
 
 use std::time::Instant;
 
-use super::{call, conn, tabs};
-use crate::app::state::modal::trust_question;
-use crate::app::state::tab;
-use crate::app::{ChoiceOutcome, Effect, ProjectRequest, State, TrustAnswer, UiRequest};
+use super::{call, conn};
+use crate::app::{Consequence, Effect, ProjectRequest, Question, State, TrustAnswer, UiRequest};
 use crate::escape::visible;
 use crate::model::{ConfigJob, ProjectQuestion};
 
@@ -17,15 +15,9 @@ pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Insta
     let mut body =
         vec![format!("{} sets for this project:", visible(&file.to_string_lossy())), String::new()];
     body.extend(lines.iter().cloned());
-    let outcome = ChoiceOutcome::AnswerProject;
-    let question = trust_question(
-        "Use the configuration of this project?",
-        body,
-        "the file changes",
-        outcome,
-        Some(now),
-    );
-    tabs::open_dialog(state, request.session, question);
+    let title = "Use the configuration of this project?";
+    let question = Question::about_files(title, body, "the file changes", Consequence::Project, now);
+    state.ask(request.session, question);
     state.project = Some(Box::new(request));
 }
 
@@ -59,13 +51,5 @@ pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: 
     match agent.or(held.map(|spec| *spec)) {
         Some(spec) => conn::start_agent(state, session, spec, now, fx),
         None => state.ui_requests.push(UiRequest::AgentPicker),
-    }
-}
-
-/// Treats a closed question as: not this time.
-pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let is_it = |outcome: &ChoiceOutcome| matches!(outcome, ChoiceOutcome::AnswerProject(_));
-    if state.project.is_some() && !state.is_quitting && !tab::has_choice(state, is_it) {
-        answer_project(state, TrustAnswer::NotNow, now, fx);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{call, shell, templates};
 use crate::app::state::commands;
-use crate::app::{Conn, Effect, Prompt, Session, State, TimerId, UiRequest, ViewCommand};
+use crate::app::{Conn, Effect, Prompt, Session, State, TimerId, ViewCommand};
 use crate::model::{
     PreparedPrompt, PromptId, PromptJob, PromptTakes, SessionKey, attachment_labels, mentions,
 };
@@ -52,6 +52,7 @@ pub(super) fn is_obstructed(
     state: &mut State,
     key: SessionKey,
     prepared: &PreparedPrompt,
+    now: Instant,
     fx: &mut Vec<Effect>,
 ) -> bool {
     let Some(session) = state.sessions.get_mut(&key) else { return false };
@@ -64,11 +65,11 @@ pub(super) fn is_obstructed(
     if problems.is_empty() {
         return false;
     }
-    match prepared.unreviewed.clone().map(Box::new) {
+    match prepared.unreviewed.clone() {
         Some(_) if state.setup.is_plain => {
             problems.push("Start parlor without --plain to review it.".to_owned());
         }
-        Some(template) => state.ui_requests.push(UiRequest::ReviewTemplates(key, template)),
+        Some(template) => templates::ask(state, key, vec![template], now),
         None => {}
     }
     call::flash(state, format!("Not sent. {}", problems.join(" ")), fx);

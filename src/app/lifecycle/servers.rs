@@ -13,10 +13,8 @@ use std::time::Instant;
 use crate::escape::visible;
 use crate::model::{FolderServers, McpServer, SessionKey, Severity};
 
-use super::{call, open, tabs};
-use crate::app::state::modal::trust_question;
-use crate::app::state::tab;
-use crate::app::{ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
+use super::{call, open};
+use crate::app::{ConnPhase, Consequence, Effect, Question, Session, State};
 
 /// The servers found in the first folder before the start, with the saved decision.
 pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
@@ -69,7 +67,7 @@ pub(in crate::app) fn must_wait(
         Some(FolderRequest::Asked(found)) => {
             let question = question(found, now);
             if !is_asked(state, &folder) {
-                tabs::open_dialog(state, key, question);
+                state.ask(key, question);
             }
         }
         None => {
@@ -129,7 +127,7 @@ fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<E
 /// Longer lists of servers begin with their programs.
 const MANY_LINES: usize = 8;
 
-fn question(found: &FolderServers, now: Instant) -> Modal {
+fn question(found: &FolderServers, now: Instant) -> Question {
     let mut body = vec![format!(
         "{} configures MCP servers for the agent. They run with your permissions; review them first:",
         visible(&found.file.to_string_lossy())
@@ -142,16 +140,13 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
     }
     body.extend(found.lines.iter().cloned());
     body.extend(found.notes.iter().cloned());
-    let outcome = |answer| ChoiceOutcome::AnswerServers(found.folder.clone(), answer);
-    trust_question("Use the MCP servers of this folder?", body, "the file changes", outcome, Some(now))
+    let consequence = |answer| Consequence::Servers(found.folder.clone(), answer);
+    Question::about_files("Use the MCP servers of this folder?", body, "the file changes", consequence, now)
 }
 
 /// Whether the question is open, in any tab.
 fn is_asked(state: &State, folder: &Path) -> bool {
-    tab::has_choice(
-        state,
-        |outcome| matches!(outcome, ChoiceOutcome::AnswerServers(asked, _) if asked == folder),
-    )
+    state.is_asked(|consequence| matches!(consequence, Consequence::Servers(asked, _) if asked == folder))
 }
 
 /// Applies and saves the user's decision about a folder.
@@ -182,20 +177,6 @@ pub fn answer_servers(
     };
     state.folder_servers.insert(folder.to_owned(), FolderRequest::Settled(servers));
     open_all(state, &waiting, now, fx);
-}
-
-/// Treats a closed question as: not this time.
-pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    if state.is_quitting {
-        return;
-    }
-    let asked = state.folder_servers.iter().filter(|(_, request)| matches!(request, FolderRequest::Asked(_)));
-    let folders: Vec<PathBuf> = asked.map(|(folder, _)| folder.clone()).collect();
-    for folder in folders {
-        if !is_asked(state, &folder) && !waiting(state, &folder).is_empty() {
-            answer_servers(state, &folder, TrustAnswer::NotNow, now, fx);
-        }
-    }
 }
 
 fn keep(found: &FolderServers, allows: bool) -> Effect {

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use crate::model::{AgentSpec, CloseReason, ConnId, SessionKey};
 
-use super::tabs;
 use crate::app::state::texts;
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
+use crate::app::{Consequence, Effect, Question, State};
 
 /// The host of an agent requires an interaction in the terminal.
 pub(in crate::app) fn offer_sign_in(
@@ -27,17 +26,8 @@ pub(in crate::app) fn offer_sign_in(
             reused for ten minutes after the last use."
             .to_owned(),
     ];
-    let question = Modal::Choice(ChoiceDialog {
-        title: format!("Sign in to {host}"),
-        body,
-        choices: vec![
-            Choice { label: "Sign in".to_owned(), outcome: ChoiceOutcome::SignInToHost(conn) },
-            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 0,
-        opened_by_itself: Some(now),
-    });
-    tabs::open_dialog(state, key, question);
+    let answers = [("Sign in", Consequence::SignInToHost(conn)), ("Cancel", Consequence::Close)];
+    state.ask(key, Question::new(format!("Sign in to {host}"), body, answers).asked_at(now));
 }
 
 /// Signs in to the host of an agent that refused the connection; the agent is restarted afterwards.

@@ -57,7 +57,7 @@ pub(in crate::app) fn on_prepared(
     }
     // It is an ordinary prompt of the queue until it is sent.
     session.outbox.set_handling(id, Handling::None);
-    if !prompt::is_obstructed(state, key, &prepared, fx) {
+    if !prompt::is_obstructed(state, key, &prepared, now, fx) {
         send(state, key, id, prepared, fx);
     }
     turn::send_next(state, key, now, fx);

@@ -11,11 +11,11 @@ use crate::app::Unseen;
 use crate::app::UnseenKind;
 use std::time::Instant;
 
-use crate::model::{ConnId, SessionKey};
+use crate::model::SessionKey;
 
 use super::call;
 use crate::app::state::{FlashEnd, lookup, tab, texts};
-use crate::app::{ChoiceOutcome, Effect, Modal, PickerKind, State};
+use crate::app::{Effect, Modal, PickerKind, State};
 
 /// Remembers an event that the user does not see: in an inactive tab, or without the focus. A failure replaces a success; of several successes the first is shown.
 pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
@@ -110,14 +110,14 @@ pub fn move_front(state: &mut State, is_right: bool) {
     }
 }
 
-pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub fn activate(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if !state.sessions.contains_key(&key) {
         return;
     }
     let (from, to) = (tab::front(state), lookup::root_of(state, key));
     if from != to {
         shelve(state, from, fx);
-        restore_dialogs(state, to, now);
+        restore_dialogs(state, to);
         // Their records say which tab is active.
         state.sessions.touch(from);
         state.sessions.touch(to);
@@ -142,9 +142,13 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
             }
             matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
         }
-        Modal::Help { .. } | Modal::Attention(_) | Modal::Sessions(_) | Modal::Capture(_) => false,
-        Modal::Choice(_)
-        | Modal::Queue { .. }
+        // A question that is still open is shown again by its tab.
+        Modal::Help { .. }
+        | Modal::Attention(_)
+        | Modal::Sessions(_)
+        | Modal::Capture(_)
+        | Modal::Question(..) => false,
+        Modal::Queue { .. }
         | Modal::Log { .. }
         | Modal::Connection(_)
         | Modal::Inspect(_)
@@ -156,46 +160,8 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Restores the dialogs of a tab. Those opened by parlor appear without a key press again, so their grace period
-/// restarts.
-fn restore_dialogs(state: &mut State, to: SessionKey, now: Instant) {
-    let TabUi { mut modals, is_browsing } = state.background_uis.remove(&to).unwrap_or_default();
-    for modal in &mut modals {
-        match modal {
-            Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => dialog.opened_by_itself = Some(now),
-            _ => {}
-        }
-    }
+fn restore_dialogs(state: &mut State, to: SessionKey) {
+    let TabUi { modals, is_browsing } = state.background_uis.remove(&to).unwrap_or_default();
     state.modals = modals;
     state.user.is_browsing = is_browsing;
-}
-
-/// Opens a dialog of a session: now if its tab is active, otherwise when it is activated.
-pub(in crate::app) fn open_dialog(state: &mut State, key: SessionKey, modal: Modal) {
-    let root = lookup::root_of(state, key);
-    if root == tab::front(state) {
-        state.modals.push(modal);
-    } else {
-        state.background_uis.entry(root).or_default().modals.push(modal);
-    }
-}
-
-/// Closes dialogs in all tabs for which the condition does not hold.
-pub(in crate::app) fn retain_dialogs(state: &mut State, is_saved: impl Fn(&Modal) -> bool) {
-    state.modals.retain(&is_saved);
-    for ui in state.background_uis.values_mut() {
-        ui.modals.retain(&is_saved);
-    }
-}
-
-pub(in crate::app) fn close_dialogs_of(state: &mut State, conn: ConnId) {
-    close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
-}
-
-/// Closes dialogs with a choice that no longer applies.
-pub(in crate::app) fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
-    retain_dialogs(state, |modal| match modal {
-        Modal::Choice(dialog) => !dialog.choices.iter().any(|choice| is_moot(&choice.outcome)),
-        _ => true,
-    });
 }

@@ -21,8 +21,8 @@ use super::{
 use crate::app::session::{clear, messages, play, record, tools, turns};
 use crate::app::state::{FlashEnd, lookup, texts};
 use crate::app::{
-    Effect, Prompt, PromptState, Release, Session, SessionPhase, State, TimerId, Turn, TurnEnd, TurnSummary,
-    UiRequest, UnseenKind, ViewCommand,
+    Consequence, Effect, Prompt, PromptState, Release, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
+    TurnSummary, UiRequest, UnseenKind, ViewCommand,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -130,13 +130,10 @@ fn open_for_prompt(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
         return;
     }
     match &session.phase {
-        SessionPhase::NoAgent if state.modals.is_empty() => state.ui_requests.push(UiRequest::AgentPicker),
+        SessionPhase::NoAgent => state.ui_requests.push(UiRequest::AgentForPrompt),
         SessionPhase::NeedsSignIn => {
-            if let Some(conn) = conn
-                && state.modals.is_empty()
-            {
-                state.ui_requests.push(UiRequest::SignIn { conn, session: None });
-            }
+            let request = |conn| UiRequest::SignIn { conn, session: None };
+            state.ui_requests.extend(conn.map(request));
         }
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
             let text = "The agent is not running. The prompt is sent after a restart.";
@@ -295,7 +292,7 @@ pub(in crate::app) fn on_prepared(
     }
     // It is in the queue until it is sent.
     session.outbox.stop_preparing();
-    if prompt::is_obstructed(state, key, &prepared, fx) {
+    if prompt::is_obstructed(state, key, &prepared, now, fx) {
         prompt::give_back(state, key, id, fx);
     } else if state.sessions.get(&key).is_some_and(Session::can_prompt) {
         if !prepared.unread.is_empty() {
@@ -524,7 +521,7 @@ pub(in crate::app) fn end(
     let (folder, held, agent) = (session.workspace.cwd.clone(), session.outbox.held(), session.conn);
     let is_remote = session.workspace.remote.is_some();
     if let Some(agent) = agent {
-        tabs::close_dialogs_of(state, agent);
+        state.withdraw(|consequence| *consequence == Consequence::ForceStop(agent));
     }
     fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
     fx.push(Effect::StopTimer(TimerId::CancelOverdue(key)));

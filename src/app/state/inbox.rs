@@ -32,7 +32,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
         {
             add(since, WaitingFor::SignIn);
         }
-        if let Some((title, since)) = tab::shelved_dialog(state, session.key) {
+        if let Some((title, since)) = tab::background_question(state, session.key) {
             add(since, WaitingFor::Question(title.to_owned()));
         }
         if let Some(unseen) = &session.unseen {

@@ -1,13 +1,11 @@
 //! Dialogs as plain data. The top one receives the keys; the first open request of the active session is below all
 //! of them.
 
-mod choice;
 mod form;
 mod line;
 mod mention;
 mod sessions;
 
-pub use choice::*;
 pub use form::*;
 pub use line::*;
 pub use mention::*;
@@ -17,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::outline::Only;
+use super::question::QuestionId;
 use super::unseen::WaitingFor;
 use crate::app::ToolCall;
 use crate::model::{
@@ -28,8 +27,8 @@ use crate::model::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum Modal {
     Picker(Picker),
-    /// A question with a few answers.
-    Choice(ChoiceDialog),
+    /// A question of parlor, with the position of the marked answer.
+    Question(QuestionId, usize),
     /// The next key is bound to an action.
     Capture(KeyCapture),
     Queue {
@@ -367,39 +366,6 @@ pub struct TabUi {
     /// Its dialogs, the top one last.
     pub modals: Vec<Modal>,
     pub is_browsing: bool,
-}
-
-/// The user's decision about files of a folder: its MCP servers, configuration or templates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrustAnswer {
-    /// Use them until they change.
-    Use,
-    /// Do not use them until they change.
-    LeaveOut,
-    /// Do not use them this time.
-    NotNow,
-}
-
-/// A dialog that asks about files of a folder. Closing it means: not this time.
-pub(in crate::app) fn trust_question(
-    title: &str,
-    body: Vec<String>,
-    until: &str,
-    outcome: impl Fn(TrustAnswer) -> ChoiceOutcome,
-    opened_by_itself: Option<Instant>,
-) -> Modal {
-    let choice = |label: String, answer| Choice { label, outcome: outcome(answer) };
-    Modal::Choice(ChoiceDialog {
-        title: title.to_owned(),
-        body,
-        choices: vec![
-            choice("Not now".to_owned(), TrustAnswer::NotNow),
-            choice(format!("Allow until {until}"), TrustAnswer::Use),
-            choice(format!("Ignore until {until}"), TrustAnswer::LeaveOut),
-        ],
-        selected: 0,
-        opened_by_itself,
-    })
 }
 
 /// An index moved by a number of rows, limited to the list.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::model::{AgentSpec, ConnId, SessionKey};
 
 use super::lookup;
-use crate::app::{ChoiceOutcome, Conn, Modal, Session, SessionPhase, State, UnseenKind};
+use crate::app::{Conn, Session, SessionPhase, State, UnseenKind};
 
 /// The status of a tab, in ascending order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +28,9 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
     let is_front = session.key == front(state);
     let unseen = session.unseen.as_ref().map(|unseen| &unseen.what);
     match &session.phase {
-        _ if !session.requests.is_empty() || shelved_dialog(state, session.key).is_some() => TabMark::Waits,
+        _ if !session.requests.is_empty() || background_question(state, session.key).is_some() => {
+            TabMark::Waits
+        }
         SessionPhase::NeedsSignIn => TabMark::Waits,
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
         _ if session.turn.is_running() => TabMark::Working,
@@ -70,12 +72,13 @@ pub(in crate::app) fn face(state: &State) -> u64 {
     hasher.finish()
 }
 
-/// The dialog that parlor opened while another tab was active, with its time. A sign-in is shown by the session's phase
-/// instead.
-pub(in crate::app) fn shelved_dialog(state: &State, key: SessionKey) -> Option<(&str, Instant)> {
-    state.background_uis.get(&key)?.modals.iter().find_map(|modal| match modal {
-        Modal::Choice(dialog) => Some((dialog.title.as_str(), dialog.opened_by_itself?)),
-        _ => None,
+/// The question that parlor asked in an inactive tab, with its time. A sign-in is shown by the session's phase instead.
+pub(in crate::app) fn background_question(state: &State, key: SessionKey) -> Option<(&str, Instant)> {
+    let is_inactive = key != front(state);
+    let mut questions = state.questions.iter().filter(|_| is_inactive);
+    questions.find_map(|question| {
+        let is_here = lookup::root_of(state, question.session) == key;
+        Some((question.title.as_str(), question.asked_at.filter(|_| is_here)?))
     })
 }
 
@@ -114,12 +117,4 @@ pub(in crate::app) fn to_share(
             })
     };
     state.conns.values().find(is_it).map(|conn| conn.id)
-}
-
-pub(in crate::app) fn has_choice(state: &State, is_it: impl Fn(&ChoiceOutcome) -> bool) -> bool {
-    let has = |modal: &Modal| match modal {
-        Modal::Choice(dialog) => dialog.choices.iter().any(|choice| is_it(&choice.outcome)),
-        _ => false,
-    };
-    state.modals.iter().any(has) || state.background_uis.values().any(|ui| ui.modals.iter().any(has))
 }

@@ -337,9 +337,9 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
     tell(&mut app, StoreNews::Opened(Box::new(gone)));
     let key = app.state.active;
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("a question") };
+    let Some(dialog) = app.state.questions.last() else { panic!("a question") };
     assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
-    assert_eq!(dialog.choices[0].label, "Resume in /code/new till (same folder, moved or renamed)");
+    assert_eq!(dialog.answers[0].label, "Resume in /code/new till (same folder, moved or renamed)");
     app.wait(2).play(Event::Input).answer(1);
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
     tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
@@ -354,8 +354,8 @@ fn the_other_sessions_of_a_renamed_folder_are_moved_on_request() {
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
     tell(&mut app, StoreNews::Opened(Box::new(gone)));
     let (key, from) = (app.state.active, shown(&app).workspace.cwd.clone());
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("a question") };
-    assert_eq!(dialog.choices[1].label, "Resume there, and move the folder's other sessions, too (3)");
+    let Some(dialog) = app.state.questions.last() else { panic!("a question") };
+    assert_eq!(dialog.answers[1].label, "Resume there, and move the folder's other sessions, too (3)");
     app.wait(2).play(Event::Input).answer(2);
     let moved = StoreJob::MoveFolder { from, to: to.clone() };
     assert_eq!(other_jobs(&mut app), [moved, StoreJob::Take { key, uid: "k1".into() }]);
@@ -373,7 +373,7 @@ fn a_prompt_asks_for_the_folder_that_a_file_names() {
     assert!(app.state.modals.is_empty());
 
     app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
-    assert!(matches!(app.state.modals.last(), Some(Modal::Choice(_))), "asked again");
+    assert_eq!(app.state.questions.len(), 1, "asked again");
     assert_eq!(other_jobs(&mut app), []);
     app.wait(2).play(Event::Input).answer(1);
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);

@@ -1,7 +1,7 @@
 //! Tests of closing, deleting and showing sessions, and of servers that an agent does not support.
 
 use super::support::*;
-use crate::app::lifecycle::operations;
+use crate::app::lifecycle::{close, operations};
 use crate::model::*;
 
 #[test]
@@ -57,24 +57,23 @@ fn the_requests_of_a_closed_session_are_answered() {
 fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_confirms() {
     let mut app = TestApp::ready();
     *app.state.listed_mut() = vec![listed("old"), listed("older")];
-    app.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx))
-        .expect_sent("call delete old");
+    app.flow(|state, _, fx| close::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
     app.fail(-32603, "no");
     assert_eq!(app.state.listed().len(), 2);
     assert_eq!(app.state.flash.as_deref(), Some("Delete failed: no"));
-    app.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
+    app.flow(|state, _, fx| close::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
     assert_eq!(app.state.listed(), [listed("older")]);
 }
 
 #[test]
 fn acp_v1_open_sessions_and_those_of_agents_without_delete_are_not_deleted() {
     let mut app = TestApp::ready();
-    app.flow(|state, _, fx| operations::delete_session(state, ID.into(), fx)).expect_sent("");
+    app.flow(|state, _, fx| close::delete_session(state, ID.into(), fx)).expect_sent("");
     assert_eq!(app.state.flash.as_deref(), Some("This session is open. Close it first."));
     let mut app = TestApp::started();
     app.handshake(AgentCapabilities::default()).open(ID);
     app.fx.clear();
-    app.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx)).expect_sent("");
+    app.flow(|state, _, fx| close::delete_session(state, "old".into(), fx)).expect_sent("");
 }
 
 #[test]

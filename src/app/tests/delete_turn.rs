@@ -17,10 +17,7 @@ fn saved() -> TestApp {
 
 /// The title of the question on top.
 fn question(app: &TestApp) -> Option<&str> {
-    match app.state.modals.last() {
-        Some(Modal::Choice(dialog)) => Some(&dialog.title),
-        _ => None,
-    }
+    app.state.questions.last().map(|question| question.title.as_str())
 }
 
 /// The turns of the items that are shown.

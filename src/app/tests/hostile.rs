@@ -188,7 +188,7 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
         Step::Close(takes_default) => {
             app.wait(5);
             // The default answer about folders opens the session in the user's own folder only.
-            let is_choice = matches!(app.state.modals.last(), Some(Modal::Choice(_)));
+            let is_choice = matches!(app.state.modals.last(), Some(Modal::Question(..)));
             app.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
         }
         Step::Submit => {
@@ -210,10 +210,9 @@ fn check(app: &mut TestApp, is_remote: bool) {
         let expected = if is_remote { Callbacks::NONE } else { Callbacks::default() };
         assert_eq!((conn.spec.callbacks, conn.spec.command.as_str()), (expected, "fake"));
     }
-    for modal in &app.state.modals {
-        let Modal::Choice(dialog) = modal else { continue };
-        for choice in &dialog.choices {
-            if let ChoiceOutcome::RunLogin(_, spec, env) = &choice.outcome {
+    for question in &app.state.questions {
+        for answer in &question.answers {
+            if let Consequence::RunLogin(_, spec, env) = &answer.consequence {
                 assert!(!is_remote && spec.command == "fake");
                 assert_eq!(check_variables(env.iter().map(|(name, _)| name.as_str())), Ok(()));
             }

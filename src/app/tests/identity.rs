@@ -23,7 +23,7 @@ fn two_sessions() -> (TestApp, SessionKey) {
     app.submit("go");
     let key = app.open_tab("/code/shop", fake());
     app.open("two");
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
+    app.flow(|state, _, fx| operations::activate(state, KEY, fx));
     app.fx.clear();
     (app, key)
 }

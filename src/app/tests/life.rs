@@ -150,15 +150,15 @@ fn three_crashes_in_a_minute_stop_the_restarts() {
         call resume s
         ",
     );
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else {
+    let Some(dialog) = app.state.questions.last() else {
         panic!("the user is asked");
     };
-    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::Restart(KEY));
+    assert_eq!(dialog.answers[0].consequence, Consequence::Restart(KEY));
     assert!(dialog.body.contains(&"out of luck".to_owned()));
     assert!(matches!(&app.session().phase, SessionPhase::Ended { cause } if cause.contains("Restart it")));
     app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     app.expect_sent("connect 4 after 0 ms");
-    assert_eq!(app.state.modals, [], "the choice was made");
+    assert_eq!(app.state.questions, [], "the choice was made");
     assert_eq!(app.state.conns.len(), 1, "closed connections are dropped");
 }
 
@@ -202,8 +202,8 @@ fn a_remote_agent_has_more_time_to_recover() {
             format!("Nothing answers at host. Start the server.\n{again}")
         ]
     );
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
-    assert_eq!((dialog.title.as_str(), dialog.choices[0].label.as_str()), ("Agent unreachable", "Retry"));
+    let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
+    assert_eq!((dialog.title.as_str(), dialog.answers[0].label.as_str()), ("Agent unreachable", "Retry"));
     assert!(dialog.body.contains(&"Reconnecting failed for 55 s and was stopped.".to_owned()), "{dialog:?}");
 }
 

@@ -312,7 +312,7 @@ impl World {
             }
             Step::Show(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::activate(state, key, now, fx));
+                self.flow(|state, _, fx| operations::activate(state, key, fx));
             }
             Step::Fork(session) => {
                 let key = self.session(session)?;

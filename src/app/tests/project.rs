@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::support::*;
-use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -46,8 +45,11 @@ fn started(app: &TestApp) -> Vec<&str> {
 }
 
 fn answer(app: &mut TestApp, answer: TrustAnswer) {
-    app.state.modals.pop();
-    app.flow(|state, now, fx| operations::answer_project(state, answer, now, fx));
+    app.decide(match answer {
+        TrustAnswer::NotNow => 0,
+        TrustAnswer::Use => 1,
+        TrustAnswer::LeaveOut => 2,
+    });
 }
 
 fn saved(app: &TestApp) -> Option<bool> {
@@ -60,9 +62,9 @@ fn saved(app: &TestApp) -> Option<bool> {
 #[test]
 fn settings_of_a_project_apply_after_the_user_agreed() {
     let mut app = app(question(Some("theirs")), Some(spec("mine")));
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
+    let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
     assert!(dialog.body.join("\n").contains("theme = \"paper\""), "{dialog:?}");
-    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::AnswerProject(TrustAnswer::NotNow), "the default");
+    assert_eq!(dialog.answers[0].consequence, Consequence::Project(TrustAnswer::NotNow), "the default");
     assert_eq!(started(&app), [""; 0], "the agent depends on the answer");
     app.play(Event::Input);
     answer(&mut app, TrustAnswer::Use);
@@ -82,8 +84,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
     }
     // A closed question is not an answer.
     let mut app = app(question(Some("theirs")), Some(spec("mine")));
-    app.state.modals.clear();
-    app.play(Event::Input);
+    app.dismiss();
     assert_eq!((started(&app), saved(&app), app.state.project.is_none()), (vec!["mine"], None, true));
 }
 

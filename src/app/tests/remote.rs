@@ -1,7 +1,7 @@
 //! Tests of sessions with a remote agent.
 
 use super::support::*;
-use crate::app::lifecycle::operations;
+use crate::app::lifecycle::{operations, ssh_sign_in};
 use crate::app::*;
 use crate::model::*;
 
@@ -112,9 +112,9 @@ fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
     app.fx.clear();
     let error = "build does not let ssh in without asking: Permission denied (password).".to_owned();
     app.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
-    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::SignInToHost(CONN));
-    app.flow(|state, _, fx| operations::sign_in_to_host(state, CONN, fx));
+    let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
+    assert_eq!(dialog.answers[0].consequence, Consequence::SignInToHost(CONN));
+    app.decide(0);
     let spec = app.fx.iter().find_map(|effect| match effect {
         Effect::RunLogin { spec, .. } => Some(spec.clone()),
         _ => None,
@@ -124,7 +124,7 @@ fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
     app.fx.clear();
     app.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
     let second = ConnId(2);
-    app.flow(|state, _, fx| operations::sign_in_to_host(state, second, fx));
+    app.flow(|state, _, fx| ssh_sign_in::sign_in_to_host(state, second, fx));
     assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is starting");
 }
 

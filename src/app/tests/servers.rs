@@ -46,9 +46,11 @@ fn names(app: &TestApp) -> Vec<&str> {
 }
 
 fn answer(app: &mut TestApp, answer: TrustAnswer) {
-    app.state.modals.pop();
-    let folder = PathBuf::from("/code/shop");
-    app.flow(|state, now, fx| operations::answer_servers(state, &folder, answer, now, fx));
+    app.decide(match answer {
+        TrustAnswer::NotNow => 0,
+        TrustAnswer::Use => 1,
+        TrustAnswer::LeaveOut => 2,
+    });
 }
 
 fn kept_answer(app: &TestApp) -> Option<bool> {
@@ -62,14 +64,14 @@ fn kept_answer(app: &TestApp) -> Option<bool> {
 fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     let mut app = app(found(), spec());
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
+    let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
     let body = dialog.body.join("\n");
     assert!(
         body.contains(".mcp.json") && body.contains("files: runs /bin/mcp") && body.contains("odd is"),
         "{body}"
     );
-    let not_now = ChoiceOutcome::AnswerServers("/code/shop".into(), TrustAnswer::NotNow);
-    assert_eq!(dialog.choices[0].outcome, not_now, "the default");
+    let not_now = Consequence::Servers("/code/shop".into(), TrustAnswer::NotNow);
+    assert_eq!(dialog.answers[0].consequence, not_now, "the default");
     answer(&mut app, TrustAnswer::Use);
     assert_eq!(kept_answer(&app), Some(true));
     app.expect_sent("call new");
@@ -94,8 +96,7 @@ fn a_refusal_is_saved_and_a_closed_question_is_not() {
 
     let mut app = self::app(found(), spec());
     app.handshake(all_capabilities());
-    app.state.modals.clear();
-    app.play(Event::Input);
+    app.dismiss();
     assert_eq!((kept_answer(&app), names(&app)), (None, vec!["mine"]));
     app.expect_sent("connect 1 after 0 ms\ncall new");
 }
@@ -229,15 +230,13 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
         ..found()
     };
     app.service(ServiceEvent::ServersFound(folder.clone(), Ok(Some(here)))).expect_sent("");
-    assert!(
-        matches!(app.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.body[1].contains("lib: runs"))
-    );
+    assert!(app.state.questions.last().is_some_and(|question| question.body[1].contains("lib: runs")));
     // In an inactive tab the question stays open.
-    app.flow(|state, now, fx| operations::show_session(state, KEY, now, fx));
+    app.flow(|state, _, fx| operations::show_session(state, KEY, fx));
     app.play(Event::Input);
     assert_eq!(app.state.modals, []);
     app.expect_sent("");
-    app.flow(|state, now, fx| operations::answer_servers(state, &folder, TrustAnswer::Use, now, fx));
+    answer(&mut app, TrustAnswer::Use);
     app.expect_sent("call new");
     let names =
         |key| app.state.sessions[&key].workspace.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();

@@ -139,9 +139,9 @@ fn an_endless_list_is_limited() {
 #[test]
 fn a_late_page_is_assigned_to_its_agent_and_request() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).flow(operations::list_sessions);
+    app.flow(|state, _, fx| operations::activate(state, KEY, fx)).flow(operations::list_sessions);
     let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    app.flow(|state, now, fx| operations::activate(state, key, now, fx)).flow(operations::list_sessions);
+    app.flow(|state, _, fx| operations::activate(state, key, fx)).flow(operations::list_sessions);
     app.fx.clear();
     // The response of the first agent arrives while the second one's list is shown.
     app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
@@ -153,7 +153,7 @@ fn a_late_page_is_assigned_to_its_agent_and_request() {
     app.expect_sent("call list Some(\"2\")");
     app.reply_to(conn, Ok(sessions(&["ours"], None)));
     assert_eq!(listed_ids(&app.state), ["ours"]);
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
+    app.flow(|state, _, fx| operations::activate(state, KEY, fx));
     assert_eq!(listed_ids(&app.state), ["theirs"]);
     // After a new request, the page of the previous one is dropped.
     let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
@@ -213,9 +213,7 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
             operations::open_session(state, "old".into(), now, fx);
         };
         app.flow(open).expect_sent("");
-        let Some(Modal::Choice(dialog)) = app.state.modals.last().cloned() else {
-            panic!("the user is asked")
-        };
+        let Some(dialog) = app.state.questions.last().cloned() else { panic!("the user is asked") };
         // Later changes of the list do not affect the confirmed session.
         *app.state.listed_mut() = vec![listed("/", &["/"])];
         app.wait(5);

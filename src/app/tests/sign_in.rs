@@ -140,10 +140,10 @@ fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     assert!(app.state.modals.is_empty(), "no sign-in is pending");
     app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     app.agent(output("waiting")).agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
-    let Some(Modal::Choice(dialog)) = app.state.modals.last().cloned() else { panic!("no dialog") };
-    let labels: Vec<_> = dialog.choices.iter().map(|choice| choice.label.as_str()).collect();
+    let Some(dialog) = app.state.questions.last().cloned() else { panic!("no dialog") };
+    let labels: Vec<_> = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     assert_eq!(labels, ["Open in browser", "Copy the address", "Not now"]);
-    assert_eq!(dialog.selected, 2, "nothing is opened by an accidental key");
+    assert_eq!(dialog.first, 2, "nothing is opened by an accidental key");
     assert!(dialog.body.iter().all(|line| !line.contains('\u{202e}')), "{:?}", dialog.body);
     app.agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
     assert_eq!(app.state.modals.len(), 1, "a page is offered once");
@@ -174,12 +174,9 @@ fn a_pending_sign_in_can_be_cancelled() {
 }
 
 /// Selects a sign-in method, and returns the question that follows.
-fn pick(app: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
+fn pick(app: &mut TestApp, method: &str) -> Option<Question> {
     app.flow(|state, now, fx| operations::sign_in(state, CONN, method, Vec::new(), now, fx));
-    match app.state.modals.last() {
-        Some(Modal::Choice(dialog)) => Some(dialog.clone()),
-        _ => None,
-    }
+    app.state.questions.last().cloned()
 }
 
 fn answer(app: &mut TestApp, action: Action) {
@@ -197,8 +194,8 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     app.state.modals.clear();
     let dialog = pick(&mut app, "login").expect("the user is asked");
     assert_eq!(dialog.body[1..], ["fake login", "Folder: /code/shop"].map(str::to_owned));
-    let default = &dialog.choices[dialog.selected];
-    assert_eq!((default.label.as_str(), &default.outcome), ("Do not run", &ChoiceOutcome::Close));
+    let default = &dialog.answers[dialog.first];
+    assert_eq!((default.label.as_str(), &default.consequence), ("Do not run", &Consequence::Close));
     answer(&mut app, Action::Accept);
     app.expect_sent("");
     pick(&mut app, "login");

@@ -104,6 +104,18 @@ impl TestApp {
         if asks { self.play(Event::Act(Action::Accept)) } else { self }
     }
 
+    /// Gives the last question of parlor this answer.
+    pub fn decide(&mut self, position: usize) -> &mut Self {
+        let id = self.state.questions.last().expect("a question is open").id;
+        self.flow(|state, now, fx| assert!(operations::answer_question(state, id, position, now, fx)))
+    }
+
+    /// Closes the last question of parlor.
+    pub fn dismiss(&mut self) -> &mut Self {
+        let id = self.state.questions.last().expect("a question is open").id;
+        self.flow(|state, now, fx| operations::dismiss_question(state, id, now, fx))
+    }
+
     pub fn play(&mut self, event: Event) -> &mut Self {
         let fx = update(&mut self.state, event, self.now);
         self.take(fx);
@@ -217,15 +229,7 @@ impl TestApp {
     /// Opens a session from the agent's list, in its reported folder only.
     pub fn open_listed(&mut self, id: &str) -> &mut Self {
         self.flow(|state, now, fx| operations::open_session(state, id.into(), now, fx));
-        let asked = match self.state.modals.last() {
-            Some(Modal::Choice(dialog)) => Some(dialog.choices[0].outcome.clone()),
-            _ => None,
-        };
-        if let Some(ChoiceOutcome::OpenListed { info, .. }) = asked {
-            self.state.modals.pop();
-            self.flow(|state, now, fx| operations::open_listed(state, &info, false, now, fx));
-        }
-        self
+        if self.state.questions.is_empty() { self } else { self.decide(0) }
     }
 
     pub fn submit(&mut self, text: &str) -> &mut Self {

@@ -91,7 +91,7 @@ fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
 #[test]
 fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).play(Event::Input);
+    app.flow(|state, _, fx| operations::activate(state, KEY, fx)).play(Event::Input);
     let before = app.state.sessions[&KEY].clone();
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
@@ -110,8 +110,7 @@ fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     app.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
     assert_eq!(app.state.modals, [], "the active tab keeps its keys");
     app.wait(5).play(Event::Input).play(Event::Act(Action::ShowTab(2)));
-    let shown = app.state.modals.last();
-    assert!(matches!(shown, Some(Modal::Choice(dialog)) if dialog.opened_by_itself == Some(app.now)));
+    assert!(matches!(app.state.modals.last(), Some(Modal::Question(..))));
     // A key directly after the tab switch chooses nothing.
     app.fx.clear();
     app.play(Event::Input).answer(3).expect_sent("");
@@ -296,10 +295,8 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
 }
 
 fn quit_question(app: &TestApp) -> Option<(String, String)> {
-    match app.state.modals.last() {
-        Some(Modal::Choice(dialog)) => Some((dialog.title.clone(), dialog.body.join(" "))),
-        _ => None,
-    }
+    let question = app.state.questions.last()?;
+    Some((question.title.clone(), question.body.join(" ")))
 }
 
 #[test]
@@ -453,9 +450,9 @@ fn saved_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
 fn the_active_tab_is_recorded() {
     let (mut app, key, _) = TestApp::two_tabs();
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
+    app.flow(|state, _, fx| operations::activate(state, KEY, fx));
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, true)));
-    app.flow(|state, now, fx| operations::activate(state, key, now, fx));
+    app.flow(|state, _, fx| operations::activate(state, key, fx));
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
 }
 

@@ -237,25 +237,24 @@ fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
     app.fx.clear();
     app.wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY)));
     app.expect("ready · overdue\nuser* \"go\"").expect_sent("");
-    let Some(Modal::Choice(dialog)) = app.state.modals.last() else {
+    let Some(dialog) = app.state.questions.last() else {
         panic!("the user is asked");
     };
-    let outcomes: Vec<&ChoiceOutcome> = dialog.choices.iter().map(|choice| &choice.outcome).collect();
+    let consequences: Vec<&Consequence> = dialog.answers.iter().map(|answer| &answer.consequence).collect();
     assert_eq!(
-        outcomes,
-        [&ChoiceOutcome::Close, &ChoiceOutcome::Restart(KEY), &ChoiceOutcome::ForceStop(CONN)]
+        consequences,
+        [&Consequence::Close, &Consequence::Restart(KEY), &Consequence::ForceStop(CONN)]
     );
-    assert!(dialog.opened_by_itself.is_some());
+    assert!(dialog.asked_at.is_some());
     app.end_turn(StopReason::Cancelled);
-    assert_eq!(app.state.modals, [], "the agent has responded: there is nothing to choose");
+    assert_eq!(app.state.questions, [], "the agent has responded: there is nothing to choose");
 
     let mut app = TestApp::running();
-    app.cancel().wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY)));
-    app.state.modals.clear();
+    app.cancel().wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY))).dismiss();
     app.cancel();
-    assert_eq!(app.state.modals.len(), 1, "the user opened it again");
+    assert_eq!(app.state.questions.len(), 1, "the user opened it again");
     app.end_turn(StopReason::Cancelled);
-    assert_eq!(app.state.modals, [], "its choices would concern an agent that has responded");
+    assert_eq!(app.state.questions, [], "its choices would concern an agent that has responded");
 }
 
 #[test]

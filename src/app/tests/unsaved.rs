@@ -26,8 +26,8 @@ fn report(app: &mut TestApp, unsaved: Option<Unsaved>) {
 
 /// The question on top: title and text.
 fn question(app: &TestApp) -> (&str, String) {
-    match app.state.modals.last() {
-        Some(Modal::Choice(dialog)) => (&dialog.title, dialog.body.join(" ")),
+    match app.state.questions.last() {
+        Some(dialog) => (&dialog.title, dialog.body.join(" ")),
         other => panic!("a question is on top, not {other:?}"),
     }
 }
@@ -131,7 +131,7 @@ fn closing_a_tab_with_unsaved_turns_asks_first() {
     app.flow(|state, now, fx| operations::submit(state, KEY, "two".into(), now, fx));
     app.end_turn(StopReason::EndTurn);
     app.open_tab("/code/lib", AgentSpec { name: "other".into(), ..AgentSpec::default() });
-    app.flow(|state, now, fx| operations::show_session(state, KEY, now, fx));
+    app.flow(|state, _, fx| operations::show_session(state, KEY, fx));
     app.play(Event::Act(Action::CloseSession));
     let (title, body) = question(&app);
     assert_eq!(title, "Close session?");

@@ -61,7 +61,7 @@ pub(super) fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16
 fn opener(ctx: &FrameContext) -> Option<Context> {
     match ctx.state.modals.iter().rev().nth(1) {
         Some(Modal::Picker(_) | Modal::Attention(_)) => Some(Context::List),
-        Some(Modal::Choice(_) | Modal::Capture(_)) => Some(Context::Choice),
+        Some(Modal::Question(..) | Modal::Capture(_)) => Some(Context::Choice),
         Some(Modal::Queue { .. }) => Some(Context::Queue),
         Some(Modal::Help { .. } | Modal::Log { .. } | Modal::Connection(_) | Modal::Inspect(_)) => {
             Some(Context::Text)

@@ -12,7 +12,8 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
 use super::{options, place_in_queue, rejected, small};
-use crate::app::dialogs::{self, Focus, inspect_url};
+use crate::app::dialogs::{self, Focus};
+use crate::app::state::url::inspect_url;
 use crate::app::{
     AccessRequest, AccessWork, ItemBody, Modal, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS,
     protected_files,

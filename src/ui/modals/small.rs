@@ -2,7 +2,7 @@
 
 use super::dialog_frame::{DialogFrame, Row, choice, input, spread, wrapped};
 use super::permission;
-use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
+use crate::app::{KeyCapture, LineDialog, Question, dialogs};
 use crate::config::keymap::Context;
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence};
 use crate::model::Action;
@@ -18,22 +18,27 @@ pub(super) const CAPTURE_TITLE: &str = "Press keys";
 /// The explanation of an answer stands below its label, behind the number.
 const ABOUT_INDENT: u16 = 3;
 
-pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.is_alone = dialog.opened_by_itself.is_some() && ctx.session.transcript.items().is_empty();
-    for paragraph in &dialog.body {
+pub(super) fn question_frame(
+    ctx: &FrameContext,
+    question: &Question,
+    marked: usize,
+    cols: u16,
+) -> DialogFrame<'static> {
+    let mut sheet = DialogFrame { title: text::one_line(&question.title), ..DialogFrame::default() };
+    sheet.is_alone = question.asked_at.is_some() && ctx.session.transcript.items().is_empty();
+    for paragraph in &question.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
         }
         sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
-    for (index, way) in dialog.choices.iter().enumerate() {
-        let (label, about) = way.label.split_once('\n').unwrap_or((&way.label, ""));
-        let rows = choice(ctx, index, label, index == dialog.selected, cols);
+    for (index, answer) in question.answers.iter().enumerate() {
+        let (label, about) = answer.label.split_once('\n').unwrap_or((&answer.label, ""));
+        let rows = choice(ctx, index, label, index == marked, cols);
         let hit = rows.first().and_then(|row| row.hit);
         sheet.foot.extend(rows);
         let about = wrapped(ctx, Role::TextDim, about, cols.saturating_sub(ABOUT_INDENT));
-        sheet.foot.extend(about.into_iter().filter(|_| way.label.contains('\n')).map(|mut row| {
+        sheet.foot.extend(about.into_iter().filter(|_| answer.label.contains('\n')).map(|mut row| {
             row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(ABOUT_INDENT))));
             Row { hit, ..row }
         }));
@@ -44,7 +49,7 @@ pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16)
         Some(ctx.updown("choose")),
     ]);
     sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
-    if dialog.opened_by_itself.is_some() {
+    if question.asked_at.is_some() {
         permission::note_guard(ctx, &mut sheet);
     }
     sheet

@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use crate::app::dialogs::{self, Focus, field_hint, inspect_url, shown_value};
+use crate::app::dialogs::{self, Focus, field_hint, shown_value};
+use crate::app::state::url::inspect_url;
 use crate::app::{
     Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
     protected_files,
@@ -62,12 +63,13 @@ pub fn question(state: &State, render: &RenderContext<'_>) -> Option<Question> {
     match state.modals.last() {
         Some(Modal::Picker(picker)) => ask_picker(picker, &mut out),
         Some(Modal::Sessions(dialog)) => ask_sessions(dialog, &mut out),
-        Some(Modal::Choice(dialog)) => {
-            let _ = writeln!(out, "{}", one_line(&dialog.title));
-            for line in &dialog.body {
+        Some(Modal::Question(id, _)) => {
+            let question = state.question(*id)?;
+            let _ = writeln!(out, "{}", one_line(&question.title));
+            for line in &question.body {
                 let _ = writeln!(out, "{}", one_line(line));
             }
-            number(&mut out, dialog.choices.iter().map(|choice| choice.label.as_str()));
+            number(&mut out, question.answers.iter().map(|answer| answer.label.as_str()));
         }
         Some(Modal::Line(dialog)) => {
             let _ = writeln!(out, "{}\n{}", one_line(&dialog.title), one_line(&dialog.help));
@@ -293,7 +295,9 @@ pub fn reply(state: &State, line: &str) -> Reply {
             }
         }
         Focus::Choice => match state.modals.last() {
-            Some(Modal::Choice(dialog)) => choose(line, dialog.choices.len()),
+            Some(Modal::Question(id, _)) => {
+                choose(line, state.question(*id).map_or(0, |question| question.answers.len()))
+            }
             _ => no_number(0),
         },
         Focus::Url => choose(line, URL_OPTIONS.len()),

@@ -99,8 +99,8 @@ fn dialogs_that_open_on_their_own_hide_an_empty_session() {
     };
     let mut stage = choice();
     assert_eq!(shows(&stage), (true, true));
-    let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
-    dialog.opened_by_itself = Some(stage.now);
+    let Some(dialog) = stage.state.questions.last_mut() else { unreachable!() };
+    dialog.asked_at = Some(stage.now);
     assert_eq!(shows(&stage), (true, true), "the transcript stays visible");
     let title = |stage: &Stage| {
         text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40))).contains("~/code/shop")
@@ -214,8 +214,8 @@ fn a_copied_install_command_is_confirmed_in_the_list() {
 #[test]
 fn explanation_of_an_answer_stands_below_it() {
     let mut stage = choice();
-    let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
-    dialog.choices[1].label = "Fork it\nCopies the session.".into();
+    let Some(dialog) = stage.state.questions.last_mut() else { unreachable!() };
+    dialog.answers[1].label = "Fork it\nCopies the session.".into();
     for size in [(40, 12), (80, 24)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         let mut rows = shown.lines().skip_while(|row| !row.contains("2  Fork it"));
@@ -283,7 +283,7 @@ fn key_descriptions_fit_beside_the_keys() {
 #[test]
 fn a_dialog_taller_than_the_screen_scrolls_and_keeps_its_answers_visible() {
     let mut stage = choice();
-    if let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() {
+    if let Some(dialog) = stage.state.questions.last_mut() {
         dialog.body = (0..60).map(|number| format!("Sentence {number}.")).collect();
     }
     for size in SIZES {

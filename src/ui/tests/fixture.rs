@@ -295,16 +295,13 @@ pub fn picker(filter: &str) -> Stage {
 /// A question of parlor.
 pub fn choice() -> Stage {
     let mut stage = streaming();
-    let way = |label: &str| Choice { label: label.into(), outcome: ChoiceOutcome::Close };
-    stage.state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "The agent does not answer".into(),
-        body: vec![
-            "claude got a cancel 10 s ago and has not answered. It may still be busy with a command.".into(),
-        ],
-        choices: vec![way("Wait"), way("End the agent's process"), way("Start it again and resume")],
-        selected: 0,
-        opened_by_itself: None,
-    }));
+    let body = vec![
+        "claude got a cancel 10 s ago and has not answered. It may still be busy with a command.".into(),
+    ];
+    let answers = ["Wait", "End the agent's process", "Start it again and resume"];
+    let answers = answers.map(|label| (label, Consequence::Close));
+    stage.state.ask(stage.state.active, Question::new("The agent does not answer", body, answers));
+    crate::app::dialogs::settle(&mut stage.state);
     stage
 }
 

@@ -2,7 +2,8 @@
 
 use super::super::testkit::*;
 use crate::app::dialogs::install;
-use crate::app::{Effect, Modal, PickerValue};
+use crate::app::lifecycle;
+use crate::app::{Effect, PickerValue};
 use crate::model::{Action, AgentSource, AgentSpec, ConfigJob, RegistryAgent, RegistryIndex, SourceKind};
 
 fn entry(id: &str) -> RegistryAgent {
@@ -36,14 +37,15 @@ fn listing(ids: &[&str]) -> Rig {
         ..RegistryIndex::default()
     };
     let (now, mut fx) = (rig.now, Vec::new());
-    install::on_registry(&mut rig.state, Ok(index), false, now, &mut fx);
+    lifecycle::install::on_registry(&mut rig.state, Ok(index), false, now, &mut fx);
+    super::super::serve(&mut rig.state, now, &mut fx);
     assert_eq!(fx, []);
     rig
 }
 
 fn dialog(rig: &Rig) -> (&str, String, Vec<&str>) {
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
-    let labels = dialog.choices.iter().map(|choice| choice.label.as_str()).collect();
+    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
+    let labels = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     (&dialog.title, dialog.body.join("\n"), labels)
 }
 
@@ -65,7 +67,7 @@ fn agents_are_installed_only_after_a_question_that_shows_everything() {
     let wanted = Effect::InstallAgent { agent: Box::new(entry("b")), scripts: Vec::new() };
     assert_eq!(fx.last(), Some(&wanted));
 
-    install::on_progress(&mut rig.state, "added \u{1b}[31m3 packages");
+    lifecycle::install::on_progress(&mut rig.state, "added \u{1b}[31m3 packages");
     let (title, body, labels) = dialog(&rig);
     assert_eq!((title, labels), ("Installing Agent b", vec!["Cancel"]));
     assert!(body.contains("3 packages") && !body.contains('\u{1b}'), "{body}");
@@ -81,18 +83,18 @@ fn an_installed_agent_is_started_unless_a_script_is_missing() {
     let mut rig = listing(&["b"]);
     let now = rig.now;
     let mut fx = Vec::new();
-    install::on_installed(
+    lifecycle::install::on_installed(
         &mut rig.state,
         &entry("b"),
         Ok((Box::new(spec.clone()), Vec::new())),
         now,
         &mut fx,
     );
-    assert!(starts(&fx) && rig.state.modals.is_empty(), "{fx:?}");
+    assert!(starts(&fx) && rig.state.questions.is_empty(), "{fx:?}");
 
     let mut rig = listing(&["b"]);
     let mut fx = Vec::new();
-    install::on_installed(
+    lifecycle::install::on_installed(
         &mut rig.state,
         &entry("b"),
         Ok((Box::new(spec), vec!["native".to_owned()])),
@@ -112,7 +114,7 @@ fn a_failed_installation_names_the_cause_and_can_be_repeated() {
     let now = rig.now;
     let mut fx = Vec::new();
     let error = Err("npm ended with exit status: 1.\nE404".to_owned());
-    install::on_installed(&mut rig.state, &entry("b"), error, now, &mut fx);
+    lifecycle::install::on_installed(&mut rig.state, &entry("b"), error, now, &mut fx);
     let (title, body, labels) = dialog(&rig);
     assert_eq!((title, body.as_str()), ("Agent b was not installed", "npm ended with exit status: 1.\nE404"));
     assert_eq!(labels, ["Close", "Try again", "Copy the command"]);

@@ -94,8 +94,8 @@ fn the_user_selects_one_of_several_locations() {
         call.locations = vec![at("/home/u/shop/a.rs", None), at("/etc/hosts", Some(2))];
     });
     assert_eq!(opened(&rig.act(Action::OpenLocation)), None);
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question") };
-    let labels: Vec<&str> = dialog.choices.iter().map(|choice| choice.label.as_str()).collect();
+    let Some(dialog) = rig.state.questions.last() else { panic!("a question") };
+    let labels: Vec<&str> = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     assert_eq!(labels, ["a.rs:12", "/etc/hosts:2"]);
     assert_eq!(opened(&rig.act(Action::Choose(1))), Some(("/home/u/shop/a.rs".into(), Some(12))));
     assert_eq!(focus(&rig.state), Focus::Main);

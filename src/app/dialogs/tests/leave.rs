@@ -2,7 +2,7 @@
 
 use crate::app::dialogs::testkit::{Rig, answers, has_cancel, outside_file, selected, views};
 use crate::app::dialogs::{Focus, completions, focus};
-use crate::app::{Effect, Modal, Turn, ViewCommand};
+use crate::app::{Effect, Turn, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
 use crate::model::{Action, ItemId, Response, SlashCommand};
 
@@ -222,10 +222,8 @@ fn ctrl_q_asks_once_while_a_turn_runs_and_the_second_means_yes() {
     rig.run_turn();
     rig.act(Action::Quit);
     assert!(!rig.state.is_quitting);
-    assert!(
-        matches!(rig.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.title == "A turn is running. Quit?"
-            && dialog.choices.iter().map(|choice| &choice.label).eq(["Quit", "Keep working"]))
-    );
+    assert!(matches!(rig.state.questions.last(), Some(dialog) if dialog.title == "A turn is running. Quit?"
+            && dialog.answers.iter().map(|choice| &choice.label).eq(["Quit", "Keep working"])));
     rig.wait(20).act_now(Action::Quit);
     assert!(rig.state.is_quitting);
 }
@@ -252,8 +250,8 @@ fn the_question_of_ctrl_q_takes_y_n_digits_and_escape() {
 
 #[test]
 fn the_question_of_ctrl_q_stays_true_when_the_turn_ends_by_itself() {
-    let question = |rig: &Rig| match rig.state.modals.last() {
-        Some(Modal::Choice(dialog)) => (dialog.title.clone(), dialog.body.join(" ")),
+    let question = |rig: &Rig| match rig.state.questions.last() {
+        Some(dialog) => (dialog.title.clone(), dialog.body.join(" ")),
         other => panic!("a question is on top, not {other:?}"),
     };
     let mut rig = Rig::new();

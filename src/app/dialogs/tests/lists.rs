@@ -3,8 +3,7 @@
 use crate::app::dialogs::testkit::{CONN, Rig, has_cancel, views};
 use crate::app::dialogs::{Focus, focus};
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, DiffLayout, DiffRoom, Effect, Event, Modal, Screen, ViewCommand,
-    update,
+    Consequence, DiffLayout, DiffRoom, Effect, Event, Modal, Question, Screen, ViewCommand, update,
 };
 use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
 
@@ -267,21 +266,11 @@ fn a_session_is_renamed() {
     assert!(rig.state.modals.is_empty());
 }
 
-fn choice(label: &str, outcome: ChoiceOutcome) -> Choice {
-    Choice { label: label.to_owned(), outcome }
-}
-
-fn rig_with_choices(choices: Vec<Choice>) -> Rig {
+fn rig_with_answers(answers: [(&str, Consequence); 4]) -> Rig {
     let mut rig = Rig::new();
     rig.run_turn();
-    let opened_by_itself = Some(rig.now);
-    rig.state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "The agent does not answer".to_owned(),
-        body: Vec::new(),
-        choices,
-        selected: 0,
-        opened_by_itself,
-    }));
+    let question = Question::new("The agent does not answer", Vec::new(), answers);
+    rig.state.ask(rig.state.active, question.asked_at(rig.now));
     super::super::settle(&mut rig.state);
     rig
 }
@@ -289,24 +278,24 @@ fn rig_with_choices(choices: Vec<Choice>) -> Rig {
 #[test]
 fn choices_are_selected_by_digit() {
     let all = |rig: &Rig| {
-        vec![
-            choice("Wait", ChoiceOutcome::Close),
-            choice("Force-stop", ChoiceOutcome::ForceStop(CONN)),
-            choice("Restart", ChoiceOutcome::Restart(rig.state.active)),
-            choice("Quit", ChoiceOutcome::Quit),
+        [
+            ("Wait", Consequence::Close),
+            ("Force-stop", Consequence::ForceStop(CONN)),
+            ("Restart", Consequence::Restart(rig.state.active)),
+            ("Quit", Consequence::Quit),
         ]
     };
-    let choices = all(&Rig::new());
-    let mut rig = rig_with_choices(choices.clone());
+    let answers = all(&Rig::new());
+    let mut rig = rig_with_answers(answers.clone());
     assert_eq!(rig.act(Action::Choose(1)), Vec::new());
     assert!(rig.state.modals.is_empty());
-    let mut rig = rig_with_choices(choices.clone());
+    let mut rig = rig_with_answers(answers.clone());
     let fx = rig.act(Action::Choose(2));
     assert!(fx.contains(&Effect::Disconnect { conn: CONN, force: true }), "{fx:?}");
-    let mut rig = rig_with_choices(choices.clone());
+    let mut rig = rig_with_answers(answers.clone());
     let fx = rig.act(Action::Choose(3));
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { .. })), "{fx:?}");
-    let mut rig = rig_with_choices(choices.clone());
+    let mut rig = rig_with_answers(answers.clone());
     // "Yes" is not an answer if there are several choices.
     for action in [Action::Choose(6), Action::Yes] {
         rig.wait(1_001).act_now(action);

@@ -2,7 +2,7 @@
 
 use crate::app::dialogs::on_open;
 use crate::app::dialogs::testkit::Rig;
-use crate::app::{Effect, ItemBody, Message, MessagePart, Modal};
+use crate::app::{Effect, ItemBody, Message, MessagePart};
 use crate::model::{Action, ItemId, Location, Role, Target};
 
 fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
@@ -30,7 +30,7 @@ fn an_address_is_shown_completely_before_it_opens() {
     let mut rig = Rig::new();
     let url = "http://a.org@evil.example/x";
     assert_eq!(open(&mut rig, Target::Url(url.to_owned())), []);
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is asked") };
+    let Some(dialog) = rig.state.questions.last() else { panic!("a question is asked") };
     assert_eq!(dialog.body.first().map(String::as_str), Some(url));
     assert!(dialog.body.iter().any(|line| line.contains("real host is evil.example")));
     assert_eq!(rig.act(Action::Accept), [Effect::OpenUrl(url.to_owned())]);

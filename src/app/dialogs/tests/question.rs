@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::dialogs::testkit::{Rig, answers, commands, selected, views};
 use crate::app::dialogs::{Focus, focus, open_sign_in, settle, takes_answers_from};
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ItemBody, Modal, PickerKind, ViewCommand};
+use crate::app::{Consequence, ItemBody, Modal, PickerKind, Question, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
 
@@ -255,23 +255,13 @@ fn the_wheel_scrolls_at_any_time() {
 #[test]
 fn a_question_of_parlors_own_waits_too_and_one_that_the_user_opened_does_not() {
     let mut rig = rig();
-    let choices = vec![Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close }];
-    let dialog = |opened_by_itself| {
-        let title = "The agent does not answer".to_owned();
-        Modal::Choice(ChoiceDialog {
-            title,
-            body: Vec::new(),
-            choices: choices.clone(),
-            selected: 0,
-            opened_by_itself,
-        })
-    };
-    rig.state.modals.push(dialog(Some(rig.now)));
+    let question = || Question::new("The agent does not answer", Vec::new(), [("Wait", Consequence::Close)]);
+    rig.state.ask(rig.state.active, question().asked_at(rig.now));
     rig.wait(100).act_now(Action::Escape);
     assert_eq!(rig.state.modals.len(), 1);
     rig.wait(500).act_now(Action::Escape);
     assert_eq!(rig.state.modals.len(), 0);
-    rig.state.modals.push(dialog(None));
+    rig.state.ask(rig.state.active, question());
     rig.act_now(Action::Escape);
     assert_eq!(rig.state.modals.len(), 0);
 }

@@ -2,7 +2,7 @@
 
 use crate::app::dialogs::testkit::*;
 use crate::app::session::play;
-use crate::app::{ChoiceOutcome, Effect, ItemBody, Modal, PickerKind, RewindWay, ToolCall, ViewCommand};
+use crate::app::{Consequence, Effect, ItemBody, PickerKind, RewindWay, ToolCall, ViewCommand};
 use crate::model::{
     Action, AgentCommand, Attachment, Call, DiffChange, FileDiff, ItemId, ToolContent, ToolKind, ToolStatus,
 };
@@ -32,22 +32,22 @@ fn rig() -> (Rig, Vec<ItemId>) {
 }
 
 fn ways(rig: &Rig) -> Vec<RewindWay> {
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is open") };
-    let way = |outcome: &ChoiceOutcome| match outcome {
-        ChoiceOutcome::Rewind(_, _, way) => *way,
+    let Some(dialog) = rig.state.questions.last() else { panic!("a question is open") };
+    let way = |consequence: &Consequence| match consequence {
+        Consequence::Rewind(_, _, way) => *way,
         other => panic!("{other:?}"),
     };
-    dialog.choices.iter().map(|choice| way(&choice.outcome)).collect()
+    dialog.answers.iter().map(|choice| way(&choice.consequence)).collect()
 }
 
 fn body(rig: &Rig) -> String {
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is open") };
+    let Some(dialog) = rig.state.questions.last() else { panic!("a question is open") };
     dialog.body.join("\n")
 }
 
 fn labels(rig: &Rig) -> Vec<String> {
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is open") };
-    dialog.choices.iter().map(|choice| choice.label.clone()).collect()
+    let Some(dialog) = rig.state.questions.last() else { panic!("a question is open") };
+    dialog.answers.iter().map(|choice| choice.label.clone()).collect()
 }
 
 fn open(rig: &mut Rig) {

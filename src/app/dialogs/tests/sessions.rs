@@ -271,8 +271,8 @@ fn deleting_asks_first_and_names_what_is_deleted() {
     open(&mut rig, vec![row.clone()]);
     *rig.state.listed_mut() = vec![listed("s9", None)];
     on_sessions_listed(&mut rig.state);
-    let question = |rig: &Rig| match rig.state.modals.last() {
-        Some(Modal::Choice(dialog)) => dialog.body.join("\n"),
+    let question = |rig: &Rig| match rig.state.questions.last() {
+        Some(dialog) => dialog.body.join("\n"),
         other => panic!("a question, not {other:?}"),
     };
     rig.act(Action::Last);

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
 use crate::app::{
-    ChoiceOutcome, ConfigNews, Effect, Event, ItemBody, Modal, MouseOwner, PickerKind, Setup, ToolCall,
-    update,
+    ConfigNews, Consequence, Effect, Event, ItemBody, Modal, MouseOwner, PickerKind, Setup, ToolCall, update,
 };
 use crate::config::{Config, Paths, Surroundings, read, settings};
 use crate::model::{Action, ConfigJob, Fold, Location, SettingChange, SettingValue};
@@ -214,9 +213,9 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     rig.act(Action::Down);
     rig.act(Action::Accept);
     assert_eq!(press(&mut rig, "f9 g", Some(("F9", "Select theme"))), []);
-    let Some(Modal::Choice(choice)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
     assert_eq!(choice.body, ["F9 is bound to: Select theme. F9 G will be bound to: Show all commands."]);
-    assert_eq!(choice.choices[1].outcome, ChoiceOutcome::Close);
+    assert_eq!(choice.answers[1].consequence, Consequence::Close);
     assert_eq!(rig.act(Action::Yes), [keys("main", "open-palette", Some(&["ctrl+p", "f9 g"]))]);
     // As text, and back to the defaults.
     rig.act(Action::Accept);
@@ -273,7 +272,7 @@ fn problems_are_reported_and_failures_name_the_file() {
         ..ConfigNews::default()
     };
     update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
-    let Some(Modal::Choice(choice)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
     assert_eq!(choice.title, "ui.bell was not changed");
     assert_eq!(choice.body, ["/etc/parlor/config.toml: the file is read-only"]);
 }
@@ -284,9 +283,9 @@ fn permissions_of_a_changed_file_are_asked_about() {
     let news = ConfigNews { held: vec!["policy.ask_commands"], ..ConfigNews::default() };
     update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
     assert!(!rig.takes_answers(), "a key that was meant for the prompt does not answer");
-    let Some(Modal::Choice(choice)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
     assert!(choice.body[1].starts_with("policy.ask_commands = false: Ask before commands"), "{choice:?}");
-    assert_eq!(choice.selected, 1);
+    assert_eq!(choice.first, 1);
     rig.wait(2000);
     assert_eq!(rig.act(Action::Yes), [Effect::Configure(ConfigJob::Accept)]);
 }

@@ -225,7 +225,7 @@ fn new_templates_of_a_project_are_reviewed_before_they_are_offered() {
     }
     rig.type_draft("/project:li");
     rig.act(Action::Submit);
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last().cloned() else { panic!("the user is asked") };
+    let Some(dialog) = rig.state.questions.last().cloned() else { panic!("the user is asked") };
     let body = dialog.body.join("\n");
     assert!(body.contains("/project:fix  .parlor/prompts/fix.md\n· Fix fix"), "{body}");
     assert!(body.contains("hidden ⟨U+202E⟩text"), "{body}");

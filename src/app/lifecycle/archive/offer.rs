@@ -9,7 +9,7 @@ use crate::app::state::lookup;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::app::{Effect, Modal, Picker, PickerKind, PickerValue, State};
+use crate::app::{Effect, Modal, Picker, PickerKind, PickerValue, State, UiRequest};
 use crate::model::{ArchiveRow, StoreJob};
 
 /// Requests the folder's last agent, and its last session if it is to be offered.
@@ -23,7 +23,7 @@ pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
 pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
     // The saved session has an agent, so the agent picker closes.
-    state.modals.retain(|modal| !is_of_agents(modal));
+    state.ui_requests.push(UiRequest::CloseAgents);
     super::open_saved(state, &uid, true, None, now, fx);
 }
 
@@ -76,8 +76,4 @@ fn agents_picker(state: &mut State) -> Option<&mut Picker> {
         Modal::Picker(picker) if picker.kind == PickerKind::Agent => Some(picker),
         _ => None,
     })
-}
-
-fn is_of_agents(modal: &Modal) -> bool {
-    matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent)
 }
