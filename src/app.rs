@@ -14,6 +14,7 @@ mod recording;
 mod session;
 pub mod state;
 
+pub use dialogs::modal::*;
 pub use lifecycle::archive::unknown_agent;
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
 pub use recording::restore::restore;
@@ -22,14 +23,14 @@ pub use state::conn::*;
 pub use state::effect::*;
 pub use state::event::Event;
 pub use state::files::FileJobs;
-pub use state::modal::*;
+pub use state::line::LineInput;
 pub use state::question::{Consequence, Question, QuestionId, RewindWay, TrustAnswer};
 pub use state::recorded::{Handover, Loading, Reading, RecorderState};
 pub use state::replay::{Replay, Spool};
 pub use state::session::*;
-pub use state::session_list::{session_title, title_of};
 pub use state::sessions::Sessions;
 pub use state::tab::TabMark;
+pub use state::titles::{session_title, title_of};
 pub use state::transcript::*;
 pub use state::unseen::{Unseen, UnseenKind};
 pub use state::{
@@ -472,6 +473,9 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(state, serial, found),
             StoreNews::Mentionable { folder, sessions } => {
                 dialogs::on_mentionable(state, &folder, sessions);
+            }
+            news @ (StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. }) => {
+                dialogs::on_sessions_news(state, news, now);
             }
             news => lifecycle::archive::on_news(state, news, now, fx),
         },

@@ -6,6 +6,7 @@
 //! Invariants: a question that the user did not open is answered only through [`crate::guard`]; closing a dialog does
 //! not also cancel a turn; an answer that allows something permanently is never the default.
 
+mod agent_rows;
 mod attachments;
 mod changes;
 mod choice;
@@ -26,6 +27,7 @@ mod leave;
 mod line_dialog;
 mod locations;
 mod mentions;
+pub(in crate::app) mod modal;
 mod notice;
 mod obstacle;
 mod open;
@@ -39,6 +41,7 @@ mod requests;
 mod rewind;
 mod rows;
 mod search;
+mod session_rows;
 mod sessions;
 pub mod settings;
 mod settle;
@@ -51,10 +54,9 @@ mod testkit;
 mod tests;
 mod validate;
 
-pub use super::state::agent_rows::agent_rows;
-pub use super::state::lookup::marked_request;
 pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
+pub use agent_rows::agent_rows;
 pub use attachments::{on_drop_read, on_dropped, on_image, on_session_attached};
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
@@ -63,7 +65,7 @@ pub use composer::{completions, on_draft, on_draft_edited, selected_completion, 
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use history::on_found as on_prompts_found;
-pub use inbox::{is_whole as is_attention_whole, rows as attention_rows};
+pub use inbox::{is_whole as is_attention_whole, marked_request, rows as attention_rows};
 pub use items::is_item_open;
 pub use mentions::{on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
 pub use obstacle::obstacle;
@@ -77,6 +79,7 @@ pub use question::{
 pub use requests::on_request_shown;
 pub use rows::used_synonyms;
 pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
+pub use sessions::on_news as on_sessions_news;
 pub use settle::{on_frame, on_input, settle};
 pub use slash::argument_hint;
 pub use validate::{field_hint, shown_value};
@@ -89,6 +92,7 @@ use super::{Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
 
 /// Opens requested dialogs, and runs delayed actions.
 pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    tabs::follow(state, fx);
     while !state.ui_requests.is_empty() {
         for request in std::mem::take(&mut state.ui_requests) {
             match request {
@@ -100,6 +104,15 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
                 UiRequest::CloseAgents => pickers::close_agents(state),
                 UiRequest::AgentsChanged => install::refresh_agents(state),
+                UiRequest::AgentsUsed(last) => pickers::on_agents_used(state, last.as_deref()),
+                UiRequest::LastSessionFound => pickers::on_last_session(state),
+                UiRequest::SessionsChanged => session_rows::refresh(state),
+                UiRequest::SavedTitle(uid, title, owes) => {
+                    session_rows::on_title(state, &uid, title.as_deref(), owes);
+                }
+                UiRequest::SavedGone(uid) => {
+                    session_rows::change(state, |dialog| dialog.saved.retain(|row| row.uid != uid));
+                }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(state, key, item, way, now, fx),
                 UiRequest::Act(action) => on_action(state, action, now, fx),
                 UiRequest::Command(action, filter) => {
@@ -111,6 +124,7 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                     }
                 }
             }
+            tabs::follow(state, fx);
         }
     }
 }
@@ -132,6 +146,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         _ if is_beside_draft(state) => beside_request(state, action, now, fx),
         _ => route(state, action, now, fx),
     }
+    tabs::follow(state, fx);
     show_other_draft(state, shown, fx);
     settle(state);
 }

@@ -4,7 +4,6 @@
 //! `tab` and `inbox` find sessions in it; `changes`, `search` and `locations` read a transcript.
 //! Invariants: no side effects, and no calls to other layers of the app.
 
-pub(in crate::app) mod agent_rows;
 pub(in crate::app) mod bodies;
 pub mod changes;
 pub(in crate::app) mod commands;
@@ -16,9 +15,9 @@ pub(in crate::app) mod files;
 pub mod fold;
 pub(in crate::app) mod fuzzy;
 pub mod inbox;
+pub mod line;
 pub mod locations;
 pub(in crate::app) mod lookup;
-pub mod modal;
 pub mod outline;
 pub(in crate::app) mod place;
 pub mod question;
@@ -26,10 +25,10 @@ pub(in crate::app) mod recorded;
 pub(in crate::app) mod replay;
 pub mod search;
 pub mod session;
-pub(in crate::app) mod session_list;
 pub(in crate::app) mod sessions;
 pub mod tab;
 pub mod texts;
+pub mod titles;
 pub mod transcript;
 pub mod unseen;
 pub mod url;
@@ -71,6 +70,8 @@ pub struct State {
     pub flash: Option<String>,
     /// What makes the message untrue before its time is over.
     pub(in crate::app) flash_end: FlashEnd,
+    /// What was searched for in all sessions, to be marked in the one that is being opened.
+    pub searched: Option<String>,
     /// The memory of large texts.
     pub(in crate::app) bodies: bodies::Bodies,
     /// What cannot be recorded now.
@@ -131,6 +132,7 @@ impl State {
             background_uis: BTreeMap::new(),
             questions: Vec::new(),
             request_view: RequestView::default(),
+            searched: None,
             flash: None,
             flash_end: FlashEnd::Time,
             bodies: bodies::Bodies::default(),
@@ -227,6 +229,16 @@ pub enum UiRequest {
     CloseAgents,
     /// The agents that can be started have changed.
     AgentsChanged,
+    /// It is known which agents were used before; the one to mark, if any.
+    AgentsUsed(Option<String>),
+    /// The last session of the folder can be offered.
+    LastSessionFound,
+    /// The open sessions, or those that the agent lists, have changed.
+    SessionsChanged,
+    /// A stored session has this title, if given; and whether its agent does not have it.
+    SavedTitle(String, Option<String>, bool),
+    /// A stored session was deleted.
+    SavedGone(String),
     Rewind(SessionKey, ItemId, RewindWay),
     Act(Action),
     /// A command that was selected in a list, and the filter of the list that it opens.

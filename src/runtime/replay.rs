@@ -229,7 +229,7 @@ impl Replay {
         }
         let key = self.session_of(conn, session);
         if tab::front(&self.state) != key {
-            self.act(now, |state, fx| operations::activate(state, key, fx));
+            self.act(now, |state, _| operations::activate(state, key));
         }
         self.act(now, |state, fx| match action {
             UserAction::Prompt(text) => {

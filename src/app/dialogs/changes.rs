@@ -2,8 +2,8 @@
 //!
 //! The view handles rows: moves between hunks are sent to it.
 
+use crate::app::dialogs::modal::moved;
 use crate::app::state::changes::{ChangedFile, changed_files, first_line};
-use crate::app::state::modal::moved;
 use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 

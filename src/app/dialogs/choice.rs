@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
-use crate::app::state::modal::moved;
 use crate::app::state::question::Answer;
 use crate::app::{Consequence, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit};

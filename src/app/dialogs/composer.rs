@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use super::notice::notify;
+use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
-use crate::app::state::modal::moved;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, PromptId, SessionKey};
 

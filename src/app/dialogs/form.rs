@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
+use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
-use crate::app::state::modal::moved;
 use crate::app::{Effect, FieldState, FormState, State, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 

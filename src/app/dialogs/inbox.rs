@@ -6,14 +6,14 @@
 
 use std::time::Instant;
 
-use crate::app::lifecycle::operations;
+use crate::app::dialogs::modal::moved;
 use crate::app::state::inbox::{Waiting, waiting};
-use crate::app::state::lookup;
-use crate::app::state::modal::moved;
-use crate::app::{Effect, InboxDialog, Modal, State};
-use crate::model::Action;
+use crate::app::state::lookup::first_request;
+use crate::app::state::unseen::WaitingFor;
+use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
+use crate::model::{Action, SessionKey};
 
-use super::{requests, stack};
+use super::{requests, stack, tabs};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -65,7 +65,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
-            let can = lookup::marked_request(state).is_some();
+            let can = marked_request(state).is_some();
             if let Some(Modal::Attention(dialog)) = state.modals.last_mut() {
                 dialog.is_whole = can;
             }
@@ -90,7 +90,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 fn go(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
     if let Some((key, _)) = marked {
-        operations::activate(state, key, fx);
+        tabs::show(state, key, fx);
     }
 }
 
@@ -100,4 +100,25 @@ pub fn rows(state: &State) -> (Vec<Waiting>, usize) {
         _ => 0,
     };
     (waiting(state), position)
+}
+
+/// The request that is selected in the inbox, if it can be answered there.
+pub fn marked_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
+        return None;
+    };
+    let WaitingFor::Ask(conn, request_id) = what else { return None };
+    let requests = &state.sessions.get(key)?.requests;
+    let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
+    let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
+    is_simple.then_some((*key, open))
+}
+
+/// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
+/// session.
+pub fn shown_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+    match state.modals.last() {
+        Some(Modal::Attention(_)) => marked_request(state),
+        _ => Some((state.active, first_request(state)?)),
+    }
 }

@@ -1,10 +1,10 @@
 //! The agents that can be installed, as rows of the list of agents; `lifecycle::install` installs them.
 
 use crate::app::lifecycle::operations;
-use crate::app::state::agent_rows::{agent_rows, offered_row};
 use crate::app::{Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{ConfigJob, RegistryAgent};
 
+use super::agent_rows::{agent_rows, offered_row};
 use super::picker;
 
 /// Reads the registry and looks for agents again, for an open list.

@@ -10,7 +10,7 @@ use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
 };
 
-use super::open;
+use super::{open, tabs};
 
 /// Maximum number of places that are offered.
 const MAX_LOCATIONS: usize = 9;
@@ -117,7 +117,7 @@ fn toggle(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
         _ => None,
     });
     if let Some(child) = child {
-        operations::show_session(state, child, fx);
+        tabs::show(state, child, fx);
         return;
     }
     let shows_thoughts = state.shows_thoughts;

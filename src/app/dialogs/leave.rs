@@ -13,7 +13,7 @@ use crate::app::{Consequence, Effect, Question, State, TimerId, Turn};
 use crate::model::{Action, Unsaved};
 
 use super::{
-    changes, composer, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack,
+    changes, composer, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack, tabs,
 };
 
 /// How long the first of two presses counts.
@@ -62,7 +62,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     {
         operations::cancel_sign_in(state, conn, fx);
     } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
-        operations::show_session(state, parent, fx);
+        tabs::show(state, parent, fx);
     } else if operations::stop_command(state, state.active, fx) {
         // It was started after the turn.
     } else if is_turn_in_full_run(state) {

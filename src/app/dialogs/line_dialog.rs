@@ -1,14 +1,13 @@
 //! The single-line input dialog: a title, the variables of a sign-in in turn.
 
-use crate::app::state::lookup::shown_request;
-use crate::app::state::session_list;
+use super::inbox::shown_request;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind, State};
 use crate::model::{Action, AuthMethod, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::{providers, settings, stack};
+use super::{providers, session_rows, settings, stack};
 
 /// The help for a title while the agent cannot be updated.
 pub(super) const RENAMED_LATER: &str =
@@ -148,7 +147,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::Title(key) => {
             state.modals.pop();
             operations::set_title(state, key, text, now, fx);
-            session_list::on_sessions_listed(state);
+            session_rows::refresh(state);
         }
         LinePurpose::SavedTitle(uid) => {
             state.modals.pop();

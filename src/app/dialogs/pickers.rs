@@ -2,11 +2,11 @@
 
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::state::agent_rows::{agent_rows, offered_row};
 use crate::app::state::{lookup, tab};
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{ConnId, SessionKey};
 
+use super::agent_rows::{agent_rows, offered_row};
 use super::{install, picker, rows};
 
 /// Opens the picker of agents, also when none was named at the start.
@@ -95,4 +95,45 @@ pub fn open_values(state: &mut State, id: &str) {
 
 pub fn close_agents(state: &mut State) {
     state.modals.retain(|modal| !matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent));
+}
+
+/// Shows which agents were used before, and marks one unless the user has marked another.
+pub fn on_agents_used(state: &mut State, last: Option<&str>) {
+    let rows = agent_rows(state);
+    let Some(picker) = agents_picker(state) else { return };
+    let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
+    // The rows must be the same except for their usage, because the matches are retained.
+    if picker.rows.len() != rows.len() {
+        return;
+    }
+    picker.rows = rows;
+    let is_last = |row: &PickerRow| matches!(&row.value, PickerValue::Id(id) if Some(id.as_str()) == last);
+    if let Some(position) = picker.rows.iter().position(is_last).filter(|_| is_untouched) {
+        picker.selected = position;
+    }
+}
+
+/// Offers the last session of the folder in the list of agents.
+pub fn on_last_session(state: &mut State) {
+    let Some(offer) = operations::last_session(state).map(offered_row) else { return };
+    let Some(picker) = agents_picker(state) else { return };
+    let marked = picker.matches.get(picker.selected).copied();
+    let is_filtered = !picker.filter.text.is_empty();
+    picker.rows.insert(0, offer);
+    for position in &mut picker.matches {
+        *position += 1;
+    }
+    if !is_filtered {
+        picker.matches.insert(0, 0);
+    }
+    // The selection stays on its row.
+    let position = marked.and_then(|row| picker.matches.iter().position(|position| *position == row + 1));
+    picker.selected = position.unwrap_or(0);
+}
+
+fn agents_picker(state: &mut State) -> Option<&mut Picker> {
+    state.modals.iter_mut().find_map(|modal| match modal {
+        Modal::Picker(picker) if picker.kind == PickerKind::Agent => Some(picker),
+        _ => None,
+    })
 }

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::notice::notify;
+use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::{install, operations};
-use crate::app::state::modal::moved;
 use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{
     Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SettingChange,

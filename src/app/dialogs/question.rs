@@ -5,9 +5,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
+use super::inbox::shown_request;
 use super::notice::notify;
 use crate::app::state::FlashEnd;
-use crate::app::state::lookup::shown_request;
 use crate::app::{
     AccessChoice, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
     URL_OPTIONS, ViewCommand,

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::notice::notify;
+use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
-use crate::app::state::modal::moved;
 use crate::app::{Effect, Modal, Session, State, ViewCommand};
 use crate::model::{Action, PromptId};
 

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use super::inbox::shown_request;
 use super::notice::notify;
+use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::state::lookup::first_request;
-use crate::app::state::lookup::shown_request;
-use crate::app::state::modal::moved;
 use crate::app::{
     Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
     URL_OPTIONS,

@@ -5,21 +5,25 @@
 //! of the agent are used.
 
 use super::notice::notify;
-use crate::app::state::modal::moved;
-use crate::app::state::{lookup, session_list};
+use crate::app::dialogs::modal::moved;
+use crate::app::state::lookup;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    Consequence, Effect, Modal, Preview, Question, Scope, SessionEntry, SessionsDialog, Sort, State,
-    TextSearch, read_search, session_title,
+    Consequence, Effect, Modal, Preview, Question, Scope, Session, SessionEntry, SessionsDialog, Sort, State,
+    TextSearch, read_search, restore, session_title,
 };
-use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
+use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
 
-use super::{line_dialog, pickers, stack};
+use super::{line_dialog, pickers, session_rows, stack, tabs};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
+
+/// Previews are numbered from here on, so that their cached drawings are not confused with those of sessions.
+const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
 /// Opens the list, or the full-text search, and requests the data from store and agent.
 pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
@@ -41,6 +45,59 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
         operations::list_sessions(state, now, fx);
     }
     preview(state, fx);
+}
+
+/// Applies what the store found for the dialog.
+pub fn on_news(state: &mut State, news: StoreNews, now: Instant) {
+    let widens = state.setup.lists_sessions;
+    match news {
+        StoreNews::Listed { serial, rows, is_last, today_ms } => session_rows::change(state, |dialog| {
+            if dialog.serial != serial {
+                return;
+            }
+            dialog.is_loading = !is_last;
+            dialog.today_ms = today_ms;
+            match rows {
+                Ok(rows) => dialog.saved.extend(rows.into_iter().map(Arc::new)),
+                Err(why) => dialog.problem = Some(why),
+            }
+            // `parlor --resume` in a folder without sessions lists those of all folders.
+            if widens && is_last && dialog.saved.iter().all(|row| row.nearness != Nearness::Here) {
+                dialog.scope = Scope::All;
+            }
+        }),
+        StoreNews::Previewed { uid, saved } => {
+            let folds = state.setup.folds;
+            state.next.store += 1;
+            let key = SessionKey(PREVIEW_KEYS + state.next.store);
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(Preview { session, .. }) =
+                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
+                    && let Ok(saved) = &saved
+                {
+                    let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
+                    restore(&mut shown, (**saved).clone(), now);
+                    *session = Some(Box::new(shown));
+                }
+            }
+        }
+        StoreNews::Found { serial, hits } => {
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
+                {
+                    text.is_running = false;
+                    text.selected = 0;
+                    match &hits {
+                        Ok(hits) => text.hits.clone_from(hits),
+                        Err(why) => dialog.problem = Some(why.clone()),
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
@@ -87,7 +144,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 Sort::Agent => Sort::Folder,
                 Sort::Folder => Sort::Time,
             };
-            session_list::on_sessions_listed(state);
+            session_rows::refresh(state);
             preview(state, fx);
         }
         Action::Remove => remove(state, now, fx),
@@ -198,7 +255,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     if dialog.text.is_some() {
         if let Some(hit) = dialog.marked_hit().cloned() {
             state.modals.pop();
-            state.user.searched = Some(hit.snippet.clone());
+            state.searched = Some(hit.snippet.clone());
             // A place is looked up to be read; a key goes on from there.
             operations::open_saved(state, &hit.uid, false, Some(hit.seq), now, fx);
         }
@@ -207,7 +264,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     let Some(row) = dialog.marked().cloned() else { return };
     state.modals.pop();
     if let Some(open) = &row.open {
-        operations::show_session(state, open.key, fx);
+        tabs::show(state, open.key, fx);
         if takes {
             operations::start_reading(state, open.key, now, fx);
         }
@@ -403,7 +460,7 @@ fn hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     match marked(state).and_then(|row| row.open) {
         Some(open) => {
             state.modals.pop();
-            operations::show_session(state, open.key, fx);
+            tabs::show(state, open.key, fx);
             pickers::open_hand_over(state, fx);
         }
         None => notify(state, "Open the session first to hand it over.", fx),

@@ -2,19 +2,68 @@
 //!
 //! A folder is picked from recently used ones, or typed. The runtime checks whether a typed folder exists; until then
 //! nothing changes.
+//! Invariant: a dialog of a tab receives keys only while that tab is active.
 
 use super::notice::notify;
-use crate::app::state::agent_rows;
 use crate::app::state::tab;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs;
-use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, TabUi};
 use crate::model::{Action, SessionKey};
 
-use super::picker;
+use super::{agent_rows, picker};
+
+/// Makes a session the active one.
+pub fn show(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    operations::activate(state, key);
+    follow(state, fx);
+}
+
+/// Shows the dialogs of the active tab, if another one was active before.
+pub fn follow(state: &mut State, fx: &mut Vec<Effect>) {
+    let to = tab::front(state);
+    let Some(from) = state.user.shown_tab.replace(to).filter(|from| *from != to) else { return };
+    set_aside(state, from, fx);
+    let TabUi { modals, is_browsing } = state.background_uis.remove(&to).unwrap_or_default();
+    state.modals = modals;
+    state.user.is_browsing = is_browsing;
+    state.user.former_tab = Some(from);
+    // An action started in one tab must not end in another.
+    state.user.last_reject = None;
+    state.user.completion = 0;
+}
+
+/// Saves the dialogs with their tab. Others are closed.
+fn set_aside(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
+    let mut modals = std::mem::take(&mut state.modals);
+    let is_browsing = std::mem::take(&mut state.user.is_browsing);
+    modals.retain(|modal| match modal {
+        Modal::Picker(picker) => {
+            if picker.kind == PickerKind::Theme {
+                fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+            }
+            matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
+        }
+        // A question that is still open is shown again by its tab.
+        Modal::Help { .. }
+        | Modal::Attention(_)
+        | Modal::Sessions(_)
+        | Modal::Capture(_)
+        | Modal::Question(..) => false,
+        Modal::Queue { .. }
+        | Modal::Log { .. }
+        | Modal::Connection(_)
+        | Modal::Inspect(_)
+        | Modal::Changes(_)
+        | Modal::Line(_) => true,
+    });
+    if state.sessions.contains_key(&from) {
+        state.background_uis.insert(from, TabUi { modals, is_browsing });
+    }
+}
 
 /// Handles tab actions. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -31,7 +80,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::FormerTab => {
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
             match former.filter(|key| *key != tab::front(state)) {
-                Some(key) => operations::activate(state, key, fx),
+                Some(key) => show(state, key, fx),
                 None => notify(state, "No previous tab.", fx),
             }
         }
@@ -52,14 +101,14 @@ fn step(state: &mut State, by: isize, fx: &mut Vec<Effect>) {
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(position).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
-        operations::activate(state, *key, fx);
+        show(state, *key, fx);
     }
 }
 
 fn show_at(state: &mut State, position: u8, fx: &mut Vec<Effect>) {
     let keys = keys(state);
     if let Some(key) = usize::from(position).checked_sub(1).and_then(|position| keys.get(position)) {
-        operations::activate(state, *key, fx);
+        show(state, *key, fx);
         return;
     }
     let text = match keys.len() {

@@ -15,23 +15,19 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, ArchiveOpening, EventPage, FolderOffer, FolderReason, Nearness, RecordedSession, SessionKey,
-    Severity, StoreJob, StoreNews,
+    AgentSpec, ArchiveOpening, EventPage, FolderOffer, FolderReason, RecordedSession, SessionKey, Severity,
+    StoreJob, StoreNews,
 };
 
 use super::{call, close, conn, from_list, history, spool, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
 use crate::app::state::{lookup, tab};
 use crate::app::{
-    Consequence, Effect, ItemBody, Modal, OtherTab, Preview, Question, RecorderState, Scope, Session,
-    SessionPhase, State,
+    Consequence, Effect, ItemBody, OtherTab, Question, RecorderState, Session, SessionPhase, State,
 };
 
 pub(in crate::app) use offer::ask as ask_of_folder;
 pub use offer::continue_last;
-
-/// Previews are numbered from here on, so that their cached drawings are not confused with those of sessions.
-const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
 /// Requests the list of stored sessions; returns the number of its pages.
 pub fn list_saved(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
@@ -53,7 +49,7 @@ pub fn open_saved(
 ) {
     let open = lookup::open_as(state, uid).or_else(|| lookup::read_as(state, uid).filter(|_| at.is_some()));
     if let Some(key) = open {
-        tabs::activate(state, key, fx);
+        tabs::activate(state, key);
         if let Some(at) = at {
             fx.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
         }
@@ -76,7 +72,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
             .map(|typed| (std::mem::take(&mut typed.draft), typed.outbox.take_free()))
             .unwrap_or_default();
         close::close_session(state, key, now, fx);
-        tabs::activate(state, open, fx);
+        tabs::activate(state, open);
         if let Some(session) = state.sessions.get_mut(&open).filter(|session| session.draft.is_empty()) {
             session.draft = draft;
         }
@@ -133,11 +129,12 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
             }
         }
         StoreNews::Reported(message) => push_note(state, Severity::Warning, message),
-        StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
-            on_dialog_news(state, news, now);
-        }
         // `update` passes these to the dialogs.
-        StoreNews::Prompts { .. } | StoreNews::Mentionable { .. } => {}
+        StoreNews::Listed { .. }
+        | StoreNews::Previewed { .. }
+        | StoreNews::Found { .. }
+        | StoreNews::Prompts { .. }
+        | StoreNews::Mentionable { .. } => {}
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
         StoreNews::NotSaved(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
         StoreNews::Taken { key, saved } => on_taken(state, key, saved.map(|saved| *saved), now, fx),
@@ -164,7 +161,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         },
         StoreNews::Deleted { uid, result } => match result {
             Ok(()) => {
-                in_dialog(state, |dialog| dialog.saved.retain(|row| row.uid != uid));
+                state.ui_requests.push(UiRequest::SavedGone(uid));
                 call::flash(state, "Session deleted from parlor.", fx);
             }
             Err(why) => call::flash(state, format!("Delete failed: {why}"), fx),
@@ -190,72 +187,6 @@ fn push_note(state: &mut State, severity: Severity, title: String) {
     }
 }
 
-fn in_dialog(state: &mut State, change: impl FnOnce(&mut crate::app::SessionsDialog)) {
-    // The dialog is rebuilt from the rest of the state, and therefore taken out temporarily.
-    let mut modals = std::mem::take(&mut state.modals);
-    let dialog = modals.iter_mut().find_map(|modal| match modal {
-        Modal::Sessions(dialog) => Some(dialog),
-        _ => None,
-    });
-    if let Some(dialog) = dialog {
-        change(dialog);
-        dialog.join(state);
-    }
-    state.modals = modals;
-}
-
-fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
-    let widens = state.setup.lists_sessions;
-    match news {
-        StoreNews::Listed { serial, rows, is_last, today_ms } => in_dialog(state, |dialog| {
-            if dialog.serial != serial {
-                return;
-            }
-            dialog.is_loading = !is_last;
-            dialog.today_ms = today_ms;
-            match rows {
-                Ok(rows) => dialog.saved.extend(rows.into_iter().map(std::sync::Arc::new)),
-                Err(why) => dialog.problem = Some(why),
-            }
-            // `parlor --resume` in a folder without sessions lists those of all folders.
-            if widens && is_last && dialog.saved.iter().all(|row| row.nearness != Nearness::Here) {
-                dialog.scope = Scope::All;
-            }
-        }),
-        StoreNews::Previewed { uid, saved } => {
-            let folds = state.setup.folds;
-            state.next.store += 1;
-            let key = SessionKey(PREVIEW_KEYS + state.next.store);
-            for modal in &mut state.modals {
-                if let Modal::Sessions(dialog) = modal
-                    && let Some(Preview { session, .. }) =
-                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
-                    && let Ok(saved) = &saved
-                {
-                    let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
-                    restore::restore(&mut shown, (**saved).clone(), now);
-                    *session = Some(Box::new(shown));
-                }
-            }
-        }
-        StoreNews::Found { serial, hits } => {
-            for modal in &mut state.modals {
-                if let Modal::Sessions(dialog) = modal
-                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
-                {
-                    text.is_running = false;
-                    text.selected = 0;
-                    match &hits {
-                        Ok(hits) => text.hits.clone_from(hits),
-                        Err(why) => dialog.problem = Some(why.clone()),
-                    }
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
 fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut Vec<Effect>) {
     let ArchiveOpening { uid, takes, at, saved, offers } = opening;
     let saved = match saved {
@@ -266,7 +197,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         }
     };
     if let Some(key) = lookup::open_as(state, &uid).filter(|_| at.is_none()) {
-        tabs::activate(state, key, fx);
+        tabs::activate(state, key);
         return;
     }
     let former = tab::front(state);
@@ -301,7 +232,7 @@ fn add(
     let key = state.add_session();
     let reading = Reading::of(uid, &saved);
     let open_in = saved.open_in;
-    let searched = state.user.searched.take().unwrap_or_default();
+    let searched = state.searched.take().unwrap_or_default();
     if let Some(session) = state.sessions.get_mut(&key) {
         restore_all(session, saved, (at, &searched), now, fx);
         if !takes {
@@ -313,7 +244,7 @@ fn add(
         }
         fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
-    tabs::activate(state, key, fx);
+    tabs::activate(state, key);
     history::init_history(state, key, fx);
     key
 }
@@ -347,7 +278,7 @@ fn on_around(
         Ok(page) => state.sessions.get(&key).and_then(|session| restore::position_of(session, page, now)),
         Err(why) => return call::flash(state, why, fx),
     };
-    let searched = state.user.searched.take().unwrap_or_default();
+    let searched = state.searched.take().unwrap_or_default();
     let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", fx) };
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
         reveal::show_found(session, item, &searched, fx);
@@ -569,15 +500,7 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
 
 /// Updates a stored session's row: the title, if given, and whether its agent does not have it.
 pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
-    in_dialog(state, |dialog| {
-        for row in dialog.saved.iter_mut().filter(|row| row.uid == uid) {
-            let row = std::sync::Arc::make_mut(row);
-            row.owes_title = owes;
-            if let Some(title) = title {
-                title.clone_into(&mut row.title);
-            }
-        }
-    });
+    state.ui_requests.push(UiRequest::SavedTitle(uid.to_owned(), title.map(str::to_owned), owes));
     if let Some(session) = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
         && let Some(title) = title
     {

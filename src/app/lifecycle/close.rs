@@ -4,7 +4,6 @@
 //! Invariants: only advertised methods are called; there is always an active session; the requests of a closed session
 //! are answered and its commands ended. Source: ACP v1 session-close, session-delete.
 
-use crate::app::state::session_list;
 use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Decider, Purpose, Reply, SessionId, SessionKey, TerminalJob};
@@ -12,11 +11,7 @@ use crate::model::{Call, CallError, ConnId, Decider, Purpose, Reply, SessionId, 
 use super::{call, conn, requests, shell, tabs, turn};
 use crate::app::recording::recorder;
 use crate::app::state::{lookup, tab, texts};
-use crate::app::{ConnPhase, Effect, State};
-
-pub fn show_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    tabs::activate(state, key, fx);
-}
+use crate::app::{ConnPhase, Effect, State, UiRequest};
 
 /// Closes a session with its subagents: cancels its turn, notifies the agent if supported, and stops an agent without
 /// other sessions. The last session stays.
@@ -48,14 +43,14 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         state.remove_session(*member);
     }
     if family.contains(&state.active) {
-        tabs::activate(state, next, fx);
+        tabs::activate(state, next);
     }
     if let Some(agent) = agent
         && lookup::sessions_of(state, agent, true).is_empty()
     {
         conn::retire(state, agent, false, now, fx);
     }
-    session_list::on_sessions_listed(state);
+    state.ui_requests.push(UiRequest::SessionsChanged);
 }
 
 /// Deletes a session of the agent. An open session must be closed first, because the protocol does not specify its
@@ -90,7 +85,7 @@ pub(in crate::app) fn on_deleted(
             if let Some(conn) = state.conns.get_mut(&conn) {
                 conn.listing.sessions.retain(|info| info.id != *id);
             }
-            session_list::on_sessions_listed(state);
+            state.ui_requests.push(UiRequest::SessionsChanged);
             call::flash(state, "Session deleted by the agent.", fx);
         }
         Err(error) => {

@@ -25,7 +25,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     };
     // Agents refuse to load an open session, so it is activated.
     if let Some(open) = lookup::session_by_id(state, conn, &id) {
-        tabs::activate(state, open, fx);
+        tabs::activate(state, open);
         return;
     }
     if !caps.can_load && !caps.can_resume {
@@ -97,7 +97,7 @@ fn open_from_list(
     fx: &mut Vec<Effect>,
 ) {
     if let Some(open) = lookup::session_by_id(state, conn, &info.id) {
-        tabs::activate(state, open, fx);
+        tabs::activate(state, open);
         return;
     }
     let former = tab::front(state);

@@ -120,7 +120,7 @@ fn begin_beside(
         }
     }
     recorder::link(state, from, key, None);
-    tabs::activate(state, key, fx);
+    tabs::activate(state, key);
     history::init_history(state, key, fx);
     conn::start_agent(state, key, spec, now, fx);
 }

@@ -6,14 +6,13 @@
 //! is used once, and pages and rows are limited.
 
 use crate::app::Listing;
-use crate::app::state::session_list;
 use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId};
 
 use super::call;
 use crate::app::state::{lookup, texts};
-use crate::app::{Conn, ConnPhase, Effect, State};
+use crate::app::{Conn, ConnPhase, Effect, State, UiRequest};
 
 /// Maximum number of rows of an agent's list.
 const MAX_LISTED: usize = 5_000;
@@ -31,7 +30,7 @@ pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     };
     conn.listing = Listing { folder, ..Listing::default() };
     let (conn, can_list) = (conn.id, conn.capabilities().can_list);
-    session_list::on_sessions_listed(state);
+    state.ui_requests.push(UiRequest::SessionsChanged);
     if can_list {
         ask_for_page(state, conn, None, fx);
     } else {
@@ -70,7 +69,7 @@ pub(in crate::app) fn on_list(
             }
             let has_room = listing.sessions.len() < MAX_LISTED && listing.cursors.len() < MAX_PAGES;
             let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
-            session_list::on_sessions_listed(state);
+            state.ui_requests.push(UiRequest::SessionsChanged);
             if next.is_some() {
                 ask_for_page(state, conn, next, fx);
             }
@@ -107,5 +106,5 @@ pub(in crate::app) fn on_status(
     for info in listed.into_iter().flatten().filter(|info| info.id == *id) {
         info.is_live = Some(is_live);
     }
-    session_list::on_sessions_listed(state);
+    state.ui_requests.push(UiRequest::SessionsChanged);
 }

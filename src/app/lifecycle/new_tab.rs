@@ -20,7 +20,7 @@ pub fn open_tab(
 ) -> SessionKey {
     let key = state.add_session_in(folder.clone());
     let before = tab::front(state);
-    activate(state, key, fx);
+    activate(state, key);
     drop_blank(state, before);
     fx.push(Effect::ReadGit { session: key, folder });
     history::init_history(state, key, fx);

@@ -76,7 +76,7 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         session.transcript.push(0, ItemBody::notice(Severity::Info, notice, None));
     }
     if tab::front(state) == key {
-        tabs::activate(state, fresh, fx);
+        tabs::activate(state, fresh);
     }
     close::close_session(state, key, now, fx);
     open_if_ready(state, conn, fresh, now, fx);
@@ -146,7 +146,7 @@ pub(in crate::app) fn add_beside(
     fx: &mut Vec<Effect>,
 ) -> SessionKey {
     let key = state.add_session_in(folder);
-    tabs::activate(state, key, fx);
+    tabs::activate(state, key);
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.workspace.remote = spec.and_then(|spec| spec.remote_folder(&session.workspace.cwd));
@@ -555,7 +555,7 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
     }
     if state.active == key {
         // The copy was already removed, and its dialogs with it.
-        tabs::activate(state, source, fx);
+        tabs::activate(state, source);
     }
     call::flash(state, cause, fx);
 }

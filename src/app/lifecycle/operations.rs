@@ -7,7 +7,7 @@ pub use super::archive::{continue_last, list_saved, open_saved, start_reading};
 pub(in crate::app) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::choices::{set_mode, set_model, set_option};
-pub use super::close::{close_session, show_session};
+pub use super::close::close_session;
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::from_list::open_session;
 pub use super::handover::{agent_of, hand_over, hand_over_before, tell_agent};

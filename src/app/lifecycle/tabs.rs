@@ -1,12 +1,9 @@
 //! Tabs: the top-level sessions, in the order in which they were opened or to which the user moved them.
 //!
-//! Opens, activates and moves tabs, and saves the dialogs of inactive tabs. `close` closes them, `conn` handles
-//! processes. Two tabs with the same agent in the same folder share its process: agents support several sessions, and
+//! Activates and moves tabs. `close` closes them, `conn` handles processes. Two tabs with the same agent in the same folder share its process: agents support several sessions, and
 //! some corrupt their data when two of their processes run in one folder. In another folder an agent gets a new
 //! process, because many read settings from the working directory.
-//! Invariant: a dialog of a tab receives keys only while that tab is active.
 
-use crate::app::TabUi;
 use crate::app::Unseen;
 use crate::app::UnseenKind;
 use std::time::Instant;
@@ -15,7 +12,7 @@ use crate::model::SessionKey;
 
 use super::call;
 use crate::app::state::{FlashEnd, lookup, tab, texts};
-use crate::app::{Effect, Modal, PickerKind, State};
+use crate::app::{Effect, State};
 
 /// Remembers an event that the user does not see: in an inactive tab, or without the focus. A failure replaces a success; of several successes the first is shown.
 pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
@@ -110,58 +107,18 @@ pub fn move_front(state: &mut State, is_right: bool) {
     }
 }
 
-pub fn activate(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn activate(state: &mut State, key: SessionKey) {
     if !state.sessions.contains_key(&key) {
         return;
     }
     let (from, to) = (tab::front(state), lookup::root_of(state, key));
     if from != to {
-        shelve(state, from, fx);
-        restore_dialogs(state, to);
         // Their records say which tab is active.
         state.sessions.touch(from);
         state.sessions.touch(to);
-        state.user.former_tab = Some(from);
         // An action started in one tab must not end in another.
-        state.user.last_reject = None;
         state.last_interrupt = None;
-        state.user.completion = 0;
     }
     state.active = key;
     mark_seen(state, key);
-}
-
-/// Saves the dialogs with their tab. Others are closed.
-fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
-    let mut modals = std::mem::take(&mut state.modals);
-    let is_browsing = std::mem::take(&mut state.user.is_browsing);
-    modals.retain(|modal| match modal {
-        Modal::Picker(picker) => {
-            if picker.kind == PickerKind::Theme {
-                fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
-            }
-            matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
-        }
-        // A question that is still open is shown again by its tab.
-        Modal::Help { .. }
-        | Modal::Attention(_)
-        | Modal::Sessions(_)
-        | Modal::Capture(_)
-        | Modal::Question(..) => false,
-        Modal::Queue { .. }
-        | Modal::Log { .. }
-        | Modal::Connection(_)
-        | Modal::Inspect(_)
-        | Modal::Changes(_)
-        | Modal::Line(_) => true,
-    });
-    if state.sessions.contains_key(&from) {
-        state.background_uis.insert(from, TabUi { modals, is_browsing });
-    }
-}
-
-fn restore_dialogs(state: &mut State, to: SessionKey) {
-    let TabUi { modals, is_browsing } = state.background_uis.remove(&to).unwrap_or_default();
-    state.modals = modals;
-    state.user.is_browsing = is_browsing;
 }

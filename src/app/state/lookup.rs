@@ -2,8 +2,7 @@
 
 use crate::model::{ArchiveRow, ConfigKind, ConfigOption, ConnId, SessionId, SessionKey};
 
-use super::unseen::WaitingFor;
-use crate::app::{InboxDialog, Modal, OpenRequest, OpenRequestKind, Reading, Session, State};
+use crate::app::{OpenRequest, Reading, Session, State};
 
 pub(in crate::app) fn session_by_id(state: &State, conn: ConnId, id: &SessionId) -> Option<SessionKey> {
     state
@@ -118,25 +117,4 @@ pub(in crate::app) fn has_models(session: &Session) -> bool {
 /// The request that is shown when no dialog is open.
 pub(in crate::app) fn first_request(state: &State) -> Option<&OpenRequest> {
     state.active_session().and_then(|session| session.requests.front())
-}
-
-/// The request that is selected in the inbox, if it can be answered there.
-pub fn marked_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
-    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
-        return None;
-    };
-    let WaitingFor::Ask(conn, request_id) = what else { return None };
-    let requests = &state.sessions.get(key)?.requests;
-    let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
-    let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
-    is_simple.then_some((*key, open))
-}
-
-/// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
-/// session.
-pub(in crate::app) fn shown_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
-    match state.modals.last() {
-        Some(Modal::Attention(_)) => marked_request(state),
-        _ => Some((state.active, first_request(state)?)),
-    }
 }

@@ -279,7 +279,7 @@ fn current_hit(app: &mut TestApp) -> Option<usize> {
 #[test]
 fn a_search_hit_is_shown_when_the_whole_record_is_read() {
     let mut app = TestApp::ready();
-    app.state.user.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
+    app.state.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
     tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { at: Some(2), ..opening(false) })));
     let key = app.state.active;
     assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: Some(2) }]);
@@ -306,7 +306,7 @@ fn a_hit_in_an_open_session_is_found_by_content() {
     assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let events = vec![prompt("third", 3), said("3", 3)];
     let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
-    app.state.user.searched = Some("the \u{2}3\u{3}".into());
+    app.state.searched = Some("the \u{2}3\u{3}".into());
     tell(&mut app, StoreNews::Around { key: open, page: Ok(page) });
     let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(5));

@@ -312,7 +312,7 @@ impl World {
             }
             Step::Show(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, _, fx| operations::activate(state, key, fx));
+                self.flow(|state, _, _| operations::activate(state, key));
             }
             Step::Fork(session) => {
                 let key = self.session(session)?;

@@ -232,7 +232,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     app.service(ServiceEvent::ServersFound(folder.clone(), Ok(Some(here)))).expect_sent("");
     assert!(app.state.questions.last().is_some_and(|question| question.body[1].contains("lib: runs")));
     // In an inactive tab the question stays open.
-    app.flow(|state, _, fx| operations::show_session(state, KEY, fx));
+    app.flow(|state, _, _| operations::activate(state, KEY));
     app.play(Event::Input);
     assert_eq!(app.state.modals, []);
     app.expect_sent("");

@@ -139,9 +139,9 @@ fn an_endless_list_is_limited() {
 #[test]
 fn a_late_page_is_assigned_to_its_agent_and_request() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, _, fx| operations::activate(state, KEY, fx)).flow(operations::list_sessions);
+    app.flow(|state, _, _| operations::activate(state, KEY)).flow(operations::list_sessions);
     let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    app.flow(|state, _, fx| operations::activate(state, key, fx)).flow(operations::list_sessions);
+    app.flow(|state, _, _| operations::activate(state, key)).flow(operations::list_sessions);
     app.fx.clear();
     // The response of the first agent arrives while the second one's list is shown.
     app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
@@ -153,7 +153,7 @@ fn a_late_page_is_assigned_to_its_agent_and_request() {
     app.expect_sent("call list Some(\"2\")");
     app.reply_to(conn, Ok(sessions(&["ours"], None)));
     assert_eq!(listed_ids(&app.state), ["ours"]);
-    app.flow(|state, _, fx| operations::activate(state, KEY, fx));
+    app.flow(|state, _, _| operations::activate(state, KEY));
     assert_eq!(listed_ids(&app.state), ["theirs"]);
     // After a new request, the page of the previous one is dropped.
     let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();

@@ -91,7 +91,7 @@ fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
 #[test]
 fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, _, fx| operations::activate(state, KEY, fx)).play(Event::Input);
+    app.flow(|state, _, _| operations::activate(state, KEY)).play(Event::Input);
     let before = app.state.sessions[&KEY].clone();
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
@@ -450,9 +450,9 @@ fn saved_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
 fn the_active_tab_is_recorded() {
     let (mut app, key, _) = TestApp::two_tabs();
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
-    app.flow(|state, _, fx| operations::activate(state, KEY, fx));
+    app.flow(|state, _, _| operations::activate(state, KEY));
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, true)));
-    app.flow(|state, _, fx| operations::activate(state, key, fx));
+    app.flow(|state, _, _| operations::activate(state, key));
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
 }
 

@@ -131,7 +131,7 @@ fn closing_a_tab_with_unsaved_turns_asks_first() {
     app.flow(|state, now, fx| operations::submit(state, KEY, "two".into(), now, fx));
     app.end_turn(StopReason::EndTurn);
     app.open_tab("/code/lib", AgentSpec { name: "other".into(), ..AgentSpec::default() });
-    app.flow(|state, _, fx| operations::show_session(state, KEY, fx));
+    app.flow(|state, _, _| operations::activate(state, KEY));
     app.play(Event::Act(Action::CloseSession));
     let (title, body) = question(&app);
     assert_eq!(title, "Close session?");

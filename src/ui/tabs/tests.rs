@@ -105,7 +105,7 @@ fn narrow_bar_drops_names_and_always_shows_the_active_tab() {
     let narrow = bar(&stage, (40, 12));
     assert!(narrow.starts_with(" ▸1●  2!  3●") && narrow.ends_with('>'), "{narrow}");
     let last = *stage.state.sessions.keys().next_back().unwrap();
-    operations::activate(&mut stage.state, last, &mut Vec::new());
+    operations::activate(&mut stage.state, last);
     let narrow = bar(&stage, (40, 12));
     assert!(
         narrow.starts_with(" !") && narrow.trim_end().ends_with("▸29"),

@@ -1,8 +1,8 @@
 //! Tests of the sessions dialog: joining, hiding, filtering, sorting, and actions on a row.
 
+use super::super::session_rows::refresh;
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
-use crate::app::state::session_list::on_sessions_listed;
 use crate::app::{Effect, Event, Modal, SessionEntry, SessionsDialog, update};
 use crate::model::{
     Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,
@@ -101,7 +101,7 @@ fn an_open_stored_and_listed_session_is_listed_once() {
     open(&mut rig, vec![saved("k1", "Shown now", Nearness::Here), both, of_another]);
     *rig.state.listed_mut() =
         vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
-    on_sessions_listed(&mut rig.state);
+    refresh(&mut rig.state);
     assert_eq!(shown(&rig), ["New session", "Untitled", "Fix the till", "Of another agent"]);
     let rows = &dialog(&rig).rows;
     assert!(rows[0].open.is_some() && rows[0].saved.is_some() && rows[0].listed.is_some());
@@ -184,7 +184,7 @@ fn the_preview_is_that_of_the_selected_session() {
     assert!(dialog(&rig).marked_preview().is_some());
     // The agent's list is received, and its session is the latest: it becomes the selected one.
     *rig.state.listed_mut() = vec![listed("s9", None)];
-    on_sessions_listed(&mut rig.state);
+    refresh(&mut rig.state);
     assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Untitled", "one"));
     assert!(dialog(&rig).marked_preview().is_none());
     let now = rig.now;
@@ -251,13 +251,13 @@ fn the_selected_session_is_opened_read_or_loaded_by_the_agent() {
     capabilities(&mut rig).can_load = true;
     open(&mut rig, Vec::new());
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
-    on_sessions_listed(&mut rig.state);
+    refresh(&mut rig.state);
     rig.act(Action::Last);
     assert!(rig.act(Action::ReadSession).iter().all(|effect| !matches!(effect, Effect::Send(..))));
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
     rig.act(Action::OpenSessions);
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
-    on_sessions_listed(&mut rig.state);
+    refresh(&mut rig.state);
     rig.act(Action::Last);
     let fx = rig.act(Action::Accept);
     assert!(matches!(calls(&fx).as_slice(), [Call::LoadSession(..)]), "{fx:?}");
@@ -270,7 +270,7 @@ fn deleting_asks_first_and_names_what_is_deleted() {
     row.agent_session = Some("s9".into());
     open(&mut rig, vec![row.clone()]);
     *rig.state.listed_mut() = vec![listed("s9", None)];
-    on_sessions_listed(&mut rig.state);
+    refresh(&mut rig.state);
     let question = |rig: &Rig| match rig.state.questions.last() {
         Some(dialog) => dialog.body.join("\n"),
         other => panic!("a question, not {other:?}"),
@@ -426,7 +426,7 @@ fn archived_sessions_are_hidden_and_the_status_of_the_selected_one_is_requested(
     open(&mut rig, Vec::new());
     *rig.state.listed_mut() =
         vec![listed("a", Some("Near")), SessionInfo { is_archived: true, ..listed("b", Some("Away")) }];
-    on_sessions_listed(&mut rig.state);
+    refresh(&mut rig.state);
     assert_eq!(shown(&rig), ["New session", "Near"]);
     assert_eq!(dialog(&rig).hidden_count, 1);
     let now = rig.now;

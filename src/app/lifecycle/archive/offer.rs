@@ -4,12 +4,11 @@
 //! the agent picker show it, `archive` opens it.
 //! Invariant: a late result does not change what the user has selected or typed meanwhile.
 
-use crate::app::state::agent_rows;
 use crate::app::state::lookup;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::app::{Effect, Modal, Picker, PickerKind, PickerValue, State, UiRequest};
+use crate::app::{Effect, State, UiRequest};
 use crate::model::{ArchiveRow, StoreJob};
 
 /// Requests the folder's last agent, and its last session if it is to be offered.
@@ -34,46 +33,11 @@ pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<S
     let is_chosen = setup.last_agent.is_some();
     setup.last_agent = setup.last_agent.take().or(here);
     let last = setup.last_agent.clone();
-    let rows = agent_rows::agent_rows(state);
-    let Some(picker) = agents_picker(state) else { return };
-    let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
-    // The rows must be the same except for their usage, because the matches are retained.
-    if picker.rows.len() != rows.len() {
-        return;
-    }
-    picker.rows = rows;
-    let marked = picker
-        .rows
-        .iter()
-        .position(|row| matches!(&row.value, PickerValue::Id(id) if Some(id) == last.as_ref()));
-    if let Some(position) = marked.filter(|_| is_untouched && !is_chosen) {
-        picker.selected = position;
-    }
+    state.ui_requests.push(UiRequest::AgentsUsed(last.filter(|_| !is_chosen)));
 }
 
 /// The last session of the folder.
 pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
     state.last_saved = Some(Box::new(row));
-    let Some(offer) = lookup::last_session(state).map(agent_rows::offered_row) else { return };
-    if let Some(picker) = agents_picker(state) {
-        let marked = picker.matches.get(picker.selected).copied();
-        let is_filtered = !picker.filter.text.is_empty();
-        picker.rows.insert(0, offer);
-        for position in &mut picker.matches {
-            *position += 1;
-        }
-        if !is_filtered {
-            picker.matches.insert(0, 0);
-        }
-        // The selection stays on its row.
-        let position = marked.and_then(|row| picker.matches.iter().position(|position| *position == row + 1));
-        picker.selected = position.unwrap_or(0);
-    }
-}
-
-fn agents_picker(state: &mut State) -> Option<&mut Picker> {
-    state.modals.iter_mut().find_map(|modal| match modal {
-        Modal::Picker(picker) if picker.kind == PickerKind::Agent => Some(picker),
-        _ => None,
-    })
+    state.ui_requests.push(UiRequest::LastSessionFound);
 }

@@ -2,22 +2,21 @@
 //! of them.
 
 mod form;
-mod line;
 mod mention;
 mod sessions;
 
 pub use form::*;
-pub use line::*;
 pub use mention::*;
 pub use sessions::*;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::outline::Only;
-use super::question::QuestionId;
-use super::unseen::WaitingFor;
 use crate::app::ToolCall;
+use crate::app::state::line::LineInput;
+use crate::app::state::outline::Only;
+use crate::app::state::question::QuestionId;
+use crate::app::state::unseen::WaitingFor;
 use crate::model::{
     Action, AuthVar, BindingRow, ConnId, FoundPrompt, ItemId, Plan, ProviderRequest, Raw, RequestId,
     SessionKey, Target, ToolInput, input_keys,
@@ -341,8 +340,6 @@ pub struct UserView {
     pub has_prompt_index: bool,
     /// When Escape last had nothing to do; another one soon after lists the prompts.
     pub last_escape: Option<Instant>,
-    /// What was searched for in all sessions, to be marked in the one that is being opened.
-    pub searched: Option<String>,
     /// The marked completion, a place in `dialogs::completions`.
     pub completion: usize,
     /// The draft for which completions were closed.
@@ -358,6 +355,8 @@ pub struct UserView {
     /// Whether keys browse the transcript instead of editing the prompt.
     pub is_browsing: bool,
     pub former_tab: Option<SessionKey>,
+    /// The tab whose dialogs are shown.
+    pub shown_tab: Option<SessionKey>,
 }
 
 /// The UI state of a tab while another one is active.

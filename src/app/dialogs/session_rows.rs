@@ -4,19 +4,42 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::lookup;
+use crate::app::state::lookup;
+use crate::app::state::titles::session_title;
 use crate::app::{Modal, OpenRow, Session, SessionEntry, SessionPhase, SessionsDialog, Sort, State};
 use crate::model::{ArchiveRow, Nearness, SessionId, SessionInfo, SessionKey};
 
-/// Updates the dialog after the open or listed sessions changed.
-pub fn on_sessions_listed(state: &mut State) {
+/// Updates the list after the open or listed sessions changed.
+pub fn refresh(state: &mut State) {
+    change(state, |_| {});
+}
+
+/// Changes the list and builds its rows again.
+pub fn change(state: &mut State, change: impl FnOnce(&mut SessionsDialog)) {
+    // The dialog is built from the rest of the state, and therefore taken out temporarily.
     let mut modals = std::mem::take(&mut state.modals);
-    for modal in &mut modals {
-        if let Modal::Sessions(dialog) = modal {
-            dialog.join(state);
-        }
+    let dialog = modals.iter_mut().find_map(|modal| match modal {
+        Modal::Sessions(dialog) => Some(dialog),
+        _ => None,
+    });
+    if let Some(dialog) = dialog {
+        change(dialog);
+        dialog.join(state);
     }
     state.modals = modals;
+}
+
+/// The title of a stored session changed, if given, or whether its agent does not have it.
+pub fn on_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
+    change(state, |dialog| {
+        for row in dialog.saved.iter_mut().filter(|row| row.uid == uid) {
+            let row = Arc::make_mut(row);
+            row.owes_title = owes;
+            if let Some(title) = title {
+                title.clone_into(&mut row.title);
+            }
+        }
+    });
 }
 
 impl SessionsDialog {
@@ -139,29 +162,6 @@ fn open_row(state: &State, session: &Session) -> OpenRow {
         state: open_state(session),
         owes_title: session.title_state.is_owed(),
     }
-}
-
-/// The title of a session, otherwise its first prompt, otherwise `New session`.
-pub fn session_title(session: &Session) -> String {
-    title_of(session).unwrap_or_else(|| "New session".to_owned())
-}
-
-/// The title of a session, otherwise its first prompt.
-pub fn title_of(session: &Session) -> Option<String> {
-    use crate::app::{ItemBody, MessagePart};
-    let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let first = || {
-        session.transcript.items().iter().find_map(|item| match &item.body {
-            ItemBody::Message(message) if message.role == crate::model::Role::User => {
-                message.parts.iter().find_map(|part| match part {
-                    MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
-                    MessagePart::Block(_) => None,
-                })
-            }
-            _ => None,
-        })
-    };
-    title.or_else(first).map(str::to_owned)
 }
 
 fn open_state(session: &Session) -> &'static str {

@@ -4,7 +4,7 @@
 
 use crate::model::{FieldKind, FieldValue, FormField};
 
-use super::LineInput;
+use crate::app::state::line::LineInput;
 
 /// A form being filled in.
 #[derive(Debug, Clone, PartialEq)]

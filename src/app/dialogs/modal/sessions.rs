@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::LineInput;
 use crate::app::Session;
 use crate::app::state::fuzzy::rank;
+use crate::app::state::line::LineInput;
 use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionInfo, SessionKey};
 
 /// Which sessions are shown.
