@@ -99,12 +99,12 @@ fn screens(c: &mut Criterion) {
     let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
     for (name, is_saved) in [("over the last one", true), ("on nothing", false)] {
         let now = Instant::now();
-        let (mut state, _) = parlor::app::start(Setup::default(), now);
-        state.modals.clear();
+        let (mut app, _) = parlor::app::start(Setup::default(), now);
+        app.modals.clear();
         let mut talk = session(30);
         let text = "Some **text** of a long answer, with `code` in it. ".repeat(8);
         let id = talk.transcript.push(1, message(Role::Agent, &text));
-        if let Some(front) = state.sessions.get_mut(&state.active) {
+        if let Some(front) = app.state.sessions.get_mut(&app.state.active) {
             front.transcript = talk.transcript;
         }
         let mut view = ViewState::new(&Keymap::defaults(), now);
@@ -113,7 +113,7 @@ fn screens(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 count += 1;
-                if let Some(front) = state.sessions.get_mut(&state.active) {
+                if let Some(front) = app.state.sessions.get_mut(&app.state.active) {
                     front.transcript.edit(id, |item| {
                         if let ItemBody::Message(message) = &mut item.body
                             && let Some(MessagePart::Text(text)) = message.parts.last_mut()
@@ -129,7 +129,7 @@ fn screens(c: &mut Criterion) {
                 if !is_saved {
                     *painter.canvas() = Canvas::new(AREA.width, AREA.height);
                 }
-                let cursor = ui::draw_into(&state, &mut view, &theme, painter.canvas());
+                let cursor = ui::draw_into(&app, &mut view, &theme, painter.canvas());
                 black_box(painter.finish(cursor));
             });
         });

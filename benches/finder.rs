@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use parlor::app::{self, Effect, Event, Setup, State};
+use parlor::app::{self, App, Effect, Event, Setup};
 use parlor::config::keymap::Keymap;
 use parlor::host::file_finder::FileFinder;
 use parlor::model::ServiceEvent;
@@ -81,7 +81,7 @@ struct Key {
 struct Bench {
     finder: FileFinder,
     events: UnboundedReceiver<ServiceEvent>,
-    state: State,
+    app: App,
     view: ViewState,
     canvas: Canvas,
     theme: Theme,
@@ -92,12 +92,12 @@ impl Bench {
     fn new(folder: &Path) -> Self {
         let (services, events) = unbounded_channel();
         let setup = Setup { folder: folder.to_owned(), ..Setup::default() };
-        let (mut state, _) = app::start(setup, Instant::now());
-        state.modals.clear();
+        let (mut app, _) = app::start(setup, Instant::now());
+        app.modals.clear();
         let mut bench = Self {
             finder: FileFinder::new(folder.to_owned(), services).unwrap(),
             events,
-            state,
+            app,
             view: ViewState::new(&Keymap::defaults(), Instant::now()),
             canvas: Canvas::new(120, 40),
             theme: Theme::plain(),
@@ -109,7 +109,7 @@ impl Bench {
 
     fn draw(&mut self) {
         self.view.set_now(Instant::now());
-        black_box(ui::draw_into(&self.state, &mut self.view, &self.theme, &mut self.canvas));
+        black_box(ui::draw_into(&self.app, &mut self.view, &self.theme, &mut self.canvas));
     }
 
     /// Types the last letter of a mention, as the main loop does: applies the effects, then waits for files and draws.
@@ -117,8 +117,8 @@ impl Bench {
         let began = Instant::now();
         let draft = format!("@{query}");
         let typed = (0..draft.len(), query.to_owned());
-        app::update(&mut self.state, Event::Draft(draft), began);
-        let effects = app::update(&mut self.state, Event::Mention(Some(typed)), began);
+        app::update(&mut self.app, Event::Draft(draft), began);
+        let effects = app::update(&mut self.app, Event::Mention(Some(typed)), began);
         for effect in effects {
             if let Effect::FindFiles(query) = effect {
                 assert!(query.folder == self.folder && self.finder.find(query));
@@ -129,7 +129,7 @@ impl Bench {
         loop {
             let event = self.events.blocking_recv().unwrap();
             let is_answer = matches!(&event, ServiceEvent::FilesFound { query: of, .. } if of == query);
-            app::update(&mut self.state, Event::Service(event), Instant::now());
+            app::update(&mut self.app, Event::Service(event), Instant::now());
             if is_answer {
                 self.draw();
                 return Key { first: began.elapsed(), send };

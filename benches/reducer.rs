@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::app::{Effect, Event, Setup, State, update};
+use parlor::app::{App, Effect, Event, Setup, update};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, AgentTerminal, CallTag, ConnId, Patch, Reply, Role, SessionId,
     SessionKey, SessionReply, SessionUpdate, ToolCallPatch, ToolStatus, Usage,
@@ -16,7 +16,7 @@ use parlor::model::{
 
 /// A session in the middle of a turn.
 struct Bench {
-    state: State,
+    app: App,
     conn: ConnId,
     now: Instant,
 }
@@ -26,9 +26,9 @@ impl Bench {
         let now = Instant::now();
         let spec = AgentSpec { name: "bench".into(), command: "bench".into(), ..AgentSpec::default() };
         let folder = PathBuf::from("/");
-        let (state, _) =
+        let (app, _) =
             parlor::app::start(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
-        let mut bench = Self { state, conn: ConnId(1), now };
+        let mut bench = Self { app, conn: ConnId(1), now };
         let opening = bench.play(AgentEvent::Ready(Box::default()));
         if let Some(tag) = call_of(&opening) {
             let reply = SessionReply { id: Some("s".into()), ..SessionReply::default() };
@@ -36,7 +36,7 @@ impl Bench {
         }
         let mut fx = Vec::new();
         parlor::app::lifecycle::operations::submit(
-            &mut bench.state,
+            &mut bench.app.state,
             SessionKey(1),
             "go".into(),
             now,
@@ -47,7 +47,7 @@ impl Bench {
     }
 
     fn play(&mut self, event: AgentEvent) -> Vec<Effect> {
-        update(&mut self.state, Event::Agent(self.conn, event), self.now)
+        update(&mut self.app, Event::Agent(self.conn, event), self.now)
     }
 }
 

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::app::state::search::Search;
 use parlor::app::{
-    ChangesDialog, ItemBody, LineInput, MessagePart, Modal, Session, Setup, State, TerminalView, ToolCall,
+    App, ChangesDialog, ItemBody, LineInput, MessagePart, Modal, Session, Setup, TerminalView, ToolCall,
     ViewCommand,
 };
 use parlor::config::keymap::Keymap;
@@ -62,14 +62,14 @@ fn edit(id: usize, lines: usize) -> ToolCall {
 }
 
 /// A screen with this session in the active tab.
-fn stage(session: Session) -> (State, ViewState) {
+fn stage(session: Session) -> (App, ViewState) {
     let now = Instant::now();
-    let (mut state, _) = parlor::app::start(Setup::default(), now);
-    state.modals.clear();
-    if let Some(front) = state.sessions.get_mut(&state.active) {
+    let (mut app, _) = parlor::app::start(Setup::default(), now);
+    app.modals.clear();
+    if let Some(front) = app.state.sessions.get_mut(&app.state.active) {
         front.transcript = session.transcript;
     }
-    (state, ViewState::new(&Keymap::defaults(), now))
+    (app, ViewState::new(&Keymap::defaults(), now))
 }
 
 fn tool_calls(c: &mut Criterion) {
@@ -119,22 +119,22 @@ fn all_changes(c: &mut Criterion) {
         for n in 0..files {
             session.transcript.push(1, ItemBody::Tool(Box::new(edit(n, 60))));
         }
-        let (mut state, mut view) = stage(session);
-        state.modals.push(Modal::Changes(ChangesDialog::default()));
+        let (mut app, mut view) = stage(session);
+        app.modals.push(Modal::Changes(ChangesDialog::default()));
         let (theme, mut canvas, mut at) = (Theme::plain(), Canvas::new(AREA.width, AREA.height), 0);
         group.bench_function(format!("the next of {files} files"), |b| {
             b.iter(|| {
                 at = (at + 1) % files;
-                if let Some(Modal::Changes(dialog)) = state.modals.last_mut() {
+                if let Some(Modal::Changes(dialog)) = app.modals.last_mut() {
                     dialog.selected = at;
                 }
-                black_box(ui::draw_into(&state, &mut view, &theme, &mut canvas));
+                black_box(ui::draw_into(&app, &mut view, &theme, &mut canvas));
             });
         });
         group.bench_function(format!("scroll, {files} files"), |b| {
             b.iter(|| {
                 view.apply(ViewCommand::ScrollDialog(1));
-                black_box(ui::draw_into(&state, &mut view, &theme, &mut canvas));
+                black_box(ui::draw_into(&app, &mut view, &theme, &mut canvas));
             });
         });
     }
@@ -277,16 +277,17 @@ fn themes(c: &mut Criterion) {
 fn lines(c: &mut Criterion) {
     let mut group = c.benchmark_group("linear, a line more");
     for items in [100, 10_000] {
-        let (mut state, _) = stage(talk(items));
+        let (mut app, _) = stage(talk(items));
         let mut linear = PlainOutput::new(Glyphs::plain());
-        linear.advance(&state, Instant::now());
-        let id = state
+        linear.advance(&app, Instant::now());
+        let id = app
+            .state
             .sessions
-            .get_mut(&state.active)
+            .get_mut(&app.state.active)
             .map(|front| front.transcript.push(1, message(Role::Agent, "")));
         group.bench_function(format!("after {items} items"), |b| {
             b.iter(|| {
-                if let (Some(id), Some(front)) = (id, state.sessions.get_mut(&state.active)) {
+                if let (Some(id), Some(front)) = (id, app.state.sessions.get_mut(&app.state.active)) {
                     front.transcript.edit(id, |item| {
                         if let ItemBody::Message(message) = &mut item.body
                             && let Some(MessagePart::Text(text)) = message.parts.last_mut()
@@ -295,7 +296,7 @@ fn lines(c: &mut Criterion) {
                         }
                     });
                 }
-                black_box(linear.advance(&state, Instant::now()));
+                black_box(linear.advance(&app, Instant::now()));
             });
         });
     }

@@ -54,7 +54,7 @@ const MAX_NOISE_LINES: usize = 5;
 const MUCH_NOISE: u64 = 50;
 
 /// The initial state: one session in the folder of the setup, whose agent is starting or about to be picked.
-pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
+pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     let start_with = setup.start_with.clone();
     let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
     let other_tabs = std::mem::take(&mut setup.other_tabs);
@@ -94,21 +94,22 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     if state.setup.lists_sessions {
         state.ui_requests.push(UiRequest::Act(Action::OpenSessions));
     }
-    dialogs::serve(&mut state, now, &mut fx);
+    let mut app = App::new(state);
+    dialogs::serve(&mut app, now, &mut fx);
     if let Some(question) = question {
-        lifecycle::project::ask(&mut state, ProjectRequest { question, session: key, held }, now);
+        lifecycle::project::ask(&mut app.state, ProjectRequest { question, session: key, held }, now);
     }
-    if let Some(text) = state.setup.first_prompt.take() {
-        if !selects_folder && !state.setup.lists_sessions {
-            lifecycle::operations::submit(&mut state, key, text, now, &mut fx);
+    if let Some(text) = app.state.setup.first_prompt.take() {
+        if !selects_folder && !app.state.setup.lists_sessions {
+            lifecycle::operations::submit(&mut app.state, key, text, now, &mut fx);
         } else {
             // The user chooses a folder or a session first.
             fx.push(Effect::View(ViewCommand::SetDraft(text.clone())));
-            dialogs::on_draft(&mut state, text, &mut fx);
+            dialogs::on_draft(&mut app, text, &mut fx);
         }
     }
-    dialogs::settle(&mut state);
-    (state, fx)
+    dialogs::settle(&mut app);
+    (app, fx)
 }
 
 /// Restores the first session from its record, with the current MCP servers and folder.
@@ -156,69 +157,70 @@ fn show_problems(state: &mut State, key: SessionKey) {
 }
 
 /// Applies an event to the state and returns the effects.
-pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
+pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
-    let front_before = state.active;
+    let front_before = app.state.active;
     let is_act = |event: &Event| matches!(event, Event::Act(_));
     let is_wanted = match &event {
         Event::Key(events) => events.iter().any(is_act),
         event => is_act(event),
     };
-    let face = may_be_unseen(state, &event).then(|| state::tab::face(state));
-    if !lifecycle::updates::is_text_of_turn(state, &event) {
-        state.chrome_changes = state.chrome_changes.wrapping_add(1);
+    let face = |app: &App| (app.modals.len(), state::tab::face(&app.state));
+    let before = may_be_unseen(app, &event).then(|| face(app));
+    if !lifecycle::updates::is_text_of_turn(&app.state, &event) {
+        app.state.chrome_changes = app.state.chrome_changes.wrapping_add(1);
     }
-    on_event(state, event, now, &mut fx);
-    dialogs::serve(state, now, &mut fx);
-    if face.is_none_or(|before| touches_front(state) || before != state::tab::face(state)) {
-        state.changes = state.changes.wrapping_add(1);
+    on_event(app, event, now, &mut fx);
+    dialogs::serve(app, now, &mut fx);
+    if before.is_none_or(|before| touches_front(&app.state) || before != face(app)) {
+        app.state.changes = app.state.changes.wrapping_add(1);
     }
-    if state.active != front_before && !is_wanted {
-        dialogs::show_draft(state, &mut fx);
+    if app.state.active != front_before && !is_wanted {
+        dialogs::show_draft(app, &mut fx);
     }
-    lifecycle::questions::dismiss_orphans(state, now, &mut fx);
-    lifecycle::requests::refuse_early(state, now, &mut fx);
-    lifecycle::requests::settle(state, now);
-    dialogs::settle(state);
-    dialogs::show_left_keys(state, &mut fx);
-    dialogs::settle_search(state, &mut fx);
-    dialogs::settle_sessions(state, &mut fx);
-    recording::recorder::flush(state, &mut fx);
-    state::bodies::trim(state, &mut fx);
+    lifecycle::questions::dismiss_orphans(&mut app.state, now, &mut fx);
+    lifecycle::requests::refuse_early(&mut app.state, now, &mut fx);
+    lifecycle::requests::settle(&mut app.state, now);
+    dialogs::settle(app);
+    dialogs::show_left_keys(app, &mut fx);
+    dialogs::settle_search(&mut app.state, &mut fx);
+    dialogs::settle_sessions(app, &mut fx);
+    recording::recorder::flush(&mut app.state, &mut fx);
+    state::bodies::trim(&mut app.state, &mut fx);
     fx
 }
 
-fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>) {
+fn on_event(app: &mut App, event: Event, now: Instant, fx: &mut Vec<Effect>) {
     match event {
-        Event::Agent(conn, event) => on_agent(state, conn, event, now, fx),
-        Event::Act(action) => dialogs::on_action(state, action, now, fx),
-        Event::Draft(text) => dialogs::on_draft(state, text, fx),
-        Event::Mention(typed) => dialogs::on_mention(state, typed, fx),
-        Event::Argument(range, path) => dialogs::on_argument(state, (range, path), fx),
-        Event::RunCommand(text) => dialogs::on_command_line(state, &text, now, fx),
-        Event::TypeIn(input) => lifecycle::operations::type_in(state, state.active, input, fx),
+        Event::Agent(conn, event) => on_agent(&mut app.state, conn, event, now, fx),
+        Event::Act(action) => dialogs::on_action(app, action, now, fx),
+        Event::Draft(text) => dialogs::on_draft(app, text, fx),
+        Event::Mention(typed) => dialogs::on_mention(app, typed, fx),
+        Event::Argument(range, path) => dialogs::on_argument(app, (range, path), fx),
+        Event::RunCommand(text) => dialogs::on_command_line(app, &text, now, fx),
+        Event::TypeIn(input) => lifecycle::operations::type_in(&app.state, app.state.active, input, fx),
         Event::Copy(text) => {
             let what = "the yanked text".to_owned();
             fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
-        Event::ReadClipboard => fx.push(Effect::ReadClipboard { session: state.active, before: None }),
+        Event::ReadClipboard => fx.push(Effect::ReadClipboard { session: app.state.active, before: None }),
         Event::Pasted(attachment) => fx.push(Effect::SaveAttachment(attachment)),
-        Event::Dropped { text, at, readings } => dialogs::on_dropped(state, text, at, readings, fx),
-        Event::Cursor(at) => state.user.cursor = at,
-        Event::Line(edit) => dialogs::on_line(state, edit, fx),
-        Event::Capturing(key) => dialogs::settings::on_capturing(state, key),
+        Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, fx),
+        Event::Cursor(at) => app.user.cursor = at,
+        Event::Line(edit) => dialogs::on_line(app, edit, fx),
+        Event::Capturing(key) => dialogs::settings::on_capturing(app, key),
         Event::Captured { keys, label, taken } => {
-            dialogs::settings::on_captured(state, keys, &label, taken, fx);
+            dialogs::settings::on_captured(app, keys, &label, taken, fx);
         }
-        Event::Config(news) => dialogs::settings::on_news(state, *news, now, fx),
-        Event::Message(text) => lifecycle::call::flash(state, text, fx),
-        Event::Open(target) => dialogs::on_open(state, target, fx),
-        Event::Reading(first, last) => dialogs::on_reading(state, first, last),
-        Event::Letter(key, action) => dialogs::on_letter(state, key, action, now, fx),
-        Event::Backspace => dialogs::on_backspace(state, now, fx),
-        Event::Click(action) => dialogs::on_click(state, action, now, fx),
-        Event::Input => dialogs::on_input(state, Some(Input::Look), now, fx),
-        Event::InputElsewhere => dialogs::on_input(state, Some(Input::Elsewhere), now, fx),
+        Event::Config(news) => dialogs::settings::on_news(app, *news, now, fx),
+        Event::Message(text) => lifecycle::call::flash(&mut app.state, text, fx),
+        Event::Open(target) => dialogs::on_open(&mut app.state, target, fx),
+        Event::Reading(first, last) => dialogs::on_reading(&mut app.state, first, last),
+        Event::Letter(key, action) => dialogs::on_letter(app, key, action, now, fx),
+        Event::Backspace => dialogs::on_backspace(app, now, fx),
+        Event::Click(action) => dialogs::on_click(app, action, now, fx),
+        Event::Input => dialogs::on_input(app, Some(Input::Look), now, fx),
+        Event::InputElsewhere => dialogs::on_input(app, Some(Input::Elsewhere), now, fx),
         Event::Key(events) => {
             let tells_guard = |event: &Event| {
                 matches!(
@@ -233,45 +235,49 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
             let is_text = events.iter().any(|event| matches!(event, Event::Draft(_)));
             let input = if is_text { Input::Paste } else { Input::Look };
             let is_reported = events.iter().any(tells_guard);
-            dialogs::on_input(state, (!is_reported).then_some(input), now, fx);
+            dialogs::on_input(app, (!is_reported).then_some(input), now, fx);
             for event in events {
-                on_event(state, event, now, fx);
-                dialogs::serve(state, now, fx);
+                on_event(app, event, now, fx);
+                dialogs::serve(app, now, fx);
             }
         }
-        Event::Service(event) => on_service(state, event, now, fx),
-        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::late::on_cancel_overdue(state, key, now),
-        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(state, key, now, fx),
-        Event::Timer(TimerId::Flash) => state.flash = None,
-        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
-        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(state, key, now, fx),
+        Event::Service(event) => on_service(app, event, now, fx),
+        Event::Timer(TimerId::CancelOverdue(key)) => {
+            lifecycle::late::on_cancel_overdue(&mut app.state, key, now);
+        }
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(&mut app.state, key, now, fx),
+        Event::Timer(TimerId::Flash) => app.state.flash = None,
+        Event::Timer(TimerId::QuitWindow) => app.state.last_interrupt = None,
+        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(&mut app.state, key, now, fx),
         Event::Timer(TimerId::History(key)) => {
-            lifecycle::spool::on_timer(state, key, fx);
-            lifecycle::turn::send_next(state, key, now, fx);
+            lifecycle::spool::on_timer(&mut app.state, key, fx);
+            lifecycle::turn::send_next(&mut app.state, key, now, fx);
         }
-        Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
-        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, now, fx),
-        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
+        Event::Timer(TimerId::SettingOverdue(key)) => {
+            lifecycle::choices::on_overdue(&mut app.state, key, now, fx);
+        }
+        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(&mut app.state, key, now, fx),
+        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(&mut app.state, key, fx),
         Event::Focus(has_focus) => {
-            lifecycle::tabs::set_focus(state, has_focus);
+            lifecycle::tabs::set_focus(&mut app.state, has_focus);
             if has_focus {
-                state.guard.returned();
+                app.state.guard.returned();
             }
         }
-        Event::Returned => state.guard.returned(),
-        Event::Theme(name) => dialogs::on_theme(state, name, fx),
+        Event::Returned => app.state.guard.returned(),
+        Event::Theme(name) => dialogs::on_theme(app, name, fx),
         Event::Screen(screen) => {
-            state.screen = Some(screen);
-            lifecycle::shell::fit(state, fx);
+            app.state.screen = Some(screen);
+            lifecycle::shell::fit(&mut app.state, fx);
         }
-        Event::Terminate => lifecycle::conn::quit(state, now, fx),
+        Event::Terminate => lifecycle::conn::quit(&mut app.state, now, fx),
     }
 }
 
 /// Whether the event is one of the frequent ones that may only affect an inactive tab.
-fn may_be_unseen(state: &State, event: &Event) -> bool {
+fn may_be_unseen(app: &App, event: &Event) -> bool {
     // These show events of all agents.
-    let is_everything_shown = matches!(state.modals.last(), Some(Modal::Log { .. } | Modal::Attention(_)));
+    let is_everything_shown = matches!(app.modals.last(), Some(Modal::Log { .. } | Modal::Attention(_)));
     let is_one_of_many = matches!(
         event,
         Event::Agent(_, AgentEvent::Update(..))
@@ -286,7 +292,7 @@ fn may_be_unseen(state: &State, event: &Event) -> bool {
             | Event::Timer(TimerId::Search(_))
     );
     // A single tab is always active; this is checked for every chunk.
-    is_one_of_many && !is_everything_shown && state::tab::tabs(state).nth(1).is_some()
+    is_one_of_many && !is_everything_shown && state::tab::tabs(&app.state).nth(1).is_some()
 }
 
 /// Whether a session of the active tab was touched.
@@ -371,11 +377,11 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly, now: Instant) {
     }
 }
 
-fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
+fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
         ServiceEvent::FileDone { conn, request_id, result, served } => {
             lifecycle::callbacks::on_file_done(
-                state,
+                &mut app.state,
                 (conn, request_id),
                 result,
                 served.map(|served| *served),
@@ -384,116 +390,132 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             );
         }
         ServiceEvent::FileAsks { job, asked } => {
-            lifecycle::callbacks::on_file_asks(state, job, *asked, now, fx);
+            lifecycle::callbacks::on_file_asks(&mut app.state, job, *asked, now, fx);
         }
         ServiceEvent::TerminalOutside { conn, request_id, session, command } => {
-            lifecycle::callbacks::on_terminal_outside(state, (conn, request_id), session, command, now, fx);
+            lifecycle::callbacks::on_terminal_outside(
+                &mut app.state,
+                (conn, request_id),
+                session,
+                command,
+                now,
+                fx,
+            );
         }
-        ServiceEvent::Grants(grants) => state.grants = grants,
+        ServiceEvent::Grants(grants) => app.state.grants = grants,
         ServiceEvent::TerminalStarted { conn, request_id, session, command, result } => {
             lifecycle::callbacks::on_terminal_started(
-                state, conn, request_id, session, command, result, now, fx,
+                &mut app.state,
+                conn,
+                request_id,
+                session,
+                command,
+                result,
+                now,
+                fx,
             );
         }
         ServiceEvent::ShellStarted { session, number, line, folder, result } => {
             let command = CommandAccess { line, cwd: folder, env: Vec::new() };
-            lifecycle::shell::on_started(state, (session, number), command, result, now, fx);
+            lifecycle::shell::on_started(&mut app.state, (session, number), command, result, now, fx);
         }
         ServiceEvent::ShellFolder(key, folder) => {
-            if let Some(session) = state.sessions.get_mut(&key) {
+            if let Some(session) = app.state.sessions.get_mut(&key) {
                 session.shell.folder = (folder != session.workspace.cwd).then_some(folder);
             }
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
-            lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes, fx);
+            lifecycle::callbacks::on_terminal_output(&mut app.state, &terminal, &bytes, fx);
         }
         ServiceEvent::TerminalHidesInput { terminal, hides_input } => {
-            lifecycle::shell::on_echo(state, &terminal, hides_input, fx);
+            lifecycle::shell::on_echo(&mut app.state, &terminal, hides_input, fx);
         }
         ServiceEvent::TerminalEnded { terminal, exit } => {
-            lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
+            lifecycle::callbacks::on_terminal_ended(&mut app.state, &terminal, &exit, now, fx);
         }
         ServiceEvent::TerminalRead { conn, request_id, result } => {
-            lifecycle::callbacks::on_terminal_read(state, conn, request_id, result, fx);
+            lifecycle::callbacks::on_terminal_read(&mut app.state, conn, request_id, result, fx);
         }
         ServiceEvent::DiffsLocated { session, item, found } => {
-            if let Some(session) = state.sessions.get_mut(&session) {
+            if let Some(session) = app.state.sessions.get_mut(&session) {
                 session::diffs::on_located(session, item, found);
             }
         }
         ServiceEvent::ServersFound(folder, found) => {
-            lifecycle::servers::on_found(state, folder, found, now, fx);
+            lifecycle::servers::on_found(&mut app.state, folder, found, now, fx);
         }
-        ServiceEvent::BodiesSaved(is_saved) => state::bodies::on_saved(state, is_saved),
+        ServiceEvent::BodiesSaved(is_saved) => state::bodies::on_saved(&mut app.state, is_saved),
         ServiceEvent::Git(key, git) => {
-            // The state of a remote folder is not known here.
+            // The &app.state of a remote folder is not known here.
             if let Some(session) =
-                state.sessions.get_mut(&key).filter(|session| session.workspace.remote.is_none())
+                app.state.sessions.get_mut(&key).filter(|session| session.workspace.remote.is_none())
             {
                 session.git = git;
             }
         }
         ServiceEvent::FilesFound { session, query, files, is_complete } => {
-            dialogs::on_found(state, session, query, files, is_complete, fx);
+            dialogs::on_found(app, session, query, files, is_complete, fx);
         }
         ServiceEvent::SymbolsFound { session, query, symbols, has_tags } => {
-            dialogs::on_symbols_found(state, session, query, symbols, has_tags);
+            dialogs::on_symbols_found(app, session, query, symbols, has_tags);
         }
         ServiceEvent::TemplatesFound(key, list) => {
-            lifecycle::templates::on_found(state, key, list);
-            lifecycle::turn::on_commands(state, key, now, fx);
+            lifecycle::templates::on_found(&mut app.state, key, list);
+            lifecycle::turn::on_commands(&mut app.state, key, now, fx);
         }
         ServiceEvent::PromptPrepared(key, id, prepared) => {
-            lifecycle::steer::on_prepared(state, key, id, *prepared, now, fx);
+            lifecycle::steer::on_prepared(&mut app.state, key, id, *prepared, now, fx);
         }
-        ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(state, &job, read, fx),
+        ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(app, &job, read, fx),
         ServiceEvent::SessionAttached(job, label) => {
-            dialogs::on_session_attached(state, &job, label, fx);
+            dialogs::on_session_attached(app, &job, label, fx);
         }
         ServiceEvent::ImagePasted { session, before, label } => {
-            dialogs::on_image(state, session, &before, label, fx);
+            dialogs::on_image(app, session, &before, label, fx);
         }
         // The view inserts a text for the active session.
-        ServiceEvent::ClipboardRead { session, text: Ok(_), .. } if session == state.active => {}
+        ServiceEvent::ClipboardRead { session, text: Ok(_), .. } if session == app.state.active => {}
         ServiceEvent::ClipboardRead { text, .. } => {
             let why = text.err();
             let why = why.unwrap_or_else(|| "Not pasted, because you changed tabs.".to_owned());
-            lifecycle::call::flash(state, why, fx);
+            lifecycle::call::flash(&mut app.state, why, fx);
         }
-        ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
-        ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),
+        ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(app, &folders),
+        ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(app, &text, found),
         ServiceEvent::History(key, history) => {
-            if let Some(session) = state.sessions.get_mut(&key) {
+            if let Some(session) = app.state.sessions.get_mut(&key) {
                 // Prompts typed before the file was read follow it.
                 let typed = std::mem::replace(&mut session.history, history);
                 session.history.extend(typed);
             }
         }
         ServiceEvent::Store(news) => match *news {
-            StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(state, serial, found),
+            StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(app, serial, found),
             StoreNews::Mentionable { folder, sessions } => {
-                dialogs::on_mentionable(state, &folder, sessions);
+                dialogs::on_mentionable(app, &folder, sessions);
             }
             news @ (StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. }) => {
-                dialogs::on_sessions_news(state, news, now);
+                dialogs::on_sessions_news(app, news, now);
             }
-            news => lifecycle::archive::on_news(state, news, now, fx),
+            news => lifecycle::archive::on_news(&mut app.state, news, now, fx),
         },
-        ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
+        ServiceEvent::LoginDone(conn, result) => {
+            lifecycle::auth::on_login_done(&mut app.state, conn, result, now, fx);
+        }
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::DraftEdited { session, before, edited } => {
-            dialogs::on_draft_edited(state, session, &before, edited, fx);
+            dialogs::on_draft_edited(app, session, &before, edited, fx);
         }
-        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
+        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(&mut app.state, &what, &outcome, fx),
         ServiceEvent::RegistryRead { result, is_fetched } => {
-            lifecycle::install::on_registry(state, result, is_fetched, now, fx);
+            lifecycle::install::on_registry(&mut app.state, result, is_fetched, now, fx);
         }
-        ServiceEvent::InstallProgress(line) => lifecycle::install::on_progress(state, &line),
+        ServiceEvent::InstallProgress(line) => lifecycle::install::on_progress(&mut app.state, &line),
         ServiceEvent::AgentInstalled { agent, result } => {
-            lifecycle::install::on_installed(state, &agent, result, now, fx);
+            lifecycle::install::on_installed(&mut app.state, &agent, result, now, fx);
         }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
-            lifecycle::call::flash(state, text, fx);
+            lifecycle::call::flash(&mut app.state, text, fx);
         }
     }
 }

@@ -36,7 +36,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
-use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, dialogs, update};
+use crate::app::{App, Effect, Event, Modal, MouseOwner, Setup, dialogs, update};
 use crate::config::keymap::Keymap;
 use crate::host::clipboard::Surroundings;
 use crate::host::templates::TemplateFolders;
@@ -123,7 +123,7 @@ fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<
 
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Loop {
-    state: State,
+    app: App,
     view: ViewState,
     theme: Theme,
     keymap: Keymap,
@@ -184,7 +184,7 @@ impl Loop {
         let theme = (live.themes)(launch.setup.theme_in_use());
         let mut view = ViewState::new(&live.keymap, now);
         view.home.clone_from(&launch.home);
-        let (state, first_effects) = crate::app::start(launch.setup, now);
+        let (app, first_effects) = crate::app::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
         let width_question = if launch.has_rich_glyphs { tty::WIDTH_QUESTION } else { "" };
@@ -193,7 +193,8 @@ impl Loop {
         let questions = format!("{width_question}{clipboard_question}{}", pictures.questions());
         tty::need_keypad(launch.terminal.needs_keypad());
         let signals = Signals::new()?; // First, so that a signal restores the terminal.
-        let mut tty = Tty::enter(state.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
+        let mut tty =
+            Tty::enter(app.state.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
         tty.use_italics(launch.terminal.shows_italics());
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
@@ -213,7 +214,7 @@ impl Loop {
         let (gate_keeper, gate) = GateKeeper::new();
         (executor.registry, executor.gate) = (Some(launch.registry), gate);
         let mut this = Self {
-            state,
+            app,
             view,
             theme,
             keymap: Keymap::default(),
@@ -280,7 +281,7 @@ impl Loop {
             if self.executor.is_leaving && self.agents.is_empty() {
                 break;
             }
-            self.clock.animate(ui::next_frame_in(&self.state, &self.view));
+            self.clock.animate(ui::next_frame_in(&self.app, &self.view));
             if !self.is_away && self.clock.is_frame_due(now) {
                 if self.tty.is_gone() {
                     self.clock.frame_drawn(now);
@@ -296,7 +297,7 @@ impl Loop {
         self.input = None;
         self.tty.send(&self.pictures.leave());
         self.tty.leave();
-        resume_hint::print(&mut self.state, &mut self.services);
+        resume_hint::print(&mut self.app, &mut self.services);
         match lost {
             Some(message) => Err(anyhow::anyhow!(message)),
             None => Ok(()),
@@ -410,7 +411,7 @@ impl Loop {
             self.config.run(ConfigJob::Reread);
         }
         self.clock.want_frame_at_once();
-        for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
+        for event in ui::route(event, &self.app, &mut self.view, &self.keymap, now) {
             self.apply(event, now);
         }
     }
@@ -492,7 +493,7 @@ impl Loop {
             self.tty.send(sequence);
         }
         if let ServiceEvent::ClipboardRead { session, is_register, text } = &event
-            && *session == self.state.active
+            && *session == self.app.state.active
         {
             let text = text.as_deref().ok();
             for event in ui::insert_clipboard(text, *is_register, &mut self.view) {
@@ -504,9 +505,9 @@ impl Loop {
     }
 
     fn apply(&mut self, event: Event, now: Instant) {
-        let before = self.state.changes;
-        let effects = update(&mut self.state, event, now);
-        if self.state.changes != before {
+        let before = self.app.state.changes;
+        let effects = update(&mut self.app, event, now);
+        if self.app.state.changes != before {
             self.clock.want_frame();
         }
         self.carry_out(effects, now);
@@ -562,27 +563,27 @@ impl Loop {
 
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
-        if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
-            self.executor.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.state));
+        if matches!(self.app.modals.last(), Some(Modal::Log { .. })) {
+            self.executor.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.app.state));
         }
         self.comparer.deliver();
-        let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
+        let (app, view, theme) = (&self.app, &mut self.view, &self.theme);
         let Some(canvas) = self.tty.begin() else { return };
-        let cursor = ui::draw_into(state, view, theme, canvas);
-        self.tty.shape_cursor(ui::cursor_shape(&self.state, &self.view));
+        let cursor = ui::draw_into(app, view, theme, canvas);
+        self.tty.shape_cursor(ui::cursor_shape(&self.app, &self.view));
         self.tty.finish(cursor);
-        let changes = self.state.changes;
-        dialogs::on_frame(&mut self.state, self.view.shows_end(), Instant::now());
+        let changes = self.app.state.changes;
+        dialogs::on_frame(&mut self.app.state, self.view.shows_end(), Instant::now());
         self.clock.frame_drawn(Instant::now());
-        if self.state.changes != changes {
+        if self.app.state.changes != changes {
             self.clock.want_frame();
         }
         // Answers of a question that was shown just now count without another event.
-        self.clock.animate(ui::next_frame_in(&self.state, &self.view));
+        self.clock.animate(ui::next_frame_in(&self.app, &self.view));
         self.show_status(now);
         self.pictures.work();
         self.comparer.work();
-        if let Some(event) = ui::event_after_frame(&self.state, &self.view) {
+        if let Some(event) = ui::event_after_frame(&self.app.state, &self.view) {
             self.apply(event, now);
         }
     }

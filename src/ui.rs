@@ -52,7 +52,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
+use crate::app::{App, DiffRoom, Event, Screen, Session, SessionPhase, State};
 
 use frame_context::{FrameContext, Marks};
 use hits::Hit;
@@ -82,9 +82,9 @@ const DIFF_MARGIN: u16 = 8;
 const OUTPUT_MARGIN: u16 = 6;
 
 /// Draws a ratatui frame. Set the clock by [`ViewState::set_now`] first.
-pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
+pub fn draw(app: &App, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
     let mut canvas = Canvas::new(frame.area().width, frame.area().height);
-    if let Some(position) = draw_into(state, view, theme, &mut canvas) {
+    if let Some(position) = draw_into(app, view, theme, &mut canvas) {
         frame.set_cursor_position(position);
     }
     *frame.buffer_mut() = canvas.into_buffer();
@@ -92,18 +92,13 @@ pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Fram
 
 /// Draws a frame, except for parts that the canvas already has. Returns the cursor position. Set the clock by
 /// [`ViewState::set_now`] first.
-pub fn draw_into(
-    state: &State,
-    view: &mut ViewState,
-    theme: &Theme,
-    canvas: &mut Canvas,
-) -> Option<Position> {
+pub fn draw_into(app: &App, view: &mut ViewState, theme: &Theme, canvas: &mut Canvas) -> Option<Position> {
     let area = canvas.area;
     if area.is_empty() {
         return None;
     }
-    view.begin_frame(state);
-    draw_frame(state, view, theme, canvas).filter(|position| area.contains(*position))
+    view.begin_frame(&app.state);
+    draw_frame(app, view, theme, canvas).filter(|position| area.contains(*position))
 }
 
 /// The key of the chrome: revisions, and state without a revision. Times are handled by [`FrameContext::until`].
@@ -115,7 +110,7 @@ fn chrome_key(ctx: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canv
         (ctx.state.chrome_changes, &ctx.state.flash, status::is_quiet(ctx)),
         (ctx.render.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
-        (panes.queue, panes.edge, focus::key_focus(ctx.state), text::is_wide()),
+        (panes.queue, panes.edge, focus::key_focus(ctx.app), text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
@@ -126,31 +121,31 @@ fn lists_keys(view: &ViewState) -> bool {
 
 /// The key that all rows of the transcript depend on, if nothing else is drawn over them.
 fn ground(
-    state: &State,
+    app: &App,
     session: &Session,
     view: &ViewState,
     render: &RenderContext<'_>,
     panes: &Panes,
 ) -> Option<u64> {
     let is_covered = lists_keys(view)
-        || dialogs::base_focus(state) != dialogs::focus(state)
-        || !state.modals.is_empty()
+        || dialogs::base_focus(app) != dialogs::focus(app)
+        || !app.modals.is_empty()
         || !session.requests.is_empty()
-        || !dialogs::completions(state).is_empty()
-        || dialogs::argument_hint(state).is_some()
+        || !dialogs::completions(app).is_empty()
+        || dialogs::argument_hint(&app.state).is_some()
         || session.transcript.items().is_empty()
         || panes.side.is_some()
-        || terminal_panel::shown(state).is_some();
+        || terminal_panel::shown(app).is_some();
     let mut hasher = std::hash::DefaultHasher::new();
     (session.key, &render.theme.name, render.glyphs.arrow).hash(&mut hasher);
     (!is_covered).then(|| hasher.finish())
 }
 
-fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) -> Option<Position> {
+fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) -> Option<Position> {
     let area = buf.area;
     let mut blank = Cell::EMPTY;
     blank.set_style(theme.style(Role::Text));
-    let Some(session) = state.active_session() else {
+    let Some(session) = app.state.active_session() else {
         view.hits.clear();
         buf.begin(blank, area, None);
         return None;
@@ -160,15 +155,16 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let home = view.home.clone();
     let pending = view.pending.as_ref().map(PendingKeys::label);
     let ctx = FrameContext {
-        state,
+        app,
+        state: &app.state,
         session,
         render: RenderContext {
             theme,
             glyphs: view.glyphs,
             now: view.now,
             spinner: view.spinner,
-            diff_layout: state.diff_layout,
-            shows_thoughts: state.shows_thoughts,
+            diff_layout: app.state.diff_layout,
+            shows_thoughts: app.state.shows_thoughts,
             folder: session.workspace.folder(),
             home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
             sideways: None,
@@ -192,7 +188,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         return None;
     }
     if area.width >= SIDE_COLS {
-        view.side.follow(state, session.key);
+        view.side.follow(&app.state, session.key);
     }
     let mut panes = arrange(&ctx, view, area);
     let diff_cols = panes.transcript.width.saturating_sub(DIFF_MARGIN);
@@ -201,17 +197,17 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let request = modals::AnchoredRequest::new(&ctx, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
-    let ground = ground(state, session, view, &ctx.render, &panes);
+    let ground = ground(app, session, view, &ctx.render, &panes);
     buf.begin(blank, panes.transcript, ground);
-    if session.transcript.items().is_empty() && !is_full(state, view) {
+    if session.transcript.items().is_empty() && !is_full(app, view) {
         welcome::draw(&ctx, panes.transcript, buf);
-    } else if panes.transcript.height > 0 && !is_full(state, view) {
-        let shown = view.transcripts.entry(state.active).or_default();
+    } else if panes.transcript.height > 0 && !is_full(app, view) {
+        let shown = view.transcripts.entry(app.state.active).or_default();
         // Dialogs always wrap: the end of a line may be what the user has to see.
         let render = RenderContext { wraps: view.wraps, ..ctx.render };
         transcript::draw(session, shown, &render, panes.transcript, buf);
     }
-    let is_covered = !state.modals.is_empty() || request.is_none() && !session.requests.is_empty();
+    let is_covered = !app.modals.is_empty() || request.is_none() && !session.requests.is_empty();
     if is_covered {
         // The transcript cannot be scrolled while a dialog is open.
         let bar = Rect { x: panes.transcript.right().saturating_sub(1), width: 1, ..panes.transcript };
@@ -223,15 +219,15 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         buf.note_chrome(key, ctx.until.get(), cursor);
     }
     let mut cursor = buf.chrome_cursor();
-    match dialogs::base_focus(state) {
+    match dialogs::base_focus(app) {
         Focus::Browse => cursor = None,
         Focus::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
         _ => {}
     }
-    let is_free = focus::takes_keys(state);
+    let is_free = focus::takes_keys(app);
     if !is_free {
         let mut above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
-        if let Some(Position { y, .. }) = cursor.filter(|_| is_full(state, view)) {
+        if let Some(Position { y, .. }) = cursor.filter(|_| is_full(app, view)) {
             // Above the row of the cursor, or at the end of the composer.
             let Rect { y: top, .. } = panes.composer;
             let (y, end) = if y - top >= MAX_ABOVE { (top, y) } else { (y + 1, panes.composer.bottom()) };
@@ -242,8 +238,8 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     // The tab bar stays above all dialogs, because a dialog belongs to its tab.
     let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
     // What is typed beside a request, and a notice, must be visible.
-    let end = match &state.flash {
-        _ if dialogs::is_beside_draft(state) => panes.rule.y,
+    let end = match &app.state.flash {
+        _ if dialogs::is_beside_draft(app) => panes.rule.y,
         Some(_) if is_free => panes.status.y,
         _ => below.bottom(),
     };
@@ -257,7 +253,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     }
     view.screen = Some(room(&ctx, &panes, area.height));
     if let Some(pending) = view.pending.as_ref().filter(|_| lists_keys(view)) {
-        let bottom = if is_free || is_full(state, view) { panes.status.y } else { panes.rule.y };
+        let bottom = if is_free || is_full(app, view) { panes.status.y } else { panes.rule.y };
         let above = Rect { height: bottom.saturating_sub(area.y), ..area };
         which_key::draw(&ctx, pending, above, buf, &mut view.hits);
     }
@@ -294,7 +290,7 @@ fn draw_chrome(
     let is_titled = panes.tabs.height > 0 && tabs::draw(ctx, panes.tabs, buf, &mut view.hits);
     title::draw(ctx, !is_titled, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
-    let focus = focus::key_focus(ctx.state);
+    let focus = focus::key_focus(ctx.app);
     let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
         side::draw(ctx, &view.side, keys, side, buf, &mut view.hits);
@@ -312,7 +308,7 @@ fn draw_chrome(
     let facts = composer::edge::EdgeFacts {
         focus,
         hidden_rows: view.composer.hidden().unwrap_or_default(),
-        is_full: is_full(ctx.state, view),
+        is_full: is_full(ctx.app, view),
         mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&ctx.state.active),
         has_plan_count,
@@ -320,12 +316,12 @@ fn draw_chrome(
     };
     composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
     status::draw(ctx, panes.status, buf, &mut view.hits);
-    if dialogs::base_focus(ctx.state) == Focus::Search { of_search } else { Some(cursor) }
+    if dialogs::base_focus(ctx.app) == Focus::Search { of_search } else { Some(cursor) }
 }
 
 /// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
-pub fn cursor_shape(state: &State, view: &ViewState) -> CursorShape {
-    let is_in_composer = focus::key_focus(state) == Focus::Main;
+pub fn cursor_shape(app: &App, view: &ViewState) -> CursorShape {
+    let is_in_composer = focus::key_focus(app) == Focus::Main;
     if is_in_composer { view.composer.cursor_shape() } else { CursorShape::Default }
 }
 
@@ -340,16 +336,16 @@ pub fn is_animating(state: &State) -> bool {
 
 /// The time until the next frame without an event; `None`: not needed. With reduced motion only the seconds are
 /// updated.
-pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
+pub fn next_frame_in(app: &App, view: &ViewState) -> Option<Duration> {
     if view.transcript().is_some_and(transcript::TranscriptView::is_at_edge) {
         return Some(transcript::EDGE_STEP);
     }
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
     // A dialog that waits for a pause in typing shows that until it accepts keys.
-    let quiet = dialogs::takes_answers_from(state).and_then(|at| at.checked_duration_since(view.now));
+    let quiet = dialogs::takes_answers_from(app).and_then(|at| at.checked_duration_since(view.now));
     let keys = view.pending.as_ref().and_then(|keys| keys.shown_in(view.now, view.which_key_delay));
     let times = quiet.filter(|left| !left.is_zero()).into_iter().chain(keys);
-    is_animating(state).then_some(step).into_iter().chain(times).min()
+    is_animating(&app.state).then_some(step).into_iter().chain(times).min()
 }
 
 /// The event that follows from the last frame: a change of the room on the screen.
@@ -399,16 +395,16 @@ struct Panes {
 }
 
 /// Whether the composer takes the place of the transcript: while nothing else has the focus.
-fn is_full(state: &State, view: &ViewState) -> bool {
-    let has_requests = state.active_session().is_some_and(|session| !session.requests.is_empty());
-    view.composer.is_full && !has_requests && dialogs::base_focus(state) == Focus::Main
+fn is_full(app: &App, view: &ViewState) -> bool {
+    let has_requests = app.state.active_session().is_some_and(|session| !session.requests.is_empty());
+    view.composer.is_full && !has_requests && dialogs::base_focus(app) == Focus::Main
 }
 
 /// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.
 fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_spacious = area.height >= SPACIOUS_ROWS;
     let air = u16::from(is_spacious);
-    let is_full = is_full(ctx.state, view);
+    let is_full = is_full(ctx.app, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
     let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(ctx, &view.side);
     let plan_rows = if is_full || has_side { 0 } else { plan::rows(ctx.session, area.height) };

@@ -10,7 +10,7 @@ use std::time::Instant;
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
 use parlor::app::lifecycle::operations;
-use parlor::app::{Effect, Event, Setup, State, update};
+use parlor::app::{App, Effect, Event, Setup, update};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, Reply, Role, SessionKey, SessionReply, SessionUpdate,
 };
@@ -62,7 +62,7 @@ fn check_allocations_per_chunk() {
 
 /// A session whose agent streams.
 struct Stream {
-    state: State,
+    app: App,
     now: Instant,
 }
 
@@ -72,8 +72,8 @@ impl Stream {
         let spec = AgentSpec { name: "stream".into(), command: "stream".into(), ..AgentSpec::default() };
         let setup =
             Setup { folder: "/".into(), start_with: Some(spec), saves_sessions: true, ..Setup::default() };
-        let (state, _) = parlor::app::start(setup, now);
-        let mut stream = Self { state, now };
+        let (app, _) = parlor::app::start(setup, now);
+        let mut stream = Self { app, now };
         let opening = stream.play(Event::Agent(ConnId(1), AgentEvent::Ready(Box::default())));
         let call = opening.into_iter().find_map(|effect| match effect {
             Effect::Send(_, AgentCommand::Call(tag, _)) => Some(tag),
@@ -83,12 +83,12 @@ impl Stream {
         let opened = AgentEvent::Replied(call.expect("the session is opened"), Ok(Reply::Session(reply)));
         stream.play(Event::Agent(ConnId(1), opened));
         let mut fx = Vec::new();
-        operations::submit(&mut stream.state, SessionKey(1), "go".into(), now, &mut fx);
+        operations::submit(&mut stream.app.state, SessionKey(1), "go".into(), now, &mut fx);
         stream
     }
 
     fn play(&mut self, event: Event) -> Vec<Effect> {
-        update(&mut self.state, event, self.now)
+        update(&mut self.app, event, self.now)
     }
 
     /// Streams messages of a thousand chunks, as they come from an agent. Returns the bytes of their text.

@@ -88,98 +88,98 @@ use std::time::Instant;
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
+use super::{App, Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
 
 /// Opens requested dialogs, and runs delayed actions.
-pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    tabs::follow(state, fx);
-    while !state.ui_requests.is_empty() {
-        for request in std::mem::take(&mut state.ui_requests) {
+pub fn serve(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    tabs::follow(app, fx);
+    while !app.state.ui_requests.is_empty() {
+        for request in std::mem::take(&mut app.state.ui_requests) {
             match request {
                 UiRequest::AgentForPrompt | UiRequest::SignIn { session: None, .. }
-                    if !state.modals.is_empty() => {}
-                UiRequest::AgentPicker | UiRequest::AgentForPrompt => open_agents(state),
-                UiRequest::FindAgents => install::search_again(state, fx),
-                UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
-                UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
-                UiRequest::CloseAgents => pickers::close_agents(state),
-                UiRequest::AgentsChanged => install::refresh_agents(state),
-                UiRequest::AgentsUsed(last) => pickers::on_agents_used(state, last.as_deref()),
-                UiRequest::LastSessionFound => pickers::on_last_session(state),
-                UiRequest::SessionsChanged => session_rows::refresh(state),
+                    if !app.modals.is_empty() => {}
+                UiRequest::AgentPicker | UiRequest::AgentForPrompt => open_agents(app),
+                UiRequest::FindAgents => install::search_again(&app.state, fx),
+                UiRequest::SignIn { conn, session: None } => open_sign_in(app, conn),
+                UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(app, key, conn),
+                UiRequest::CloseAgents => pickers::close_agents(app),
+                UiRequest::AgentsChanged => install::refresh_agents(app),
+                UiRequest::AgentsUsed(last) => pickers::on_agents_used(app, last.as_deref()),
+                UiRequest::LastSessionFound => pickers::on_last_session(app),
+                UiRequest::SessionsChanged => session_rows::refresh(app),
                 UiRequest::SavedTitle(uid, title, owes) => {
-                    session_rows::on_title(state, &uid, title.as_deref(), owes);
+                    session_rows::on_title(app, &uid, title.as_deref(), owes);
                 }
                 UiRequest::SavedGone(uid) => {
-                    session_rows::change(state, |dialog| dialog.saved.retain(|row| row.uid != uid));
+                    session_rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
-                UiRequest::Rewind(key, item, way) => rewind::go_back(state, key, item, way, now, fx),
-                UiRequest::Act(action) => on_action(state, action, now, fx),
+                UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, now, fx),
+                UiRequest::Act(action) => on_action(app, action, now, fx),
                 UiRequest::Command(action, filter) => {
-                    on_command(state, action, now, fx);
+                    on_command(app, action, now, fx);
                     if !filter.is_empty()
-                        && matches!(state.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_)))
+                        && matches!(app.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_)))
                     {
-                        on_line(state, LineEdit::Insert(filter), fx);
+                        on_line(app, LineEdit::Insert(filter), fx);
                     }
                 }
             }
-            tabs::follow(state, fx);
+            tabs::follow(app, fx);
         }
     }
 }
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    settle(state);
-    let shown = state.active;
-    let is_usual = state.is_quitting || question::on_action(state, action, now, fx);
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    settle(app);
+    let shown = app.state.active;
+    let is_usual = app.state.is_quitting || question::on_action(app, action, now, fx);
     match action {
         _ if !is_usual => {}
         Action::Redraw => fx.push(Effect::View(ViewCommand::Redraw)),
-        _ if state.is_quitting => {}
+        _ if app.state.is_quitting => {}
         Action::Suspend => fx.push(Effect::Suspend),
-        Action::Quit => leave::quit(state, now, fx),
-        Action::ClearOrQuit => leave::interrupt(state, now, fx),
-        Action::Escape => leave::escape(state, now, fx),
+        Action::Quit => leave::quit(&mut app.state, now, fx),
+        Action::ClearOrQuit => leave::interrupt(app, now, fx),
+        Action::Escape => leave::escape(app, now, fx),
         // The mouse wheel scrolls at any time.
-        Action::Scroll(lines) if is_beside_draft(state) => stack::scroll(i32::from(lines), fx),
-        _ if is_beside_draft(state) => beside_request(state, action, now, fx),
-        _ => route(state, action, now, fx),
+        Action::Scroll(lines) if is_beside_draft(app) => stack::scroll(i32::from(lines), fx),
+        _ if is_beside_draft(app) => beside_request(app, action, now, fx),
+        _ => route(app, action, now, fx),
     }
-    tabs::follow(state, fx);
-    show_other_draft(state, shown, fx);
-    settle(state);
+    tabs::follow(app, fx);
+    show_other_draft(app, shown, fx);
+    settle(app);
 }
 
 /// Each session has a separate draft, which the composer must show once another session is active.
-fn show_other_draft(state: &mut State, shown: SessionKey, fx: &mut Vec<Effect>) {
-    if state.active != shown {
-        composer::show_draft(state, fx);
+fn show_other_draft(app: &mut App, shown: SessionKey, fx: &mut Vec<Effect>) {
+    if app.state.active != shown {
+        composer::show_draft(app, fx);
     }
 }
 
 /// Runs the draft as a command of the user's shell.
-pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec<Effect>) {
-    composer::on_command_line(state, text, now, fx);
-    settle(state);
+pub fn on_command_line(app: &mut App, text: &str, now: Instant, fx: &mut Vec<Effect>) {
+    composer::on_command_line(app, text, now, fx);
+    settle(app);
 }
 
 /// Handles an edit of the line in the top dialog, or in the shown form.
 #[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
-pub fn on_line(state: &mut State, edit: LineEdit, fx: &mut Vec<Effect>) {
-    settle(state);
-    if state.is_quitting {
+pub fn on_line(app: &mut App, edit: LineEdit, fx: &mut Vec<Effect>) {
+    settle(app);
+    if app.state.is_quitting {
         return;
     }
-    if focus(state) == Focus::Search || is_beside_draft(state) {
-        search::on_line(state, &edit, fx);
+    if focus(app) == Focus::Search || is_beside_draft(app) {
+        search::on_line(&mut app.state, &edit, fx);
         return;
     }
-    match state.modals.last_mut() {
+    match app.modals.last_mut() {
         Some(Modal::Picker(picker)) if matches!(picker.kind, PickerKind::History { .. }) => {
-            history::on_filter(state, &edit, fx);
+            history::on_filter(app, &edit, fx);
         }
-        Some(Modal::Picker(_)) => picker::on_filter(state, &edit, fx),
+        Some(Modal::Picker(_)) => picker::on_filter(app, &edit, fx),
         Some(Modal::Help { filter } | Modal::Log { filter }) => {
             filter.apply(&edit);
         }
@@ -189,7 +189,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, fx: &mut Vec<Effect>) {
             }
         }
         Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
-        Some(Modal::Sessions(_)) => sessions::on_line(state, &edit, fx),
+        Some(Modal::Sessions(_)) => sessions::on_line(app, &edit, fx),
         Some(
             Modal::Question(..)
             | Modal::Capture(_)
@@ -198,7 +198,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, fx: &mut Vec<Effect>) {
             | Modal::Inspect(_)
             | Modal::Attention(_),
         ) => {}
-        None => form::on_line(state, &edit),
+        None => form::on_line(app, &edit),
     }
 }
 
@@ -210,31 +210,30 @@ pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
 }
 
 /// Passes the action to the layer with the focus; an action unknown to it may still be a command.
-fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    let top = focus(state);
+fn route(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    let top = focus(app);
     if matches!(top, Focus::Main | Focus::Browse | Focus::Terminal) {
-        on_session(state, action, now, fx);
+        on_session(app, action, now, fx);
         return;
     }
     let scrolls = matches!(action, Action::ScrollTop | Action::ScrollEnd) && asks(top);
     let said = if scrolls { action } else { in_a_dialog(action) };
     let is_done = match top {
-        Focus::Picker => picks::on_action(state, said, now, fx),
-        Focus::Sessions => sessions::on_action(state, said, now, fx),
-        Focus::Choice => choice::on_choice(state, said, now, fx),
-        Focus::Queue => queue::on_action(state, said, now, fx),
-        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(state, said, fx),
-        Focus::Changes => changes::on_action(state, said, fx),
-        Focus::Line => line_dialog::on_action(state, said, now, fx),
-        Focus::Permission | Focus::Access | Focus::Url => requests::on_options(state, said, now, fx),
-        Focus::Form => form::on_action(state, said, now, fx),
-        Focus::Search => search::on_action(state, said, fx),
-        Focus::Attention => inbox::on_action(state, said, now, fx),
+        Focus::Picker => picks::on_action(app, said, now, fx),
+        Focus::Sessions => sessions::on_action(app, said, now, fx),
+        Focus::Choice => choice::on_choice(app, said, now, fx),
+        Focus::Queue => queue::on_action(app, said, now, fx),
+        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(app, said, fx),
+        Focus::Changes => changes::on_action(app, said, fx),
+        Focus::Line => line_dialog::on_action(app, said, now, fx),
+        Focus::Permission | Focus::Access | Focus::Url => requests::on_options(app, said, now, fx),
+        Focus::Form => form::on_action(app, said, now, fx),
+        Focus::Search => search::on_action(app, said, fx),
+        Focus::Attention => inbox::on_action(app, said, now, fx),
         Focus::Main | Focus::Browse | Focus::Terminal | Focus::Capture => true,
     };
-    if !is_done && !(asks(top) && (items::on_action(state, action, fx) || copy::on_action(state, action, fx)))
-    {
-        commands::on_action(state, action, now, fx);
+    if !is_done && !(asks(top) && (items::on_action(app, action, fx) || copy::on_action(app, action, fx))) {
+        commands::on_action(app, action, now, fx);
     }
 }
 
@@ -244,47 +243,47 @@ fn asks(top: Focus) -> bool {
 }
 
 /// A click on a question that the user did not open.
-pub fn on_click(state: &mut State, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
-    settle(state);
-    if question::on_click(state, action, now, fx)
+pub fn on_click(app: &mut App, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
+    settle(app);
+    if question::on_click(app, action, now, fx)
         && let Some(action) = action
     {
-        route(state, action, now, fx);
+        route(app, action, now, fx);
     }
-    settle(state);
+    settle(app);
 }
 
 /// Handles an action while a request is shown and the composer or the search has the keys.
-fn beside_request(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    if base_focus(state) != Focus::Search {
-        on_session(state, action, now, fx);
-    } else if !search::on_action(state, in_a_dialog(action), fx) {
-        commands::on_action(state, action, now, fx);
+fn beside_request(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if base_focus(app) != Focus::Search {
+        on_session(app, action, now, fx);
+    } else if !search::on_action(app, in_a_dialog(action), fx) {
+        commands::on_action(app, action, now, fx);
     }
 }
 
 /// A command from the palette applies to the session, even if a request waits that the palette covered.
-fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+fn on_command(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let is_of_program = matches!(
         action,
         Action::Redraw | Action::Suspend | Action::Quit | Action::ClearOrQuit | Action::Escape
     );
-    if is_of_program || !state.modals.is_empty() {
-        on_action(state, action, now, fx);
+    if is_of_program || !app.modals.is_empty() {
+        on_action(app, action, now, fx);
     } else {
-        let shown = state.active;
-        on_session(state, action, now, fx);
-        show_other_draft(state, shown, fx);
+        let shown = app.state.active;
+        on_session(app, action, now, fx);
+        show_other_draft(app, shown, fx);
     }
 }
 
-fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    if !composer::on_action(state, action, now, fx)
-        && !attachments::on_action(state, action, fx)
-        && !items::on_action(state, action, fx)
-        && !copy::on_action(state, action, fx)
+fn on_session(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if !composer::on_action(app, action, now, fx)
+        && !attachments::on_action(app, action, fx)
+        && !items::on_action(app, action, fx)
+        && !copy::on_action(app, action, fx)
     {
-        commands::on_action(state, action, now, fx);
+        commands::on_action(app, action, now, fx);
     }
 }
 
@@ -306,7 +305,7 @@ fn in_a_dialog(action: Action) -> Action {
 }
 
 /// Sends pending requests of the lists of sessions and prompts. Called at the end of each update.
-pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
-    sessions::settle(state, fx);
-    history::settle(state, fx);
+pub fn settle_sessions(app: &mut App, fx: &mut Vec<Effect>) {
+    sessions::settle(app, fx);
+    history::settle(app, fx);
 }

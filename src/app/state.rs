@@ -45,7 +45,7 @@ use crate::model::{
     SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
 };
 
-use super::{Modal, RequestView, Session, Sessions, TabUi, UserView};
+use super::{Session, Sessions};
 use conn::Conn;
 use question::{Question, RewindWay};
 
@@ -58,14 +58,8 @@ pub struct State {
     pub conns: BTreeMap<ConnId, Conn>,
     pub sessions: Sessions,
     pub active: SessionKey,
-    /// Open dialogs, the top one last.
-    pub modals: Vec<Modal>,
-    /// The dialogs of inactive tabs.
-    pub background_uis: BTreeMap<SessionKey, TabUi>,
     /// The open questions of parlor, in the order in which they were asked.
     pub questions: Vec<Question>,
-    /// The view of the first open request of the active session.
-    pub request_view: RequestView,
     /// A short message in the status line.
     pub flash: Option<String>,
     /// What makes the message untrue before its time is over.
@@ -101,8 +95,6 @@ pub struct State {
     pub guard: Guard,
     /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
-    /// UI state between keys.
-    pub user: UserView,
     /// Requests of the lower layers to the UI; empty between events.
     pub(in crate::app) ui_requests: Vec<UiRequest>,
     /// Number of changes that may affect the screen; other events cost no frame.
@@ -114,12 +106,6 @@ pub struct State {
 }
 
 impl State {
-    /// Removes a session with its dialogs.
-    pub(in crate::app) fn remove_session(&mut self, key: SessionKey) -> Option<Session> {
-        self.background_uis.remove(&key);
-        self.sessions.remove(&key)
-    }
-
     /// The initial state: no session, no connection.
     pub fn new(setup: Setup) -> Self {
         Self {
@@ -128,10 +114,7 @@ impl State {
             conns: BTreeMap::new(),
             sessions: Sessions::default(),
             active: SessionKey(0),
-            modals: Vec::new(),
-            background_uis: BTreeMap::new(),
             questions: Vec::new(),
-            request_view: RequestView::default(),
             searched: None,
             flash: None,
             flash_end: FlashEnd::Time,
@@ -152,7 +135,6 @@ impl State {
             last_input: None,
             guard: Guard::default(),
             last_interrupt: None,
-            user: UserView::default(),
             ui_requests: Vec::new(),
             changes: 0,
             chrome_changes: 0,

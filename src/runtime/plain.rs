@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{Effect, Event, Modal, Session, SessionPhase, State, Turn, update};
+use crate::app::{App, Effect, Event, Modal, Session, SessionPhase, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::question::{self, Reply};
@@ -36,7 +36,7 @@ pub fn run(launch: Launch) -> anyhow::Result<()> {
 const TYPED_MAX: usize = 1024;
 
 struct Lines {
-    state: State,
+    app: App,
     linear: PlainOutput,
     executor: EffectRunner,
     agents: Agents,
@@ -85,14 +85,14 @@ impl Lines {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
         let (service_sender, services) = mpsc::unbounded_channel();
-        let (state, first_effects) = crate::app::start(launch.setup, now);
+        let (app, first_effects) = crate::app::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut executor =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.live.themes);
         executor.use_data_dir(launch.data_dir);
         executor.templates = launch.templates;
         let mut this = Self {
-            state,
+            app,
             linear: PlainOutput::new(glyphs),
             executor,
             agents: Agents::default(),
@@ -196,12 +196,12 @@ impl Lines {
     }
 
     fn is_asked(&self) -> bool {
-        dialogs::focus(&self.state) != Focus::Main
+        dialogs::focus(&self.app) != Focus::Main
     }
 
     /// Whether a line would be accepted as a prompt and start a turn.
     fn is_idle(&self) -> bool {
-        let session = self.state.active_session();
+        let session = self.app.state.active_session();
         session.is_some_and(|session| {
             // A prompt whose files are being read is about to start a turn.
             let has_none = session.outbox.queue_len() == 0 && !session.outbox.is_preparing();
@@ -211,7 +211,7 @@ impl Lines {
 
     /// Whether no prompt can be accepted without an action of the user.
     fn is_stuck(&self) -> bool {
-        let phase = self.state.active_session().map(|session| &session.phase);
+        let phase = self.app.state.active_session().map(|session| &session.phase);
         let is_waiting = self.executor.next_connect().is_some();
         !is_waiting
             && matches!(
@@ -227,10 +227,10 @@ impl Lines {
 
     /// Processes the lines that are currently accepted. Fails if lines remain that cannot be processed.
     fn take_lines(&mut self, now: Instant) -> anyhow::Result<()> {
-        while !self.executor.is_leaving && !self.state.is_quitting {
+        while !self.executor.is_leaving && !self.app.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
-                if self.source == Source::Prompts && self.state.guard.question().is_some() {
+                if self.source == Source::Prompts && self.app.state.guard.question().is_some() {
                     self.refuse(now);
                     self.print(now)?;
                     continue;
@@ -265,7 +265,7 @@ impl Lines {
     }
 
     fn is_ready(&self) -> bool {
-        self.state.active_session().is_some_and(|session| session.phase == SessionPhase::Ready)
+        self.app.state.active_session().is_some_and(|session| session.phase == SessionPhase::Ready)
     }
 
     /// Quits after all lines were processed and nothing is running. Returns whether this changed the state, in which
@@ -277,18 +277,18 @@ impl Lines {
         }
         if self.is_asked() && self.typed.is_empty() {
             // Declines the question, because there is no more input.
-            let before = (self.state.modals.len(), self.state.request_view.clone());
-            let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
+            let before = (self.app.modals.len(), self.app.request_view.clone());
+            let is_start = matches!(self.app.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
             self.reject(now);
             if is_start {
                 bail!("end of input before an agent was chosen; pass --agent NAME");
             }
-            return Ok(before.0 != self.state.modals.len() || before.1 != self.state.request_view);
+            return Ok(before.0 != self.app.modals.len() || before.1 != self.app.request_view);
         }
         if self.is_stuck() {
             bail!("the agent does not accept prompts, see above; {} lines were not sent", self.typed.len());
         }
-        let held = self.state.active_session().filter(|session| {
+        let held = self.app.state.active_session().filter(|session| {
             let is_idle = session.phase == SessionPhase::Ready && session.turn == Turn::Idle;
             is_idle && self.is_script() && session.outbox.free() == 0
         });
@@ -296,8 +296,8 @@ impl Lines {
             bail!("the session was not continued, see above; prompts on hold that were not sent: {count}");
         }
         // A comparison does not end while the store cannot write.
-        let reads_history =
-            self.state.unsaved.is_none() && self.state.active_session().is_some_and(Session::reads_history);
+        let reads_history = self.app.state.unsaved.is_none()
+            && self.app.state.active_session().is_some_and(Session::reads_history);
         if self.is_idle() && self.typed.is_empty() && !reads_history {
             self.apply(Event::Act(Action::Quit), now);
         }
@@ -315,24 +315,24 @@ impl Lines {
 
     /// Rejects a question. Unlike two presses of Escape, two rejections do not cancel the turn.
     fn reject(&mut self, now: Instant) {
-        self.state.guard.admit();
-        self.state.user.last_reject = None;
+        self.app.state.guard.admit();
+        self.app.user.last_reject = None;
         self.apply(Event::Act(Action::Escape), now);
     }
 
     fn on_line(&mut self, typed: Typed, now: Instant) {
         self.linear.note_typed(&typed.line);
-        if self.state.guard.question().is_some() {
+        if self.app.state.guard.question().is_some() {
             let is_command = typed.line.trim_start().starts_with(':');
-            let is_answer = matches!(question::reply(&self.state, &typed.line), Reply::Do(_));
-            if !(is_command || is_answer && self.state.guard.counts_line(self.is_script(), typed.at)) {
+            let is_answer = matches!(question::reply(&self.app, &typed.line), Reply::Do(_));
+            if !(is_command || is_answer && self.app.state.guard.counts_line(self.is_script(), typed.at)) {
                 let text = format!("Not answered. Saved as the next prompt: {}", one_line(&typed.line));
                 self.linear.note(text);
                 self.linear.ask_again();
                 self.typed.push_front(Typed { is_prompt: true, ..typed });
                 return;
             }
-            self.state.guard.admit();
+            self.app.state.guard.admit();
         }
         let line = typed.line.as_str();
         if !self.is_asked() {
@@ -346,13 +346,13 @@ impl Lines {
             }
         }
         let begun = if self.is_asked() { String::new() } else { std::mem::take(&mut self.begun) };
-        match question::reply(&self.state, &format!("{begun}{line}")) {
+        match question::reply(&self.app, &format!("{begun}{line}")) {
             Reply::Say(text) => self.linear.note(text),
             Reply::Do(events) => {
                 for event in events {
                     let is_prompt = event == Event::Act(Action::Submit);
                     // Completions are not applicable to a complete line.
-                    if is_prompt && !dialogs::completions(&self.state).is_empty() {
+                    if is_prompt && !dialogs::completions(&self.app).is_empty() {
                         self.apply(Event::Act(Action::Escape), now);
                     }
                     self.apply(event, now);
@@ -364,7 +364,7 @@ impl Lines {
     }
 
     fn apply(&mut self, event: Event, now: Instant) {
-        let effects = update(&mut self.state, event, now);
+        let effects = update(&mut self.app, event, now);
         self.carry_out(effects, now);
     }
 
@@ -391,16 +391,16 @@ impl Lines {
     }
 
     fn print(&mut self, now: Instant) -> anyhow::Result<()> {
-        let text = self.linear.advance(&self.state, now);
+        let text = self.linear.advance(&self.app, now);
         write(&text)?;
-        dialogs::on_frame(&mut self.state, true, Instant::now());
+        dialogs::on_frame(&mut self.app.state, true, Instant::now());
         Ok(())
     }
 
     /// Prints the prompt marker when a prompt is accepted.
     fn prompt(&mut self) -> anyhow::Result<()> {
         let is_wanted = self.has_prompts && self.is_idle() && !self.is_asked() && !self.executor.is_leaving;
-        match self.state.active_session().filter(|_| is_wanted) {
+        match self.app.state.active_session().filter(|_| is_wanted) {
             Some(session) => write(&self.linear.prompt(session)),
             None => Ok(()),
         }

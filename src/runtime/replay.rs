@@ -19,7 +19,7 @@ use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
-use crate::app::{Effect, Event, MouseOwner, Setup, State, update};
+use crate::app::{App, Effect, Event, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::guard::Guard;
 use crate::model::{
@@ -73,7 +73,7 @@ pub struct Replay {
     /// The index of the last message of each connection.
     last_of: BTreeMap<u64, usize>,
     began: Instant,
-    state: State,
+    app: App,
     view: ViewState,
     clock: Clock,
     agents: Vec<Played>,
@@ -95,7 +95,7 @@ impl Replay {
             mouse: MouseOwner::Terminal,
             ..Setup::default()
         };
-        let (state, effects) = crate::app::start(setup, began);
+        let (app, effects) = crate::app::start(setup, began);
         let mut last_of = BTreeMap::new();
         for (position, entry) in log.entries.iter().enumerate() {
             if matches!(entry.kind, EntryKind::Message(Direction::ToAgent | Direction::FromAgent, _)) {
@@ -107,7 +107,7 @@ impl Replay {
             next: 0,
             last_of,
             began,
-            state,
+            app,
             view: ViewState::new(keymap, began),
             clock: Clock::new(began),
             agents: Vec::new(),
@@ -120,7 +120,7 @@ impl Replay {
     }
 
     pub fn state(&self) -> &State {
-        &self.state
+        &self.app.state
     }
 
     /// The next line, and the number of played lines.
@@ -153,17 +153,17 @@ impl Replay {
     /// Draws the screen at a time of the log.
     pub fn draw(&mut self, at: Duration, theme: &Theme, canvas: &mut Canvas) {
         // Nobody answers, so no answer waits for a pause.
-        self.state.guard = Guard::default();
+        self.app.state.guard = Guard::default();
         let now = self.began + at;
         self.view.set_now(now);
-        ui::draw_into(&self.state, &mut self.view, theme, canvas);
+        ui::draw_into(&self.app, &mut self.view, theme, canvas);
         for _ in 0..MAX_COMPARED {
             // A live session compares large changes on a thread; the frames of a replay must not depend on threads.
             let Some(wanted) = cache::take_wanted() else { break };
             cache::put(wanted.compare());
-            ui::draw_into(&self.state, &mut self.view, theme, canvas);
+            ui::draw_into(&self.app, &mut self.view, theme, canvas);
         }
-        if let Some(event) = ui::event_after_frame(&self.state, &self.view) {
+        if let Some(event) = ui::event_after_frame(&self.app.state, &self.view) {
             self.apply(event, now);
         }
     }
@@ -195,7 +195,7 @@ impl Replay {
             Sent::Answer(request_id, answer) => self.answer(request_id, answer, now),
             Sent::Cancel(session) => {
                 let key = self.session_of(conn, Some(&session));
-                if self.state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
+                if self.app.state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
                     self.act(now, |state, fx| operations::cancel_turn(state, key, now, fx));
                 }
             }
@@ -222,13 +222,13 @@ impl Replay {
             return;
         }
         for _ in 0..MAX_DIALOGS {
-            if self.state.modals.is_empty() {
+            if self.app.modals.is_empty() {
                 break;
             }
             self.apply(Event::Act(Action::Escape), now);
         }
         let key = self.session_of(conn, session);
-        if tab::front(&self.state) != key {
+        if tab::front(&self.app.state) != key {
             self.act(now, |state, _| operations::activate(state, key));
         }
         self.act(now, |state, fx| match action {
@@ -255,7 +255,7 @@ impl Replay {
     /// Calls an operation of the app as its dialogs do, then updates the state as after an event.
     fn act(&mut self, now: Instant, work: impl FnOnce(&mut State, &mut Vec<Effect>)) {
         let mut effects = Vec::new();
-        work(&mut self.state, &mut effects);
+        work(&mut self.app.state, &mut effects);
         self.carry_out(effects, now);
         self.apply(Event::Focus(true), now);
         self.settle(now);
@@ -263,10 +263,10 @@ impl Replay {
 
     /// The session with this id, otherwise the first one of the connection.
     fn session_of(&self, conn: ConnId, id: Option<&SessionId>) -> SessionKey {
-        let of_conn = || self.state.sessions.values().filter(|session| session.conn == Some(conn));
+        let of_conn = || self.app.state.sessions.values().filter(|session| session.conn == Some(conn));
         let named = of_conn().find(|session| id.is_some() && session.id.as_ref() == id);
         let first = || of_conn().find(|session| session.parent.is_none());
-        named.or_else(first).map_or(self.state.active, |session| session.key)
+        named.or_else(first).map_or(self.app.state.active, |session| session.key)
     }
 
     fn find(&self, number: u64) -> Option<usize> {
@@ -283,7 +283,7 @@ impl Replay {
         }
         let spec = self.log.start_of(number).spec(number);
         if self.wanted.is_empty() {
-            let folder = self.state.setup.folder.clone();
+            let folder = self.app.state.setup.folder.clone();
             let agent = spec.clone();
             self.act(now, |state, fx| {
                 operations::open_tab(state, folder, agent, now, fx);
@@ -329,7 +329,7 @@ impl Replay {
     }
 
     fn apply(&mut self, event: Event, now: Instant) {
-        let effects = update(&mut self.state, event, now);
+        let effects = update(&mut self.app, event, now);
         self.carry_out(effects, now);
     }
 
@@ -460,7 +460,7 @@ pub fn plain(
     let mut output = PlainOutput::new(if has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() });
     while let Some(position) = replay.step() {
         let at = replay.log.entries.get(position).map(|entry| entry.at).unwrap_or_default();
-        write(&output.advance(&replay.state, replay.began + at))?;
+        write(&output.advance(&replay.app, replay.began + at))?;
     }
     Ok(replay.left_out)
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::print::Printer;
 use crate::app::state::tab;
-use crate::app::{Event, Session, State, session_title, update};
+use crate::app::{App, Event, Session, State, session_title, update};
 use crate::model::ServiceEvent;
 use crate::ui::text;
 
@@ -16,14 +16,14 @@ use crate::ui::text;
 const TITLE_COLS: usize = 48;
 
 /// Prints how to resume the sessions, after the store has saved them.
-pub fn print(state: &mut State, services: &mut UnboundedReceiver<ServiceEvent>) {
+pub fn print(app: &mut App, services: &mut UnboundedReceiver<ServiceEvent>) {
     // Sessions that were saved only now have their ids in these events.
     while let Ok(event) = services.try_recv() {
-        update(state, Event::Service(event), Instant::now());
+        update(app, Event::Service(event), Instant::now());
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     // Standard output may be closed together with the terminal.
-    let _ = Printer::stdout().print(&resume_hint(state, &here));
+    let _ = Printer::stdout().print(&resume_hint(&app.state, &here));
 }
 
 /// How to resume the sessions of the tabs; empty if nothing was saved. `here` is the folder of the shell.

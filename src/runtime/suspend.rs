@@ -17,8 +17,8 @@ impl Loop {
         if self.is_away {
             return;
         }
-        let title = ui::session_name(&self.state, session);
-        let announcement = self.attention.announce(&title, text, self.state.has_focus, now);
+        let title = ui::session_name(&self.app.state, session);
+        let announcement = self.attention.announce(&title, text, self.app.state.has_focus, now);
         if !announcement.sequences.is_empty() {
             self.tty.send(&announcement.sequences);
         }
@@ -29,7 +29,7 @@ impl Loop {
 
     /// Shows the status in the window title and as the terminal's progress.
     pub(super) fn show_status(&mut self, now: Instant) {
-        let progress = self.attention.progress(tab::overall(&self.state), now);
+        let progress = self.attention.progress(tab::overall(&self.app.state), now);
         if !progress.is_empty() {
             let end = self.attention.progress_end();
             let end = if progress == end { String::new() } else { end };
@@ -38,12 +38,12 @@ impl Loop {
         if !self.attention.sets_title() {
             return;
         }
-        let changes = self.state.chrome_changes;
+        let changes = self.app.state.chrome_changes;
         let reported = self.title.as_ref();
         if reported.is_some_and(|(_, of)| *of == changes) {
             return;
         }
-        let title = ui::terminal_title(&self.state, &self.view.glyphs);
+        let title = ui::terminal_title(&self.app.state, &self.view.glyphs);
         if reported.is_none_or(|(reported, _)| *reported != title) {
             self.tty.set_title(&title);
         }

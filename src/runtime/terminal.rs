@@ -11,7 +11,8 @@ use crate::ui::text::WideAmbiguous;
 
 impl Loop {
     pub(super) fn on_background(&mut self, color: [u8; 3], now: Instant) {
-        let theme = self.theme_for.map(|choose| choose(color)).filter(|name| *name != self.state.setup.theme);
+        let theme =
+            self.theme_for.map(|choose| choose(color)).filter(|name| *name != self.app.state.setup.theme);
         if let Some(theme) = theme {
             let follows = self.theme_for;
             self.apply(Event::Theme(theme), now);

@@ -397,7 +397,7 @@ fn placeholder(ctx: &FrameContext) -> String {
 }
 
 pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
-    let offered = completions(ctx.state);
+    let offered = completions(ctx.app);
     let rows = usize::from(above.height);
     let max = (rows / 3).clamp(*COMPLETIONS.start(), *COMPLETIONS.end()).min(rows.saturating_sub(1));
     if max == 0 {
@@ -406,7 +406,7 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
     if offered.is_empty() {
         return draw_argument_hint(ctx, above, buf);
     }
-    let selected = selected_completion(ctx.state);
+    let selected = selected_completion(ctx.app);
     let first = selected.saturating_sub(max - 1).min(offered.len().saturating_sub(max));
     let shown: Vec<(usize, &Completion)> = offered.iter().enumerate().skip(first).take(max).collect();
     let rows = u16::try_from(shown.len()).unwrap_or(0);

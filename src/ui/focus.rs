@@ -1,13 +1,13 @@
 //! The part of the screen that gets the keys.
 
-use crate::app::State;
+use crate::app::App;
 use crate::app::dialogs::{self, Focus};
 
-pub(super) fn takes_keys(state: &State) -> bool {
-    dialogs::focus(state).is_dialog() && dialogs::takes_input(state)
+pub(super) fn takes_keys(app: &App) -> bool {
+    dialogs::focus(app).is_dialog() && dialogs::takes_input(app)
 }
 
 /// The layer that gets the keys now: the top dialog, otherwise search, transcript or composer.
-pub(super) fn key_focus(state: &State) -> Focus {
-    if takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) }
+pub(super) fn key_focus(app: &App) -> Focus {
+    if takes_keys(app) { dialogs::focus(app) } else { dialogs::base_focus(app) }
 }

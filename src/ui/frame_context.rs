@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ratatui::style::Style;
 
 use crate::app::state::tab;
-use crate::app::{DiffRoom, Session, State};
+use crate::app::{App, DiffRoom, Session, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
 use crate::ui::text::{Line, Span};
@@ -24,6 +24,8 @@ use super::theme::Role;
 const SLOW_START: Duration = Duration::from_secs(30);
 
 pub(super) struct FrameContext<'a> {
+    pub app: &'a App,
+    /// That of `app`.
     pub state: &'a State,
     pub session: &'a Session,
     pub render: RenderContext<'a>,

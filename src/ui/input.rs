@@ -17,7 +17,7 @@ use std::time::Instant;
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
+use crate::app::{App, Event, FieldState, Modal, OpenRequestKind, State};
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
@@ -33,25 +33,19 @@ use super::view_state::ViewState;
 use super::which_key::PendingKeys;
 
 /// Converts an event of the terminal to events of the app.
-pub fn route(
-    event: &Terminal,
-    state: &State,
-    view: &mut ViewState,
-    keymap: &Keymap,
-    now: Instant,
-) -> Vec<Event> {
+pub fn route(event: &Terminal, app: &App, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
     match event {
         Terminal::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Terminal::Key(key) => {
-            let events = on_key(key, state, view, keymap, now);
-            as_user_input(with_mention(events, state, view))
+            let events = on_key(key, app, view, keymap, now);
+            as_user_input(with_mention(events, app, view))
         }
         Terminal::Paste(text) => {
             view.pending = None;
-            let events = on_paste(text, state, view);
-            as_user_input(with_mention(events, state, view))
+            let events = on_paste(text, app, view);
+            as_user_input(with_mention(events, app, view))
         }
-        Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, state, view, now),
+        Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, app, view, now),
         Terminal::FocusGained => vec![Event::Focus(true)],
         Terminal::FocusLost => vec![Event::Focus(false)],
         Terminal::Resize(..) => Vec::new(),
@@ -59,8 +53,8 @@ pub fn route(
 }
 
 /// Adds the mention or the path that is being typed, if it changed.
-fn with_mention(mut events: Vec<Event>, state: &State, view: &ViewState) -> Vec<Event> {
-    let known = state.user.mention.as_ref().filter(|list| list.session == state.active);
+fn with_mention(mut events: Vec<Event>, app: &App, view: &ViewState) -> Vec<Event> {
+    let known = app.user.mention.as_ref().filter(|list| list.session == app.state.active);
     let argument = known.filter(|list| list.is_argument).and_then(|_| view.composer.typed_argument());
     let is_argument = argument.is_some();
     let typed = argument.or_else(|| view.composer.typed_mention());
@@ -78,8 +72,8 @@ fn as_user_input(events: Vec<Event>) -> Vec<Event> {
     vec![if events.is_empty() { Event::Input } else { Event::Key(events) }]
 }
 
-fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
-    let focus = if focus::takes_keys(state) { dialogs::focus(state) } else { dialogs::base_focus(state) };
+fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
+    let focus = if focus::takes_keys(app) { dialogs::focus(app) } else { dialogs::base_focus(app) };
     let (context, takes_text) = match focus {
         Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
         Focus::Main if view.composer.has_yanked() => (Context::AfterYank, true),
@@ -93,16 +87,16 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Queue => (Context::Queue, false),
         Focus::Help | Focus::Log => (Context::Text, true),
         Focus::Connection => (Context::Text, false),
-        Focus::Changes if dialogs::line_input(state).is_some() => (Context::List, true),
+        Focus::Changes if dialogs::line_input(app).is_some() => (Context::List, true),
         Focus::Changes => (Context::Changes, false),
         Focus::Line => (Context::Line, true),
         Focus::Permission | Focus::Access | Focus::Attention => (Context::Permission, false),
-        Focus::Form => (Context::Form, is_text_field(state)),
+        Focus::Form => (Context::Form, is_text_field(app)),
     };
-    if let Some(events) = capture(key, state, focus, keymap) {
+    if let Some(events) = capture(key, app, focus, keymap) {
         return events;
     }
-    let is_closed = dialogs::is_closed(state);
+    let is_closed = dialogs::is_closed(app);
     let takes_text = takes_text && !(is_closed && focus.is_dialog());
     if is_closed
         && view.pending.is_none()
@@ -127,12 +121,12 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     }
     if focus == Focus::Main
         && view.pending.is_none()
-        && let Some(events) = on_vim_key(key, state, view)
+        && let Some(events) = on_vim_key(key, app, view)
     {
         return events;
     }
     // While a question is open, keys that open other views still work.
-    let is_request_on_top = dialogs::has_keys(state) && focus != Focus::Attention;
+    let is_request_on_top = dialogs::has_keys(app) && focus != Focus::Attention;
     let contexts = [Some(context), is_request_on_top.then_some(Context::Main)];
     let pressed = press(key, &contexts, view, keymap, now);
     let (action, message) = match pressed {
@@ -154,19 +148,19 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         }
     };
     let events = match focus {
-        Focus::Main => on_main_key(key, action, context, state, view, keymap),
+        Focus::Main => on_main_key(key, action, context, app, view, keymap),
         Focus::Terminal => match action {
             Some(action) => vec![Event::Act(action)],
             None => typed::encode(key).map(Event::TypeIn).into_iter().collect(),
         },
         Focus::Browse => match action {
-            Some(Action::OpenGap) => open_gap(state, view),
+            Some(Action::OpenGap) => open_gap(&app.state, view),
             _ => action.map(|action| acted(action, view)).unwrap_or_default(),
         },
         _ => {
             let act = action.map(Event::Act);
             let edit = || keymap.edit(key).filter(|_| takes_text);
-            let event = |edit| in_list(&edit, focus, state).unwrap_or(Event::Line(edit));
+            let event = |edit| in_list(&edit, focus, app).unwrap_or(Event::Line(edit));
             act.or_else(|| edit().map(event)).into_iter().collect()
         }
     };
@@ -174,9 +168,9 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
 }
 
 /// In an empty filter, the cursor cannot move: its keys go to the ends of the list.
-fn in_list(edit: &LineEdit, focus: Focus, state: &State) -> Option<Event> {
+fn in_list(edit: &LineEdit, focus: Focus, app: &App) -> Option<Event> {
     let has_list = matches!(focus, Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log);
-    let is_empty = || dialogs::line_input(state).is_some_and(|filter| filter.text.is_empty());
+    let is_empty = || dialogs::line_input(app).is_some_and(|filter| filter.text.is_empty());
     match edit {
         LineEdit::Home if has_list && is_empty() => Some(Event::Act(Action::First)),
         LineEdit::End if has_list && is_empty() => Some(Event::Act(Action::Last)),
@@ -184,7 +178,7 @@ fn in_list(edit: &LineEdit, focus: Focus, state: &State) -> Option<Event> {
     }
 }
 
-fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec<Event>> {
+fn on_vim_key(key: &KeyEvent, app: &App, view: &mut ViewState) -> Option<Vec<Event>> {
     let handled = view.composer.vim_key(key)?;
     let edited = draft(view);
     Some(match handled {
@@ -193,7 +187,7 @@ fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec
         VimKey::Copy(text) => vec![edited, Event::Copy(text)],
         VimKey::ReadClipboard => vec![edited, Event::ReadClipboard],
         // Escape closes the completions, too. Nothing else must be closed by it.
-        VimKey::Escape if dialogs::focus(state) == Focus::Main && !dialogs::completions(state).is_empty() => {
+        VimKey::Escape if dialogs::focus(app) == Focus::Main && !dialogs::completions(app).is_empty() => {
             vec![edited, Event::Act(Action::Escape)]
         }
         VimKey::Done | VimKey::Escape => vec![edited],
@@ -201,8 +195,8 @@ fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec
 }
 
 /// A key that is pressed to bind it to an action. Enter ends a sequence, Esc cancels.
-fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Option<Vec<Event>> {
-    let Some(Modal::Capture(capture)) = state.modals.last().filter(|_| focus == Focus::Capture) else {
+fn capture(key: &KeyEvent, app: &App, focus: Focus, keymap: &Keymap) -> Option<Vec<Event>> {
+    let Some(Modal::Capture(capture)) = app.modals.last().filter(|_| focus == Focus::Capture) else {
         return None;
     };
     let Some(chord) = Chord::of(key) else { return Some(Vec::new()) };
@@ -290,13 +284,13 @@ fn on_question_key(key: &KeyEvent, context: Context, keymap: &Keymap) -> Option<
 }
 
 /// Whether the selected field of the form accepts text.
-fn is_text_field(state: &State) -> bool {
-    let view = &state.request_view;
+fn is_text_field(app: &App) -> bool {
+    let view = &app.request_view;
     if let Some(form) = &view.form {
         return !form.is_review && form.fields.get(view.selected).is_some_and(FieldState::takes_text);
     }
     // The form before the first edit.
-    let request = state.active_session().and_then(|session| session.requests.front());
+    let request = app.state.active_session().and_then(|session| session.requests.front());
     let Some(OpenRequestKind::Elicitation(request)) = request.map(|request| &request.kind) else {
         return false;
     };
@@ -309,7 +303,7 @@ fn on_main_key(
     key: &KeyEvent,
     action: Option<Action>,
     context: Context,
-    state: &State,
+    app: &App,
     view: &mut ViewState,
     keymap: &Keymap,
 ) -> Vec<Event> {
@@ -341,7 +335,7 @@ fn on_main_key(
         }
         Action::Submit => {
             view.composer.start_typing();
-            if dialogs::completions(state).is_empty() {
+            if dialogs::completions(app).is_empty() {
                 view.composer.is_full = false;
             }
             acted(action, view)
@@ -350,7 +344,7 @@ fn on_main_key(
             view.composer.start_typing();
             acted(action, view)
         }
-        Action::Escape if view.composer.is_full && dialogs::completions(state).is_empty() => {
+        Action::Escape if view.composer.is_full && dialogs::completions(app).is_empty() => {
             view.composer.is_full = false;
             Vec::new()
         }
@@ -358,19 +352,19 @@ fn on_main_key(
             view.composer.new_line();
             vec![draft(view)]
         }
-        Action::Complete if dialogs::completions(state).is_empty() => match view.composer.typed_argument() {
+        Action::Complete if dialogs::completions(app).is_empty() => match view.composer.typed_argument() {
             Some((range, path)) => vec![Event::Argument(range, path)],
             None => acted(action, view),
         },
         Action::HistoryPrevious | Action::HistoryNext => {
             let is_up = action == Action::HistoryPrevious;
             // Open completions use the arrows.
-            if dialogs::completions(state).is_empty() && view.composer.step_row(is_up) {
+            if dialogs::completions(app).is_empty() && view.composer.step_row(is_up) {
                 return Vec::new();
             }
             vec![Event::Act(action)]
         }
-        Action::OpenGap => open_gap(state, view),
+        Action::OpenGap => open_gap(&app.state, view),
         action => acted(action, view),
     }
 }
@@ -440,15 +434,15 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
     seen.into_iter().chain(cursor).chain([Event::Act(action)]).collect()
 }
 
-fn on_paste(text: &str, state: &State, view: &mut ViewState) -> Vec<Event> {
-    if dialogs::is_closed(state) {
+fn on_paste(text: &str, app: &App, view: &mut ViewState) -> Vec<Event> {
+    if dialogs::is_closed(app) {
         return paste_into_prompt(text, view);
     }
-    if focus::takes_keys(state) {
-        let takes_text = match dialogs::focus(state) {
+    if focus::takes_keys(app) {
+        let takes_text = match dialogs::focus(app) {
             Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log | Focus::Line => true,
-            Focus::Form => is_text_field(state),
-            Focus::Changes => dialogs::line_input(state).is_some(),
+            Focus::Form => is_text_field(app),
+            Focus::Changes => dialogs::line_input(app).is_some(),
             Focus::Main
             | Focus::Browse
             | Focus::Terminal
@@ -465,7 +459,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState) -> Vec<Event> {
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
     }
-    match dialogs::base_focus(state) {
+    match dialogs::base_focus(app) {
         Focus::Search => return vec![Event::Line(LineEdit::Insert(clean(text)))],
         Focus::Terminal => return vec![Event::TypeIn(TerminalInput::Paste(text.to_owned()))],
         _ => {}

@@ -25,7 +25,9 @@ pub(in crate::ui) use permission::question as question_of;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self};
-use crate::app::{LineDialog, LinePurpose, Modal, OpenRequest, OpenRequestKind, PickerKind, Session, State};
+use crate::app::{
+    App, LineDialog, LinePurpose, Modal, OpenRequest, OpenRequestKind, PickerKind, Session, State,
+};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
 
@@ -53,8 +55,8 @@ pub(super) fn draw(
         view.show_dialog(DialogId::Ask(request.request_id));
         return permission::draw(&ctx.of(session), request, view, area, buf);
     }
-    if let Some(modal) = ctx.state.modals.last() {
-        view.show_dialog(DialogId::Modal(ctx.state.modals.len(), heading(ctx.state, modal)));
+    if let Some(modal) = ctx.app.modals.last() {
+        view.show_dialog(DialogId::Modal(ctx.app.modals.len(), heading(ctx.state, modal)));
         let small = DialogPosition::new(area, Size::Small, false);
         let large = DialogPosition::new(area, Size::Large, false);
         let (frame, position) = match modal {
@@ -71,7 +73,7 @@ pub(super) fn draw(
             Modal::Help { filter } => (help::frame(ctx, filter, large.cols(), area.height), large),
             Modal::Connection(conn) => (connection::frame(ctx, *conn, large.cols()), large),
             Modal::Inspect(item) => {
-                let ctx = ctx.of(asked_session(ctx.state).unwrap_or(ctx.session));
+                let ctx = ctx.of(asked_session(ctx.app).unwrap_or(ctx.session));
                 return inspect::frame(&ctx, *item, large.cols()).draw(&ctx, large, view, buf);
             }
             Modal::Picker(picker) if picker.kind == PickerKind::Theme => {
@@ -110,9 +112,9 @@ impl<'s> AnchoredRequest<'s> {
     /// the transcript.
     pub fn new(ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
         let is_rejected = rejected(ctx).is_some_and(|(session, _, _)| session.key == ctx.session.key);
-        let dialogs = ctx.state.modals.len() - usize::from(is_rejected);
+        let dialogs = ctx.app.modals.len() - usize::from(is_rejected);
         let request = ctx.session.requests.front().filter(|_| dialogs == 0)?;
-        if dialogs::is_full_screen(ctx.state) || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
+        if dialogs::is_full_screen(ctx.app) || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
             return None;
         }
         view.show_dialog(DialogId::Ask(request.request_id));
@@ -134,7 +136,7 @@ impl<'s> AnchoredRequest<'s> {
 
 /// The request that is being rejected with a reason, its session, and the input of the reason.
 fn rejected<'s>(ctx: &FrameContext<'s>) -> Option<(&'s Session, &'s OpenRequest, &'s LineDialog)> {
-    let Some(Modal::Line(dialog)) = ctx.state.modals.last() else { return None };
+    let Some(Modal::Line(dialog)) = ctx.app.modals.last() else { return None };
     let LinePurpose::Reason { session, request_id } = &dialog.purpose else { return None };
     let session = ctx.state.sessions.get(session)?;
     let request = session.requests.iter().find(|open| open.request_id == *request_id)?;
@@ -142,20 +144,20 @@ fn rejected<'s>(ctx: &FrameContext<'s>) -> Option<(&'s Session, &'s OpenRequest,
 }
 
 /// The session of the request in the top dialog, if it was opened from the inbox.
-fn asked_session(state: &State) -> Option<&Session> {
-    let below = state.modals.get(state.modals.len().checked_sub(2)?)?;
+fn asked_session(app: &App) -> Option<&Session> {
+    let below = app.modals.get(app.modals.len().checked_sub(2)?)?;
     let Modal::Attention(dialog) = below else { return None };
     let (key, _) = dialog.marked.as_ref()?;
-    state.sessions.get(key)
+    app.state.sessions.get(key)
 }
 
 /// `1 of 3` if more requests are open; in the inbox after the tab.
 fn place_in_queue(ctx: &FrameContext) -> String {
     let requests = &ctx.session.requests;
-    let shown = rejected(ctx).map(|(_, open, _)| open.request_id).or(ctx.state.request_view.request_id);
+    let shown = rejected(ctx).map(|(_, open, _)| open.request_id).or(ctx.app.request_view.request_id);
     let position = requests.iter().position(|open| Some(open.request_id) == shown).unwrap_or(0);
     let place = (requests.len() > 1).then(|| format!("{} of {}", position + 1, requests.len()));
-    let is_in_inbox = matches!(ctx.state.modals.last(), Some(Modal::Attention(_)));
+    let is_in_inbox = matches!(ctx.app.modals.last(), Some(Modal::Attention(_)));
     let tab = is_in_inbox.then(|| inbox::tab_of(ctx, ctx.session.key));
     tab.into_iter().chain(place).collect::<Vec<_>>().join(", ")
 }

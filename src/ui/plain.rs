@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
+    App, DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
 };
 use crate::model::{
     ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, StopReason, ToolKind, ToolStatus,
@@ -99,7 +99,8 @@ impl PlainOutput {
     }
 
     /// The new output; ends with a newline, or is empty.
-    pub fn advance(&mut self, state: &State, now: Instant) -> String {
+    pub fn advance(&mut self, app: &App, now: Instant) -> String {
+        let state = &app.state;
         let mut out = String::new();
         let Some(session) = state.active_session() else { return out };
         if self.active != Some(state.active) {
@@ -145,7 +146,7 @@ impl PlainOutput {
         for note in self.notes.drain(..) {
             let _ = writeln!(out, "{note}");
         }
-        let question = question::question(state, &self.render(session, now));
+        let question = question::question(app, &self.render(session, now));
         if question != self.question {
             if let Some(question) = &question {
                 let _ = writeln!(out, "\n{}", question.text.trim_end());

@@ -23,7 +23,7 @@ pub(super) fn is_there(ctx: &FrameContext) -> bool {
 /// Draws the search bar; returns the cursor position if it has the focus.
 pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) -> Option<Position> {
     let search = dialogs::search_of(ctx.state)?;
-    let has_keys = !takes_keys(ctx.state);
+    let has_keys = !takes_keys(ctx.app);
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(ctx, search);
     let label = if search.is_regex { "regex " } else { "find " };
@@ -83,7 +83,7 @@ fn count(ctx: &FrameContext, search: &Search) -> Line<'static> {
 fn hints(ctx: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let context = if search.is_typing { Context::Search } else { Context::Browse };
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
-    let does = if search.is_typing && ctx.state.user.is_browsing { "browse matches" } else { "next" };
+    let does = if search.is_typing && ctx.app.user.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
     let hints = [
         ctx.hint(context, next, does).filter(|_| has_hits),

@@ -130,7 +130,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     };
     let session = ctx.session;
     let is_running = session.turn.is_running();
-    let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.state) {
+    let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.app) {
         Focus::Main if !session.draft.trim().is_empty() => {
             let sends = match session.outbox.edited() {
                 Some(_) => "save",

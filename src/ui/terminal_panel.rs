@@ -5,7 +5,7 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{State, TerminalView};
+use crate::app::{App, TerminalView};
 use crate::model::{TerminalId, TerminalSize};
 
 use super::Panes;
@@ -20,8 +20,8 @@ use super::view_state::ViewState;
 const MIN_ROWS: u16 = 4;
 
 /// The terminal that the panel shows, while its command is running.
-pub(super) fn shown(state: &State) -> Option<(&TerminalId, &TerminalView)> {
-    let session = state.active_session().filter(|_| dialogs::base_focus(state) == Focus::Terminal)?;
+pub(super) fn shown(app: &App) -> Option<(&TerminalId, &TerminalView)> {
+    let session = app.state.active_session().filter(|_| dialogs::base_focus(app) == Focus::Terminal)?;
     let id = session.typing()?;
     session.terminals.get(id).filter(|view| view.exit.is_none()).map(|view| (id, view))
 }
@@ -38,7 +38,7 @@ pub(super) fn draw(
     panes: &Panes,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let (id, terminal) = shown(ctx.state)?;
+    let (id, terminal) = shown(ctx.app)?;
     let TerminalSize { rows, cols } = size(panes);
     let screen = view.transcripts.entry(ctx.state.active).or_default().screen(id, terminal);
     let height = screen.rows_in_use().max(MIN_ROWS).min(rows);

@@ -84,7 +84,7 @@ fn long_lists_create_only_visible_rows() {
     };
     let rows: Vec<PickerRow> = (0..5000).map(row).collect();
     let matches = (0..rows.len()).collect();
-    stage.state.modals.push(Modal::Picker(Picker {
+    stage.modals.push(Modal::Picker(Picker {
         kind: PickerKind::Model,
         title: "Models".into(),
         rows,
@@ -134,9 +134,9 @@ fn images_are_hidden_behind_dialogs() {
     let rows = PictureRows::Text(vec![crate::ui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
     picture::put(wanted.key, Ok(Drawn { facts, rows, saved_as: None, weight: 9 }));
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"));
-    stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    stage.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
     assert!(!shown(&stage, &mut view).contains(['▀', '▄']));
-    stage.state.modals.pop();
+    stage.modals.pop();
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"), "it is shown again");
 }
 
@@ -163,24 +163,24 @@ fn the_palette_in_groups_and_filtered_by_a_synonym() {
     stage.session(|session| {
         session.outbox.enqueue("and then the docs".into());
     });
-    crate::app::update(&mut stage.state, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
+    crate::app::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
     check("palette", &stage, |_| {});
     let filter = crate::model::LineEdit::Insert("exit".into());
-    crate::app::update(&mut stage.state, crate::app::Event::Line(filter), now);
+    crate::app::update(&mut stage, crate::app::Event::Line(filter), now);
     check("palette-filtered", &stage, |_| {});
 }
 
 #[test]
 fn the_help() {
     let mut stage = ready();
-    stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    stage.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
     check("help", &stage, |_| {});
 }
 
 #[test]
 fn the_log() {
     let mut stage = ready();
-    stage.state.modals.push(Modal::Log { filter: crate::app::LineInput::default() });
+    stage.modals.push(Modal::Log { filter: crate::app::LineInput::default() });
     check("log", &stage, |view| view.set_log(log_lines()));
 }
 
@@ -198,13 +198,13 @@ fn log_lines() -> Vec<LogLine> {
 fn no_frame_is_scheduled_when_idle() {
     let mut stage = ready();
     assert!(!is_animating(&stage.state));
-    assert_eq!(next_frame_in(&stage.state, &stage.view()), None);
+    assert_eq!(next_frame_in(&stage, &stage.view()), None);
     let now = stage.now;
     stage.session(|session| session.turn = Turn::Running { since: now, last_news: now });
-    assert_eq!(next_frame_in(&stage.state, &stage.view()), Some(Duration::from_millis(100)));
+    assert_eq!(next_frame_in(&stage, &stage.view()), Some(Duration::from_millis(100)));
     let mut still = stage.view();
     still.has_motion = false;
-    assert_eq!(next_frame_in(&stage.state, &still), Some(Duration::from_secs(1)));
+    assert_eq!(next_frame_in(&stage, &still), Some(Duration::from_secs(1)));
     assert!(!is_animating(&permission().state), "parlor waits for the user");
 }
 
@@ -323,13 +323,13 @@ fn plain_terminals_get_ascii_only() {
 #[test]
 fn every_size_can_be_drawn() {
     let mut help = ready();
-    help.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    help.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
     let mut log = ready();
-    log.state.modals.push(Modal::Log { filter: crate::app::LineInput::new("json") });
+    log.modals.push(Modal::Log { filter: crate::app::LineInput::new("json") });
     let mut connection = ready();
-    connection.state.modals.push(Modal::Connection(crate::model::ConnId(1)));
+    connection.modals.push(Modal::Connection(crate::model::ConnId(1)));
     let mut queue = streaming();
-    queue.state.modals.push(Modal::Queue { selected: 0 });
+    queue.modals.push(Modal::Queue { selected: 0 });
     let stages = vec![
         first_screen(),
         streaming(),
@@ -423,7 +423,7 @@ fn forms_show_their_keys() {
         fields.retain(|field| matches!(field.kind, FieldKind::Choice { .. }));
         shown_form = Some(FormState::new(fields));
     });
-    stage.state.request_view.form = shown_form;
+    stage.request_view.form = shown_form;
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for expected in ["1 small", "2 large", "Enter send"] {
         assert!(shown.contains(expected), "{expected}:\n{shown}");
@@ -431,7 +431,7 @@ fn forms_show_their_keys() {
     let mut stage = form();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(!shown.contains("2 large") && shown.contains("Enter continue"), "{shown}");
-    if let Some(form) = &mut stage.state.request_view.form {
+    if let Some(form) = &mut stage.request_view.form {
         form.is_review = true;
     }
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
@@ -443,7 +443,7 @@ fn forms_show_their_keys() {
 fn secrets_are_never_shown() {
     use crate::app::{LineDialog, LineInput, LinePurpose};
     let mut stage = ready();
-    stage.state.modals.push(Modal::Line(LineDialog {
+    stage.app.modals.push(Modal::Line(LineDialog {
         title: "API_KEY".into(),
         help: "The key of your account.".into(),
         input: LineInput::new("hunter2"),
@@ -489,7 +489,7 @@ fn cursor_is_after_the_typed_text() {
         view.set_now(stage.now);
         let mut terminal =
             ratatui::Terminal::new(ratatui::backend::TestBackend::new(size.0, size.1)).unwrap();
-        terminal.draw(|frame| crate::ui::draw(&stage.state, &mut view, &theme("dark"), frame)).unwrap();
+        terminal.draw(|frame| crate::ui::draw(&stage, &mut view, &theme("dark"), frame)).unwrap();
         terminal.backend_mut().assert_cursor_position(position);
     }
 }
@@ -578,11 +578,11 @@ fn protocol_warnings_are_counted_in_details_and_for_strict_sessions_in_the_statu
     let drawn = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 40)));
     assert!(!drawn(&stage).contains("protocol warning"), "{}", drawn(&stage));
     let conn = *stage.state.conns.keys().next().unwrap();
-    stage.state.modals.push(Modal::Connection(conn));
+    stage.modals.push(Modal::Connection(conn));
     assert!(drawn(&stage).contains("3 protocol warnings"), "{}", drawn(&stage));
-    stage.state.modals = vec![Modal::Log { filter: crate::app::LineInput::default() }];
+    stage.modals = vec![Modal::Log { filter: crate::app::LineInput::default() }];
     assert!(drawn(&stage).contains("3 protocol warnings"), "{}", drawn(&stage));
-    stage.state.modals.clear();
+    stage.modals.clear();
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = true);
     assert!(
         drawn(&stage).lines().last().unwrap_or_default().contains("3 protocol warnings"),

@@ -382,8 +382,9 @@ fn the_session_opens_after_sign_in() {
 "#;
     let mut played = play_all(script);
     played.rig.wait("the wish for a sign-in", |state| {
-        state.sessions[&state.active].phase == SessionPhase::NeedsSignIn && !state.modals.is_empty()
+        state.sessions[&state.active].phase == SessionPhase::NeedsSignIn
     });
+    assert_eq!(played.rig.modals.len(), 1);
     played.rig.act(Action::Accept);
     played.rig.wait_ready();
 }

@@ -1,12 +1,13 @@
 //! Runs the reducer with a real agent and real services, and waits for states.
 
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parlor::acp::tap::Tap;
 use parlor::app::dialogs::{self, Focus};
 use parlor::app::{
-    ConnPhase, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd, ViewCommand,
+    App, ConnPhase, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd, ViewCommand,
     update,
 };
 use parlor::model::{
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client.
 pub struct Rig {
-    pub state: State,
+    pub app: App,
     /// All messages.
     pub tap: Tap,
     executor: EffectRunner,
@@ -46,6 +47,20 @@ pub fn agent(command: impl Into<PathBuf>, args: &[&str]) -> AgentSpec {
         args: args.iter().map(ToString::to_string).collect(),
         callbacks: Callbacks::default(),
         ..AgentSpec::default()
+    }
+}
+
+impl Deref for Rig {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+impl DerefMut for Rig {
+    fn deref_mut(&mut self) -> &mut App {
+        &mut self.app
     }
 }
 
@@ -78,7 +93,7 @@ impl Rig {
         let now = Instant::now();
         let folder = folder.canonicalize().unwrap();
         let setup = Setup { folder, start_with: Some(spec), reopen, ..Setup::default() };
-        let (state, effects) = parlor::app::start(setup, now);
+        let (app, effects) = parlor::app::start(setup, now);
         let (sender, services) = mpsc::unbounded_channel();
         let logs = tempfile::tempdir().unwrap();
         let tap = Tap::default();
@@ -96,7 +111,7 @@ impl Rig {
             )
         };
         let mut rig = Self {
-            state,
+            app,
             tap,
             executor,
             agents: Agents::default(),
@@ -118,7 +133,7 @@ impl Rig {
 
     /// Sends a prompt. A dialog that opened automatically is closed first.
     pub fn prompt(&mut self, text: &str) {
-        if matches!(self.state.modals.last(), Some(Modal::Question(..))) {
+        if matches!(self.modals.last(), Some(Modal::Question(..))) {
             self.act(Action::Escape);
         }
         self.apply(Event::Draft(text.to_owned()));
@@ -128,13 +143,13 @@ impl Rig {
     /// An action of the user after a pause, so that it counts for a question. A key of an answer only marks it, so Enter
     /// follows; the fields of a form get keys once the user has moved there.
     pub fn act(&mut self, action: Action) {
-        dialogs::on_frame(&mut self.state, true, Instant::now() + self.ahead);
+        dialogs::on_frame(&mut self.app.state, true, Instant::now() + self.ahead);
         self.ahead += Duration::from_secs(2);
-        if dialogs::focus(&self.state) == Focus::Form && dialogs::is_closed(&self.state) {
+        if dialogs::focus(&self.app) == Focus::Form && dialogs::is_closed(&self.app) {
             self.apply(Event::Act(Action::AnswerRequest));
         }
         let is_answer = matches!(action, Action::Choose(_) | Action::Yes | Action::No);
-        let needs_enter = is_answer && dialogs::has_keys(&self.state);
+        let needs_enter = is_answer && dialogs::has_keys(&self.app);
         self.apply(Event::Act(action));
         if needs_enter {
             self.apply(Event::Act(Action::Accept));
@@ -143,7 +158,7 @@ impl Rig {
 
     /// Applies an event and executes its effects.
     pub fn apply(&mut self, event: Event) {
-        let effects = update(&mut self.state, event, Instant::now() + self.ahead);
+        let effects = update(&mut self.app, event, Instant::now() + self.ahead);
         let text = self.text();
         if self.seen.last() != Some(&text) {
             self.seen.push(text);
@@ -190,7 +205,7 @@ impl Rig {
                 "waited for {what}\n{}\nasks: {:?}\nview: {:?}\nphase: {:?}, turn: {:?}",
                 self.text(),
                 self.session().requests,
-                self.state.request_view,
+                self.request_view,
                 self.session().phase,
                 self.session().turn,
             );
@@ -260,7 +275,7 @@ impl Rig {
     pub fn quit(&mut self) {
         self.act(Action::Quit);
         // With several tabs, the first press asks.
-        if !self.state.modals.is_empty() {
+        if !self.modals.is_empty() {
             self.act(Action::Quit);
         }
         self.wait("the end of all agents", |state| {

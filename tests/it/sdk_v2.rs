@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use parlor::app::SessionPhase;
 use parlor::app::lifecycle::operations;
 use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
 use parlor::store::Store;
@@ -222,7 +223,9 @@ fn acp_v2_a_restarted_agent_resumes_without_a_replay() {
 fn acp_v2_sign_in_is_requested_and_done() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = Rig::start(folder.path(), wishing(agent(sdk_agent_v2(), &["--locked"])));
-    rig.wait("the wish for a sign-in", |state| !state.modals.is_empty());
+    rig.wait("the wish for a sign-in", |state| {
+        state.sessions[&state.active].phase == SessionPhase::NeedsSignIn
+    });
     rig.act(Action::Accept);
     rig.wait_ready();
     rig.ask("good morning");

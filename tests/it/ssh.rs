@@ -160,8 +160,8 @@ fn start_errors_on_the_host_are_reported_with_the_remedy() {
 fn a_host_that_requires_authentication_offers_the_terminal() {
     let host = Host::new();
     let mut rig = host.start("locked", &format!("{HELLO}{NEW}"));
-    rig.wait("the question", |state| !state.modals.is_empty());
-    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
+    rig.wait("the question", |state| !state.questions.is_empty());
+    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
     assert_eq!(dialog.title, "Sign in to locked");
     assert!(matches!(dialog.answers[0].consequence, Consequence::SignInToHost(_)));
     assert!(dialog.body[0].contains("Permission denied"), "{:?}", dialog.body);

@@ -7,20 +7,20 @@ use std::path::PathBuf;
 
 use super::notice::notify;
 use super::obstacle;
-use crate::app::{Conn, Effect, State, ViewCommand};
+use crate::app::{App, Conn, Effect, State, ViewCommand};
 use crate::model::{Action, AttachmentKind, DropJob, SessionAttachJob, SessionKey, attachment_labels};
 
 /// Handles an action on attachments. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     if !matches!(action, Action::PasteImage | Action::OpenAttachment) {
         return false;
     }
-    if let Some(why) = obstacle(state, action) {
-        notify(state, why, fx);
+    if let Some(why) = obstacle(&app.state, action) {
+        notify(&mut app.state, why, fx);
         return true;
     }
-    let cursor = state.user.cursor;
-    let Some(session) = state.active_session() else { return true };
+    let cursor = app.user.cursor;
+    let Some(session) = app.state.active_session() else { return true };
     let draft = session.draft.clone();
     if action == Action::PasteImage {
         let before = Some(draft.get(..cursor).unwrap_or(&draft).to_owned());
@@ -52,51 +52,44 @@ pub fn on_dropped(state: &State, text: String, at: usize, readings: Vec<Vec<Path
 }
 
 /// The dropped files exist: replaces the pasted text, if the draft still contains it.
-pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, String>, fx: &mut Vec<Effect>) {
+pub fn on_drop_read(app: &mut App, job: &DropJob, read: Result<String, String>, fx: &mut Vec<Effect>) {
     let labels = match read {
         Ok(labels) => labels,
-        Err(why) => return notify(state, why, fx),
+        Err(why) => return notify(&mut app.state, why, fx),
     };
-    if let Some(session) = state.sessions.get_mut(&job.session) {
+    if let Some(session) = app.state.sessions.get_mut(&job.session) {
         session.listed_files.add_mentions(&labels);
     }
-    replace_text(state, job.session, job.at, &job.text, &labels, fx);
+    replace_text(app, job.session, job.at, &job.text, &labels, fx);
 }
 
 /// The transcript of a session was saved: replaces the mention by its label, if the draft still contains it.
 pub fn on_session_attached(
-    state: &mut State,
+    app: &mut App,
     job: &SessionAttachJob,
     label: Result<String, String>,
     fx: &mut Vec<Effect>,
 ) {
-    state.user.attaching = state.user.attaching.filter(|key| *key != job.session);
+    app.user.attaching = app.user.attaching.filter(|key| *key != job.session);
     match label {
-        Ok(label) => replace_text(state, job.session, job.at, &job.text, &label, fx),
-        Err(why) => notify(state, why, fx),
+        Ok(label) => replace_text(app, job.session, job.at, &job.text, &label, fx),
+        Err(why) => notify(&mut app.state, why, fx),
     }
 }
 
 /// Replaces a text that was at this byte of the draft, if the draft still contains it.
-fn replace_text(
-    state: &mut State,
-    key: SessionKey,
-    at: usize,
-    text: &str,
-    labels: &str,
-    fx: &mut Vec<Effect>,
-) {
-    let Some(session) = state.sessions.get(&key) else { return };
+fn replace_text(app: &mut App, key: SessionKey, at: usize, text: &str, labels: &str, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.sessions.get(&key) else { return };
     let draft = &session.draft;
     let is_there = draft.get(at..).is_some_and(|rest| rest.starts_with(text));
     if let Some(start) = if is_there { Some(at) } else { draft.rfind(text) } {
-        replace(state, key, start..start + text.len(), labels, fx);
+        replace(app, key, start..start + text.len(), labels, fx);
     }
 }
 
 /// The image of the clipboard was saved: inserts its label after the text that was before the cursor.
 pub fn on_image(
-    state: &mut State,
+    app: &mut App,
     key: SessionKey,
     before: &str,
     label: Result<String, String>,
@@ -104,18 +97,18 @@ pub fn on_image(
 ) {
     let label = match label {
         Ok(label) => label,
-        Err(why) => return notify(state, why, fx),
+        Err(why) => return notify(&mut app.state, why, fx),
     };
-    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(session) = app.state.sessions.get(&key) else { return };
     let draft = &session.draft;
     let at = if draft.starts_with(before) { before.len() } else { draft.len() };
-    replace(state, key, at..at, &label, fx);
+    replace(app, key, at..at, &label, fx);
 }
 
 /// Replaces a part of the draft by labels and mentions, separated from the words beside them.
-fn replace(state: &mut State, key: SessionKey, range: Range<usize>, labels: &str, fx: &mut Vec<Effect>) {
-    let is_active = state.active == key;
-    let Some(session) = state.sessions.get(&key) else { return };
+fn replace(app: &mut App, key: SessionKey, range: Range<usize>, labels: &str, fx: &mut Vec<Effect>) {
+    let is_active = app.state.active == key;
+    let Some(session) = app.state.sessions.get(&key) else { return };
     let mut draft = session.draft.clone();
     let is_blank = |text: Option<&str>, is_before: bool| {
         let letter =
@@ -131,14 +124,14 @@ fn replace(state: &mut State, key: SessionKey, range: Range<usize>, labels: &str
     }
     draft.replace_range(range.clone(), &text);
     if is_active {
-        super::on_draft(state, draft, fx);
+        super::on_draft(app, draft, fx);
         fx.push(Effect::View(ViewCommand::ReplaceInDraft(range, text)));
-    } else if let Some(session) = state.sessions.get_mut(&key) {
+    } else if let Some(session) = app.state.sessions.get_mut(&key) {
         session.draft = draft;
     }
     let has_image = attachment_labels(labels).iter().any(|label| label.kind == AttachmentKind::Image);
-    let info = state.conn_of(key).filter(|conn| conn.info.is_some());
+    let info = app.state.conn_of(key).filter(|conn| conn.info.is_some());
     if has_image && info.is_some_and(|conn| !Conn::capabilities(conn).prompt_image) {
-        notify(state, "The agent does not accept images.", fx);
+        notify(&mut app.state, "The agent does not accept images.", fx);
     }
 }

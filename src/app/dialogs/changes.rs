@@ -4,7 +4,7 @@
 
 use crate::app::dialogs::modal::moved;
 use crate::app::state::changes::{ChangedFile, changed_files, first_line};
-use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
+use crate::app::{App, ChangesDialog, Effect, Modal, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 
 use super::{open, stack};
@@ -19,9 +19,9 @@ pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<
     files.iter().filter(fits).collect()
 }
 
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
-    let files = changed_files(state, state.active);
-    let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let files = changed_files(&app.state, app.state.active);
+    let Some(Modal::Changes(dialog)) = app.modals.last_mut() else { return false };
     let shown = shown_files(&files, dialog);
     let count = shown.len();
     // The list may have changed since the last key.
@@ -41,7 +41,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::Accept => {
             if let Some(file) = shown.get(dialog.selected) {
                 let line = file.parts.first().and_then(first_line);
-                open::on_open(state, Target::File(Location { path: file.path.clone(), line }), fx);
+                open::on_open(&mut app.state, Target::File(Location { path: file.path.clone(), line }), fx);
             }
         }
         Action::Up => stack::scroll(-1, fx),
@@ -61,8 +61,8 @@ pub fn on_line(dialog: &mut ChangesDialog, edit: &LineEdit) {
 }
 
 /// Clears and closes the filter if it is in use. Returns whether it was.
-pub fn leave_filter(state: &mut State) -> bool {
-    let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };
+pub fn leave_filter(app: &mut App) -> bool {
+    let Some(Modal::Changes(dialog)) = app.modals.last_mut() else { return false };
     let was_used = dialog.is_filtering || !dialog.filter.text.is_empty();
     if was_used {
         dialog.filter = crate::app::LineInput::default();

@@ -5,16 +5,16 @@ use std::time::Instant;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
 use crate::app::state::question::Answer;
-use crate::app::{Consequence, Effect, LineInput, Modal, State};
+use crate::app::{App, Consequence, Effect, LineInput, Modal};
 use crate::model::{Action, LineEdit};
 
 use super::stack::{ALL_LINES, scroll, scroll_body};
 
 /// Handles an action in a question with a few answers.
-pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some(Modal::Question(id, marked)) = state.modals.last_mut() else { return false };
+pub fn on_choice(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Question(id, marked)) = app.modals.last_mut() else { return false };
     let id = *id;
-    let Some(question) = state.questions.iter().find(|question| question.id == id) else { return false };
+    let Some(question) = app.state.questions.iter().find(|question| question.id == id) else { return false };
     let answers = &question.answers;
     let to = match action {
         Action::Up | Action::Left | Action::PreviousField => moved(*marked, -1, answers.len()),
@@ -30,7 +30,7 @@ pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 _ => answers.iter().position(|answer| answer.consequence == Consequence::Close),
             };
             if let Some(position) = chosen {
-                operations::answer_question(state, id, position, now, fx);
+                operations::answer_question(&mut app.state, id, position, now, fx);
             }
             return true;
         }
@@ -41,15 +41,15 @@ pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Handles an action in help, log and connection details, some of which have a filter.
-pub fn on_page(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_page(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Up => scroll(-1, fx),
         Action::Down => scroll(1, fx),
         Action::First => scroll(-ALL_LINES, fx),
         Action::Last => scroll(ALL_LINES, fx),
-        Action::Left => edit_filter(state, &LineEdit::Left),
-        Action::Right => edit_filter(state, &LineEdit::Right),
-        Action::Choose(digit) => edit_filter(state, &LineEdit::Insert(digit.to_string())),
+        Action::Left => edit_filter(app, &LineEdit::Left),
+        Action::Right => edit_filter(app, &LineEdit::Right),
+        Action::Choose(digit) => edit_filter(app, &LineEdit::Insert(digit.to_string())),
         Action::Accept | Action::NextField | Action::PreviousField => {}
         _ => return scroll_body(action, fx),
     }
@@ -72,8 +72,8 @@ fn only_action(answers: &[Answer]) -> Option<usize> {
     actions.next().is_none().then_some(position)
 }
 
-fn edit_filter(state: &mut State, edit: &LineEdit) {
-    if let Some(Modal::Help { filter } | Modal::Log { filter }) = state.modals.last_mut() {
+fn edit_filter(app: &mut App, edit: &LineEdit) {
+    if let Some(Modal::Help { filter } | Modal::Log { filter }) = app.modals.last_mut() {
         filter.apply(edit);
     }
 }

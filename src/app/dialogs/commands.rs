@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::notice::{notify, notify_obstacle};
 use crate::app::lifecycle::operations;
 use crate::app::{
-    ChangesDialog, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
+    App, ChangesDialog, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
 };
 use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
 
@@ -58,23 +58,23 @@ pub fn is_allowed_during_request(action: Action) -> bool {
     )
 }
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    if let Some(why) = obstacle(state, action) {
-        notify_obstacle(state, action, why, fx);
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(why) = obstacle(&app.state, action) {
+        notify_obstacle(&mut app.state, action, why, fx);
         return;
     }
-    let key = state.active;
-    if jump::on_action(state, action, fx)
-        || locations::on_action(state, action, fx)
-        || tabs::on_action(state, action, fx)
+    let key = app.state.active;
+    if jump::on_action(app, action, fx)
+        || locations::on_action(app, action, fx)
+        || tabs::on_action(app, action, fx)
     {
         return;
     }
     match action {
-        Action::OpenSearch => search::open(state),
-        Action::NextHit => search::step(state, true, fx),
-        Action::PreviousHit => search::step(state, false, fx),
-        Action::Browse => leave::turn_browsing(state, fx),
+        Action::OpenSearch => search::open(&mut app.state),
+        Action::NextHit => search::step(&mut app.state, true, fx),
+        Action::PreviousHit => search::step(&mut app.state, false, fx),
+        Action::Browse => leave::turn_browsing(app, fx),
         Action::ScrollLineUp => fx.push(Effect::View(ViewCommand::ScrollLines(-1))),
         Action::ScrollLineDown => fx.push(Effect::View(ViewCommand::ScrollLines(1))),
         Action::Scroll(lines) => fx.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),
@@ -86,20 +86,20 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ScrollEnd | Action::Last => fx.push(Effect::View(ViewCommand::ScrollEnd)),
         Action::ToggleWrap => fx.push(Effect::View(ViewCommand::ToggleWrap)),
         Action::TogglePlan => {
-            let Some(session) = state.sessions.get_mut(&key) else { return };
-            let shows_steps = state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
-            if state.screen.is_some_and(|screen| !screen.fits_plan) {
-                notify(state, "The plan needs more rows. Enlarge the window.", fx);
+            let Some(session) = app.state.sessions.get_mut(&key) else { return };
+            let shows_steps = app.state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
+            if app.state.screen.is_some_and(|screen| !screen.fits_plan) {
+                notify(&mut app.state, "The plan needs more rows. Enlarge the window.", fx);
                 return;
             }
             session.plan_fold = Some(shows_steps);
-            if let Some(screen) = &mut state.screen {
+            if let Some(screen) = &mut app.state.screen {
                 screen.shows_steps = !shows_steps;
             }
         }
         Action::ToggleDiffLayout => {
-            let room = state.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
-            let is_side_by_side = match state.diff_layout {
+            let room = app.state.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
+            let is_side_by_side = match app.state.diff_layout {
                 DiffLayout::Auto => room == DiffRoom::Wide,
                 chosen => chosen == DiffLayout::SideBySide,
             };
@@ -110,97 +110,97 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 }
                 _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
             };
-            state.diff_layout = layout;
-            notify(state, message, fx);
+            app.state.diff_layout = layout;
+            notify(&mut app.state, message, fx);
         }
-        Action::ToggleThoughts => items::toggle_thoughts(state),
+        Action::ToggleThoughts => items::toggle_thoughts(&mut app.state),
         Action::ToggleMouse => {
-            let (owner, text) = match state.mouse {
+            let (owner, text) = match app.state.mouse {
                 MouseOwner::Parlor => {
                     (MouseOwner::Terminal, "Mouse capture off: use the terminal's own selection.")
                 }
                 MouseOwner::Terminal => (MouseOwner::Parlor, "Mouse capture on."),
             };
-            state.mouse = owner;
+            app.state.mouse = owner;
             fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
-            notify(state, text, fx);
+            notify(&mut app.state, text, fx);
         }
-        Action::CancelTurn => operations::cancel_turn(state, key, now, fx),
-        Action::OpenHistory => history::open(state, fx),
-        Action::TypeIntoTerminal => operations::toggle_typing(state, key, fx),
-        Action::KillCommand => operations::stop_part(state, key, now, fx),
-        Action::ArchiveSession => operations::archive_session(state, key, fx),
-        Action::OpenProviders => providers::open(state),
+        Action::CancelTurn => operations::cancel_turn(&mut app.state, key, now, fx),
+        Action::OpenHistory => history::open(app, fx),
+        Action::TypeIntoTerminal => operations::toggle_typing(&mut app.state, key, fx),
+        Action::KillCommand => operations::stop_part(&mut app.state, key, now, fx),
+        Action::ArchiveSession => operations::archive_session(&mut app.state, key, fx),
+        Action::OpenProviders => providers::open(app),
         Action::OpenPalette => {
-            let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
-            picker::push(state, palette);
+            let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(&app.state));
+            picker::push(app, palette);
         }
-        Action::OpenHelp => stack::toggle_page(state, choice::help()),
+        Action::OpenHelp => stack::toggle_page(app, choice::help()),
         Action::OpenChanges
-            if !matches!(state.modals.last(), Some(Modal::Changes(_)))
-                && operations::waits_for_whole(state, action) => {}
-        Action::OpenChanges => stack::toggle_page(state, Modal::Changes(ChangesDialog::default())),
-        Action::OpenLog => stack::toggle_page(state, choice::log()),
+            if !matches!(app.modals.last(), Some(Modal::Changes(_)))
+                && operations::waits_for_whole(&mut app.state, action) => {}
+        Action::OpenChanges => stack::toggle_page(app, Modal::Changes(ChangesDialog::default())),
+        Action::OpenLog => stack::toggle_page(app, choice::log()),
         Action::OpenConnection => {
-            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                stack::toggle_page(state, Modal::Connection(conn));
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                stack::toggle_page(app, Modal::Connection(conn));
             }
         }
-        Action::OpenAttention => inbox::open(state),
-        Action::OpenAgents => pickers::open_agents(state),
-        Action::OpenSessions => sessions::open(state, false, now, fx),
-        Action::ContinueLast => operations::continue_last(state, now, fx),
-        Action::SearchSessions => sessions::open(state, true, now, fx),
-        Action::ExportSession => sessions::export_shown(state, fx),
+        Action::OpenAttention => inbox::open(app),
+        Action::OpenAgents => pickers::open_agents(app),
+        Action::OpenSessions => sessions::open(app, false, now, fx),
+        Action::ContinueLast => operations::continue_last(&mut app.state, now, fx),
+        Action::SearchSessions => sessions::open(app, true, now, fx),
+        Action::ExportSession => sessions::export_shown(&mut app.state, fx),
         Action::HandOver
-            if state.active_session().is_some_and(|session| session.resume.has_lost_history()) =>
+            if app.state.active_session().is_some_and(|session| session.resume.has_lost_history()) =>
         {
-            operations::tell_agent(state, key, fx);
-            operations::send_undecided(state, key, now, fx);
+            operations::tell_agent(&mut app.state, key, fx);
+            operations::send_undecided(&mut app.state, key, now, fx);
         }
-        Action::HandOver => pickers::open_hand_over(state, fx),
-        Action::OpenAgentHistory => operations::show_history(state, fx),
-        Action::KeepAgentHistory => operations::keep_history(state, fx),
-        Action::PutBackTurns => operations::put_back(state, fx),
-        Action::DeleteTurn => delete_turn::ask(state, fx),
-        Action::CloseSession => sessions::close(state, key, now, fx),
-        Action::OpenModes => open_modes(state),
-        Action::NextMode => next_mode(state, now, fx),
-        Action::OpenModels => open_models(state),
+        Action::HandOver => pickers::open_hand_over(app, fx),
+        Action::OpenAgentHistory => operations::show_history(&mut app.state, fx),
+        Action::KeepAgentHistory => operations::keep_history(&mut app.state, fx),
+        Action::PutBackTurns => operations::put_back(&mut app.state, fx),
+        Action::DeleteTurn => delete_turn::ask(&mut app.state, fx),
+        Action::CloseSession => sessions::close(&mut app.state, key, now, fx),
+        Action::OpenModes => open_modes(app),
+        Action::NextMode => next_mode(&mut app.state, now, fx),
+        Action::OpenModels => open_models(app),
         Action::OpenOptions => {
-            let options = picker::new(PickerKind::Option, "Options", rows::options(state));
-            picker::push(state, options);
+            let options = picker::new(PickerKind::Option, "Options", rows::options(&app.state));
+            picker::push(app, options);
         }
-        Action::OpenGrants => pickers::open_grants(state),
-        Action::OpenSettings => settings::open(state),
-        Action::OpenBindings => settings::open_bindings(state),
+        Action::OpenGrants => pickers::open_grants(app),
+        Action::OpenSettings => settings::open(app),
+        Action::OpenBindings => settings::open_bindings(app),
         Action::OpenThemes => {
-            let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(state));
-            picker::push(state, themes);
+            let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(&app.state));
+            picker::push(app, themes);
             // A folder of themes that was created meanwhile is not watched.
             fx.push(Effect::Configure(ConfigJob::Reread));
         }
         Action::OpenSignIn => {
-            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                let methods = pickers::sign_in(state, conn);
-                picker::push(state, methods);
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                let methods = pickers::sign_in(&app.state, conn);
+                picker::push(app, methods);
             }
         }
         Action::SignOut => {
-            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                operations::sign_out(state, conn, now, fx);
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                operations::sign_out(&mut app.state, conn, now, fx);
             }
         }
-        Action::OpenQueue => queue::open(state, fx),
-        Action::Rewind => rewind::open(state, fx),
-        Action::NewSession => operations::new_session(state, now, fx),
-        Action::ForkSession => sessions::fork_session(state, key, now, fx),
-        Action::RenameSession => line_dialog::open_title(state, key),
-        Action::SendAgain => operations::send_again(state, key, now, fx),
-        Action::RestartAgent => operations::restart_agent(state, key, now, fx),
+        Action::OpenQueue => queue::open(app, fx),
+        Action::Rewind => rewind::open(app, fx),
+        Action::NewSession => operations::new_session(&mut app.state, now, fx),
+        Action::ForkSession => sessions::fork_session(&mut app.state, key, now, fx),
+        Action::RenameSession => line_dialog::open_title(app, key),
+        Action::SendAgain => operations::send_again(&mut app.state, key, now, fx),
+        Action::RestartAgent => operations::restart_agent(&mut app.state, key, now, fx),
         Action::ForceStop => {
-            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                operations::force_stop(state, conn, now, fx);
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                operations::force_stop(&mut app.state, conn, now, fx);
             }
         }
         // The other actions belong to one layer and have no effect here.
@@ -209,23 +209,23 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Config options take precedence over the older lists. Source: ACP v1 session-config-options.
-fn open_modes(state: &mut State) {
-    let option = state.active_session().and_then(mode_option).map(|option| option.id.clone());
+fn open_modes(app: &mut App) {
+    let option = app.state.active_session().and_then(mode_option).map(|option| option.id.clone());
     if let Some(id) = option {
-        pickers::open_values(state, &id);
+        pickers::open_values(app, &id);
     } else {
-        let modes = picker::new(PickerKind::Mode, "Modes", rows::modes(state));
-        picker::push(state, modes);
+        let modes = picker::new(PickerKind::Mode, "Modes", rows::modes(&app.state));
+        picker::push(app, modes);
     }
 }
 
-fn open_models(state: &mut State) {
-    let option = state.active_session().and_then(model_option).map(|option| option.id.clone());
+fn open_models(app: &mut App) {
+    let option = app.state.active_session().and_then(model_option).map(|option| option.id.clone());
     if let Some(id) = option {
-        pickers::open_values(state, &id);
+        pickers::open_values(app, &id);
     } else {
-        let models = picker::new(PickerKind::Model, "Models", rows::models(state));
-        picker::push(state, models);
+        let models = picker::new(PickerKind::Model, "Models", rows::models(&app.state));
+        picker::push(app, models);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
+use crate::app::{App, Effect, Session, SessionPhase, ViewCommand};
 use crate::model::{Action, PromptId, SessionKey};
 
 use super::completion::{Completion, CompletionKind};
@@ -21,26 +21,26 @@ const MAX_STASHED: usize = 50;
 
 /// The files that match a mention, or the slash commands and templates that match the draft, best first; empty if there
 /// is nothing to complete.
-pub fn completions(state: &State) -> Vec<Completion> {
-    let Some(session) = state.active_session() else { return Vec::new() };
+pub fn completions(app: &App) -> Vec<Completion> {
+    let Some(session) = app.state.active_session() else { return Vec::new() };
     // While the user browses the history, the arrow keys move through it.
-    if session.history_index.is_some() || state.user.dismissed.as_ref() == Some(&session.draft) {
+    if session.history_index.is_some() || app.user.dismissed.as_ref() == Some(&session.draft) {
         return Vec::new();
     }
-    if let Some(files) = mentions::completions(state) {
+    if let Some(files) = mentions::completions(app) {
         return files;
     }
     let Some(typed) = typed_command(session) else { return Vec::new() };
-    slash::completions(state, session, typed)
+    slash::completions(&app.state, session, typed)
 }
 
 /// The selected completion, an index into [`completions`].
-pub fn selected_completion(state: &State) -> usize {
-    state.user.completion.min(completions(state).len().saturating_sub(1))
+pub fn selected_completion(app: &App) -> usize {
+    app.user.completion.min(completions(app).len().saturating_sub(1))
 }
 
-pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+pub fn on_draft(app: &mut App, text: String, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     if session.draft == text {
         return;
     }
@@ -50,44 +50,44 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let is_slash = |draft: &str| draft.starts_with('/');
     let begins_slash = is_slash(&text) && (!is_slash(&session.draft) || !session.templates.is_loaded);
     session.draft = text;
-    state.user.completion = 0;
-    state.user.dismissed = None;
+    app.user.completion = 0;
+    app.user.dismissed = None;
     if begins_slash {
-        operations::load_templates(state, state.active, fx);
+        operations::load_templates(&app.state, app.state.active, fx);
     }
     // Two presses of Ctrl+C count only without typing between them.
-    state.last_interrupt = None;
-    state.guard.release();
+    app.state.last_interrupt = None;
+    app.state.guard.release();
 }
 
 /// Handles an action of the composer. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
-        Action::Submit | Action::Accept => submit(state, now, fx),
+        Action::Submit | Action::Accept => submit(app, now, fx),
         // The view inserts the line break.
         Action::NewLine => {}
         Action::HistoryPrevious | Action::Up => {
-            if !walk_completions(state, -1) && !edit_queued(state, fx) {
-                history_previous(state, fx);
+            if !walk_completions(app, -1) && !edit_queued(app, fx) {
+                history_previous(app, fx);
             }
         }
         Action::HistoryNext | Action::Down => {
-            if !walk_completions(state, 1) && !queue::edit_other(state, 1, fx) {
-                history_next(state, fx);
+            if !walk_completions(app, 1) && !queue::edit_other(app, 1, fx) {
+                history_next(app, fx);
             }
         }
-        Action::Complete | Action::NextField => complete(state, now, fx),
-        Action::SendNow | Action::Steer => send_at_once(state, action, now, fx),
-        Action::StashDraft => stash(state, fx),
+        Action::Complete | Action::NextField => complete(app, now, fx),
+        Action::SendNow | Action::Steer => send_at_once(app, action, now, fx),
+        Action::StashDraft => stash(app, fx),
         Action::FullComposer => fx.push(Effect::View(ViewCommand::ToggleFullComposer)),
         Action::EditDraft => {
-            if let Some(session) = state.active_session() {
+            if let Some(session) = app.state.active_session() {
                 let (text, folder) = (session.draft.clone(), session.workspace.cwd.clone());
                 fx.push(Effect::EditDraft { session: session.key, text, folder });
             }
         }
         Action::Mark(position) => {
-            walk_completions(state, isize::try_from(position).unwrap_or_default() - selected(state));
+            walk_completions(app, isize::try_from(position).unwrap_or_default() - selected(app));
         }
         _ => return false,
     }
@@ -95,44 +95,46 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Closes the completions. Returns whether there were any.
-pub fn close_completions(state: &mut State) -> bool {
-    if completions(state).is_empty() {
+pub fn close_completions(app: &mut App) -> bool {
+    if completions(app).is_empty() {
         return false;
     }
-    state.user.dismissed = state.active_session().map(|session| session.draft.clone());
+    app.user.dismissed = app.state.active_session().map(|session| session.draft.clone());
     true
 }
 
 /// Clears the draft and adds it to the history; the view can undo that. Returns whether there was any text.
-pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    if queue::leave_edit(state, fx) {
+pub fn clear(app: &mut App, fx: &mut Vec<Effect>) -> bool {
+    if queue::leave_edit(app, fx) {
         return true;
     }
-    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return false };
     leave_history(session, fx);
     if session.draft.is_empty() {
         return false;
     }
     let text = std::mem::take(&mut session.draft);
     operations::remember(session, &text, fx);
-    state.user.completion = 0;
-    state.user.dismissed = None;
+    app.user.completion = 0;
+    app.user.dismissed = None;
     fx.push(Effect::View(ViewCommand::ClearDraft));
-    notify(state, "Draft cleared. It is in the prompt history.", fx);
+    notify(&mut app.state, "Draft cleared. It is in the prompt history.", fx);
     true
 }
 
 /// Puts the draft aside; an empty one is replaced by the draft stashed last.
-fn stash(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn stash(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     if session.outbox.edited().is_some() {
-        return notify(state, "Finish editing the queued prompt first.", fx);
+        return notify(&mut app.state, "Finish editing the queued prompt first.", fx);
     }
     leave_history(session, fx);
     if session.draft.trim().is_empty() {
-        let Some(text) = session.stash.pop() else { return notify(state, "No stashed prompts.", fx) };
-        set_draft(state, text, fx);
-        return notify(state, "Prompt restored.", fx);
+        let Some(text) = session.stash.pop() else {
+            return notify(&mut app.state, "No stashed prompts.", fx);
+        };
+        set_draft(app, text, fx);
+        return notify(&mut app.state, "Prompt restored.", fx);
     }
     let text = std::mem::take(&mut session.draft);
     // The history has it after a restart.
@@ -141,13 +143,13 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     if session.stash.len() > MAX_STASHED {
         session.stash.remove(0);
     }
-    set_draft(state, String::new(), fx);
-    notify(state, "Prompt stashed. It is restored after the next prompt.", fx);
+    set_draft(app, String::new(), fx);
+    notify(&mut app.state, "Prompt stashed. It is restored after the next prompt.", fx);
 }
 
 /// Replaces the draft that was opened in an editor. If it has changed since then, that text is added to the history.
 pub fn on_draft_edited(
-    state: &mut State,
+    app: &mut App,
     key: SessionKey,
     before: &str,
     edited: Result<Option<String>, String>,
@@ -156,162 +158,169 @@ pub fn on_draft_edited(
     let text = match edited {
         Ok(Some(text)) => text,
         Ok(None) => return,
-        Err(why) => return notify(state, format!("{why} The prompt is unchanged."), fx),
+        Err(why) => return notify(&mut app.state, format!("{why} The prompt is unchanged."), fx),
     };
-    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(session) = app.state.sessions.get_mut(&key) else { return };
     if session.draft != before {
         let newer = session.draft.clone();
         operations::remember(session, &newer, fx);
     }
     leave_history(session, fx);
     session.draft.clone_from(&text);
-    if key == state.active {
-        state.user.completion = 0;
-        state.user.dismissed = None;
+    if key == app.state.active {
+        app.user.completion = 0;
+        app.user.dismissed = None;
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
     }
 }
 
 /// Shows the draft of the active session, with its own undo history.
-pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
-    let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
-    state.user.completion = 0;
-    state.user.dismissed = None;
-    fx.push(Effect::View(ViewCommand::ShowDraft(state.active, draft)));
+pub fn show_draft(app: &mut App, fx: &mut Vec<Effect>) {
+    let draft = app.state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
+    app.user.completion = 0;
+    app.user.dismissed = None;
+    fx.push(Effect::View(ViewCommand::ShowDraft(app.state.active, draft)));
 }
 
 /// Sends the draft, or the edited or last queued prompt: next, or into the running turn.
-fn send_at_once(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+fn send_at_once(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let is_command = |session: &Session| session.outbox.edited().is_none() && session.draft.starts_with('!');
-    if let Some(why) = obstacle::obstacle(state, action) {
-        notify(state, why, fx);
-    } else if state.active_session().is_some_and(is_command) {
-        notify(state, "Shell commands are not sent to the agent.", fx);
-    } else if let Some(id) = queue_draft(state, now, fx) {
-        queue::send(state, action, id, now, fx);
+    if let Some(why) = obstacle::obstacle(&app.state, action) {
+        notify(&mut app.state, why, fx);
+    } else if app.state.active_session().is_some_and(is_command) {
+        notify(&mut app.state, "Shell commands are not sent to the agent.", fx);
+    } else if let Some(id) = queue_draft(app, now, fx) {
+        queue::send(app, action, id, now, fx);
     }
 }
 
 /// Queues the draft, or ends the edit of a queued prompt. Returns that prompt, or the last queued one; `None` if nothing
 /// is left to do.
-fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<PromptId> {
-    let session = state.active_session()?;
+fn queue_draft(app: &mut App, now: Instant, fx: &mut Vec<Effect>) -> Option<PromptId> {
+    let session = app.state.active_session()?;
     if session.outbox.edited().is_some() {
-        return queue::finish_edit(state, fx);
+        return queue::finish_edit(app, fx);
     }
     let mut min = 1;
     if !session.draft.trim().is_empty() {
         // A prompt that is sent at once, or a command, is not queued.
         min = session.outbox.queue_len() + 1;
-        submit(state, now, fx);
+        submit(app, now, fx);
     }
-    let session = state.active_session()?;
+    let session = app.state.active_session()?;
     session.outbox.last().filter(|_| session.outbox.queue_len() >= min).map(|prompt| prompt.id)
 }
 
 /// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited
 /// prompt returns to its place in the queue.
-fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.active_session() else { return };
-    if state.user.attaching == Some(session.key) {
-        return notify(state, "Reading the mentioned session. Send the prompt when it is attached.", fx);
+fn submit(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.active_session() else { return };
+    if app.user.attaching == Some(session.key) {
+        return notify(
+            &mut app.state,
+            "Reading the mentioned session. Send the prompt when it is attached.",
+            fx,
+        );
     }
     if session.outbox.edited().is_some() {
-        if is_completed_by_enter(state, now) {
-            complete(state, now, fx);
+        if is_completed_by_enter(app, now) {
+            complete(app, now, fx);
             return;
         }
         let key = session.key;
-        queue::finish_edit(state, fx);
+        queue::finish_edit(app, fx);
         // The turn may have ended during the edit.
-        operations::send_next(state, key, now, fx);
+        operations::send_next(&mut app.state, key, now, fx);
         return;
     }
     let key = session.key;
     let text = session.draft.clone();
-    if !is_completed_by_enter(state, now)
-        && let Some((action, filter)) = slash::command(state, &text)
+    if !is_completed_by_enter(app, now)
+        && let Some((action, filter)) = slash::command(&app.state, &text)
     {
-        if slash::is_possible(state, action, fx) {
-            set_draft(state, String::new(), fx);
-            slash::run(state, action, filter, now, fx);
+        if slash::is_possible(&mut app.state, action, fx) {
+            set_draft(app, String::new(), fx);
+            slash::run(&mut app.state, action, filter, now, fx);
         }
         return;
     }
-    let Some(session) = state.active_session() else { return };
+    let Some(session) = app.state.active_session() else { return };
     // An empty draft sends the queued prompts. A subagent's session takes no prompts, so its draft stays.
     if text.trim().is_empty() || session.parent.is_some() {
-        if text.trim().is_empty() && is_answered_by_a_list(state, fx) {
+        if text.trim().is_empty() && is_answered_by_a_list(app, fx) {
             return;
         }
-        let Some(session) = state.active_session() else { return };
+        let Some(session) = app.state.active_session() else { return };
         if !text.trim().is_empty() || session.outbox.queue_len() > 0 {
-            operations::submit(state, key, text, now, fx);
+            operations::submit(&mut app.state, key, text, now, fx);
         }
         return;
     }
-    if is_completed_by_enter(state, now) {
-        complete(state, now, fx);
+    if is_completed_by_enter(app, now) {
+        complete(app, now, fx);
         return;
     }
-    if let Some(why) = operations::password_obstacle(state, key) {
-        return notify(state, why, fx);
+    if let Some(why) = operations::password_obstacle(&app.state, key) {
+        return notify(&mut app.state, why, fx);
     }
-    if let Some(session) = state.sessions.get_mut(&key) {
+    if let Some(session) = app.state.sessions.get_mut(&key) {
         leave_history(session, fx);
     }
-    items::clear_mark(state);
-    set_draft(state, String::new(), fx);
-    operations::submit(state, key, text, now, fx);
-    let stashed = state.sessions.get_mut(&key).filter(|session| session.draft.is_empty());
+    items::clear_mark(&mut app.state);
+    set_draft(app, String::new(), fx);
+    operations::submit(&mut app.state, key, text, now, fx);
+    let stashed = app.state.sessions.get_mut(&key).filter(|session| session.draft.is_empty());
     if let Some(text) = stashed.and_then(|session| session.stash.pop()) {
-        set_draft(state, text, fx);
+        set_draft(app, text, fx);
     }
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
 /// Runs the command in the composer: `!` and a command line, or `!!` if its output goes into the next prompt. `text` is
 /// what the user sees there.
-pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_command_line(app: &mut App, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     let Some(line) = text.strip_prefix('!') else { return };
     let attaches = line.starts_with('!');
     let line = line.strip_prefix('!').unwrap_or(line).trim().to_owned();
-    let Some(session) = state.sessions.get_mut(&state.active).filter(|_| !state.is_quitting) else { return };
+    let Some(session) = app.state.sessions.get_mut(&app.state.active).filter(|_| !app.state.is_quitting)
+    else {
+        return;
+    };
     let key = session.key;
     if session.outbox.edited().is_some() {
         // A queued prompt is sent to the agent.
-        submit(state, now, fx);
+        submit(app, now, fx);
     } else if let Some(why) = operations::shell_obstacle(session) {
-        notify(state, why, fx);
+        notify(&mut app.state, why, fx);
     } else if line.is_empty() {
-        notify(state, "Type a command after the exclamation mark.", fx);
+        notify(&mut app.state, "Type a command after the exclamation mark.", fx);
     } else {
         leave_history(session, fx);
         operations::remember(session, text, fx);
-        items::clear_mark(state);
-        set_draft(state, String::new(), fx);
-        operations::run_command(state, key, line, attaches, fx);
+        items::clear_mark(&mut app.state);
+        set_draft(app, String::new(), fx);
+        operations::run_command(&mut app.state, key, line, attaches, fx);
         fx.push(Effect::View(ViewCommand::ScrollEnd));
     }
 }
 
 /// Whether the selected completion continues the draft, or the user has selected it. A word of another command is never
 /// replaced.
-fn is_completed_by_enter(state: &State, now: Instant) -> bool {
-    if mentions::current(state).is_some() {
-        return !completions(state).is_empty();
+fn is_completed_by_enter(app: &App, now: Instant) -> bool {
+    if mentions::current(app).is_some() {
+        return !completions(app).is_empty();
     }
-    let Some(session) = state.active_session() else { return false };
+    let Some(session) = app.state.active_session() else { return false };
     let Some(typed) = typed_command(session) else { return false };
     // The agent may have a command with exactly this name.
     let is_unlisted = session.outbox.commands_until().is_some_and(|until| now < until);
     let may_be_of_agent =
         session.commands.is_empty() && (is_unlisted || session.phase != SessionPhase::Ready);
-    let marked = completions(state).into_iter().nth(selected_completion(state));
+    let marked = completions(app).into_iter().nth(selected_completion(app));
     let continues =
         |name: &str| name.split(':').any(|part| part.starts_with(typed)) || name.starts_with(typed);
     marked.is_some_and(|marked| {
-        let is_chosen = state.user.completion > 0 || marked.kind == CompletionKind::Review;
+        let is_chosen = app.user.completion > 0 || marked.kind == CompletionKind::Review;
         let is_own = marked.kind == CompletionKind::Own;
         marked.name != typed && (is_chosen || continues(&marked.name) && !(is_own && may_be_of_agent))
     })
@@ -319,78 +328,80 @@ fn is_completed_by_enter(state: &State, now: Instant) -> bool {
 
 /// Reopens the list of agents or sign-in methods if the session needs a choice and Escape closed the list.
 /// Returns whether the session needs one.
-fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    let Some((phase, conn)) = state.active_session().map(|session| (session.phase.clone(), session.conn))
+fn is_answered_by_a_list(app: &mut App, fx: &mut Vec<Effect>) -> bool {
+    let Some((phase, conn)) = app.state.active_session().map(|session| (session.phase.clone(), session.conn))
     else {
         return false;
     };
     match (phase, conn) {
-        (SessionPhase::NoAgent, _) => pickers::open_agents(state),
-        (SessionPhase::NeedsSignIn, Some(conn)) if operations::running_sign_in(state, conn).is_some() => {
-            notify(state, "Sign-in in progress.", fx);
+        (SessionPhase::NoAgent, _) => pickers::open_agents(app),
+        (SessionPhase::NeedsSignIn, Some(conn))
+            if operations::running_sign_in(&app.state, conn).is_some() =>
+        {
+            notify(&mut app.state, "Sign-in in progress.", fx);
         }
         (SessionPhase::NeedsSignIn, Some(conn)) => {
-            let methods = pickers::sign_in(state, conn);
-            picker::push(state, methods);
+            let methods = pickers::sign_in(&app.state, conn);
+            picker::push(app, methods);
         }
         _ => return false,
     }
     true
 }
 
-fn complete(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let mut offered = completions(state);
-    let position = selected_completion(state);
+fn complete(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let mut offered = completions(app);
+    let position = selected_completion(app);
     if position >= offered.len() {
         return;
     }
     let chosen = offered.swap_remove(position);
     match chosen.kind {
         CompletionKind::Review => {
-            operations::review_templates(state, now);
+            operations::review_templates(&mut app.state, now);
             // The user opened it, with the start of a command in the prompt.
-            state.user.enters_question = true;
+            app.user.enters_question = true;
             return;
         }
-        kind if !kind.is_command() => return mentions::insert(state, chosen, fx),
+        kind if !kind.is_command() => return mentions::insert(app, chosen, fx),
         _ => {}
     }
     let blank = if chosen.hint.is_some() { " " } else { "" };
     let text = format!("/{}{blank}", chosen.name);
-    set_draft(state, text.clone(), fx);
+    set_draft(app, text.clone(), fx);
     // The name is complete: the list closes, so that Enter sends the draft.
-    state.user.dismissed = Some(text);
+    app.user.dismissed = Some(text);
 }
 
-fn walk_completions(state: &mut State, by: isize) -> bool {
-    let count = completions(state).len();
+fn walk_completions(app: &mut App, by: isize) -> bool {
+    let count = completions(app).len();
     if count == 0 {
         return false;
     }
-    state.user.completion = moved(state.user.completion.min(count - 1), by, count);
+    app.user.completion = moved(app.user.completion.min(count - 1), by, count);
     true
 }
 
-fn selected(state: &State) -> isize {
-    isize::try_from(selected_completion(state)).unwrap_or_default()
+fn selected(app: &App) -> isize {
+    isize::try_from(selected_completion(app)).unwrap_or_default()
 }
 
 /// Edits the last queued prompt if the composer is empty, and the one before if one is being edited. Returns whether
 /// there was one.
-fn edit_queued(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    let Some(session) = state.active_session() else { return false };
+fn edit_queued(app: &mut App, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = app.state.active_session() else { return false };
     if session.outbox.edited().is_some() {
-        return queue::edit_other(state, -1, fx);
+        return queue::edit_other(app, -1, fx);
     }
     let is_free = session.draft.is_empty() && session.history_index.is_none();
     let last = session.outbox.last().filter(|last| is_free && !last.is_steering());
     let Some(last) = last.map(|prompt| prompt.id) else { return false };
-    queue::edit(state, last, fx);
+    queue::edit(app, last, fx);
     true
 }
 
-fn history_previous(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn history_previous(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let mut index = session.history_index.map_or(0, |index| index + 1);
     // A prompt equal to the draft is skipped, because the key would seem to have no effect.
     while from_end(session, index).is_some_and(|text| *text == session.draft) {
@@ -401,11 +412,11 @@ fn history_previous(state: &mut State, fx: &mut Vec<Effect>) {
         session.history_stash = std::mem::take(&mut session.draft);
     }
     session.history_index = Some(index);
-    set_draft(state, text, fx);
+    set_draft(app, text, fx);
 }
 
-fn history_next(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn history_next(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let Some(mut index) = session.history_index else { return };
     let text = loop {
         let Some(newer) = index.checked_sub(1) else {
@@ -418,7 +429,7 @@ fn history_next(state: &mut State, fx: &mut Vec<Effect>) {
             break text;
         }
     };
-    set_draft(state, text, fx);
+    set_draft(app, text, fx);
 }
 
 fn from_end(session: &Session, index: usize) -> Option<&String> {

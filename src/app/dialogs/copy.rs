@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{
-    CopySource, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session, State,
+    App, CopySource, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session, State,
     ToolCall,
 };
 use crate::model::{
@@ -18,8 +18,8 @@ use crate::model::{
 use super::{leave, obstacle, picker};
 
 /// Handles the copy actions. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
-    let Some(session) = state.active_session() else { return false };
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = app.state.active_session() else { return false };
     let source = match action {
         Action::CopySelection => {
             fx.push(Effect::CopySelection);
@@ -27,12 +27,12 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         }
         Action::QuoteSelection => {
             let item = session.selected.and_then(|id| job_of(session, CopySource::Item(id)));
-            leave::stop_browsing(state);
+            leave::stop_browsing(app);
             fx.push(Effect::QuoteSelection(item.map(|job| job.content)));
             return true;
         }
         Action::OpenCopy => {
-            open(state, fx);
+            open(app, fx);
             return true;
         }
         Action::CopyItem => session.selected.map_or(Some(CopySource::Reply), |id| Some(CopySource::Item(id))),
@@ -59,12 +59,13 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         let first = session.transcript.items().get(1);
         turn.is_some() && turn != first.map(|item| item.turn)
     };
-    if session.selected.is_none() && !is_whole(session) && operations::waits_for_whole(state, action) {
+    if session.selected.is_none() && !is_whole(session) && operations::waits_for_whole(&mut app.state, action)
+    {
         return true;
     }
-    match obstacle::obstacle(state, action) {
-        Some(why) => notify(state, why, fx),
-        None => copy(state, source, fx),
+    match obstacle::obstacle(&app.state, action) {
+        Some(why) => notify(&mut app.state, why, fx),
+        None => copy(&mut app.state, source, fx),
     }
     true
 }
@@ -94,14 +95,14 @@ pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut 
 }
 
 /// Lists what can be copied: of the selected item, otherwise of the last turn.
-fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    let rows = state.active_session().map(rows).unwrap_or_default();
+fn open(app: &mut App, fx: &mut Vec<Effect>) {
+    let rows = app.state.active_session().map(rows).unwrap_or_default();
     if rows.is_empty() {
-        notify(state, "Nothing to copy yet.", fx);
+        notify(&mut app.state, "Nothing to copy yet.", fx);
         return;
     }
     let list = picker::new(PickerKind::Copy, "Copy", rows);
-    picker::push(state, list);
+    picker::push(app, list);
 }
 
 fn rows(session: &Session) -> Vec<PickerRow> {

@@ -1,7 +1,7 @@
 //! Which layer gets the keys: the top dialog, otherwise the shown request, otherwise composer and transcript.
 
 use crate::app::state::lookup::first_request;
-use crate::app::{LineInput, Modal, OpenRequestKind, State};
+use crate::app::{App, LineInput, Modal, OpenRequestKind};
 use crate::model::ElicitationMode;
 
 use super::search;
@@ -38,8 +38,8 @@ pub enum Focus {
 }
 
 /// The layer with the keyboard focus, without regard to the grace period (see [`super::takes_input`]).
-pub fn focus(state: &State) -> Focus {
-    match state.modals.last() {
+pub fn focus(app: &App) -> Focus {
+    match app.modals.last() {
         Some(Modal::Picker(_)) => Focus::Picker,
         Some(Modal::Sessions(_)) => Focus::Sessions,
         Some(Modal::Question(..)) => Focus::Choice,
@@ -51,8 +51,8 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Changes(_)) => Focus::Changes,
         Some(Modal::Line(_)) => Focus::Line,
         Some(Modal::Attention(_)) => Focus::Attention,
-        None => match first_request(state).map(|open| &open.kind) {
-            None => base_focus(state),
+        None => match first_request(&app.state).map(|open| &open.kind) {
+            None => base_focus(app),
             Some(OpenRequestKind::Permission { .. }) => Focus::Permission,
             Some(OpenRequestKind::Access(_)) => Focus::Access,
             Some(OpenRequestKind::Elicitation(request)) => match request.mode {
@@ -71,12 +71,12 @@ impl Focus {
 }
 
 /// The layer with the focus when no dialog is open.
-pub fn base_focus(state: &State) -> Focus {
-    if state.active_session().is_some_and(|session| session.typing().is_some()) {
+pub fn base_focus(app: &App) -> Focus {
+    if app.state.active_session().is_some_and(|session| session.typing().is_some()) {
         Focus::Terminal
-    } else if search::is_typing(state) {
+    } else if search::is_typing(&app.state) {
         Focus::Search
-    } else if state.user.is_browsing {
+    } else if app.user.is_browsing {
         Focus::Browse
     } else {
         Focus::Main
@@ -84,19 +84,19 @@ pub fn base_focus(state: &State) -> Focus {
 }
 
 /// The input line of the focused layer, if it has one. The composer is not included: its text belongs to the view.
-pub fn line_input(state: &State) -> Option<&LineInput> {
-    match state.modals.last() {
+pub fn line_input(app: &App) -> Option<&LineInput> {
+    match app.modals.last() {
         Some(Modal::Picker(picker)) => Some(&picker.filter),
         Some(Modal::Help { filter } | Modal::Log { filter }) => Some(filter),
         Some(Modal::Changes(dialog)) => dialog.is_filtering.then_some(&dialog.filter),
         Some(Modal::Line(dialog)) => Some(&dialog.input),
         Some(Modal::Sessions(dialog)) => Some(&dialog.filter),
-        None if focus(state) == Focus::Form => {
-            let form = state.request_view.form.as_ref().filter(|form| !form.is_review)?;
-            let field = form.fields.get(state.request_view.selected)?;
+        None if focus(app) == Focus::Form => {
+            let form = app.request_view.form.as_ref().filter(|form| !form.is_review)?;
+            let field = form.fields.get(app.request_view.selected)?;
             field.takes_text().then_some(&field.input)
         }
-        None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),
+        None if focus(app) == Focus::Search => search::search_of(&app.state).map(|search| &search.input),
         Some(
             Modal::Question(..)
             | Modal::Capture(_)

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
-use crate::app::{Effect, FieldState, FormState, State, ViewCommand};
+use crate::app::{App, Effect, FieldState, FormState, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 
 use super::{stack, validate};
 
 /// Edits the text of the field with the focus.
-pub fn on_line(state: &mut State, edit: &LineEdit) {
-    let Some((form, selected)) = open_form(state) else { return };
+pub fn on_line(app: &mut App, edit: &LineEdit) {
+    let Some((form, selected)) = open_form(app) else { return };
     if form.is_review {
         return;
     }
@@ -27,18 +27,19 @@ pub fn on_line(state: &mut State, edit: &LineEdit) {
     }
 }
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let active = app.state.active;
     match action {
         Action::Decline => {
-            operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx);
+            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, now, fx);
             return true;
         }
         Action::FullScreen => {
-            state.request_view.is_full_screen = !state.request_view.is_full_screen;
+            app.request_view.is_full_screen = !app.request_view.is_full_screen;
             return true;
         }
         Action::ToggleSecret => {
-            if let Some((form, _)) = open_form(state) {
+            if let Some((form, _)) = open_form(app) {
                 let is_revealed = !form.fields.iter().any(|field| field.is_revealed);
                 form.fields.iter_mut().for_each(|field| field.is_revealed = is_revealed && field.is_secret);
             }
@@ -46,12 +47,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::PageUp | Action::PageDown | Action::Scroll(_) => return stack::scroll_body(action, fx),
         Action::Accept => {
-            finish(state, now, fx);
+            finish(app, now, fx);
             return true;
         }
         _ => {}
     }
-    let Some((form, selected)) = open_form(state) else { return false };
+    let Some((form, selected)) = open_form(app) else { return false };
     if form.is_review {
         return on_review(form, action, fx);
     }
@@ -59,10 +60,11 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Enter: submits the form if it is complete.
-fn finish(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    if let Some(values) = accept(state) {
+fn finish(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let active = app.state.active;
+    if let Some(values) = accept(app) {
         let outcome = ElicitationOutcome::Accept(Some(values));
-        operations::answer_elicitation(state, state.active, outcome, now, fx);
+        operations::answer_elicitation(&mut app.state, active, outcome, now, fx);
     }
 }
 
@@ -191,8 +193,8 @@ fn check_only(field: &mut FieldState, position: usize) {
 }
 
 /// Enter: moves to the next field or to the review, or returns the values to send.
-fn accept(state: &mut State) -> Option<crate::app::FormValues> {
-    let (form, selected) = open_form(state)?;
+fn accept(app: &mut App) -> Option<crate::app::FormValues> {
+    let (form, selected) = open_form(app)?;
     if form.is_review {
         return send(form, selected);
     }
@@ -246,7 +248,7 @@ fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormVa
 }
 
 /// The shown form, and the field with the focus.
-fn open_form(state: &mut State) -> Option<(&mut FormState, &mut usize)> {
-    let view = &mut state.request_view;
+fn open_form(app: &mut App) -> Option<(&mut FormState, &mut usize)> {
+    let view = &mut app.request_view;
     view.form.as_mut().map(|form| (form, &mut view.selected))
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{App, Effect, Modal, Picker, PickerKind, PickerRow, PickerValue};
 use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels};
 
 use super::picker;
@@ -16,39 +16,39 @@ use super::picker;
 const MAX_CHARS: usize = 300;
 
 /// Opens the list of the folder's prompts, or of all prompts if there are none in this folder.
-pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(session) = state.active_session() else { return };
+pub fn open(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.active_session() else { return };
     let mut seen = std::collections::HashSet::new();
     let prompts = session.history.iter().rev().filter(|text| seen.insert(text.as_str()));
     let prompts = prompts.map(|text| FoundPrompt { text: text.clone(), ..FoundPrompt::default() });
     let rows: Vec<PickerRow> = prompts.map(|prompt| row(prompt, false)).collect();
     let kind = PickerKind::History { serial: 0, is_everywhere: rows.is_empty() };
     let title = title(rows.is_empty());
-    picker::push(state, picker::new(kind, title, rows));
-    search(state, true, fx);
+    picker::push(app, picker::new(kind, title, rows));
+    search(app, true, fx);
 }
 
-pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
-    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
+pub fn on_filter(app: &mut App, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
-        picker::refilter(picker, &state.setup);
-        search(state, false, fx);
+        picker::refilter(picker, &app.state.setup);
+        search(app, false, fx);
     }
 }
 
 /// Switches between this folder and all folders.
-pub fn toggle(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(picker) = top(state) else { return };
+pub fn toggle(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(picker) = top(app) else { return };
     if let PickerKind::History { is_everywhere, .. } = &mut picker.kind {
         *is_everywhere = !*is_everywhere;
         title(*is_everywhere).clone_into(&mut picker.title);
-        search(state, false, fx);
+        search(app, false, fx);
     }
 }
 
-pub fn on_found(state: &mut State, serial: u64, found: Result<(Vec<FoundPrompt>, usize), String>) {
+pub fn on_found(app: &mut App, serial: u64, found: Result<(Vec<FoundPrompt>, usize), String>) {
     let is_it = |picker: &&mut Picker| matches!(picker.kind, PickerKind::History { serial: asked, .. } if asked == serial);
-    let pickers = state.modals.iter_mut().filter_map(|modal| match modal {
+    let pickers = app.modals.iter_mut().filter_map(|modal| match modal {
         Modal::Picker(picker) => Some(picker),
         _ => None,
     });
@@ -68,45 +68,45 @@ pub fn on_found(state: &mut State, serial: u64, found: Result<(Vec<FoundPrompt>,
 }
 
 /// Opens the session of the selected prompt, at that prompt.
-pub fn open_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(picker) = top(state) else { return };
+pub fn open_session(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(picker) = top(app) else { return };
     let Some(PickerValue::Prompt(prompt)) = picker::marked_row(picker).map(|row| row.value.clone()) else {
         return;
     };
     let Some(source) = prompt.source else {
-        notify(state, "The session of this prompt is not saved.", fx);
+        notify(&mut app.state, "The session of this prompt is not saved.", fx);
         return;
     };
-    state.modals.pop();
-    operations::open_saved(state, &source.uid, false, Some(source.seq), now, fx);
+    app.modals.pop();
+    operations::open_saved(&mut app.state, &source.uid, false, Some(source.seq), now, fx);
 }
 
 /// Frees the prompts in the store once the list is closed.
-pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn settle(app: &mut App, fx: &mut Vec<Effect>) {
     let is_open =
         |modal: &Modal| matches!(modal, Modal::Picker(it) if matches!(it.kind, PickerKind::History { .. }));
-    if state.user.has_prompt_index && !state.modals.iter().any(is_open) {
-        state.user.has_prompt_index = false;
+    if app.user.has_prompt_index && !app.modals.iter().any(is_open) {
+        app.user.has_prompt_index = false;
         fx.push(Effect::Store(StoreJob::ForgetPrompts));
     }
 }
 
-fn search(state: &mut State, is_new: bool, fx: &mut Vec<Effect>) {
-    let here = state.active_session().map(|session| session.workspace.cwd.clone());
-    state.next.store += 1;
-    let next = state.next.store;
-    let Some(picker) = top(state) else { return };
+fn search(app: &mut App, is_new: bool, fx: &mut Vec<Effect>) {
+    let here = app.state.active_session().map(|session| session.workspace.cwd.clone());
+    app.state.next.store += 1;
+    let next = app.state.next.store;
+    let Some(picker) = top(app) else { return };
     let PickerKind::History { serial, is_everywhere } = &mut picker.kind else { return };
     *serial = next;
     let folder = here.filter(|_| !*is_everywhere);
     picker.selected = 0;
     let text = picker.filter.text.clone();
-    state.user.has_prompt_index = true;
+    app.user.has_prompt_index = true;
     fx.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial: next, text, folder, is_new })));
 }
 
-fn top(state: &mut State) -> Option<&mut Picker> {
-    match state.modals.last_mut() {
+fn top(app: &mut App) -> Option<&mut Picker> {
+    match app.modals.last_mut() {
         Some(Modal::Picker(picker)) if matches!(picker.kind, PickerKind::History { .. }) => Some(picker),
         _ => None,
     }

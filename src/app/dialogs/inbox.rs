@@ -10,7 +10,7 @@ use crate::app::dialogs::modal::moved;
 use crate::app::state::inbox::{Waiting, waiting};
 use crate::app::state::lookup::first_request;
 use crate::app::state::unseen::WaitingFor;
-use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
+use crate::app::{App, Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind};
 use crate::model::{Action, SessionKey};
 
 use super::{requests, stack, tabs};
@@ -19,16 +19,16 @@ use super::{requests, stack, tabs};
 const PAGE_ROWS: isize = 10;
 
 /// Opens the inbox, or closes it if it is on top.
-pub fn open(state: &mut State) {
-    stack::toggle_page(state, Modal::Attention(InboxDialog::default()));
-    settle(state);
+pub fn open(app: &mut App) {
+    stack::toggle_page(app, Modal::Attention(InboxDialog::default()));
+    settle(app);
 }
 
 /// Keeps the selection on its entry; if that was removed, selects its neighbour.
-pub fn settle(state: &mut State) {
-    let Some(Modal::Attention(_)) = state.modals.last() else { return };
-    let rows = waiting(state);
-    let Some(Modal::Attention(dialog)) = state.modals.last_mut() else { return };
+pub fn settle(app: &mut App) {
+    let Some(Modal::Attention(_)) = app.modals.last() else { return };
+    let rows = waiting(&app.state);
+    let Some(Modal::Attention(dialog)) = app.modals.last_mut() else { return };
     let known = dialog
         .marked
         .as_ref()
@@ -41,32 +41,32 @@ pub fn settle(state: &mut State) {
 }
 
 /// Whether the selected request is expanded.
-pub fn is_whole(state: &State) -> bool {
-    matches!(state.modals.last(), Some(Modal::Attention(dialog)) if dialog.is_whole)
+pub fn is_whole(app: &App) -> bool {
+    matches!(app.modals.last(), Some(Modal::Attention(dialog)) if dialog.is_whole)
 }
 
 /// Returns from the expanded request to the list. Returns whether it was expanded.
-pub fn leave_whole(state: &mut State) -> bool {
-    match state.modals.last_mut() {
+pub fn leave_whole(app: &mut App) -> bool {
+    match app.modals.last_mut() {
         Some(Modal::Attention(dialog)) => std::mem::take(&mut dialog.is_whole),
         _ => false,
     }
 }
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    if is_whole(state) {
-        return action == Action::Left && leave_whole(state) || requests::on_options(state, action, now, fx);
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    if is_whole(app) {
+        return action == Action::Left && leave_whole(app) || requests::on_options(app, action, now, fx);
     }
-    let count = waiting(state).len();
-    let Some(Modal::Attention(dialog)) = state.modals.last_mut() else { return false };
+    let count = waiting(&app.state).len();
+    let Some(Modal::Attention(dialog)) = app.modals.last_mut() else { return false };
     let position = match action {
         Action::Accept => {
-            go(state, fx);
+            go(app, fx);
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
-            let can = marked_request(state).is_some();
-            if let Some(Modal::Attention(dialog)) = state.modals.last_mut() {
+            let can = marked_request(app).is_some();
+            if let Some(Modal::Attention(dialog)) = app.modals.last_mut() {
                 dialog.is_whole = can;
             }
             return true;
@@ -83,32 +83,32 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     };
     dialog.position = position;
     dialog.marked = None;
-    settle(state);
+    settle(app);
     true
 }
 
-fn go(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
+fn go(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(Modal::Attention(InboxDialog { marked, .. })) = app.modals.pop() else { return };
     if let Some((key, _)) = marked {
-        tabs::show(state, key, fx);
+        tabs::show(app, key, fx);
     }
 }
 
-pub fn rows(state: &State) -> (Vec<Waiting>, usize) {
-    let position = match state.modals.last() {
+pub fn rows(app: &App) -> (Vec<Waiting>, usize) {
+    let position = match app.modals.last() {
         Some(Modal::Attention(dialog)) => dialog.position,
         _ => 0,
     };
-    (waiting(state), position)
+    (waiting(&app.state), position)
 }
 
 /// The request that is selected in the inbox, if it can be answered there.
-pub fn marked_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
-    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
+pub fn marked_request(app: &App) -> Option<(SessionKey, &OpenRequest)> {
+    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = app.modals.last() else {
         return None;
     };
     let WaitingFor::Ask(conn, request_id) = what else { return None };
-    let requests = &state.sessions.get(key)?.requests;
+    let requests = &app.state.sessions.get(key)?.requests;
     let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
     let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
     is_simple.then_some((*key, open))
@@ -116,9 +116,9 @@ pub fn marked_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
 
 /// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
 /// session.
-pub fn shown_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
-    match state.modals.last() {
-        Some(Modal::Attention(_)) => marked_request(state),
-        _ => Some((state.active, first_request(state)?)),
+pub fn shown_request(app: &App) -> Option<(SessionKey, &OpenRequest)> {
+    match app.modals.last() {
+        Some(Modal::Attention(_)) => marked_request(app),
+        _ => Some((app.state.active, first_request(&app.state)?)),
     }
 }

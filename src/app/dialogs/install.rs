@@ -1,7 +1,7 @@
 //! The agents that can be installed, as rows of the list of agents; `lifecycle::install` installs them.
 
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{App, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{ConfigJob, RegistryAgent};
 
 use super::agent_rows::{agent_rows, offered_row};
@@ -48,17 +48,17 @@ pub fn note(state: &State) -> Option<String> {
 }
 
 /// Shows in the open list which agents there are now.
-pub fn refresh_agents(state: &mut State) {
-    let mut rows = agent_rows(state);
-    if let Some(last) = operations::last_session(state) {
+pub fn refresh_agents(app: &mut App) {
+    let mut rows = agent_rows(&app.state);
+    if let Some(last) = operations::last_session(&app.state) {
         rows.insert(0, offered_row(last));
     }
-    rows.extend(self::rows(state));
-    let note = note(state);
+    rows.extend(self::rows(&app.state));
+    let note = note(&app.state);
     let is_list =
         |modal: &&mut Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent);
-    if let Some(Modal::Picker(picker)) = state.modals.iter_mut().find(is_list) {
+    if let Some(Modal::Picker(picker)) = app.modals.iter_mut().find(is_list) {
         picker.note = note;
-        picker::replace_rows(picker, &state.setup, rows);
+        picker::replace_rows(picker, &app.state.setup, rows);
     }
 }

@@ -4,7 +4,7 @@ use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::state::fold::{fold_of, is_long_prompt};
 use crate::app::{
-    Consequence, Effect, Item, ItemBody, Modal, Question, Session, State, Transcript, ViewCommand,
+    App, Consequence, Effect, Item, ItemBody, Modal, Question, Session, State, Transcript, ViewCommand,
 };
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
@@ -36,24 +36,24 @@ pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> boo
 }
 
 /// Handles actions on items. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
-        Action::SelectPrevious => select(state, Step::Back, fx),
-        Action::SelectNext => select(state, Step::On, fx),
+        Action::SelectPrevious => select(&mut app.state, Step::Back, fx),
+        Action::SelectNext => select(&mut app.state, Step::On, fx),
         Action::ToggleFold => {
-            let item = state.active_session().and_then(foldable_item);
+            let item = app.state.active_session().and_then(foldable_item);
             match item.map(|item| item.id) {
-                Some(id) => toggle(state, id, fx),
-                None => notify(state, NOTHING_TO_FOLD, fx),
+                Some(id) => toggle(app, id, fx),
+                None => notify(&mut app.state, NOTHING_TO_FOLD, fx),
             }
         }
-        Action::ToggleItem(id) => toggle(state, id, fx),
-        Action::ToggleAllFolds => toggle_all(state),
-        Action::InspectItem => inspect(state, fx),
-        Action::OpenLocation => open_location(state, fx),
-        Action::ToggleContext => toggle_context(state, fx),
-        Action::OpenGap => notify(state, "No collapsed diff lines on screen.", fx),
-        Action::OpenThisGap(id, gap) => open_gap(state, id, gap),
+        Action::ToggleItem(id) => toggle(app, id, fx),
+        Action::ToggleAllFolds => toggle_all(&mut app.state),
+        Action::InspectItem => inspect(app, fx),
+        Action::OpenLocation => open_location(&mut app.state, fx),
+        Action::ToggleContext => toggle_context(&mut app.state, fx),
+        Action::OpenGap => notify(&mut app.state, "No collapsed diff lines on screen.", fx),
+        Action::OpenThisGap(id, gap) => open_gap(&mut app.state, id, gap),
         _ => return false,
     }
     true
@@ -105,23 +105,23 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
 
 /// Opens or folds an item. That of a subagent shows the subagent's session, and the line about a different history
 /// opens that history.
-fn toggle(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
+fn toggle(app: &mut App, id: ItemId, fx: &mut Vec<Effect>) {
     let is_difference =
         |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
-    if state.active_session().and_then(|session| session.transcript.get(id)).is_some_and(is_difference) {
-        operations::show_history(state, fx);
+    if app.state.active_session().and_then(|session| session.transcript.get(id)).is_some_and(is_difference) {
+        operations::show_history(&mut app.state, fx);
         return;
     }
-    let child = state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
-        ItemBody::Subagent { key, .. } => key.filter(|key| state.sessions.contains_key(key)),
+    let child = app.state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
+        ItemBody::Subagent { key, .. } => key.filter(|key| app.state.sessions.contains_key(key)),
         _ => None,
     });
     if let Some(child) = child {
-        tabs::show(state, child, fx);
+        tabs::show(app, child, fx);
         return;
     }
-    let shows_thoughts = state.shows_thoughts;
-    if let Some(session) = state.sessions.get_mut(&state.active) {
+    let shows_thoughts = app.state.shows_thoughts;
+    if let Some(session) = app.state.sessions.get_mut(&app.state.active) {
         let Some(item) = session.transcript.get(id) else { return };
         let is_open = is_item_open(item, session, shows_thoughts);
         session.transcript.edit(id, |item| item.is_open = Some(!is_open));
@@ -166,11 +166,12 @@ fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&
     }
 }
 
-fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
+fn inspect(app: &mut App, fx: &mut Vec<Effect>) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
-    match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
-        Some(id) => state.modals.push(Modal::Inspect(id)),
-        None => notify(state, "Select a tool call first.", fx),
+    match app.state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id)
+    {
+        Some(id) => app.modals.push(Modal::Inspect(id)),
+        None => notify(&mut app.state, "Select a tool call first.", fx),
     }
 }
 

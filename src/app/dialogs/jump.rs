@@ -9,7 +9,7 @@ use crate::app::session::reveal;
 use crate::app::state::outline::{Only, is_failure, is_running};
 use crate::app::state::search::title;
 use crate::app::{
-    Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
+    App, Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
     ToolCall, TurnEnd,
 };
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
@@ -31,7 +31,7 @@ enum Stop {
 }
 
 /// Handles actions that jump. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     let (stop, is_forward) = match action {
         Action::PreviousPrompt => (Stop::Prompt, false),
         Action::NextPrompt => (Stop::Prompt, true),
@@ -40,22 +40,22 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::PreviousFailure => (Stop::Failure, false),
         Action::NextFailure => (Stop::Failure, true),
         Action::OpenOutline => {
-            open_outline(state, fx);
+            open_outline(app, fx);
             return true;
         }
         Action::OpenTasks => {
-            open_list(state, "Running tasks", PickerKind::Outline, is_running, fx);
+            open_list(app, "Running tasks", PickerKind::Outline, is_running, fx);
             return true;
         }
         Action::OpenFilter => {
-            if !operations::waits_for_whole(state, action) {
-                open_filter(state);
+            if !operations::waits_for_whole(&mut app.state, action) {
+                open_filter(app);
             }
             return true;
         }
         _ => return false,
     };
-    jump(state, stop, is_forward, action, fx);
+    jump(&mut app.state, stop, is_forward, action, fx);
     true
 }
 
@@ -117,14 +117,14 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
     }
 }
 
-fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
-    if !operations::waits_for_whole(state, Action::OpenOutline) {
-        open_list(state, "Outline", PickerKind::Outline, |_| true, fx);
+fn open_outline(app: &mut App, fx: &mut Vec<Effect>) {
+    if !operations::waits_for_whole(&mut app.state, Action::OpenOutline) {
+        open_list(app, "Outline", PickerKind::Outline, |_| true, fx);
     }
 }
 
-pub fn open_prompts(state: &mut State, kind: PickerKind, fx: &mut Vec<Effect>) {
-    open_list(state, "Go back to a prompt", kind, is_prompt, fx);
+pub fn open_prompts(app: &mut App, kind: PickerKind, fx: &mut Vec<Effect>) {
+    open_list(app, "Go back to a prompt", kind, is_prompt, fx);
 }
 
 pub fn is_prompt(item: &Item) -> bool {
@@ -132,13 +132,13 @@ pub fn is_prompt(item: &Item) -> bool {
 }
 
 fn open_list(
-    state: &mut State,
+    app: &mut App,
     title: &str,
     kind: PickerKind,
     is_wanted: fn(&Item) -> bool,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.active_session() else { return };
+    let Some(session) = app.state.active_session() else { return };
     let mut rows: Vec<PickerRow> = Vec::new();
     let mut is_cut = false;
     for item in session.transcript.items().iter().rev().filter(|item| is_wanted(item)) {
@@ -155,18 +155,18 @@ fn open_list(
     }
     rows.reverse();
     if rows.is_empty() {
-        notify(state, "The transcript is empty.", fx);
+        notify(&mut app.state, "The transcript is empty.", fx);
         return;
     }
     let is_rewind = kind == PickerKind::Rewind;
     let mut outline: Picker = picker::new(kind, title, rows);
     outline.selected = if is_rewind { outline.rows.len() - 1 } else { nearest(&outline.rows, session) };
     outline.note = is_cut.then(|| format!("Showing the last {MAX_ROWS}. Use search to find others."));
-    picker::push(state, outline);
+    picker::push(app, outline);
 }
 
-fn open_filter(state: &mut State) {
-    let Some(session) = state.active_session() else { return };
+fn open_filter(app: &mut App) {
+    let Some(session) = app.state.active_session() else { return };
     let row = |only: Option<Only>, label: String, count: usize| PickerRow {
         right: count.to_string(),
         is_current: session.only == only,
@@ -179,7 +179,7 @@ fn open_filter(state: &mut State) {
         let count = seen().filter(|item| only.shows(item)).count();
         rows.push(row(Some(only), format!("only {}", only.label()), count));
     }
-    picker::push(state, picker::new(PickerKind::Only, "Show", rows));
+    picker::push(app, picker::new(PickerKind::Only, "Show", rows));
 }
 
 /// Clears the filter of the transcript. Returns whether there was one.

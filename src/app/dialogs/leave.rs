@@ -9,7 +9,7 @@ use crate::app::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
-use crate::app::{Consequence, Effect, Question, State, TimerId, Turn};
+use crate::app::{App, Consequence, Effect, Question, State, TimerId, Turn};
 use crate::model::{Action, Unsaved};
 
 use super::{
@@ -34,115 +34,121 @@ const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 ///
 /// A second press soon after a rejection cancels the turn, even if another request is shown by then:
 /// a user who presses twice wants the agent to stop.
-pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let may_close = state.guard.question().is_none() || state.guard.rejects();
-    let last_escape = state.user.last_escape.take();
-    if !state.modals.is_empty() {
-        if inbox::leave_whole(state) {
+pub fn escape(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let active = app.state.active;
+    let may_close = app.state.guard.question().is_none() || app.state.guard.rejects();
+    let last_escape = app.user.last_escape.take();
+    if !app.modals.is_empty() {
+        if inbox::leave_whole(app) {
             // Returning to the list answers nothing.
-        } else if may_close && !changes::leave_filter(state) {
-            stack::close_top(state, now, fx);
+        } else if may_close && !changes::leave_filter(app) {
+            stack::close_top(app, now, fx);
         }
-    } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
-        state.user.last_reject = None;
-        operations::cancel_turn(state, state.active, now, fx);
-    } else if is_beside_draft(state) && leave_view(state, fx) {
+    } else if is_within(app.user.last_reject, now) && is_turn_in_full_run(&app.state) {
+        app.user.last_reject = None;
+        operations::cancel_turn(&mut app.state, active, now, fx);
+    } else if is_beside_draft(app) && leave_view(app, fx) {
         // The request stays open.
-    } else if first_request(state).is_some() {
+    } else if first_request(&app.state).is_some() {
         if may_close {
-            requests::reject(state, now, fx);
-            state.user.last_reject = Some(now);
+            requests::reject(&mut app.state, now, fx);
+            app.user.last_reject = Some(now);
         }
-    } else if composer::close_completions(state) || leave_view(state, fx) {
+    } else if composer::close_completions(app) || leave_view(app, fx) {
         // Closing the dialog is the only effect of this press.
-    } else if let Some(conn) = state
+    } else if let Some(conn) = app
+        .state
         .active_session()
         .and_then(|session| session.conn)
-        .filter(|conn| operations::running_sign_in(state, *conn).is_some())
+        .filter(|conn| operations::running_sign_in(&app.state, *conn).is_some())
     {
-        operations::cancel_sign_in(state, conn, fx);
-    } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
-        tabs::show(state, parent, fx);
-    } else if operations::stop_command(state, state.active, fx) {
+        operations::cancel_sign_in(&mut app.state, conn, fx);
+    } else if let Some(parent) = app.state.active_session().and_then(|session| session.parent) {
+        tabs::show(app, parent, fx);
+    } else if operations::stop_command(&mut app.state, active, fx) {
         // It was started after the turn.
-    } else if is_turn_in_full_run(state) {
-        operations::cancel_turn(state, state.active, now, fx);
-    } else if let Some(session) = state.sessions.get_mut(&state.active)
+    } else if is_turn_in_full_run(&app.state) {
+        operations::cancel_turn(&mut app.state, active, now, fx);
+    } else if let Some(session) = app.state.sessions.get_mut(&app.state.active)
         && session.selected.take().is_none()
     {
         let is_empty = session.draft.is_empty() && session.turn_count > 0;
-        if session.turn.is_running() && is_cancel_overdue(state) {
+        if session.turn.is_running() && is_cancel_overdue(&app.state) {
             // The user chose to wait earlier, and may not want to wait any longer.
-            operations::cancel_turn(state, state.active, now, fx);
-        } else if state.active_session().is_some_and(|session| session.turn.is_running()) {
-            let end = FlashEnd::Turn(state.active);
-            notify(state, "Waiting for the agent to stop.", fx);
-            state.flash_end = end;
+            operations::cancel_turn(&mut app.state, active, now, fx);
+        } else if app.state.active_session().is_some_and(|session| session.turn.is_running()) {
+            let end = FlashEnd::Turn(app.state.active);
+            notify(&mut app.state, "Waiting for the agent to stop.", fx);
+            app.state.flash_end = end;
         } else if is_empty {
-            list_prompts(state, last_escape, now, fx);
+            list_prompts(app, last_escape, now, fx);
         }
     }
 }
 
 /// Leaves what has the keys beside the prompt, one thing at a time.
-fn leave_view(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    search::close(state) || jump::show_all(state) || stop_browsing(state) || queue::leave_edit(state, fx)
+fn leave_view(app: &mut App, fx: &mut Vec<Effect>) -> bool {
+    search::close(&mut app.state)
+        || jump::show_all(&mut app.state)
+        || stop_browsing(app)
+        || queue::leave_edit(app, fx)
 }
 
 /// Lists the prompts at the second press of Escape without another effect; announces that at the first.
-fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
+fn list_prompts(app: &mut App, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(last_escape, now) {
-        state.clear_flash();
-        match obstacle::obstacle(state, Action::Rewind) {
-            Some(why) => notify(state, why, fx),
-            None => rewind::open(state, fx),
+        app.state.clear_flash();
+        match obstacle::obstacle(&app.state, Action::Rewind) {
+            Some(why) => notify(&mut app.state, why, fx),
+            None => rewind::open(app, fx),
         }
         return;
     }
-    state.user.last_escape = Some(now);
-    state.set_flash("Press again to go back to an earlier prompt".to_owned(), FlashEnd::Time);
+    app.user.last_escape = Some(now);
+    app.state.set_flash("Press again to go back to an earlier prompt".to_owned(), FlashEnd::Time);
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
 /// Clears the composer, otherwise cancels the turn; a second press within a second quits.
-pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    if is_within(state.last_interrupt, now) {
+pub fn interrupt(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let active = app.state.active;
+    if is_within(app.state.last_interrupt, now) {
         // The turn of this tab was cancelled by the first press, or is meant to end.
         let is_other =
-            |session: &crate::app::Session| session.key != state.active && session.turn.is_running();
-        if state.sessions.values().any(is_other) || loses_turns(state).is_some() {
-            quit(state, now, fx);
+            |session: &crate::app::Session| session.key != app.state.active && session.turn.is_running();
+        if app.state.sessions.values().any(is_other) || loses_turns(&app.state).is_some() {
+            quit(&mut app.state, now, fx);
         } else {
-            operations::quit(state, now, fx);
+            operations::quit(&mut app.state, now, fx);
         }
         return;
     }
-    let is_early = state.guard.question().is_some() && !state.guard.rejects();
-    if is_early || is_beside_draft(state) {
+    let is_early = app.state.guard.question().is_some() && !app.state.guard.rejects();
+    if is_early || is_beside_draft(app) {
         // The composer still has the focus.
-        if composer::clear(state, fx) || operations::stop_command(state, state.active, fx) {
+        if composer::clear(app, fx) || operations::stop_command(&mut app.state, active, fx) {
             return;
         }
-        cancel_if_running(state, now, fx);
-    } else if !state.modals.is_empty() {
-        stack::close_top(state, now, fx);
-    } else if first_request(state).is_some() {
-        if is_turn_in_full_run(state) {
-            operations::cancel_turn(state, state.active, now, fx);
+        cancel_if_running(&mut app.state, now, fx);
+    } else if !app.modals.is_empty() {
+        stack::close_top(app, now, fx);
+    } else if first_request(&app.state).is_some() {
+        if is_turn_in_full_run(&app.state) {
+            operations::cancel_turn(&mut app.state, active, now, fx);
         } else {
-            requests::reject(state, now, fx);
+            requests::reject(&mut app.state, now, fx);
         }
-    } else if search::close(state)
-        || stop_browsing(state)
-        || composer::clear(state, fx)
-        || operations::stop_command(state, state.active, fx)
+    } else if search::close(&mut app.state)
+        || stop_browsing(app)
+        || composer::clear(app, fx)
+        || operations::stop_command(&mut app.state, active, fx)
     {
         return;
     } else {
-        cancel_if_running(state, now, fx);
+        cancel_if_running(&mut app.state, now, fx);
     }
-    state.last_interrupt = Some(now);
-    state.set_flash("Press again to quit".to_owned(), FlashEnd::Time);
+    app.state.last_interrupt = Some(now);
+    app.state.set_flash("Press again to quit".to_owned(), FlashEnd::Time);
     fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
@@ -233,17 +239,17 @@ fn running_turns(state: &State) -> usize {
 }
 
 /// Moves the focus to the transcript, or back to the composer.
-pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
-    if !stop_browsing(state) {
-        state.user.is_browsing = true;
-        super::items::mark_something(state, fx);
+pub fn turn_browsing(app: &mut App, fx: &mut Vec<Effect>) {
+    if !stop_browsing(app) {
+        app.user.is_browsing = true;
+        super::items::mark_something(&mut app.state, fx);
     }
 }
 
 /// Moves the focus back to the composer. Returns whether it was elsewhere.
-pub fn stop_browsing(state: &mut State) -> bool {
-    if std::mem::take(&mut state.user.is_browsing) {
-        super::items::clear_mark(state);
+pub fn stop_browsing(app: &mut App) -> bool {
+    if std::mem::take(&mut app.user.is_browsing) {
+        super::items::clear_mark(&mut app.state);
         return true;
     }
     false

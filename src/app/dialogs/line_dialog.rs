@@ -4,7 +4,7 @@ use super::inbox::shown_request;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind, State};
+use crate::app::{App, ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind};
 use crate::model::{Action, AuthMethod, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{providers, session_rows, settings, stack};
@@ -13,11 +13,11 @@ use super::{providers, session_rows, settings, stack};
 pub(super) const RENAMED_LATER: &str =
     "Renames the session in parlor. The agent is updated when the session is opened.";
 
-pub fn open_title(state: &mut State, key: SessionKey) {
-    let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
-    state.modals.push(Modal::Line(LineDialog {
+pub fn open_title(app: &mut App, key: SessionKey) {
+    let title = app.state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
+    app.modals.push(Modal::Line(LineDialog {
         title: "Rename session".to_owned(),
-        help: match state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready) {
+        help: match app.state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready) {
             Some(conn) if conn.capabilities().can_set_title => {
                 "Renames the session in parlor and in the agent."
             }
@@ -33,8 +33,8 @@ pub fn open_title(state: &mut State, key: SessionKey) {
 }
 
 /// Asks for the title of a session that is not open; `help` says whether its agent is updated.
-pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) {
-    state.modals.push(Modal::Line(LineDialog {
+pub fn open_kept_title(app: &mut App, uid: &str, title: &str, help: String) {
+    app.modals.push(Modal::Line(LineDialog {
         title: "Rename session".to_owned(),
         help,
         input: LineInput::new(title),
@@ -45,13 +45,13 @@ pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) 
 }
 
 /// Asks why the shown permission request, file or command is rejected.
-pub fn open_reason(state: &mut State) {
-    let Some((session, open)) = shown_request(state) else { return };
+pub fn open_reason(app: &mut App) {
+    let Some((session, open)) = shown_request(app) else { return };
     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
         return;
     }
     let purpose = LinePurpose::Reason { session, request_id: open.request_id };
-    state.modals.push(Modal::Line(LineDialog {
+    app.modals.push(Modal::Line(LineDialog {
         title: "Reject with a reason".to_owned(),
         help: "Rejects the request and sends this text as the next prompt.".to_owned(),
         input: LineInput::default(),
@@ -63,7 +63,7 @@ pub fn open_reason(state: &mut State) {
 
 /// Asks for the first variable of a sign-in; signs in immediately if there is none.
 pub fn open_auth_vars(
-    state: &mut State,
+    app: &mut App,
     conn: ConnId,
     method: String,
     given: Vec<(String, String)>,
@@ -72,7 +72,7 @@ pub fn open_auth_vars(
     fx: &mut Vec<Effect>,
 ) {
     let Some(var) = missing.first() else {
-        operations::sign_in(state, conn, &method, given, now, fx);
+        operations::sign_in(&mut app.state, conn, &method, given, now, fx);
         return;
     };
     let optional = if var.is_optional { " Optional." } else { "" };
@@ -85,7 +85,7 @@ pub fn open_auth_vars(
          before you start parlor, or configure `env_command` for this agent.",
         var.name
     );
-    state.modals.push(Modal::Line(LineDialog {
+    app.modals.push(Modal::Line(LineDialog {
         title: "Sign in".to_owned(),
         help,
         input: LineInput::default(),
@@ -96,14 +96,14 @@ pub fn open_auth_vars(
 }
 
 /// Asks for the key that a method reads in `authenticate`.
-pub fn open_api_key(state: &mut State, conn: ConnId, method: &AuthMethod) {
+pub fn open_api_key(app: &mut App, conn: ConnId, method: &AuthMethod) {
     let var = AuthVar { name: method.name.clone(), label: None, is_secret: true, is_optional: true };
     let help = format!(
         "Key for \"{}\". The agent gets it for this run; parlor does not save it. Leave it empty if the agent finds \
          one in its environment.",
         method.name
     );
-    state.modals.push(Modal::Line(LineDialog {
+    app.modals.push(Modal::Line(LineDialog {
         title: "Sign in".to_owned(),
         help,
         input: LineInput::default(),
@@ -118,11 +118,11 @@ pub fn open_api_key(state: &mut State, conn: ConnId, method: &AuthMethod) {
     }));
 }
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return false };
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Line(dialog)) = app.modals.last_mut() else { return false };
     let edit = match action {
         Action::Accept => {
-            accept(state, now, fx);
+            accept(app, now, fx);
             return true;
         }
         Action::Left => LineEdit::Left,
@@ -137,46 +137,46 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return };
+fn accept(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Line(dialog)) = app.modals.last_mut() else { return };
     let text = dialog.input.text.trim().to_owned();
     match dialog.purpose.clone() {
         LinePurpose::Title(_) | LinePurpose::SavedTitle(_) if text.is_empty() => {
             dialog.problem = Some("Type a value.".to_owned());
         }
         LinePurpose::Title(key) => {
-            state.modals.pop();
-            operations::set_title(state, key, text, now, fx);
-            session_rows::refresh(state);
+            app.modals.pop();
+            operations::set_title(&mut app.state, key, text, now, fx);
+            session_rows::refresh(app);
         }
         LinePurpose::SavedTitle(uid) => {
-            state.modals.pop();
+            app.modals.pop();
             fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
         }
         LinePurpose::Reason { session, request_id } => {
-            state.modals.pop();
-            operations::answer_request(state, session, request_id, None, now, fx);
-            operations::send_reason(state, session, text, now, fx);
+            app.modals.pop();
+            operations::answer_request(&mut app.state, session, request_id, None, now, fx);
+            operations::send_reason(&mut app.state, session, text, now, fx);
         }
-        LinePurpose::Setting(name) => match settings::accept_text(state, &name, &text, fx) {
-            Ok(()) => drop(state.modals.pop()),
-            Err(problem) => refuse(state, Err(problem)),
+        LinePurpose::Setting(name) => match settings::accept_text(&mut app.state, &name, &text, fx) {
+            Ok(()) => drop(app.modals.pop()),
+            Err(problem) => refuse(app, Err(problem)),
         },
         LinePurpose::Keys { context, action } => {
-            state.modals.pop();
+            app.modals.pop();
             settings::accept_keys(context, action, &text, fx);
         }
         LinePurpose::ProviderUrl { conn, id, api } => {
-            let taken = providers::take_url(state, conn, id, api, &text, fx);
-            refuse(state, taken);
+            let taken = providers::take_url(app, conn, id, api, &text, fx);
+            refuse(app, taken);
         }
         LinePurpose::ProviderHeader { conn, request } => {
-            let taken = providers::take_header(state, conn, request, &text, fx);
-            refuse(state, taken);
+            let taken = providers::take_header(app, conn, request, &text, fx);
+            refuse(app, taken);
         }
         LinePurpose::AuthVars { conn, method, mut given, mut missing } => {
             if missing.is_empty() {
-                state.modals.pop();
+                app.modals.pop();
                 return;
             }
             let is_needed = missing.first().is_some_and(|var| !var.is_optional);
@@ -188,15 +188,15 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             if !text.is_empty() {
                 given.push((var.name, text));
             }
-            state.modals.pop();
-            open_auth_vars(state, conn, method, given, missing, now, fx);
+            app.modals.pop();
+            open_auth_vars(app, conn, method, given, missing, now, fx);
         }
     }
 }
 
 /// Shows why the input is invalid.
-fn refuse(state: &mut State, taken: Result<(), String>) {
-    if let (Err(problem), Some(Modal::Line(dialog))) = (taken, state.modals.last_mut()) {
+fn refuse(app: &mut App, taken: Result<(), String>) {
+    if let (Err(problem), Some(Modal::Line(dialog))) = (taken, app.modals.last_mut()) {
         dialog.problem = Some(problem);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::notice::notify;
 use crate::app::state::locations::of_item;
-use crate::app::{Effect, PickerKind, PickerRow, PickerValue, Session, State};
+use crate::app::{App, Effect, PickerKind, PickerRow, PickerValue, Session};
 use crate::model::{Action, Target};
 
 use super::picker;
@@ -13,11 +13,11 @@ const MAX_ROWS: usize = 200;
 const MAX_ITEMS: usize = 200;
 
 /// Opens the list. Returns whether the action was handled.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     if action != Action::OpenPlaces {
         return false;
     }
-    let Some(session) = state.active_session() else { return true };
+    let Some(session) = app.state.active_session() else { return true };
     let rows = rows(session);
     if rows.is_empty() {
         let text = if session.selected.is_some() {
@@ -25,12 +25,12 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         } else {
             "The transcript above has no file or link."
         };
-        notify(state, text, fx);
+        notify(&mut app.state, text, fx);
         return true;
     }
     let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };
     let list = picker::new(PickerKind::Location, title, rows);
-    picker::push(state, list);
+    picker::push(app, list);
     true
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::completion::{Completion, CompletionKind};
 use crate::app::state::fuzzy;
 use crate::app::state::session::KnownOutput;
-use crate::app::{Effect, MentionList, Session, State, ViewCommand};
+use crate::app::{App, Effect, MentionList, Session, ViewCommand};
 use crate::model::{
     CHANGES, FileQuery, FoundFile, FoundSymbol, LAST_OUTPUT, MentionedSession, SESSIONS, SYMBOLS,
     SessionAttachJob, SessionKey, StoreJob, argument_text, byte_size, mention_text, mentions, output_name,
@@ -30,23 +30,19 @@ const MAX_OUTPUTS: usize = 20;
 const RECENT_PROMPTS: usize = 50;
 
 /// A mention is being typed: its bytes in the draft, and the path so far; `None` if none is.
-pub fn on_mention(state: &mut State, typed: Option<(Range<usize>, String)>, fx: &mut Vec<Effect>) {
-    look_up(state, typed, false, fx);
+pub fn on_mention(app: &mut App, typed: Option<(Range<usize>, String)>, fx: &mut Vec<Effect>) {
+    look_up(app, typed, false, fx);
 }
 
 /// An argument of a slash command is to be completed as a path: its bytes in the draft, and the path so far.
-pub fn on_argument(state: &mut State, typed: (Range<usize>, String), fx: &mut Vec<Effect>) {
-    look_up(state, Some(typed), true, fx);
+pub fn on_argument(app: &mut App, typed: (Range<usize>, String), fx: &mut Vec<Effect>) {
+    look_up(app, Some(typed), true, fx);
 }
 
-fn look_up(
-    state: &mut State,
-    typed: Option<(Range<usize>, String)>,
-    is_argument: bool,
-    fx: &mut Vec<Effect>,
-) {
-    let former = state.user.mention.take();
-    let Some(session) = state.sessions.get_mut(&state.active).filter(|session| session.parent.is_none())
+fn look_up(app: &mut App, typed: Option<(Range<usize>, String)>, is_argument: bool, fx: &mut Vec<Effect>) {
+    let former = app.user.mention.take();
+    let Some(session) =
+        app.state.sessions.get_mut(&app.state.active).filter(|session| session.parent.is_none())
     else {
         return;
     };
@@ -80,39 +76,39 @@ fn look_up(
     }
     // Typing goes on with the list that the key has opened.
     let is_completing = is_new && is_argument;
-    state.user.mention = Some(MentionList { is_completing, range, query, ..list });
-    state.user.completion = 0;
+    app.user.mention = Some(MentionList { is_completing, range, query, ..list });
+    app.user.completion = 0;
 }
 
 /// Files were found for the mention. The only one completes an argument. `is_complete`: no others will be found.
 pub fn on_found(
-    state: &mut State,
+    app: &mut App,
     session: SessionKey,
     query: String,
     files: Vec<FoundFile>,
     is_complete: bool,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(list) = state.user.mention.as_mut().filter(|list| list.query == query) else { return };
-    if state.active != session {
+    let Some(list) = app.user.mention.as_mut().filter(|list| list.query == query) else { return };
+    if app.state.active != session {
         return;
     }
     let is_only = list.is_completing && is_complete && files.len() == 1;
     (list.found, list.found_for) = (files, query);
-    if is_only && let Some(chosen) = completions(state).and_then(|offers| offers.into_iter().next()) {
-        insert(state, chosen, fx);
+    if is_only && let Some(chosen) = completions(app).and_then(|offers| offers.into_iter().next()) {
+        insert(app, chosen, fx);
     }
 }
 
 pub fn on_symbols_found(
-    state: &mut State,
+    app: &mut App,
     session: SessionKey,
     query: String,
     symbols: Vec<FoundSymbol>,
     has_tags: bool,
 ) {
-    if state.active == session
-        && let Some(list) = &mut state.user.mention
+    if app.state.active == session
+        && let Some(list) = &mut app.user.mention
         && list.query == query
     {
         (list.symbols, list.symbols_for, list.has_tags) = (symbols, query, has_tags);
@@ -120,12 +116,13 @@ pub fn on_symbols_found(
 }
 
 /// The saved sessions of a folder were listed. The session of the draft is left out.
-pub fn on_mentionable(state: &mut State, folder: &Path, mut sessions: Vec<MentionedSession>) {
-    let Some(session) = state.sessions.get(&state.active).filter(|session| session.workspace.cwd == folder)
+pub fn on_mentionable(app: &mut App, folder: &Path, mut sessions: Vec<MentionedSession>) {
+    let Some(session) =
+        app.state.sessions.get(&app.state.active).filter(|session| session.workspace.cwd == folder)
     else {
         return;
     };
-    if let Some(list) = &mut state.user.mention {
+    if let Some(list) = &mut app.user.mention {
         let own = session.recorder.saved_as();
         sessions.retain(|saved| Some(saved.uid.as_str()) != own);
         list.sessions = sessions;
@@ -133,21 +130,21 @@ pub fn on_mentionable(state: &mut State, folder: &Path, mut sessions: Vec<Mentio
 }
 
 /// The mention that is being typed, if the draft still has it.
-pub fn current(state: &State) -> Option<&MentionList> {
-    let session = state.active_session()?;
+pub fn current(app: &App) -> Option<&MentionList> {
+    let session = app.state.active_session()?;
     let is_current = |list: &&MentionList| {
         let typed = if list.is_argument { typed_argument } else { typed_mention };
         list.session == session.key
             && typed(&session.draft, list.range.end)
                 .is_some_and(|(range, path)| range == list.range && path == list.query)
     };
-    state.user.mention.as_ref().filter(is_current)
+    app.user.mention.as_ref().filter(is_current)
 }
 
 /// The files that match the mention, best first, with everything else that does.
-pub fn completions(state: &State) -> Option<Vec<Completion>> {
-    let list = current(state)?;
-    let session = state.active_session()?;
+pub fn completions(app: &App) -> Option<Vec<Completion>> {
+    let list = current(app)?;
+    let session = app.state.active_session()?;
     let offer = |file: &FoundFile| {
         let name = &file.path;
         let name = if is_reserved(name) && !list.is_argument { format!("./{name}") } else { name.clone() };
@@ -257,16 +254,16 @@ fn others(session: &Session, query: &str) -> Vec<Completion> {
 
 /// Replaces the typed mention by the chosen one. A folder stays open for its files, and a group for its entries. The
 /// transcript of a session is read first.
-pub fn insert(state: &mut State, chosen: Completion, fx: &mut Vec<Effect>) {
-    let Some(list) = current(state) else { return };
+pub fn insert(app: &mut App, chosen: Completion, fx: &mut Vec<Effect>) {
+    let Some(list) = current(app) else { return };
     let (range, is_argument) = (list.range.clone(), list.is_argument);
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let Completion { name: path, target, kind, .. } = chosen;
     if kind == CompletionKind::Session {
         let text = session.draft.get(range.clone()).unwrap_or_default().to_owned();
         let job = SessionAttachJob { session: session.key, text, at: range.start, uid: target, name: path };
-        state.user.attaching = Some(session.key);
-        state.user.mention = None;
+        app.user.attaching = Some(session.key);
+        app.user.mention = None;
         return fx.push(Effect::AttachSession(job));
     }
     let is_folder = path.ends_with('/');
@@ -288,7 +285,7 @@ pub fn insert(state: &mut State, chosen: Completion, fx: &mut Vec<Effect>) {
     session.listed_files.add_mentions(&text);
     fx.push(Effect::View(ViewCommand::ReplaceInDraft(range.clone(), text.clone())));
     let typed = stays_open.then(|| (range.start..range.start + text.len(), path));
-    look_up(state, typed, is_argument, fx);
+    look_up(app, typed, is_argument, fx);
 }
 
 /// Whether a mention of this path is not that of a file.

@@ -9,18 +9,46 @@ pub use form::*;
 pub use mention::*;
 pub use sessions::*;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::app::ToolCall;
 use crate::app::state::line::LineInput;
 use crate::app::state::outline::Only;
 use crate::app::state::question::QuestionId;
 use crate::app::state::unseen::WaitingFor;
+use crate::app::{State, ToolCall};
 use crate::model::{
     Action, AuthVar, BindingRow, ConnId, FoundPrompt, ItemId, Plan, ProviderRequest, Raw, RequestId,
     SessionKey, Target, ToolInput, input_keys,
 };
+
+/// The app with its dialogs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct App {
+    pub state: State,
+    /// Open dialogs, the top one last.
+    pub modals: Vec<Modal>,
+    /// The dialogs of inactive tabs.
+    pub background: BTreeMap<SessionKey, TabUi>,
+    /// The view of the first open request of the active session.
+    pub request_view: RequestView,
+    /// UI state between keys.
+    pub user: UserView,
+}
+
+impl App {
+    /// Without dialogs.
+    pub fn new(state: State) -> Self {
+        Self {
+            state,
+            modals: Vec::new(),
+            background: BTreeMap::new(),
+            request_view: RequestView::default(),
+            user: UserView::default(),
+        }
+    }
+}
 
 /// A dialog opened by the user, or by parlor to report something.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 //! computed from the current `filter` and `rows`, and `selected` is an index into `matches` unless that is empty.
 
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup, State};
+use crate::app::{App, Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup};
 use crate::model::LineEdit;
 
 use super::rows;
@@ -25,17 +25,17 @@ pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> 
 }
 
 /// Opens a picker and closes an open one of the same kind.
-pub fn push(state: &mut State, picker: Picker) {
-    state.modals.retain(|modal| !matches!(modal, Modal::Picker(other) if other.kind == picker.kind));
-    state.modals.push(Modal::Picker(picker));
+pub fn push(app: &mut App, picker: Picker) {
+    app.modals.retain(|modal| !matches!(modal, Modal::Picker(other) if other.kind == picker.kind));
+    app.modals.push(Modal::Picker(picker));
 }
 
 /// Handles a change of the top picker's filter.
-pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
-    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
+pub fn on_filter(app: &mut App, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
-        refilter(picker, &state.setup);
-        preview(picker, &state.setup, fx);
+        refilter(picker, &app.state.setup);
+        preview(picker, &app.state.setup, fx);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::{install, operations};
-use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
+use crate::app::{AUTO_THEME, App, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{
     Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SettingChange,
     SettingValue,
@@ -19,21 +19,21 @@ use super::{
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return false };
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return false };
     let count = picker.matches.len();
     let last = count.saturating_sub(1);
     let position = match action {
         Action::Accept => {
-            pick(state, now, fx);
+            pick(app, now, fx);
             return true;
         }
         Action::Choose(digit) => {
-            picker::on_filter(state, &LineEdit::Insert(digit.to_string()), fx);
+            picker::on_filter(app, &LineEdit::Insert(digit.to_string()), fx);
             return true;
         }
         Action::ToggleChoice => {
-            picker::on_filter(state, &LineEdit::Insert(" ".to_owned()), fx);
+            picker::on_filter(app, &LineEdit::Insert(" ".to_owned()), fx);
             return true;
         }
         Action::Left | Action::Right => {
@@ -42,14 +42,14 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::NextScope | Action::ReadSession if matches!(picker.kind, PickerKind::History { .. }) => {
             if action == Action::NextScope {
-                history::toggle(state, fx);
+                history::toggle(app, fx);
             } else {
-                history::open_session(state, now, fx);
+                history::open_session(app, now, fx);
             }
             return true;
         }
         Action::OpenPalette if picker.kind == PickerKind::Palette => {
-            stack::close_top(state, now, fx);
+            stack::close_top(app, now, fx);
             return true;
         }
         Action::Up | Action::PreviousField => picker.selected.checked_sub(1).unwrap_or(last),
@@ -65,19 +65,19 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     };
     if picker.selected != position {
         picker.selected = position;
-        picker::preview(picker, &state.setup, fx);
+        picker::preview(picker, &app.state.setup, fx);
     }
     true
 }
 
-fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(Modal::Picker(picker)) = state.modals.last() else { return };
+fn pick(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = app.modals.last() else { return };
     let Some(value) = picker::marked_row(picker).map(|row| row.value.clone()) else { return };
     // The list stays open, because the agent is not installed yet.
     match &value {
-        PickerValue::Install(id) => return install::ask(state, id, None, fx),
+        PickerValue::Install(id) => return install::ask(&mut app.state, id, None, fx),
         PickerValue::FetchRegistry => {
-            notify(state, "Fetching the registry", fx);
+            notify(&mut app.state, "Fetching the registry", fx);
             return fx.push(Effect::ReadRegistry { refresh: true });
         }
         _ => {}
@@ -85,24 +85,26 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let (kind, conn) = (picker.kind.clone(), picker.conn);
     // These lists stay open, to change several values.
     match (&kind, &value) {
-        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(state, name, fx),
-        (PickerKind::Binding, PickerValue::Id(id)) => return settings::pick_binding(state, id),
+        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(app, name, fx),
+        (PickerKind::Binding, PickerValue::Id(id)) => return settings::pick_binding(app, id),
         _ => {}
     }
-    state.modals.pop();
-    let key = state.active;
+    app.modals.pop();
+    let key = app.state.active;
     match (kind, value) {
-        (_, PickerValue::Action(action)) => state.ui_requests.push(UiRequest::Command(action, String::new())),
-        (_, PickerValue::Target(target)) => on_open(state, target, fx),
-        (PickerKind::Rewind, PickerValue::Item(id)) => rewind::choose(state, id),
-        (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
+        (_, PickerValue::Action(action)) => {
+            app.state.ui_requests.push(UiRequest::Command(action, String::new()));
+        }
+        (_, PickerValue::Target(target)) => on_open(&mut app.state, target, fx),
+        (PickerKind::Rewind, PickerValue::Item(id)) => rewind::choose(&mut app.state, id),
+        (_, PickerValue::Item(id)) => jump::go_to(&mut app.state, id, fx),
         (_, PickerValue::Only(only)) => {
-            if let Some(session) = state.sessions.get_mut(&key) {
+            if let Some(session) = app.state.sessions.get_mut(&key) {
                 session.only = only;
             }
         }
-        (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
-        (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
+        (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(&mut app.state, &name, now, fx),
+        (_, PickerValue::Copy(source)) => copy::copy(&mut app.state, Some(source), fx),
         (_, PickerValue::Install(_) | PickerValue::FetchRegistry)
         | (
             PickerKind::Palette
@@ -117,54 +119,53 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             PickerValue::Id(_),
         ) => {}
         (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {
-            tabs::pick_agent(state, folder, &name, now, fx);
+            tabs::pick_agent(&mut app.state, folder, &name, now, fx);
         }
-        (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(state, text, fx),
+        (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(&app.state, text, fx),
         (PickerKind::Mode, PickerValue::Id(id)) => {
-            operations::set_mode(state, key, ModeId::from(id), now, fx);
+            operations::set_mode(&mut app.state, key, ModeId::from(id), now, fx);
         }
         (PickerKind::Model, PickerValue::Id(id)) => {
-            operations::set_model(state, key, ModelId::from(id), now, fx);
+            operations::set_model(&mut app.state, key, ModelId::from(id), now, fx);
         }
-        (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),
+        (PickerKind::Option, PickerValue::Id(id)) => pick_option(app, id, now, fx),
         (PickerKind::OptionValue(id), PickerValue::Id(value)) => {
-            state
-                .modals
+            app.modals
                 .retain(|modal| !matches!(modal, Modal::Picker(below) if below.kind == PickerKind::Option));
-            operations::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+            operations::set_option(&mut app.state, key, id, ConfigValue::Text(value), now, fx);
         }
         (PickerKind::Theme, PickerValue::Id(name)) => {
-            state.setup.theme.clone_from(&name);
-            fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+            app.state.setup.theme.clone_from(&name);
+            fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
             let value = Some(SettingValue::Text(name));
             let change = SettingChange::Value { name: "theme".to_owned(), value };
             fx.push(Effect::Configure(ConfigJob::Change(change)));
         }
         (PickerKind::SettingValue(name), PickerValue::Id(word)) => {
-            settings::pick_value(state, &name, &word, fx);
+            settings::pick_value(&mut app.state, &name, &word, fx);
         }
-        (PickerKind::BindingWay(id), PickerValue::Id(way)) => settings::pick_way(state, &id, &way, fx),
+        (PickerKind::BindingWay(id), PickerValue::Id(way)) => settings::pick_way(app, &id, &way, fx),
         (PickerKind::HandOver, PickerValue::Id(name)) => {
-            let choice = state.setup.agents.iter().find(|choice| choice.spec.name == name);
+            let choice = app.state.setup.agents.iter().find(|choice| choice.spec.name == name);
             if let Some(spec) = choice.map(|choice| choice.spec.clone()) {
-                operations::hand_over(state, key, spec, now, fx);
+                operations::hand_over(&mut app.state, key, spec, now, fx);
             }
         }
-        (_, PickerValue::Prompt(prompt)) => draft::recall(state, prompt.text, fx),
+        (_, PickerValue::Prompt(prompt)) => draft::recall(app, prompt.text, fx),
         (PickerKind::Grant, PickerValue::Id(id)) => {
-            operations::revoke(state, &id, fx);
-            notify(state, "Permission revoked.", fx);
-            pickers::open_grants(state);
+            operations::revoke(&mut app.state, &id, fx);
+            notify(&mut app.state, "Permission revoked.", fx);
+            pickers::open_grants(app);
         }
-        (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
+        (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(app, conn, &id, now, fx),
         (PickerKind::Provider, PickerValue::Id(id)) => {
             if let Some(conn) = conn {
-                providers::pick(state, conn, &id);
+                providers::pick(app, conn, &id);
             }
         }
         (PickerKind::ProviderApi(id), PickerValue::Id(api)) => {
             if let Some(conn) = conn {
-                providers::pick_api(state, conn, id, api, fx);
+                providers::pick_api(app, conn, id, api, fx);
             }
         }
     }
@@ -181,48 +182,52 @@ fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>)
 }
 
 /// Toggles a boolean option; for others a second picker with the values opens.
-fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>) {
+fn pick_option(app: &mut App, id: String, now: Instant, fx: &mut Vec<Effect>) {
+    let active = app.state.active;
     let option =
-        state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
+        app.state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
     match option.map(|option| &option.kind) {
         Some(ConfigKind::Boolean { current }) => {
             let value = ConfigValue::Bool(!current);
-            operations::set_option(state, state.active, id, value, now, fx);
+            operations::set_option(&mut app.state, active, id, value, now, fx);
         }
         Some(ConfigKind::Select { .. }) => {
-            let mut options = picker::new(PickerKind::Option, "Options", rows::options(state));
+            let mut options = picker::new(PickerKind::Option, "Options", rows::options(&app.state));
             let is_this = |row: &PickerRow| row.value == PickerValue::Id(id.clone());
             options.selected = options.rows.iter().position(is_this).unwrap_or(0);
-            picker::push(state, options);
-            pickers::open_values(state, &id);
+            picker::push(app, options);
+            pickers::open_values(app, &id);
         }
-        None => notify(state, "The agent no longer offers this option.", fx),
+        None => notify(&mut app.state, "The agent no longer offers this option.", fx),
     }
 }
 
-fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant, fx: &mut Vec<Effect>) {
+fn pick_sign_in(app: &mut App, conn: Option<ConnId>, id: &str, now: Instant, fx: &mut Vec<Effect>) {
     let Some(conn) = conn else { return };
-    let methods = state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
+    let methods =
+        app.state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
     let Some(method) = methods.into_iter().flatten().find(|method| method.id == id).cloned() else { return };
-    if let Some(refusal) = operations::variables_refused(state, conn, &method) {
-        operations::report_refusal(state, conn, &refusal, None, fx);
+    if let Some(refusal) = operations::variables_refused(&app.state, conn, &method) {
+        operations::report_refusal(&mut app.state, conn, &refusal, None, fx);
         return;
     }
     match method.kind {
         AuthKind::EnvVar { vars, .. } => {
-            line_dialog::open_auth_vars(state, conn, id.to_owned(), Vec::new(), vars, now, fx);
+            line_dialog::open_auth_vars(app, conn, id.to_owned(), Vec::new(), vars, now, fx);
         }
-        AuthKind::ApiKey => line_dialog::open_api_key(state, conn, &method),
-        AuthKind::Agent | AuthKind::Terminal(_) => operations::sign_in(state, conn, id, Vec::new(), now, fx),
+        AuthKind::ApiKey => line_dialog::open_api_key(app, conn, &method),
+        AuthKind::Agent | AuthKind::Terminal(_) => {
+            operations::sign_in(&mut app.state, conn, id, Vec::new(), now, fx);
+        }
     }
 }
 
 /// Sets the theme that matches the terminal, and applies it unless another one is chosen or being chosen.
-pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
-    state.setup.auto_theme.clone_from(&name);
+pub fn on_theme(app: &mut App, name: String, fx: &mut Vec<Effect>) {
+    app.state.setup.auto_theme.clone_from(&name);
     let is_choosing =
         |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
-    if state.setup.theme == AUTO_THEME && !state.modals.iter().any(is_choosing) {
+    if app.state.setup.theme == AUTO_THEME && !app.modals.iter().any(is_choosing) {
         fx.push(Effect::SetTheme(name));
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State,
+    App, Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State,
 };
 use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
 
@@ -13,8 +13,8 @@ use super::{picker, validate};
 /// The value of the row that disables a provider; no API has this name.
 const OFF: &str = "";
 
-pub fn open(state: &mut State) {
-    let Some(conn) = state.conn_of(state.active) else { return };
+pub fn open(app: &mut App) {
+    let Some(conn) = app.state.conn_of(app.state.active) else { return };
     let rows: Vec<PickerRow> = conn.providers.iter().map(provider_row).collect();
     let id = conn.id;
     let mut list = picker::new(PickerKind::Provider, "Model providers", rows);
@@ -22,7 +22,7 @@ pub fn open(state: &mut State) {
     if list.rows.is_empty() {
         list.note = Some("No providers.".to_owned());
     }
-    picker::push(state, list);
+    picker::push(app, list);
 }
 
 fn provider_row(provider: &Provider) -> PickerRow {
@@ -39,8 +39,8 @@ fn row(value: &str, label: &str) -> PickerRow {
 }
 
 /// A provider was picked: asks for its API.
-pub fn pick(state: &mut State, conn: ConnId, id: &str) {
-    let Some(provider) = provider(state, conn, id) else { return };
+pub fn pick(app: &mut App, conn: ConnId, id: &str) {
+    let Some(provider) = provider(&app.state, conn, id) else { return };
     let current = provider.api_type.clone();
     let mut apis = provider.supported.clone();
     if apis.is_empty() {
@@ -59,17 +59,17 @@ pub fn pick(state: &mut State, conn: ConnId, id: &str) {
     if list.rows.is_empty() {
         list.note = Some("No APIs available.".to_owned());
     }
-    picker::push(state, list);
+    picker::push(app, list);
 }
 
 /// An API was picked: asks for its address.
-pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
+pub fn pick_api(app: &mut App, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
     if api == OFF {
-        operations::change_provider(state, conn, ProviderRequest { id, target: None }, fx);
+        operations::change_provider(&mut app.state, conn, ProviderRequest { id, target: None }, fx);
         return;
     }
-    let current = provider(state, conn, &id).and_then(|provider| provider.base_url.clone());
-    state.modals.push(Modal::Line(LineDialog {
+    let current = provider(&app.state, conn, &id).and_then(|provider| provider.base_url.clone());
+    app.modals.push(Modal::Line(LineDialog {
         title: format!("Address of {id}"),
         help: "Base URL, for example https://llm.example.org/v1.".to_owned(),
         input: LineInput::new(&current.unwrap_or_default()),
@@ -81,7 +81,7 @@ pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &m
 
 /// A base URL was entered: asks for headers. Returns an error message if the URL is invalid.
 pub fn take_url(
-    state: &mut State,
+    app: &mut App,
     conn: ConnId,
     id: String,
     api: String,
@@ -92,9 +92,9 @@ pub fn take_url(
     if !is_http || !validate::is_uri(url) {
         return Err("Type a URL that starts with https:// or http://.".to_owned());
     }
-    state.modals.pop();
+    app.modals.pop();
     let configured =
-        state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
+        app.state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
     let known = configured.iter().filter(|provider| provider.id == id).find_map(|provider| {
         provider.target.as_ref().filter(|target| target.base_url == url).map(|target| target.headers.clone())
     });
@@ -103,24 +103,24 @@ pub fn take_url(
         ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
     let request = ProviderRequest { id, target: Some(target) };
     if is_known {
-        operations::change_provider(state, conn, request, fx);
+        operations::change_provider(&mut app.state, conn, request, fx);
     } else {
-        request_header(state, conn, request);
+        request_header(app, conn, request);
     }
     Ok(())
 }
 
 /// A header was entered, or none. Returns an error message if the header is invalid.
 pub fn take_header(
-    state: &mut State,
+    app: &mut App,
     conn: ConnId,
     mut request: ProviderRequest,
     line: &str,
     fx: &mut Vec<Effect>,
 ) -> Result<(), String> {
     if line.is_empty() {
-        state.modals.pop();
-        operations::change_provider(state, conn, request, fx);
+        app.modals.pop();
+        operations::change_provider(&mut app.state, conn, request, fx);
         return Ok(());
     }
     let is_name = |name: &str| {
@@ -133,19 +133,19 @@ pub fn take_header(
     if let Some(target) = &mut request.target {
         target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
-    state.modals.pop();
-    request_header(state, conn, request);
+    app.modals.pop();
+    request_header(app, conn, request);
     Ok(())
 }
 
-fn request_header(state: &mut State, conn: ConnId, request: ProviderRequest) {
+fn request_header(app: &mut App, conn: ConnId, request: ProviderRequest) {
     let count = request.target.as_ref().map_or(0, |target| target.headers.len());
     let help = if count == 0 {
         "HTTP header, for example Authorization: Bearer … Leave empty to continue."
     } else {
         "Another header. Leave empty to finish."
     };
-    state.modals.push(Modal::Line(LineDialog {
+    app.modals.push(Modal::Line(LineDialog {
         title: format!("Credentials of {}", request.id),
         help: help.to_owned(),
         input: LineInput::default(),

@@ -9,7 +9,7 @@ use super::inbox::shown_request;
 use super::notice::notify;
 use crate::app::state::FlashEnd;
 use crate::app::{
-    AccessChoice, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
+    AccessChoice, App, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
     URL_OPTIONS, ViewCommand,
 };
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
@@ -20,69 +20,70 @@ use super::{Focus, base_focus, choice, focus, form, inbox, line_dialog, on_draft
 const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: wait half a second after the question appears. Try again.";
 
 /// Whether the top layer gets the keys. Otherwise it is a question of somebody else, and they go to the prompt.
-pub fn takes_input(state: &State) -> bool {
-    state.guard.question().is_none() || has_keys(state)
+pub fn takes_input(app: &App) -> bool {
+    app.state.guard.question().is_none() || has_keys(app)
 }
 
 /// Whether a question is shown and the keys go elsewhere: text stands there, or the user moved them.
-pub fn is_beside_draft(state: &State) -> bool {
-    !takes_input(state)
+pub fn is_beside_draft(app: &App) -> bool {
+    !takes_input(app)
 }
 
 /// Whether the shown request hides the prompt: never while the prompt gets the keys.
-pub fn is_full_screen(state: &State) -> bool {
-    state.request_view.is_full_screen && takes_input(state)
+pub fn is_full_screen(app: &App) -> bool {
+    app.request_view.is_full_screen && takes_input(app)
 }
 
 /// Whether keys go to a question that the user did not open.
-pub fn has_keys(state: &State) -> bool {
-    state.guard.has_keys(facts(state))
+pub fn has_keys(app: &App) -> bool {
+    app.state.guard.has_keys(facts(app))
 }
 
 /// Whether a question is on top whose text fields do not get keys yet.
-pub fn is_closed(state: &State) -> bool {
-    has_keys(state) && !state.guard.is_entered()
+pub fn is_closed(app: &App) -> bool {
+    has_keys(app) && !app.state.guard.is_entered()
 }
 
-pub fn takes_answers(state: &State, now: Instant) -> bool {
-    state.guard.question().is_none() || state.guard.is_open(now) && !state.guard.lacks_end(facts(state), now)
+pub fn takes_answers(app: &App, now: Instant) -> bool {
+    app.state.guard.question().is_none()
+        || app.state.guard.is_open(now) && !app.state.guard.lacks_end(facts(app), now)
 }
 
 /// When the answers of the shown question count without further input; `None` or a time in the past: now, or not before
 /// another frame.
-pub fn takes_answers_from(state: &State) -> Option<Instant> {
-    state.guard.opens_at(facts(state))
+pub fn takes_answers_from(app: &App) -> Option<Instant> {
+    app.state.guard.opens_at(facts(app))
 }
 
 /// Whether the answers of the shown question count once its end was shown.
-pub fn waits_for_end(state: &State, now: Instant) -> bool {
-    state.guard.is_open(now) && state.guard.lacks_end(facts(state), now)
+pub fn waits_for_end(app: &App, now: Instant) -> bool {
+    app.state.guard.is_open(now) && app.state.guard.lacks_end(facts(app), now)
 }
 
 /// Tells the guard which question is on top. Called after every change of the state.
-pub fn settle(state: &mut State) {
-    let asked = asked(state);
-    let is_other = asked.map(|asked| asked.id) != state.guard.question().map(|asked| asked.id);
-    let left = state.guard.ask(asked);
-    if std::mem::take(&mut state.user.enters_question) {
-        state.guard.enter();
+pub fn settle(app: &mut App) {
+    let asked = asked(app);
+    let is_other = asked.map(|asked| asked.id) != app.state.guard.question().map(|asked| asked.id);
+    let left = app.state.guard.ask(asked);
+    if std::mem::take(&mut app.user.enters_question) {
+        app.state.guard.enter();
     }
     if is_other {
-        state.user.first_mark = marked(state).unwrap_or(0);
+        app.user.first_mark = marked(app).unwrap_or(0);
     }
     if !left.is_empty() {
-        let key = state.user.asked_in;
-        if let Some(session) = state.sessions.get_mut(&key) {
+        let key = app.user.asked_in;
+        if let Some(session) = app.state.sessions.get_mut(&key) {
             session.draft.push_str(&left);
-            state.user.unshown.push_str(&left);
+            app.user.unshown.push_str(&left);
         }
     }
-    state.user.asked_in = state.active;
+    app.user.asked_in = app.state.active;
 }
 
-pub fn show_left_keys(state: &mut State, fx: &mut Vec<Effect>) {
-    let left = std::mem::take(&mut state.user.unshown);
-    let Some(session) = state.active_session().filter(|_| !left.is_empty()) else { return };
+pub fn show_left_keys(app: &mut App, fx: &mut Vec<Effect>) {
+    let left = std::mem::take(&mut app.user.unshown);
+    let Some(session) = app.state.active_session().filter(|_| !left.is_empty()) else { return };
     if session.draft.ends_with(&left) {
         let start = session.draft.len() - left.len();
         fx.push(Effect::View(ViewCommand::ReplaceInDraft(start..start, left)));
@@ -90,20 +91,20 @@ pub fn show_left_keys(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 /// The question on top, unless the user opened it.
-fn asked(state: &State) -> Option<guard::Question> {
-    let depth = state.modals.len();
-    let (id, revision) = match state.modals.last() {
+fn asked(app: &App) -> Option<guard::Question> {
+    let depth = app.modals.len();
+    let (id, revision) = match app.modals.last() {
         Some(Modal::Question(id, _)) => {
-            state.question(*id)?.asked_at?;
+            app.state.question(*id)?.asked_at?;
             (hash((depth, id)), 0)
         }
         Some(Modal::Picker(picker)) if picker.is_by_itself => {
             (hash((depth, &picker.title, picker.conn, picker.rows.len())), 0)
         }
-        Some(Modal::Attention(_)) if !inbox::is_whole(state) => return None,
+        Some(Modal::Attention(_)) if !inbox::is_whole(app) => return None,
         Some(Modal::Attention(_)) | None => {
-            let (key, open) = shown_request(state)?;
-            (hash((depth, key, open.conn, open.request_id)), state.request_view.revision)
+            let (key, open) = shown_request(app)?;
+            (hash((depth, key, open.conn, open.request_id)), app.request_view.revision)
         }
         Some(_) => return None,
     };
@@ -117,34 +118,32 @@ fn hash(parts: impl Hash) -> u64 {
 }
 
 /// What the guard has to know of the screen.
-fn facts(state: &State) -> Facts {
+fn facts(app: &App) -> Facts {
     // The user opened the inbox, so its requests have the keys.
-    let is_in_inbox = matches!(state.modals.last(), Some(Modal::Attention(_)));
-    let has_draft = state.active_session().is_some_and(|session| !session.draft.is_empty());
+    let is_in_inbox = matches!(app.modals.last(), Some(Modal::Attention(_)));
+    let has_draft = app.state.active_session().is_some_and(|session| !session.draft.is_empty());
     Facts {
-        has_text: !is_in_inbox && (has_draft || base_focus(state) != Focus::Main),
-        must_end: runs_something(state),
-        has_fields: matches!(focus(state), Focus::Form | Focus::Picker),
+        has_text: !is_in_inbox && (has_draft || base_focus(app) != Focus::Main),
+        must_end: runs_something(app),
+        has_fields: matches!(focus(app), Focus::Form | Focus::Picker),
     }
 }
 
 /// Whether the question is about a program, so that its end has to be seen. Also true for what cannot be recognized.
-fn runs_something(state: &State) -> bool {
-    match state.modals.last() {
-        Some(Modal::Question(id, _)) => state.question(*id).is_none_or(Question::runs_something),
-        Some(Modal::Attention(_)) | None => {
-            shown_request(state).is_some_and(|(key, open)| match &open.kind {
-                OpenRequestKind::Permission { .. } => call_of(state, key, open).is_none_or(|call| {
-                    matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
-                }),
-                OpenRequestKind::Access(request) => {
-                    matches!(request.access, Access::Run(_) | Access::SignIn { .. })
-                }
-                OpenRequestKind::Elicitation(request) => {
-                    matches!(request.mode, ElicitationMode::Url { .. })
-                }
-            })
-        }
+fn runs_something(app: &App) -> bool {
+    match app.modals.last() {
+        Some(Modal::Question(id, _)) => app.state.question(*id).is_none_or(Question::runs_something),
+        Some(Modal::Attention(_)) | None => shown_request(app).is_some_and(|(key, open)| match &open.kind {
+            OpenRequestKind::Permission { .. } => call_of(&app.state, key, open).is_none_or(|call| {
+                matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
+            }),
+            OpenRequestKind::Access(request) => {
+                matches!(request.access, Access::Run(_) | Access::SignIn { .. })
+            }
+            OpenRequestKind::Elicitation(request) => {
+                matches!(request.mode, ElicitationMode::Url { .. })
+            }
+        }),
         Some(_) => false,
     }
 }
@@ -157,14 +156,14 @@ fn call_of<'s>(state: &'s State, key: SessionKey, open: &OpenRequest) -> Option<
     }
 }
 
-fn answer_at(state: &State, position: usize) -> Option<Answer> {
-    let effect = match state.modals.last() {
-        Some(Modal::Question(id, _)) => state.question(*id)?.answers.get(position)?.consequence.reach(),
+fn answer_at(app: &App, position: usize) -> Option<Answer> {
+    let effect = match app.modals.last() {
+        Some(Modal::Question(id, _)) => app.state.question(*id)?.answers.get(position)?.consequence.reach(),
         Some(Modal::Picker(picker)) => {
             picker.matches.get(position)?;
             Reach::Once
         }
-        _ => match &shown_request(state)?.1.kind {
+        _ => match &shown_request(app)?.1.kind {
             OpenRequestKind::Permission { request, .. } => match request.options.get(position)?.kind {
                 PermissionKind::AllowOnce => Reach::Once,
                 PermissionKind::AllowAlways | PermissionKind::RejectAlways => Reach::Lasting,
@@ -178,7 +177,7 @@ fn answer_at(state: &State, position: usize) -> Option<Answer> {
             OpenRequestKind::Elicitation(request) => match request.mode {
                 ElicitationMode::Url { .. } if position == 0 => Reach::Once,
                 ElicitationMode::Url { .. } if position < URL_OPTIONS.len() => Reach::Reject,
-                ElicitationMode::Form { .. } if position < choices_of_form(state)? => Reach::Once,
+                ElicitationMode::Form { .. } if position < choices_of_form(app)? => Reach::Once,
                 _ => return None,
             },
         },
@@ -187,34 +186,34 @@ fn answer_at(state: &State, position: usize) -> Option<Answer> {
 }
 
 /// The number of answers of a form that is a single question, while its comment does not have the focus.
-fn choices_of_form(state: &State) -> Option<usize> {
-    let form = state.request_view.form.as_ref()?;
-    let is_question = form.is_one_question() && !form.is_review && state.request_view.selected == 0;
+fn choices_of_form(app: &App) -> Option<usize> {
+    let form = app.request_view.form.as_ref()?;
+    let is_question = form.is_one_question() && !form.is_review && app.request_view.selected == 0;
     form.fields.first().filter(|_| is_question).map(crate::app::FieldState::choice_count)
 }
 
-fn marked(state: &State) -> Option<usize> {
-    match state.modals.last() {
+fn marked(app: &App) -> Option<usize> {
+    match app.modals.last() {
         Some(Modal::Question(_, marked)) => Some(*marked),
         Some(Modal::Picker(picker)) => Some(picker.selected),
-        Some(Modal::Attention(_)) | None if focus(state) == Focus::Form => {
-            choices_of_form(state)?;
-            state.request_view.form.as_ref()?.fields.first().map(|field| field.choice)
+        Some(Modal::Attention(_)) | None if focus(app) == Focus::Form => {
+            choices_of_form(app)?;
+            app.request_view.form.as_ref()?.fields.first().map(|field| field.choice)
         }
-        Some(Modal::Attention(_)) | None => Some(state.request_view.selected),
+        Some(Modal::Attention(_)) | None => Some(app.request_view.selected),
         Some(_) => None,
     }
 }
 
-fn mark(state: &mut State, position: usize) {
-    let is_form = focus(state) == Focus::Form;
-    let is_in_form = is_form && choices_of_form(state).is_some_and(|count| position < count);
-    match state.modals.last_mut() {
+fn mark(app: &mut App, position: usize) {
+    let is_form = focus(app) == Focus::Form;
+    let is_in_form = is_form && choices_of_form(app).is_some_and(|count| position < count);
+    match app.modals.last_mut() {
         Some(Modal::Question(_, marked)) => *marked = position,
         Some(Modal::Picker(picker)) => picker.selected = position,
-        Some(Modal::Attention(_)) | None if !is_form => state.request_view.selected = position,
+        Some(Modal::Attention(_)) | None if !is_form => app.request_view.selected = position,
         Some(Modal::Attention(_)) | None if is_in_form => {
-            let field = state.request_view.form.as_mut().and_then(|form| form.fields.first_mut());
+            let field = app.request_view.form.as_mut().and_then(|form| form.fields.first_mut());
             if let Some(field) = field {
                 field.choice = position;
             }
@@ -223,78 +222,78 @@ fn mark(state: &mut State, position: usize) {
     }
 }
 
-fn answer_of(state: &State, action: Action) -> Option<Answer> {
+fn answer_of(app: &App, action: Action) -> Option<Answer> {
     let position = match action {
         Action::Choose(position) => usize::from(position).checked_sub(1)?,
-        Action::Accept => marked(state)?,
-        Action::Mark(position) if focus(state) == Focus::Picker => position.into(),
+        Action::Accept => marked(app)?,
+        Action::Mark(position) if focus(app) == Focus::Picker => position.into(),
         Action::Yes | Action::No => {
             let wanted = if action == Action::Yes { Reach::Once } else { Reach::Reject };
-            let mut all = (0..).map_while(|position| answer_at(state, position));
-            let first = all.find(|answer| answer.effect == wanted && can_send(state, answer.position))?;
+            let mut all = (0..).map_while(|position| answer_at(app, position));
+            let first = all.find(|answer| answer.effect == wanted && can_send(app, answer.position))?;
             // "Yes" needs a single meaning; the agent's own options are described by their kind.
-            let is_choice = matches!(state.modals.last(), Some(Modal::Question(..)));
+            let is_choice = matches!(app.modals.last(), Some(Modal::Question(..)));
             let is_unique = !is_choice || all.all(|answer| answer.effect != wanted);
             return is_unique.then_some(first);
         }
         _ => return None,
     };
-    answer_at(state, position)
+    answer_at(app, position)
 }
 
 /// Whether the agent can tell this answer from the others.
-fn can_send(state: &State, position: usize) -> bool {
-    let open = shown_request(state).map(|(_, open)| &open.kind);
+fn can_send(app: &App, position: usize) -> bool {
+    let open = shown_request(app).map(|(_, open)| &open.kind);
     !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
 }
 
-pub fn on_letter(state: &mut State, key: char, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
-    let answer = action.and_then(|action| answer_of(state, action));
-    judge(state, Input::Letter(key, answer), now, fx);
+pub fn on_letter(app: &mut App, key: char, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
+    let answer = action.and_then(|action| answer_of(app, action));
+    judge(app, Input::Letter(key, answer), now, fx);
 }
 
-pub fn on_backspace(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    judge(state, Input::Backspace, now, fx);
+pub fn on_backspace(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    judge(app, Input::Backspace, now, fx);
 }
 
 /// A click on a question. Returns whether it has its usual effect.
-pub fn on_click(state: &mut State, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let answer = action.and_then(|action| answer_of(state, action));
-    judge(state, Input::Click(answer), now, fx)
+pub fn on_click(app: &mut App, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let answer = action.and_then(|action| answer_of(app, action));
+    judge(app, Input::Click(answer), now, fx)
 }
 
 /// An action while a question may be on top. Returns whether it has its usual effect.
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let is_entered = state.guard.is_entered() && facts(state).has_fields;
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let is_entered = app.state.guard.is_entered() && facts(app).has_fields;
     let input = match action {
         Action::AnswerRequest => Input::Switch,
         Action::Decline => {
-            let is_usual = judge(state, Input::Escape, now, fx);
-            return is_usual && (state.guard.question().is_none() || state.guard.rejects());
+            let is_usual = judge(app, Input::Escape, now, fx);
+            return is_usual && (app.state.guard.question().is_none() || app.state.guard.rejects());
         }
         Action::Escape | Action::ClearOrQuit => Input::Escape,
-        _ if !has_keys(state) => Input::Elsewhere,
-        Action::Submit => return on_action(state, Action::Accept, now, fx),
+        _ if !has_keys(app) => Input::Elsewhere,
+        Action::Submit => return on_action(app, Action::Accept, now, fx),
         // It may have been meant as a completion.
         Action::Complete if !is_entered => {
-            judge(state, Input::Look, now, fx);
+            judge(app, Input::Look, now, fx);
             return false;
         }
-        Action::Accept => Input::Enter(answer_of(state, action)),
+        Action::Accept => Input::Enter(answer_of(app, action)),
         Action::RejectWithReason => {
-            judge(state, Input::Look, now, fx);
-            if state.guard.rejects() {
-                state.guard.forget_keys();
-                line_dialog::open_reason(state);
+            judge(app, Input::Look, now, fx);
+            if app.state.guard.rejects() {
+                app.state.guard.forget_keys();
+                line_dialog::open_reason(app);
             } else {
-                say_of_question(state, NOT_SHOWN_LONG_ENOUGH, fx);
+                say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, fx);
             }
             return false;
         }
         _ if is_entered => Input::Look,
-        Action::Choose(digit) => Input::Letter(char::from(b'0' + digit % 10), answer_of(state, action)),
-        Action::Yes => Input::Letter('y', answer_of(state, action)),
-        Action::No => Input::Letter('n', answer_of(state, action)),
+        Action::Choose(digit) => Input::Letter(char::from(b'0' + digit % 10), answer_of(app, action)),
+        Action::Yes => Input::Letter('y', answer_of(app, action)),
+        Action::No => Input::Letter('n', answer_of(app, action)),
         // These keys cannot be text, so they also move to the form.
         Action::Up
         | Action::Down
@@ -302,11 +301,11 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         | Action::Right
         | Action::NextField
         | Action::PreviousField
-            if focus(state) == Focus::Form =>
+            if focus(app) == Focus::Form =>
         {
-            let is_usual = judge(state, Input::Arrow, now, fx);
+            let is_usual = judge(app, Input::Arrow, now, fx);
             if is_usual {
-                state.guard.enter();
+                app.state.guard.enter();
             }
             return is_usual;
         }
@@ -332,37 +331,37 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         | Action::Redraw => Input::Look,
         _ => Input::Elsewhere,
     };
-    judge(state, input, now, fx)
+    judge(app, input, now, fx)
 }
 
 /// Carries out the verdict on an input. Returns whether it has its usual effect.
-pub(super) fn judge(state: &mut State, input: Input, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let facts = facts(state);
-    match state.guard.on(input, facts, now) {
+pub(super) fn judge(app: &mut App, input: Input, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let facts = facts(app);
+    match app.state.guard.on(input, facts, now) {
         Verdict::Pass => return true,
         Verdict::Keep | Verdict::Move => {}
-        Verdict::Mark(position) => mark(state, position),
-        Verdict::Unmark => mark(state, state.user.first_mark),
+        Verdict::Mark(position) => mark(app, position),
+        Verdict::Unmark => mark(app, app.user.first_mark),
         Verdict::Type(text) => {
-            mark(state, state.user.first_mark);
-            if !matches!(state.modals.last(), Some(Modal::Attention(_))) {
-                type_text(state, &text, fx);
+            mark(app, app.user.first_mark);
+            if !matches!(app.modals.last(), Some(Modal::Attention(_))) {
+                type_text(app, &text, fx);
             }
-            say_of_question(state, "Not answered: the keys are in the prompt.", fx);
+            say_of_question(&mut app.state, "Not answered: the keys are in the prompt.", fx);
             return input == Input::Paste;
         }
         Verdict::Refuse(Refusal::Early) => {
-            say_of_question(state, NOT_SHOWN_LONG_ENOUGH, fx);
+            say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, fx);
         }
         Verdict::Refuse(Refusal::EndUnseen) => {
-            say_of_question(state, "Not answered: scroll to the end of the question first.", fx);
-            if let FlashEnd::Question(id) = state.flash_end {
-                state.flash_end = FlashEnd::QuestionRead(id);
+            say_of_question(&mut app.state, "Not answered: scroll to the end of the question first.", fx);
+            if let FlashEnd::Question(id) = app.state.flash_end {
+                app.state.flash_end = FlashEnd::QuestionRead(id);
             }
         }
         Verdict::Give(question, answer) => {
-            if asked(state) == Some(question) {
-                give(state, answer, now, fx);
+            if asked(app) == Some(question) {
+                give(app, answer, now, fx);
             }
         }
     }
@@ -377,34 +376,34 @@ fn say_of_question(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
     }
 }
 
-fn give(state: &mut State, answer: Option<Answer>, now: Instant, fx: &mut Vec<Effect>) {
+fn give(app: &mut App, answer: Option<Answer>, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(answer) = answer {
-        mark(state, answer.position);
+        mark(app, answer.position);
     }
-    match focus(state) {
+    match focus(app) {
         Focus::Form => {
-            form::on_action(state, Action::Accept, now, fx);
+            form::on_action(app, Action::Accept, now, fx);
         }
         Focus::Choice => {
-            choice::on_choice(state, Action::Accept, now, fx);
+            choice::on_choice(app, Action::Accept, now, fx);
         }
         Focus::Picker => {
-            picks::on_action(state, Action::Accept, now, fx);
+            picks::on_action(app, Action::Accept, now, fx);
         }
-        Focus::Url => requests::answer_url(state, now, fx),
-        _ => requests::answer(state, now, fx),
+        Focus::Url => requests::answer_url(app, now, fx),
+        _ => requests::answer(app, now, fx),
     }
 }
 
 /// Answers the question on top of plain-text mode, which has checked the line.
-pub fn answer_line(state: &mut State, position: usize, now: Instant, fx: &mut Vec<Effect>) {
-    give(state, answer_at(state, position), now, fx);
+pub fn answer_line(app: &mut App, position: usize, now: Instant, fx: &mut Vec<Effect>) {
+    give(app, answer_at(app, position), now, fx);
 }
 
-fn type_text(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
-    let Some(session) = state.active_session() else { return };
+fn type_text(app: &mut App, text: &str, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.active_session() else { return };
     let end = session.draft.len();
     let draft = format!("{}{text}", session.draft);
-    on_draft(state, draft, fx);
+    on_draft(app, draft, fx);
     fx.push(Effect::View(ViewCommand::ReplaceInDraft(end..end, text.to_owned())));
 }

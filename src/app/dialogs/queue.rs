@@ -5,25 +5,25 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, Session, State, ViewCommand};
+use crate::app::{App, Effect, Modal, Session, State, ViewCommand};
 use crate::model::{Action, PromptId};
 
 use super::draft;
 use super::obstacle::obstacle;
 
 /// Opens the dialog if there are queued prompts.
-pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    if queue_len(state) == 0 {
-        notify(state, "No queued prompts.", fx);
+pub fn open(app: &mut App, fx: &mut Vec<Effect>) {
+    if queue_len(&app.state) == 0 {
+        notify(&mut app.state, "No queued prompts.", fx);
         return;
     }
-    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    state.modals.push(Modal::Queue { selected: 0 });
+    app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    app.modals.push(Modal::Queue { selected: 0 });
 }
 
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let count = queue_len(state);
-    let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return false };
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let count = queue_len(&app.state);
+    let Some(Modal::Queue { selected }) = app.modals.last_mut() else { return false };
     // The queue may have advanced since the last key.
     *selected = (*selected).min(count.saturating_sub(1));
     match action {
@@ -36,19 +36,20 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Last => *selected = count.saturating_sub(1),
         Action::Mark(position) => *selected = moved(usize::from(position), 0, count),
         Action::Choose(position) => *selected = moved(usize::from(position.saturating_sub(1)), 0, count),
-        Action::MoveUp => shift(state, -1),
-        Action::MoveDown => shift(state, 1),
+        Action::MoveUp => shift(app, -1),
+        Action::MoveDown => shift(app, 1),
         Action::Remove | Action::Edit | Action::Accept | Action::SendNow | Action::Steer => {
             let position = *selected;
-            let Some(id) = state.active_session().and_then(|it| it.outbox.queued(position)).map(|it| it.id)
+            let Some(id) =
+                app.state.active_session().and_then(|it| it.outbox.queued(position)).map(|it| it.id)
             else {
                 return true;
             };
-            match (action, obstacle(state, action)) {
-                (Action::Remove, _) => remove(state, id, fx),
-                (Action::Edit | Action::Accept, _) => edit(state, id, fx),
-                (_, Some(why)) => notify(state, why, fx),
-                (_, None) => send(state, action, id, now, fx),
+            match (action, obstacle(&app.state, action)) {
+                (Action::Remove, _) => remove(app, id, fx),
+                (Action::Edit | Action::Accept, _) => edit(app, id, fx),
+                (_, Some(why)) => notify(&mut app.state, why, fx),
+                (_, None) => send(app, action, id, now, fx),
             }
         }
         _ => return false,
@@ -57,8 +58,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Opens a queued prompt in the composer. It stays in the queue, and is not sent meanwhile.
-pub fn edit(state: &mut State, id: PromptId, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+pub fn edit(app: &mut App, id: PromptId, fx: &mut Vec<Effect>) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let Some(prompt) = session.outbox.get(id).filter(|prompt| !prompt.is_steering()) else { return };
     let text = prompt.text.clone();
     // An edit that is not saved is in the history. The draft is restored after the edit, unless parlor ends before.
@@ -69,26 +70,26 @@ pub fn edit(state: &mut State, id: PromptId, fx: &mut Vec<Effect>) {
     }
     let draft = end_edit(session).map_or(typed, |(_, draft)| draft);
     session.outbox.edit(id, draft);
-    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    draft::set_draft(state, text, fx);
+    app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    draft::set_draft(app, text, fx);
 }
 
 /// Edits the queued prompt before or after the one that is being edited, as long as that is unchanged. Returns whether
 /// there is one.
-pub fn edit_other(state: &mut State, by: isize, fx: &mut Vec<Effect>) -> bool {
-    let Some(session) = state.active_session() else { return false };
+pub fn edit_other(app: &mut App, by: isize, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = app.state.active_session() else { return false };
     let edited = session.outbox.edited().filter(|prompt| prompt.text == session.draft);
     let position = edited.and_then(|prompt| session.outbox.position(prompt.id));
     let other = position.and_then(|position| session.outbox.queued(position.checked_add_signed(by)?));
     let Some(other) = other.map(|prompt| prompt.id) else { return false };
-    edit(state, other, fx);
+    edit(app, other, fx);
     true
 }
 
 /// Ends the edit of a queued prompt: the draft replaces it, and an empty draft removes it. Returns the prompt, if one
 /// was edited and is still queued.
-pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<PromptId> {
-    let session = state.sessions.get_mut(&state.active)?;
+pub fn finish_edit(app: &mut App, fx: &mut Vec<Effect>) -> Option<PromptId> {
+    let session = app.state.sessions.get_mut(&app.state.active)?;
     let (id, draft) = session.outbox.end_edit()?;
     let text = std::mem::replace(&mut session.draft, draft);
     let is_saved = !text.trim().is_empty();
@@ -100,7 +101,7 @@ pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<PromptId> 
     } else {
         session.unqueue(id);
     }
-    draft::restore(state, fx);
+    draft::restore(app, fx);
     is_saved.then_some(id)
 }
 
@@ -114,47 +115,47 @@ fn end_edit(session: &mut Session) -> Option<(PromptId, String)> {
 }
 
 /// Ends the edit of a queued prompt without a change. Returns whether one was edited.
-pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
+pub fn leave_edit(app: &mut App, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return false };
     let Some((id, draft)) = end_edit(session) else { return false };
     let text = std::mem::replace(&mut session.draft, draft);
     if session.outbox.get(id).is_some_and(|prompt| prompt.text != text) {
         operations::remember(session, &text, fx);
     }
-    draft::restore(state, fx);
+    draft::restore(app, fx);
     true
 }
 
 /// Sends a queued prompt next, or into the running turn. The turn may have ended just before the key was pressed.
-pub fn send(state: &mut State, action: Action, id: PromptId, now: Instant, fx: &mut Vec<Effect>) {
-    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    let key = state.active;
-    let is_running = state.active_session().is_some_and(|session| session.turn.is_running());
+pub fn send(app: &mut App, action: Action, id: PromptId, now: Instant, fx: &mut Vec<Effect>) {
+    app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    let key = app.state.active;
+    let is_running = app.state.active_session().is_some_and(|session| session.turn.is_running());
     if action == Action::Steer && is_running {
-        operations::steer(state, key, id, fx);
+        operations::steer(&mut app.state, key, id, fx);
     } else {
-        operations::send_now(state, key, id, now, fx);
+        operations::send_now(&mut app.state, key, id, now, fx);
     }
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
-fn remove(state: &mut State, id: PromptId, fx: &mut Vec<Effect>) {
-    if state.active_session().and_then(|session| session.outbox.edited()).is_some_and(|it| it.id == id) {
-        leave_edit(state, fx);
+fn remove(app: &mut App, id: PromptId, fx: &mut Vec<Effect>) {
+    if app.state.active_session().and_then(|session| session.outbox.edited()).is_some_and(|it| it.id == id) {
+        leave_edit(app, fx);
     }
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     session.unqueue(id);
     let count = session.outbox.queue_len();
     if count == 0 {
-        state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    } else if let Some(Modal::Queue { selected }) = state.modals.last_mut() {
+        app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    } else if let Some(Modal::Queue { selected }) = app.modals.last_mut() {
         *selected = (*selected).min(count - 1);
     }
 }
 
-fn shift(state: &mut State, by: isize) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return };
+fn shift(app: &mut App, by: isize) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
+    let Some(Modal::Queue { selected }) = app.modals.last_mut() else { return };
     let target = moved(*selected, by, session.outbox.queue_len());
     session.outbox.exchange(*selected, target);
     *selected = target;

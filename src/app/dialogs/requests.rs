@@ -8,7 +8,7 @@ use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::state::lookup::first_request;
 use crate::app::{
-    Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
+    App, Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
     URL_OPTIONS,
 };
 use crate::model::{Action, ElicitationMode};
@@ -18,25 +18,25 @@ use crate::app::state::url::inspect_url;
 
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
-pub fn on_request_shown(state: &mut State) {
-    let front = shown_request(state).map(|(_, open)| open.request_id);
-    if front.is_some() && state.request_view.request_id == front {
+pub fn on_request_shown(app: &mut App) {
+    let front = shown_request(app).map(|(_, open)| open.request_id);
+    if front.is_some() && app.request_view.request_id == front {
         return;
     }
-    let fresh = shown_request(state).map(|(_, open)| fresh_view(open)).unwrap_or_default();
-    let left = std::mem::replace(&mut state.request_view, fresh);
-    keep_form(state, left);
+    let fresh = shown_request(app).map(|(_, open)| fresh_view(open)).unwrap_or_default();
+    let left = std::mem::replace(&mut app.request_view, fresh);
+    keep_form(app, left);
 }
 
 /// Resets the selection and makes a new revision if the content of the tool call in question changes.
-pub fn follow_call(state: &mut State) {
-    let Some((key, open)) = shown_request(state) else { return };
+pub fn follow_call(app: &mut App) {
+    let Some((key, open)) = shown_request(app) else { return };
     let OpenRequestKind::Permission { tool, .. } = open.kind else { return };
-    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(session) = app.state.sessions.get(&key) else { return };
     let Some(item) = session.transcript.get(tool) else { return };
     let ItemBody::Tool(call) = &item.body else { return };
     let plans = session.asked_plans(call);
-    let seen = state.request_view.seen.as_deref();
+    let seen = app.request_view.seen.as_deref();
     if seen.is_some_and(|seen| seen.rev == item.rev && seen.plans == plans) {
         return;
     }
@@ -44,53 +44,54 @@ pub fn follow_call(state: &mut State) {
         seen.is_some_and(|seen| !seen.asks_the_same(call, session.workspace.folder()) || seen.plans != plans);
     let seen = SeenCall { rev: item.rev, call: call.as_ref().clone(), plans: plans.to_vec() };
     let marked = fresh_view(open).selected;
-    state.request_view.seen = Some(Box::new(seen));
+    app.request_view.seen = Some(Box::new(seen));
     if has_changed {
-        state.request_view.has_changed = true;
-        state.request_view.selected = marked;
-        state.request_view.revision += 1;
+        app.request_view.has_changed = true;
+        app.request_view.selected = marked;
+        app.request_view.revision += 1;
     }
 }
 
 /// Saves the input of a form when another session is shown, to restore it later.
-fn keep_form(state: &mut State, left: RequestView) {
+fn keep_form(app: &mut App, left: RequestView) {
     if left.form.is_some() {
-        state.user.left_forms.push(left);
+        app.user.left_forms.push(left);
     }
-    if state.user.left_forms.is_empty() {
+    if app.user.left_forms.is_empty() {
         return;
     }
     let is_open = |view: &RequestView| {
-        let mut requests = state.sessions.values().flat_map(|session| &session.requests);
+        let mut requests = app.state.sessions.values().flat_map(|session| &session.requests);
         requests.any(|open| Some(open.request_id) == view.request_id)
     };
     let mut forms: Vec<RequestView> =
-        state.user.left_forms.iter().filter(|view| is_open(view)).cloned().collect();
-    if let Some(position) = forms.iter().position(|view| view.request_id == state.request_view.request_id) {
-        state.request_view = forms.remove(position);
+        app.user.left_forms.iter().filter(|view| is_open(view)).cloned().collect();
+    if let Some(position) = forms.iter().position(|view| view.request_id == app.request_view.request_id) {
+        app.request_view = forms.remove(position);
     }
-    state.user.left_forms = forms;
+    app.user.left_forms = forms;
 }
 
 /// Handles the keys of requests with several answers, apart from those that answer.
-pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some((_, open)) = shown_request(state) else { return false };
+pub fn on_options(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let active = app.state.active;
+    let Some((_, open)) = shown_request(app) else { return false };
     let count = match &open.kind {
         OpenRequestKind::Permission { request, .. } => request.options.len(),
         OpenRequestKind::Access(open) => open.choices().len(),
         OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
     };
     if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-        operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx);
+        operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, now, fx);
         return true;
     }
-    move_mark(state, action, count, fx)
+    move_mark(app, action, count, fx)
 }
 
 /// Gives the marked answer to the shown permission request, file or command.
-pub fn answer(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let position = state.request_view.selected;
-    let Some((key, open)) = shown_request(state) else { return };
+pub fn answer(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let position = app.request_view.selected;
+    let Some((key, open)) = shown_request(app) else { return };
     let request_id = open.request_id;
     let (count, is_ambiguous) = match &open.kind {
         OpenRequestKind::Permission { request, .. } => {
@@ -100,24 +101,27 @@ pub fn answer(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         OpenRequestKind::Elicitation(_) => return,
     };
     if count == 0 {
-        notify(state, "The agent offers no options. The request can only be rejected.", fx);
+        notify(&mut app.state, "The agent offers no options. The request can only be rejected.", fx);
     } else if position >= count {
-        notify(state, "Select an answer first, or type its number.", fx);
+        notify(&mut app.state, "Select an answer first, or type its number.", fx);
     } else if is_ambiguous {
-        notify(state, "This option cannot be sent: duplicate id.", fx);
+        notify(&mut app.state, "This option cannot be sent: duplicate id.", fx);
     } else {
-        operations::answer_request(state, key, request_id, Some(position), now, fx);
+        operations::answer_request(&mut app.state, key, request_id, Some(position), now, fx);
     }
 }
 
 /// Gives the marked answer to a request to open a page.
-pub fn answer_url(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    match state.request_view.selected {
-        0 if can_open(state) => {
-            operations::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
+pub fn answer_url(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let active = app.state.active;
+    match app.request_view.selected {
+        0 if can_open(&app.state) => {
+            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Accept(None), now, fx);
         }
-        0 => notify(state, "This address cannot be opened safely. Decline, or copy it manually.", fx),
-        _ => operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
+        0 => {
+            notify(&mut app.state, "This address cannot be opened safely. Decline, or copy it manually.", fx);
+        }
+        _ => operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, now, fx),
     }
 }
 
@@ -153,24 +157,24 @@ fn fresh_view(open: &OpenRequest) -> RequestView {
 }
 
 /// Moves the selection among the answers, or scrolls the content.
-fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effect>) -> bool {
-    let selected = state.request_view.selected;
-    state.request_view.selected = match action {
+fn move_mark(app: &mut App, action: Action, count: usize, fx: &mut Vec<Effect>) -> bool {
+    let selected = app.request_view.selected;
+    app.request_view.selected = match action {
         Action::Up | Action::Left | Action::PreviousField => moved(selected.min(count), -1, count),
         Action::Down | Action::Right | Action::NextField => moved(selected, 1, count),
         Action::First => 0,
         Action::Last => count.saturating_sub(1),
         Action::Mark(position) if usize::from(position) < count => usize::from(position),
         Action::FullScreen => {
-            state.request_view.is_full_screen = !state.request_view.is_full_screen;
+            app.request_view.is_full_screen = !app.request_view.is_full_screen;
             selected
         }
         Action::InspectItem => {
-            let tool = match shown_request(state).map(|(_, open)| &open.kind) {
+            let tool = match shown_request(app).map(|(_, open)| &open.kind) {
                 Some(OpenRequestKind::Permission { tool, .. }) => Some(*tool),
                 _ => None,
             };
-            state.modals.extend(tool.map(Modal::Inspect));
+            app.modals.extend(tool.map(Modal::Inspect));
             selected
         }
         _ => return stack::scroll_body(action, fx),

@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::changes;
 use crate::app::state::place;
 use crate::app::{
-    Consequence, Effect, ItemBody, MessagePart, PickerKind, Question, RewindWay, Session, State,
+    App, Consequence, Effect, ItemBody, MessagePart, PickerKind, Question, RewindWay, Session, State,
 };
 use crate::model::{Action, Attachment, ItemId, SessionKey};
 
@@ -21,9 +21,9 @@ const MAX_FILES: usize = 4;
 const MAX_CHARS: usize = 200;
 
 /// Lists the prompts of the session.
-pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
-    if !operations::waits_for_whole(state, Action::Rewind) {
-        jump::open_prompts(state, PickerKind::Rewind, fx);
+pub fn open(app: &mut App, fx: &mut Vec<Effect>) {
+    if !operations::waits_for_whole(&mut app.state, Action::Rewind) {
+        jump::open_prompts(app, PickerKind::Rewind, fx);
     }
 }
 
@@ -66,14 +66,14 @@ pub fn choose(state: &mut State, id: ItemId) {
 
 /// Goes back to a prompt in the chosen way.
 pub fn go_back(
-    state: &mut State,
+    app: &mut App,
     key: SessionKey,
     id: ItemId,
     way: RewindWay,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(session) = app.state.sessions.get(&key) else { return };
     let Some(prompt) = prompt_of(session, id) else { return };
     if way != RewindWay::Show
         && let Some(ItemBody::Message(message)) = session.transcript.get(id).map(|item| &item.body)
@@ -82,13 +82,13 @@ pub fn go_back(
         fx.extend(message.pasted_texts().map(|text| Effect::SaveAttachment(Attachment::of_text(text))));
     }
     match way {
-        RewindWay::Show => return jump::go_to(state, id, fx),
-        RewindWay::Edit => return draft::recall(state, prompt, fx),
-        RewindWay::Fork(turn) => operations::fork_session(state, key, turn, now, fx),
-        RewindWay::HandOver => operations::hand_over_before(state, key, id, now, fx),
+        RewindWay::Show => return jump::go_to(&mut app.state, id, fx),
+        RewindWay::Edit => return draft::recall(app, prompt, fx),
+        RewindWay::Fork(turn) => operations::fork_session(&mut app.state, key, turn, now, fx),
+        RewindWay::HandOver => operations::hand_over_before(&mut app.state, key, id, now, fx),
     }
-    if state.active != key {
-        draft::set_draft(state, prompt, fx);
+    if app.state.active != key {
+        draft::set_draft(app, prompt, fx);
     }
 }
 

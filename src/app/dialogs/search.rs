@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::notice::notify;
 use crate::app::state::search::{Hit, Search, hits, texts};
-use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand};
+use crate::app::{App, Effect, ItemBody, Session, State, TimerId, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
 use super::items;
@@ -48,24 +48,24 @@ pub fn search_of(state: &State) -> Option<&Search> {
 }
 
 /// Handles an action of the input line. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
-        Action::Accept if state.user.is_browsing => stop_typing(state),
-        Action::Accept | Action::Down | Action::NextHit => walk(state, Search::next, fx),
-        Action::Up | Action::PreviousHit => walk(state, Search::previous, fx),
+        Action::Accept if app.user.is_browsing => stop_typing(&mut app.state),
+        Action::Accept | Action::Down | Action::NextHit => walk(&mut app.state, Search::next, fx),
+        Action::Up | Action::PreviousHit => walk(&mut app.state, Search::previous, fx),
         // The focus moves to the transcript, where letters move between matches.
         Action::NextField | Action::Browse => {
-            state.user.is_browsing = true;
-            stop_typing(state);
+            app.user.is_browsing = true;
+            stop_typing(&mut app.state);
         }
         Action::ToggleRegex => {
-            change(state, fx, |search| {
+            change(&mut app.state, fx, |search| {
                 search.is_regex = !search.is_regex;
                 true
             });
         }
-        Action::Left => on_line(state, &LineEdit::Left, fx),
-        Action::Right => on_line(state, &LineEdit::Right, fx),
+        Action::Left => on_line(&mut app.state, &LineEdit::Left, fx),
+        Action::Right => on_line(&mut app.state, &LineEdit::Right, fx),
         _ => return false,
     }
     true

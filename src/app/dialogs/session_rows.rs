@@ -6,32 +6,32 @@ use std::sync::Arc;
 
 use crate::app::state::lookup;
 use crate::app::state::titles::session_title;
-use crate::app::{Modal, OpenRow, Session, SessionEntry, SessionPhase, SessionsDialog, Sort, State};
+use crate::app::{App, Modal, OpenRow, Session, SessionEntry, SessionPhase, SessionsDialog, Sort, State};
 use crate::model::{ArchiveRow, Nearness, SessionId, SessionInfo, SessionKey};
 
 /// Updates the list after the open or listed sessions changed.
-pub fn refresh(state: &mut State) {
-    change(state, |_| {});
+pub fn refresh(app: &mut App) {
+    change(app, |_| {});
 }
 
 /// Changes the list and builds its rows again.
-pub fn change(state: &mut State, change: impl FnOnce(&mut SessionsDialog)) {
-    // The dialog is built from the rest of the state, and therefore taken out temporarily.
-    let mut modals = std::mem::take(&mut state.modals);
+pub fn change(app: &mut App, change: impl FnOnce(&mut SessionsDialog)) {
+    // The dialog is built from the rest of the &app.state, and therefore taken out temporarily.
+    let mut modals = std::mem::take(&mut app.modals);
     let dialog = modals.iter_mut().find_map(|modal| match modal {
         Modal::Sessions(dialog) => Some(dialog),
         _ => None,
     });
     if let Some(dialog) = dialog {
         change(dialog);
-        dialog.join(state);
+        dialog.join(&app.state);
     }
-    state.modals = modals;
+    app.modals = modals;
 }
 
 /// The title of a stored session changed, if given, or whether its agent does not have it.
-pub fn on_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
-    change(state, |dialog| {
+pub fn on_title(app: &mut App, uid: &str, title: Option<&str>, owes: bool) {
+    change(app, |dialog| {
         for row in dialog.saved.iter_mut().filter(|row| row.uid == uid) {
             let row = Arc::make_mut(row);
             row.owes_title = owes;

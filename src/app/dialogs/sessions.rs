@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    Consequence, Effect, Modal, Preview, Question, Scope, Session, SessionEntry, SessionsDialog, Sort, State,
-    TextSearch, read_search, restore, session_title,
+    App, Consequence, Effect, Modal, Preview, Question, Scope, Session, SessionEntry, SessionsDialog, Sort,
+    State, TextSearch, read_search, restore, session_title,
 };
 use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
 
@@ -26,32 +26,32 @@ const PAGE_ROWS: isize = 10;
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
 /// Opens the list, or the full-text search, and requests the data from store and agent.
-pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
-    if let Some(Modal::Sessions(_)) = state.modals.last() {
-        toggle_search(state, fx);
+pub fn open(app: &mut App, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(Modal::Sessions(_)) = app.modals.last() {
+        toggle_search(app, fx);
         return;
     }
-    state.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
-    let conn = state.active_session().and_then(|session| session.conn);
-    if let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) {
+    app.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
+    let conn = app.state.active_session().and_then(|session| session.conn);
+    if let Some(conn) = conn.and_then(|conn| app.state.conns.get_mut(&conn)) {
         conn.listing = crate::app::Listing::default();
     }
     let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
-    dialog.serial = operations::list_saved(state, fx);
+    dialog.serial = operations::list_saved(&mut app.state, fx);
     dialog.text = is_search.then(TextSearch::default);
-    dialog.join(state);
-    state.modals.push(Modal::Sessions(Box::new(dialog)));
-    if state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_list) {
-        operations::list_sessions(state, now, fx);
+    dialog.join(&app.state);
+    app.modals.push(Modal::Sessions(Box::new(dialog)));
+    if app.state.conn_of(app.state.active).is_some_and(|conn| conn.capabilities().can_list) {
+        operations::list_sessions(&mut app.state, now, fx);
     }
-    preview(state, fx);
+    preview(app, fx);
 }
 
 /// Applies what the store found for the dialog.
-pub fn on_news(state: &mut State, news: StoreNews, now: Instant) {
-    let widens = state.setup.lists_sessions;
+pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
+    let widens = app.state.setup.lists_sessions;
     match news {
-        StoreNews::Listed { serial, rows, is_last, today_ms } => session_rows::change(state, |dialog| {
+        StoreNews::Listed { serial, rows, is_last, today_ms } => session_rows::change(app, |dialog| {
             if dialog.serial != serial {
                 return;
             }
@@ -67,10 +67,10 @@ pub fn on_news(state: &mut State, news: StoreNews, now: Instant) {
             }
         }),
         StoreNews::Previewed { uid, saved } => {
-            let folds = state.setup.folds;
-            state.next.store += 1;
-            let key = SessionKey(PREVIEW_KEYS + state.next.store);
-            for modal in &mut state.modals {
+            let folds = app.state.setup.folds;
+            app.state.next.store += 1;
+            let key = SessionKey(PREVIEW_KEYS + app.state.next.store);
+            for modal in &mut app.modals {
                 if let Modal::Sessions(dialog) = modal
                     && let Some(Preview { session, .. }) =
                         dialog.preview.as_mut().filter(|preview| preview.uid == uid)
@@ -83,7 +83,7 @@ pub fn on_news(state: &mut State, news: StoreNews, now: Instant) {
             }
         }
         StoreNews::Found { serial, hits } => {
-            for modal in &mut state.modals {
+            for modal in &mut app.modals {
                 if let Modal::Sessions(dialog) = modal
                     && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
                 {
@@ -100,33 +100,33 @@ pub fn on_news(state: &mut State, news: StoreNews, now: Instant) {
     }
 }
 
-pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
-    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+pub fn on_line(app: &mut App, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     if !dialog.filter.apply(edit) {
         return;
     }
     if dialog.text.is_some() {
-        search(state, fx);
+        search(app, fx);
     } else {
         dialog.is_chosen = true;
         dialog.refilter();
-        preview(state, fx);
+        preview(app, fx);
     }
 }
 
 /// Handles an action in the dialog. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
+pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
     match action {
-        Action::Choose(digit) => on_line(state, &LineEdit::Insert(digit.to_string()), fx),
-        Action::ToggleChoice => on_line(state, &LineEdit::Insert(" ".to_owned()), fx),
+        Action::Choose(digit) => on_line(app, &LineEdit::Insert(digit.to_string()), fx),
+        Action::ToggleChoice => on_line(app, &LineEdit::Insert(" ".to_owned()), fx),
         Action::Left | Action::Right => {
             dialog.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
         }
-        Action::Accept => accept(state, true, now, fx),
-        Action::ReadSession => accept(state, false, now, fx),
-        Action::OpenSessions => stack::close_top(state, now, fx),
-        Action::SearchSessions => toggle_search(state, fx),
+        Action::Accept => accept(app, true, now, fx),
+        Action::ReadSession => accept(app, false, now, fx),
+        Action::OpenSessions => stack::close_top(app, now, fx),
+        Action::SearchSessions => toggle_search(app, fx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
                 // Without other folders of the repository this scope would show the same.
@@ -135,7 +135,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 Scope::All => Scope::Folder,
             };
             dialog.refilter();
-            preview(state, fx);
+            preview(app, fx);
         }
         Action::NextSort => {
             dialog.sort = match dialog.sort {
@@ -144,22 +144,22 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 Sort::Agent => Sort::Folder,
                 Sort::Folder => Sort::Time,
             };
-            session_rows::refresh(state);
-            preview(state, fx);
+            session_rows::refresh(app);
+            preview(app, fx);
         }
-        Action::Remove => remove(state, now, fx),
-        Action::CloseSession => close_marked(state, now, fx),
-        Action::RenameSession => rename(state, fx),
-        Action::ForkSession => fork(state, now, fx),
-        Action::ExportSession => export(state, fx),
-        Action::HandOver => hand_over(state, fx),
-        _ => return walk(state, action, fx),
+        Action::Remove => remove(app, now, fx),
+        Action::CloseSession => close_marked(app, now, fx),
+        Action::RenameSession => rename(app, fx),
+        Action::ForkSession => fork(app, now, fx),
+        Action::ExportSession => export(app, fx),
+        Action::HandOver => hand_over(app, fx),
+        _ => return walk(app, action, fx),
     }
     true
 }
 
-fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
-    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
+fn walk(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
     let (position, count) = match &dialog.text {
         Some(text) => (text.selected, text.hits.len()),
         None => (dialog.selected, dialog.matches.len()),
@@ -184,28 +184,28 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
         dialog.is_chosen = true;
     }
     if new != position {
-        preview(state, fx);
+        preview(app, fx);
     }
     true
 }
 
 /// Switches between filtering by name and the full-text search.
-fn toggle_search(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+fn toggle_search(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     if dialog.text.take().is_none() {
         dialog.text = Some(TextSearch::default());
-        search(state, fx);
+        search(app, fx);
     } else {
         dialog.refilter();
-        preview(state, fx);
+        preview(app, fx);
     }
 }
 
-fn search(state: &mut State, fx: &mut Vec<Effect>) {
-    state.next.store += 1;
-    let serial = state.next.store;
-    let here = state.setup.folder.clone();
-    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+fn search(app: &mut App, fx: &mut Vec<Effect>) {
+    app.state.next.store += 1;
+    let serial = app.state.next.store;
+    let here = app.state.setup.folder.clone();
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     let Some(text) = &mut dialog.text else { return };
     let search = read_search(&dialog.filter.text, &here);
     text.serial = serial;
@@ -217,8 +217,8 @@ fn search(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-fn preview(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+fn preview(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     let uid = match &dialog.text {
         Some(_) => None,
         None => dialog.marked().filter(|row| row.open.is_none()).and_then(SessionEntry::uid),
@@ -234,65 +234,69 @@ fn preview(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 /// Updates the preview after rows were added, because the selection may have changed.
-pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
-    request_status(state, fx);
-    preview(state, fx);
+pub fn settle(app: &mut App, fx: &mut Vec<Effect>) {
+    request_status(app, fx);
+    preview(app, fx);
 }
 
 /// Asks the agent whether it has the selected session in memory, unless that was done.
-fn request_status(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
+fn request_status(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
     let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
     let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
     if let Some(id) = unasked.map(|info| info.id.clone()) {
-        operations::request_status(state, id, fx);
+        operations::request_status(&mut app.state, id, fx);
     }
 }
 
 /// Opens the selected session, or the selected hit.
-fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
+fn accept(app: &mut App, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
     if dialog.text.is_some() {
         if let Some(hit) = dialog.marked_hit().cloned() {
-            state.modals.pop();
-            state.searched = Some(hit.snippet.clone());
+            app.modals.pop();
+            app.state.searched = Some(hit.snippet.clone());
             // A place is looked up to be read; a key goes on from there.
-            operations::open_saved(state, &hit.uid, false, Some(hit.seq), now, fx);
+            operations::open_saved(&mut app.state, &hit.uid, false, Some(hit.seq), now, fx);
         }
         return;
     }
     let Some(row) = dialog.marked().cloned() else { return };
-    state.modals.pop();
+    app.modals.pop();
     if let Some(open) = &row.open {
-        tabs::show(state, open.key, fx);
+        tabs::show(app, open.key, fx);
         if takes {
-            operations::start_reading(state, open.key, now, fx);
+            operations::start_reading(&mut app.state, open.key, now, fx);
         }
     } else if let Some(saved) = &row.saved {
-        operations::open_saved(state, &saved.uid, takes, None, now, fx);
+        operations::open_saved(&mut app.state, &saved.uid, takes, None, now, fx);
     } else if let Some(info) = &row.listed {
         if takes {
-            operations::open_session(state, info.id.clone(), now, fx);
+            operations::open_session(&mut app.state, info.id.clone(), now, fx);
         } else {
-            notify(state, "This session is not saved in parlor. Open it to load it from the agent.", fx);
+            notify(
+                &mut app.state,
+                "This session is not saved in parlor. Open it to load it from the agent.",
+                fx,
+            );
         }
     }
 }
 
 /// Asks whether to remove the selected session: to close it if it is open, otherwise to delete it.
-fn remove(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(row) = marked(state) else { return };
+fn remove(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(app) else { return };
     if row.open.is_some() {
-        close_marked(state, now, fx);
+        close_marked(app, now, fx);
     } else {
-        ask_delete(state, &row, fx);
+        ask_delete(&mut app.state, &row, fx);
     }
 }
 
-fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    match marked(state).and_then(|row| row.open) {
-        Some(open) => close(state, open.key, now, fx),
-        None => notify(state, "This session is not open.", fx),
+fn close_marked(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(app).and_then(|row| row.open) {
+        Some(open) => close(&mut app.state, open.key, now, fx),
+        None => notify(&mut app.state, "This session is not open.", fx),
     }
 }
 
@@ -372,31 +376,33 @@ fn ask(state: &mut State, title: &str, body: Vec<String>, label: &str, consequen
     state.ask(state.active, Question::new(title, body, answers).marking_last());
 }
 
-fn rename(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(row) = marked(state) else { return };
+fn rename(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(app) else { return };
     match (&row.open, row.uid()) {
-        (Some(open), _) => line_dialog::open_title(state, open.key),
+        (Some(open), _) => line_dialog::open_title(app, open.key),
         (None, Some(uid)) => {
             let agent = row.agent();
             let has_name = row.saved.as_ref().is_some_and(|saved| saved.agent_session.is_some());
-            let help = if has_name && operations::takes_titles(state, agent) {
+            let help = if has_name && operations::takes_titles(&app.state, agent) {
                 format!("Renames the session in parlor and in {agent}.")
             } else {
                 line_dialog::RENAMED_LATER.to_owned()
             };
-            line_dialog::open_kept_title(state, uid, row.name(), help);
+            line_dialog::open_kept_title(app, uid, row.name(), help);
         }
-        (None, None) => notify(state, "This session is stored by the agent only. Open it first.", fx),
+        (None, None) => {
+            notify(&mut app.state, "This session is stored by the agent only. Open it first.", fx);
+        }
     }
 }
 
-fn fork(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    match marked(state).and_then(|row| row.open) {
+fn fork(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(app).and_then(|row| row.open) {
         Some(open) => {
-            state.modals.pop();
-            fork_session(state, open.key, now, fx);
+            app.modals.pop();
+            fork_session(&mut app.state, open.key, now, fx);
         }
-        None => notify(state, "Open the session first to fork it.", fx),
+        None => notify(&mut app.state, "Open the session first to fork it.", fx),
     }
 }
 
@@ -421,11 +427,11 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
 
 const NOT_SAVED: &str = "This session is not saved yet.";
 
-fn export(state: &mut State, fx: &mut Vec<Effect>) {
-    let Some(row) = marked(state) else { return };
+fn export(app: &mut App, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(app) else { return };
     match row.uid() {
-        Some(uid) => ask_export(state, uid, row.name()),
-        None => notify(state, NOT_SAVED, fx),
+        Some(uid) => ask_export(&mut app.state, uid, row.name()),
+        None => notify(&mut app.state, NOT_SAVED, fx),
     }
 }
 
@@ -456,19 +462,19 @@ fn ask_export(state: &mut State, uid: &str, name: &str) {
     state.ask(state.active, Question::new("Export session", body, answers));
 }
 
-fn hand_over(state: &mut State, fx: &mut Vec<Effect>) {
-    match marked(state).and_then(|row| row.open) {
+fn hand_over(app: &mut App, fx: &mut Vec<Effect>) {
+    match marked(app).and_then(|row| row.open) {
         Some(open) => {
-            state.modals.pop();
-            tabs::show(state, open.key, fx);
-            pickers::open_hand_over(state, fx);
+            app.modals.pop();
+            tabs::show(app, open.key, fx);
+            pickers::open_hand_over(app, fx);
         }
-        None => notify(state, "Open the session first to hand it over.", fx),
+        None => notify(&mut app.state, "Open the session first to hand it over.", fx),
     }
 }
 
-fn marked(state: &State) -> Option<SessionEntry> {
-    match state.modals.last() {
+fn marked(app: &App) -> Option<SessionEntry> {
+    match app.modals.last() {
         Some(Modal::Sessions(dialog)) if dialog.text.is_none() => dialog.marked().cloned(),
         _ => None,
     }

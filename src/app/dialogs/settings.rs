@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::lifecycle::call;
 use crate::app::{
-    AUTO_THEME, ConfigNews, Consequence, Effect, KeyCapture, LineDialog, LineInput, LinePurpose, Modal,
+    AUTO_THEME, App, ConfigNews, Consequence, Effect, KeyCapture, LineDialog, LineInput, LinePurpose, Modal,
     MouseOwner, PickerKind, PickerRow, PickerValue, Question, State, UiRequest,
 };
 use crate::model::{
@@ -22,16 +22,16 @@ use super::{install, picker, rows};
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
 
-pub fn open(state: &mut State) {
-    let mut settings = picker::new(PickerKind::Setting, "Settings", setting_rows(state));
+pub fn open(app: &mut App) {
+    let mut settings = picker::new(PickerKind::Setting, "Settings", setting_rows(&app.state));
     settings.selected = 0;
-    picker::push(state, settings);
+    picker::push(app, settings);
 }
 
-pub fn open_bindings(state: &mut State) {
-    let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
+pub fn open_bindings(app: &mut App) {
+    let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(&app.state));
     keys.selected = 0;
-    picker::push(state, keys);
+    picker::push(app, keys);
 }
 
 fn setting_rows(state: &State) -> Vec<PickerRow> {
@@ -83,8 +83,8 @@ pub fn description(setting: &SettingRow) -> String {
 }
 
 /// Handles Enter in the list of settings, which stays open.
-pub fn pick(state: &mut State, name: &str, fx: &mut Vec<Effect>) {
-    let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
+pub fn pick(app: &mut App, name: &str, fx: &mut Vec<Effect>) {
+    let Some(setting) = app.state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
     };
     match setting.kind {
@@ -94,22 +94,22 @@ pub fn pick(state: &mut State, name: &str, fx: &mut Vec<Effect>) {
                 Some(_) if !setting.unset.is_empty() => None,
                 _ => Some(SettingValue::Flag(true)),
             };
-            change_value(state, &setting, value, fx);
+            change_value(&mut app.state, &setting, value, fx);
         }
-        SettingKind::Word(choices) => open_choices(state, &setting, choices),
-        SettingKind::Theme => state.ui_requests.push(UiRequest::Act(Action::OpenThemes)),
-        SettingKind::Keys => open_bindings(state),
+        SettingKind::Word(choices) => open_choices(app, &setting, choices),
+        SettingKind::Theme => app.state.ui_requests.push(UiRequest::Act(Action::OpenThemes)),
+        SettingKind::Keys => open_bindings(app),
         SettingKind::Number(_) | SettingKind::Text => {
             let value = setting.value.as_ref().map(SettingValue::text).unwrap_or_default();
             let help = format!("{} Leave it empty to restore the default.", description(&setting));
-            push_line(state, &setting.name, help, &value, LinePurpose::Setting(setting.name.clone()));
+            push_line(app, &setting.name, help, &value, LinePurpose::Setting(setting.name.clone()));
         }
-        SettingKind::File => open_file(state, setting.line, fx),
+        SettingKind::File => open_file(&mut app.state, setting.line, fx),
     }
 }
 
-fn push_line(state: &mut State, title: &str, help: String, text: &str, purpose: LinePurpose) {
-    state.modals.push(Modal::Line(LineDialog {
+fn push_line(app: &mut App, title: &str, help: String, text: &str, purpose: LinePurpose) {
+    app.modals.push(Modal::Line(LineDialog {
         title: title.to_owned(),
         help,
         input: LineInput::new(text),
@@ -119,7 +119,7 @@ fn push_line(state: &mut State, title: &str, help: String, text: &str, purpose: 
     }));
 }
 
-fn open_choices(state: &mut State, setting: &SettingRow, choices: &[&str]) {
+fn open_choices(app: &mut App, setting: &SettingRow, choices: &[&str]) {
     let current = setting.value.as_ref().map(SettingValue::text);
     let row = |word: &str, detail: &str| PickerRow {
         detail: detail.to_owned(),
@@ -132,7 +132,7 @@ fn open_choices(state: &mut State, setting: &SettingRow, choices: &[&str]) {
     }
     let mut values = picker::new(PickerKind::SettingValue(setting.name.clone()), setting.name.clone(), all);
     values.note = Some(description(setting));
-    picker::push(state, values);
+    picker::push(app, values);
 }
 
 pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect>) {
@@ -194,8 +194,8 @@ fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {
 }
 
 /// Opens the ways to change the keys of an action.
-pub fn pick_binding(state: &mut State, id: &str) {
-    let Some(binding) = binding_of(state, id).cloned() else { return };
+pub fn pick_binding(app: &mut App, id: &str) {
+    let Some(binding) = binding_of(&app.state, id).cloned() else { return };
     let row = |way: &str, label: &str, detail: &str| PickerRow {
         detail: detail.to_owned(),
         ..PickerRow::new(PickerValue::Id(way.to_owned()), label)
@@ -215,14 +215,14 @@ pub fn pick_binding(state: &mut State, id: &str) {
     let mut picker = picker::new(PickerKind::BindingWay(id.to_owned()), title, ways);
     let keys = if binding.labels.is_empty() { "none".to_owned() } else { binding.labels.join(", ") };
     picker.note = Some(format!("Keys now: {keys}"));
-    picker::push(state, picker);
+    picker::push(app, picker);
 }
 
 /// Handles the choice of a way to change the keys of an action.
-pub fn pick_way(state: &mut State, id: &str, way: &str, fx: &mut Vec<Effect>) {
-    let Some(binding) = binding_of(state, id).cloned() else { return };
+pub fn pick_way(app: &mut App, id: &str, way: &str, fx: &mut Vec<Effect>) {
+    let Some(binding) = binding_of(&app.state, id).cloned() else { return };
     match way {
-        "replace" | "add" => state.modals.push(Modal::Capture(KeyCapture {
+        "replace" | "add" => app.modals.push(Modal::Capture(KeyCapture {
             keeps: if way == "add" { binding.keys.clone() } else { Vec::new() },
             binding,
             pressed: Vec::new(),
@@ -230,7 +230,7 @@ pub fn pick_way(state: &mut State, id: &str, way: &str, fx: &mut Vec<Effect>) {
         "edit" => {
             let help = "Keys, separated by commas, such as: alt+m, ctrl+x g, f2".to_owned();
             let purpose = LinePurpose::Keys { context: binding.context, action: binding.action };
-            push_line(state, binding.text, help, &binding.keys.join(", "), purpose);
+            push_line(app, binding.text, help, &binding.keys.join(", "), purpose);
         }
         "unbind" => fx.push(change_keys(&binding, Some(Vec::new()))),
         _ => fx.push(change_keys(&binding, None)),
@@ -250,24 +250,24 @@ pub fn accept_keys(context: &'static str, action: &'static str, text: &str, fx: 
 }
 
 /// Handles a key of the sequence that is being captured.
-pub fn on_capturing(state: &mut State, key: String) {
-    if let Some(Modal::Capture(capture)) = state.modals.last_mut() {
+pub fn on_capturing(app: &mut App, key: String) {
+    if let Some(Modal::Capture(capture)) = app.modals.last_mut() {
         capture.pressed.push(key);
     }
 }
 
 /// Handles captured keys. `taken`: the keys among them that have another meaning, and that meaning.
 pub fn on_captured(
-    state: &mut State,
+    app: &mut App,
     keys: String,
     label: &str,
     taken: Option<(String, String)>,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(Modal::Capture(_)) = state.modals.last() else { return };
-    let Some(Modal::Capture(KeyCapture { binding, mut keeps, .. })) = state.modals.pop() else { return };
+    let Some(Modal::Capture(_)) = app.modals.last() else { return };
+    let Some(Modal::Capture(KeyCapture { binding, mut keeps, .. })) = app.modals.pop() else { return };
     if keeps.contains(&keys) {
-        notify(state, format!("{label} is already bound to it."), fx);
+        notify(&mut app.state, format!("{label} is already bound to it."), fx);
         return;
     }
     keeps.push(keys);
@@ -278,15 +278,16 @@ pub fn on_captured(
     };
     let body = vec![format!("{old} is bound to: {taken}. {label} will be bound to: {}.", binding.text)];
     let answers = [("Rebind", Consequence::effect(Effect::Configure(job))), ("Cancel", Consequence::Close)];
-    state.ask(state.active, Question::new("Rebind key?", body, answers));
+    app.state.ask(app.state.active, Question::new("Rebind key?", body, answers));
 }
 
 /// Applies a configuration that was read again, and reports the outcome.
-pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_news(app: &mut App, news: ConfigNews, now: Instant, fx: &mut Vec<Effect>) {
+    let active = app.state.active;
     let ConfigNews { setup, changed, held, problems, change } = news;
     let has = |name: &str| changed.contains(&name);
     if let Some(new) = setup {
-        let setup = &mut state.setup;
+        let setup = &mut app.state.setup;
         if has("theme") {
             setup.theme.clone_from(&new.theme);
         }
@@ -301,65 +302,67 @@ pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<E
         setup.bindings = new.bindings;
         if has("ui.mouse") {
             setup.mouse = new.mouse;
-            state.mouse = new.mouse;
+            app.state.mouse = new.mouse;
             fx.push(Effect::CaptureMouse(new.mouse == MouseOwner::Parlor));
         }
         if setup.folds != new.folds {
             setup.folds = new.folds;
-            for session in state.sessions.values_mut() {
+            for session in app.state.sessions.values_mut() {
                 session.folds = new.folds;
             }
         }
-        install::refresh_agents(state);
+        install::refresh_agents(app);
         let is_choosing =
             |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
-        let themes = rows::themes(state);
-        if let Some(Modal::Picker(picker)) = state.modals.iter_mut().find(|modal| is_choosing(modal)) {
-            picker::replace_rows(picker, &state.setup, themes);
+        let themes = rows::themes(&app.state);
+        if let Some(Modal::Picker(picker)) = app.modals.iter_mut().find(|modal| is_choosing(modal)) {
+            picker::replace_rows(picker, &app.state.setup, themes);
         } else {
             // Also after a change of its file.
-            fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+            fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
         }
     }
     for problem in problems {
         call::notice(
-            state,
-            state.active,
+            &mut app.state,
+            active,
             Severity::Warning,
             "The configuration has a problem.",
             Some(problem),
         );
     }
     match change {
-        Some((change, Ok(()))) => say_changed(state, &change, fx),
-        Some((change, Err(why))) => report_failure(state, &change, &why, fx),
+        Some((change, Ok(()))) => say_changed(&mut app.state, &change, fx),
+        Some((change, Err(why))) => report_failure(&mut app.state, &change, &why, fx),
         None if !changed.is_empty() => {
             let names = match changed.as_slice() {
                 [.., _, _, _, _] => format!("{} settings changed", changed.len()),
                 names => format!("{} changed", names.join(", ")),
             };
-            notify(state, format!("{}: {names}", file_name(state)), fx);
+            let text = format!("{}: {names}", file_name(&app.state));
+            notify(&mut app.state, text, fx);
         }
         None => {}
     }
     if !held.is_empty() {
-        ask_for_held(state, &held, now);
+        ask_for_held(&mut app.state, &held, now);
     }
-    refresh(state);
+    refresh(app);
 }
 
 /// Updates the rows of open lists; the selection stays on its row.
-fn refresh(state: &mut State) {
-    let lists = [(PickerKind::Setting, setting_rows(state)), (PickerKind::Binding, binding_rows(state))];
+fn refresh(app: &mut App) {
+    let lists =
+        [(PickerKind::Setting, setting_rows(&app.state)), (PickerKind::Binding, binding_rows(&app.state))];
     for (kind, rows) in lists {
-        let open = state.modals.iter_mut().find_map(|modal| match modal {
+        let open = app.modals.iter_mut().find_map(|modal| match modal {
             Modal::Picker(picker) if picker.kind == kind => Some(picker),
             _ => None,
         });
         let Some(open) = open else { continue };
         let marked = picker::marked_row(open).map(|row| row.value.clone());
         open.rows = rows;
-        picker::refilter(open, &state.setup);
+        picker::refilter(open, &app.state.setup);
         let is_marked =
             |at: &usize| open.rows.get(*at).is_some_and(|row| Some(&row.value) == marked.as_ref());
         open.selected = open.matches.iter().position(is_marked).unwrap_or(0);

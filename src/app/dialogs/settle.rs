@@ -3,17 +3,17 @@
 use std::time::Instant;
 
 use crate::app::state::{FlashEnd, lookup, tab};
-use crate::app::{Effect, State};
+use crate::app::{App, Effect, State};
 use crate::guard::Input;
 
 use super::{inbox, leave, obstacle, question, requests, stack};
 
 /// Handles the arrival of a key or click. `input`: what it is for a question; `None`: one of its effects tells.
-pub fn on_input(state: &mut State, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
-    settle(state);
-    state.last_input = Some(now);
+pub fn on_input(app: &mut App, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
+    settle(app);
+    app.state.last_input = Some(now);
     if let Some(input) = input {
-        question::judge(state, input, now, fx);
+        question::judge(app, input, now, fx);
     }
 }
 
@@ -27,14 +27,16 @@ pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
 
 /// Resets `state.request_view` for another request, and tells the guard which question is on top. Idempotent; called
 /// by `app::update` after every event.
-pub fn settle(state: &mut State) {
-    stack::show_questions(state);
-    inbox::settle(state);
-    requests::on_request_shown(state);
-    requests::follow_call(state);
-    leave::settle_question(state);
-    question::settle(state);
-    settle_notice(state);
+pub fn settle(app: &mut App) {
+    let sessions = &app.state.sessions;
+    app.background.retain(|key, _| sessions.contains_key(key));
+    stack::show_questions(app);
+    inbox::settle(app);
+    requests::on_request_shown(app);
+    requests::follow_call(app);
+    leave::settle_question(&mut app.state);
+    question::settle(app);
+    settle_notice(&mut app.state);
 }
 
 /// Clears a message in the status line that is no longer true.

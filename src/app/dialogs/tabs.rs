@@ -11,39 +11,39 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs;
-use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, TabUi};
+use crate::app::{App, Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, TabUi};
 use crate::model::{Action, SessionKey};
 
 use super::{agent_rows, picker};
 
 /// Makes a session the active one.
-pub fn show(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    operations::activate(state, key);
-    follow(state, fx);
+pub fn show(app: &mut App, key: SessionKey, fx: &mut Vec<Effect>) {
+    operations::activate(&mut app.state, key);
+    follow(app, fx);
 }
 
 /// Shows the dialogs of the active tab, if another one was active before.
-pub fn follow(state: &mut State, fx: &mut Vec<Effect>) {
-    let to = tab::front(state);
-    let Some(from) = state.user.shown_tab.replace(to).filter(|from| *from != to) else { return };
-    set_aside(state, from, fx);
-    let TabUi { modals, is_browsing } = state.background_uis.remove(&to).unwrap_or_default();
-    state.modals = modals;
-    state.user.is_browsing = is_browsing;
-    state.user.former_tab = Some(from);
+pub fn follow(app: &mut App, fx: &mut Vec<Effect>) {
+    let to = tab::front(&app.state);
+    let Some(from) = app.user.shown_tab.replace(to).filter(|from| *from != to) else { return };
+    set_aside(app, from, fx);
+    let TabUi { modals, is_browsing } = app.background.remove(&to).unwrap_or_default();
+    app.modals = modals;
+    app.user.is_browsing = is_browsing;
+    app.user.former_tab = Some(from);
     // An action started in one tab must not end in another.
-    state.user.last_reject = None;
-    state.user.completion = 0;
+    app.user.last_reject = None;
+    app.user.completion = 0;
 }
 
 /// Saves the dialogs with their tab. Others are closed.
-fn set_aside(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
-    let mut modals = std::mem::take(&mut state.modals);
-    let is_browsing = std::mem::take(&mut state.user.is_browsing);
+fn set_aside(app: &mut App, from: SessionKey, fx: &mut Vec<Effect>) {
+    let mut modals = std::mem::take(&mut app.modals);
+    let is_browsing = std::mem::take(&mut app.user.is_browsing);
     modals.retain(|modal| match modal {
         Modal::Picker(picker) => {
             if picker.kind == PickerKind::Theme {
-                fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+                fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
             }
             matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
         }
@@ -60,31 +60,31 @@ fn set_aside(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
         | Modal::Changes(_)
         | Modal::Line(_) => true,
     });
-    if state.sessions.contains_key(&from) {
-        state.background_uis.insert(from, TabUi { modals, is_browsing });
+    if app.state.sessions.contains_key(&from) {
+        app.background.insert(from, TabUi { modals, is_browsing });
     }
 }
 
 /// Handles tab actions. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::NewTab => {
-            let folder = front_folder(state);
-            open_agents(state, folder);
+            let folder = front_folder(&app.state);
+            open_agents(app, folder);
         }
-        Action::NewTabElsewhere => open_folders(state, fx),
-        Action::NextTab => step(state, 1, fx),
-        Action::PreviousTab => step(state, -1, fx),
-        Action::MoveTabLeft => tabs::move_front(state, false),
-        Action::MoveTabRight => tabs::move_front(state, true),
+        Action::NewTabElsewhere => open_folders(app, fx),
+        Action::NextTab => step(app, 1, fx),
+        Action::PreviousTab => step(app, -1, fx),
+        Action::MoveTabLeft => tabs::move_front(&mut app.state, false),
+        Action::MoveTabRight => tabs::move_front(&mut app.state, true),
         Action::FormerTab => {
-            let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
-            match former.filter(|key| *key != tab::front(state)) {
-                Some(key) => show(state, key, fx),
-                None => notify(state, "No previous tab.", fx),
+            let former = app.user.former_tab.filter(|key| app.state.sessions.contains_key(key));
+            match former.filter(|key| *key != tab::front(&app.state)) {
+                Some(key) => show(app, key, fx),
+                None => notify(&mut app.state, "No previous tab.", fx),
             }
         }
-        Action::ShowTab(position) => show_at(state, position, fx),
+        Action::ShowTab(position) => show_at(app, position, fx),
         _ => return false,
     }
     true
@@ -94,28 +94,28 @@ fn keys(state: &State) -> Vec<SessionKey> {
     tab::tabs(state).map(|session| session.key).collect()
 }
 
-fn step(state: &mut State, by: isize, fx: &mut Vec<Effect>) {
-    let keys = keys(state);
-    let front = tab::front(state);
+fn step(app: &mut App, by: isize, fx: &mut Vec<Effect>) {
+    let keys = keys(&app.state);
+    let front = tab::front(&app.state);
     let position = keys.iter().position(|key| *key == front).unwrap_or(0);
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(position).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
-        show(state, *key, fx);
+        show(app, *key, fx);
     }
 }
 
-fn show_at(state: &mut State, position: u8, fx: &mut Vec<Effect>) {
-    let keys = keys(state);
+fn show_at(app: &mut App, position: u8, fx: &mut Vec<Effect>) {
+    let keys = keys(&app.state);
     if let Some(key) = usize::from(position).checked_sub(1).and_then(|position| keys.get(position)) {
-        show(state, *key, fx);
+        show(app, *key, fx);
         return;
     }
     let text = match keys.len() {
         1 => "Only 1 tab open.".to_owned(),
         count => format!("Only {count} tabs open."),
     };
-    notify(state, text, fx);
+    notify(&mut app.state, text, fx);
 }
 
 fn front_folder(state: &State) -> PathBuf {
@@ -124,13 +124,13 @@ fn front_folder(state: &State) -> PathBuf {
 }
 
 /// Opens the agent picker for a new tab in this folder; its last row opens the folder picker.
-fn open_agents(state: &mut State, folder: PathBuf) {
-    let mut agents = agent_rows::agent_rows(state);
+fn open_agents(app: &mut App, folder: PathBuf) {
+    let mut agents = agent_rows::agent_rows(&app.state);
     for row in &mut agents {
         row.is_current = false;
     }
     // An agent that was given as a command is in no list.
-    let current = state.conn_of(tab::front(state)).map(|conn| conn.spec.name.clone());
+    let current = app.state.conn_of(tab::front(&app.state)).map(|conn| conn.spec.name.clone());
     let is_listed =
         |name: &String| agents.iter().any(|row| matches!(&row.value, PickerValue::Id(id) if id == name));
     if let Some(name) = current.filter(|name| !is_listed(name)) {
@@ -144,13 +144,13 @@ fn open_agents(state: &mut State, folder: PathBuf) {
         Some(name) => format!("New tab in {}", name.display()),
         None => format!("New tab in {}", folder.display()),
     };
-    let last = state.conn_of(tab::front(state)).map(|conn| conn.spec.name.clone());
-    let last = last.or_else(|| state.setup.last_agent.clone());
+    let last = app.state.conn_of(tab::front(&app.state)).map(|conn| conn.spec.name.clone());
+    let last = last.or_else(|| app.state.setup.last_agent.clone());
     let mut agents = picker::new(PickerKind::TabAgent(folder), title, agents);
     let is_last =
         |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name) == last.as_ref());
     agents.selected = agents.rows.iter().position(is_last).unwrap_or(0);
-    picker::push(state, agents);
+    picker::push(app, agents);
 }
 
 pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, fx: &mut Vec<Effect>) {
@@ -161,14 +161,14 @@ pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, 
     operations::open_tab(state, folder, spec, now, fx);
 }
 
-fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
-    push_folders(state, LineInput::default(), None);
+fn open_folders(app: &mut App, fx: &mut Vec<Effect>) {
+    push_folders(app, LineInput::default(), None);
     fx.push(Effect::ListFolders);
 }
 
-fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
+fn push_folders(app: &mut App, filter: LineInput, note: Option<String>) {
     let mut known: Vec<PathBuf> = Vec::new();
-    for session in tab::tabs(state) {
+    for session in tab::tabs(&app.state) {
         if !known.contains(&session.workspace.cwd) {
             known.push(session.workspace.cwd.clone());
         }
@@ -177,8 +177,8 @@ fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
     let mut folders = picker::new(PickerKind::Folder, "New tab in folder", rows);
     folders.note = note.or_else(|| Some("Or type a path, for example ~/code/shop or ../lib.".to_owned()));
     folders.filter = filter;
-    picker::refilter(&mut folders, &state.setup);
-    picker::push(state, folders);
+    picker::refilter(&mut folders, &app.state.setup);
+    picker::push(app, folders);
 }
 
 fn folder_row(folder: &Path, group: &str) -> PickerRow {
@@ -186,8 +186,8 @@ fn folder_row(folder: &Path, group: &str) -> PickerRow {
     PickerRow { group: Some(group.to_owned()), ..PickerRow::new(PickerValue::Id(path.clone()), path) }
 }
 
-pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
-    for modal in &mut state.modals {
+pub fn on_folders(app: &mut App, folders: &[PathBuf]) {
+    for modal in &mut app.modals {
         let Modal::Picker(picker) = modal else { continue };
         if picker.kind != PickerKind::Folder {
             continue;
@@ -199,7 +199,7 @@ pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
             }
         }
         let marked = picker.selected;
-        picker::refilter(picker, &state.setup);
+        picker::refilter(picker, &app.state.setup);
         picker.selected = marked.min(picker.matches.len().saturating_sub(1));
     }
 }
@@ -210,9 +210,9 @@ pub fn pick_folder(state: &State, text: String, fx: &mut Vec<Effect>) {
 }
 
 /// The result of the check: continues with the agent, or shows the error to enter another folder.
-pub fn on_folder_found(state: &mut State, text: &str, found: Result<PathBuf, String>) {
+pub fn on_folder_found(app: &mut App, text: &str, found: Result<PathBuf, String>) {
     match found {
-        Ok(folder) => open_agents(state, folder),
-        Err(why) => push_folders(state, LineInput::new(text), Some(why)),
+        Ok(folder) => open_agents(app, folder),
+        Err(why) => push_folders(app, LineInput::new(text), Some(why)),
     }
 }

@@ -1,11 +1,13 @@
 //! Builders for the tests of dialogs: a state with a ready session, and keys with a clock.
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::app::{
-    AccessRequest, AccessWork, AgentChoice, Conn, ConnPhase, Effect, Modal, OpenRequest, OpenRequestKind,
-    Picker, RequestClass, Session, SessionPhase, Setup, State, ThemeInfo, ToolCall, Turn, ViewCommand,
+    AccessRequest, AccessWork, AgentChoice, App, Conn, ConnPhase, Effect, Modal, OpenRequest,
+    OpenRequestKind, Picker, RequestClass, Session, SessionPhase, Setup, ThemeInfo, ToolCall, Turn,
+    ViewCommand,
 };
 use crate::model::{
     Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskReason, ConnId,
@@ -23,8 +25,22 @@ pub const CONN: ConnId = ConnId(71);
 
 /// A state, and a clock that advances a second before each key by default.
 pub struct Rig {
-    pub state: State,
+    pub app: App,
     pub now: Instant,
+}
+
+impl Deref for Rig {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+impl DerefMut for Rig {
+    fn deref_mut(&mut self) -> &mut App {
+        &mut self.app
+    }
 }
 
 impl Rig {
@@ -41,8 +57,8 @@ impl Rig {
             theme: "dark".to_owned(),
             ..Setup::default()
         };
-        let (mut state, _) = crate::app::start(setup, now);
-        state.modals.clear();
+        let (mut app, _) = crate::app::start(setup, now);
+        app.modals.clear();
         let mut conn = Conn::new(CONN, agent("one", "configured").spec, now);
         conn.phase = ConnPhase::Ready;
         conn.info = Some(AgentInfo {
@@ -55,8 +71,8 @@ impl Rig {
             },
             ..AgentInfo::default()
         });
-        state.conns.insert(CONN, conn);
-        let mut rig = Self { state, now };
+        app.state.conns.insert(CONN, conn);
+        let mut rig = Self { app, now };
         let session = rig.session();
         session.conn = Some(CONN);
         session.id = Some(SessionId::from("s1"));
@@ -89,20 +105,20 @@ impl Rig {
 
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, ms: u64) -> &mut Self {
-        settle(&mut self.state);
-        on_frame(&mut self.state, true, self.now);
+        settle(&mut self.app);
+        on_frame(&mut self.app.state, true, self.now);
         self.now += Duration::from_millis(ms);
         self
     }
 
     pub fn takes_answers(&self) -> bool {
-        takes_input(&self.state) && takes_answers(&self.state, self.now)
+        takes_input(&self.app) && takes_answers(&self.app, self.now)
     }
 
     /// A key after a pause of a second. A key that only marks an answer is followed by Enter.
     pub fn act(&mut self, action: Action) -> Vec<Effect> {
         self.wait(1001);
-        let marks = is_closed(&self.state) && matches!(action, Action::Choose(_) | Action::Yes | Action::No);
+        let marks = is_closed(&self.app) && matches!(action, Action::Choose(_) | Action::Yes | Action::No);
         let mut fx = self.act_now(action);
         if marks {
             fx.extend(self.act_now(Action::Accept));
@@ -120,16 +136,16 @@ impl Rig {
     /// A key without a pause.
     pub fn act_now(&mut self, action: Action) -> Vec<Effect> {
         let mut fx = Vec::new();
-        on_input(&mut self.state, None, self.now, &mut fx);
-        on_action(&mut self.state, action, self.now, &mut fx);
-        serve(&mut self.state, self.now, &mut fx);
+        on_input(&mut self.app, None, self.now, &mut fx);
+        on_action(&mut self.app, action, self.now, &mut fx);
+        serve(&mut self.app, self.now, &mut fx);
         fx
     }
 
     pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
         let mut fx = Vec::new();
-        on_input(&mut self.state, Some(Input::Paste), self.now, &mut fx);
-        on_draft(&mut self.state, text.to_owned(), &mut fx);
+        on_input(&mut self.app, Some(Input::Paste), self.now, &mut fx);
+        on_draft(&mut self.app, text.to_owned(), &mut fx);
         fx
     }
 
@@ -141,8 +157,8 @@ impl Rig {
     pub fn edit_line(&mut self, edit: LineEdit) -> Vec<Effect> {
         let mut fx = Vec::new();
         self.wait(1001);
-        on_input(&mut self.state, Some(Input::Look), self.now, &mut fx);
-        on_line(&mut self.state, edit, &mut fx);
+        on_input(&mut self.app, Some(Input::Look), self.now, &mut fx);
+        on_line(&mut self.app, edit, &mut fx);
         fx
     }
 
@@ -161,7 +177,7 @@ impl Rig {
             kind,
             since,
         });
-        settle(&mut self.state);
+        settle(&mut self.app);
     }
 
     pub fn ask_permission(&mut self, number: u64, kinds: &[PermissionKind]) {
@@ -180,7 +196,7 @@ impl Rig {
     }
 
     pub fn picker(&self) -> &Picker {
-        match self.state.modals.last() {
+        match self.modals.last() {
             Some(Modal::Picker(picker)) => picker,
             other => panic!("a picker is on top, not {other:?}"),
         }

@@ -40,7 +40,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
             shell::close(session, fx);
         }
         recorder::close(state, *member, fx);
-        state.remove_session(*member);
+        state.sessions.remove(member);
     }
     if family.contains(&state.active) {
         tabs::activate(state, next);

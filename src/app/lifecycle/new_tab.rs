@@ -36,6 +36,6 @@ fn drop_blank(state: &mut State, key: SessionKey) {
             && session.outbox.is_empty()
     });
     if is_blank {
-        state.remove_session(key);
+        state.sessions.remove(&key);
     }
 }

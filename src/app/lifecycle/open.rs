@@ -539,7 +539,7 @@ fn on_open_failed(
 fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     requests::clear_session(state, key, now, fx);
     let cause = format!("Fork failed: {text}");
-    let Some(mut copy) = state.remove_session(key) else { return };
+    let Some(mut copy) = state.sessions.remove(&key) else { return };
     let source = copy.resume.copied_from().filter(|source| state.sessions.contains_key(source));
     let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
         // It was the only session left: it stays and shows the error.

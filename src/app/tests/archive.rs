@@ -195,7 +195,7 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     let selected = shown(&app).transcript.items()[2].id;
     app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
     app.play(Event::Act(Action::OpenOutline));
-    assert!(app.state.modals.is_empty(), "the outline waits for the whole session");
+    assert!(app.modals.is_empty(), "the outline waits for the whole session");
     for page in both_pages(None) {
         let page = EventPage { unreadable_count: 1, ..page };
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
@@ -217,7 +217,7 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     let item = shown(&app).transcript.get(selected).unwrap();
     assert!(matches!(&item.body, ItemBody::Message(message) if message.role == Role::Agent), "{item:?}");
     assert_eq!((shown(&app).selected, shown(&app).transcript.index_of(selected)), (Some(selected), Some(5)));
-    assert_eq!(app.state.modals.len(), 1);
+    assert_eq!(app.modals.len(), 1);
     let turns: Vec<u32> = shown(&app).transcript.items().iter().map(|item| item.turn).collect();
     assert_eq!(turns[..6], [1, 1, 2, 2, 3, 3]);
 }
@@ -370,7 +370,7 @@ fn a_prompt_asks_for_the_folder_that_a_file_names() {
     tell(&mut app, StoreNews::Opened(Box::new(imported)));
     let key = app.state.active;
     app.wait(2).play(Event::Input).play(Event::Act(Action::Escape));
-    assert!(app.state.modals.is_empty());
+    assert!(app.modals.is_empty());
 
     app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     assert_eq!(app.state.questions.len(), 1, "asked again");
@@ -384,10 +384,9 @@ fn a_listed_session_continues_its_stored_record() {
     let mut app = TestApp::ready();
     *app.state.listed_mut() = vec![listed("old")];
     let fx = {
-        let (state, now) = (&mut app.state, app.now);
-        let mut fx = Vec::new();
-        operations::open_session(state, "old".into(), now, &mut fx);
-        fx.extend(update(state, Event::Input, now));
+        let (now, mut fx) = (app.now, Vec::new());
+        operations::open_session(&mut app.state, "old".into(), now, &mut fx);
+        fx.extend(update(&mut app.app, Event::Input, now));
         fx
     };
     let heads: Vec<&SessionHead> = fx
@@ -481,7 +480,7 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     app.fx.clear();
     tell(&mut app, StoreNews::Opened(Box::new(opening)));
     assert_eq!((shown(&app).conn, app.state.conns.len()), (None, 1), "it has no agent");
-    assert!(matches!(app.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
+    assert!(matches!(app.modals.last(), Some(Modal::Picker(_))), "the user chooses");
     let is_reported = items(shown(&app)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")

@@ -128,8 +128,8 @@ fn fake() -> AgentSpec {
 
 fn started(setup: Setup) -> TestApp {
     let now = std::time::Instant::now();
-    let (state, fx) = start(setup, now);
-    TestApp::of(state, now, fx)
+    let (started, fx) = start(setup, now);
+    TestApp::of(started, now, fx)
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn the_first_prompt_waits_for_the_choice_of_an_agent() {
         ..AgentChoice::default()
     }];
     let mut app = started(Setup { agents, ..setup(None) });
-    assert_eq!(app.state.modals.len(), 1, "one picker: {:?}", app.state.modals);
+    assert_eq!(app.modals.len(), 1, "one picker: {:?}", app.modals);
     app.wait(10).play(Event::Input).wait(10).play(Event::Act(Action::Accept));
     app.handshake(all_capabilities());
     app.sent();

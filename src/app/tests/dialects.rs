@@ -73,7 +73,7 @@ fn a_session_lost_after_a_resume_is_replaced_and_the_prompt_resent() {
     app.submit("next").expect_sent("call prompt \"next\"");
     app.fail(-32600, "Session not found").expect_sent("call new");
     app.open("t").expect_sent("");
-    app.flow(|state, now, fx| dialogs::on_action(state, Action::SendAgain, now, fx));
+    app.play(Event::Act(Action::SendAgain));
     app.expect_sent("call prompt \"next\"");
     assert_eq!(digest(app.session()).matches("\"next\"").count(), 1);
 }

@@ -128,8 +128,8 @@ fn both_sessions_of_a_handover_are_linked() {
     app.saved.clear();
     let fx = {
         let mut fx = Vec::new();
-        operations::hand_over(&mut app.state, KEY, spec("other"), app.now, &mut fx);
-        fx.extend(update(&mut app.state, Event::Input, app.now));
+        operations::hand_over(&mut app.app.state, KEY, spec("other"), app.now, &mut fx);
+        fx.extend(update(&mut app.app, Event::Input, app.now));
         fx
     };
     let key = app.state.active;
@@ -179,7 +179,7 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
         text
     };
     assert!(reported(&mut app).contains("The first prompt was: mend the rounding"));
-    let session = app.state.sessions.get_mut(&KEY).unwrap();
+    let session = app.app.state.sessions.get_mut(&KEY).unwrap();
     crate::app::recording::loading::begin(session, "k", 9, None, (None, ""), app.now, &mut Vec::new());
     let text = reported(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
@@ -219,7 +219,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
         synonyms: "",
     }];
     app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
-    assert!(app.state.modals.is_empty(), "an offer receives no keys");
+    assert!(app.modals.is_empty(), "an offer receives no keys");
     let reported = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
     });

@@ -188,7 +188,7 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
         Step::Close(takes_default) => {
             app.wait(5);
             // The default answer about folders opens the session in the user's own folder only.
-            let is_choice = matches!(app.state.modals.last(), Some(Modal::Question(..)));
+            let is_choice = matches!(app.modals.last(), Some(Modal::Question(..)));
             app.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
         }
         Step::Submit => {
@@ -264,8 +264,8 @@ proptest! {
             ..Setup::default()
         };
         let now = std::time::Instant::now();
-        let (state, fx) = start(setup, now);
-        let mut app = TestApp::of(state, now, fx);
+        let (started, fx) = start(setup, now);
+        let mut app = TestApp::of(started, now, fx);
         app.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {
             play(&mut app, step, nth);

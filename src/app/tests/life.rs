@@ -10,7 +10,8 @@ use crate::model::*;
 fn the_initial_state_starts_the_agent_or_opens_the_picker() {
     let mut app = TestApp::started();
     app.expect("starting · idle").expect_sent("connect 1 after 0 ms");
-    let (state, _) = start(Setup::default(), app.now);
+    let (started, _) = start(Setup::default(), app.now);
+    let state = started.state;
     assert!(state.conns.is_empty());
     assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
 }
@@ -259,7 +260,7 @@ fn distant_crashes_are_not_counted_together() {
         app.reply(Ok(Reply::Done));
     }
     assert!(!app.sent().contains("2000"));
-    assert_eq!(app.state.modals, []);
+    assert_eq!(app.modals, []);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn found(app: &mut TestApp, query: &str, paths: &[&str]) {
 }
 
 fn offered(app: &TestApp) -> Vec<String> {
-    dialogs::completions(&app.state).into_iter().map(|offer| offer.name).collect()
+    dialogs::completions(app).into_iter().map(|offer| offer.name).collect()
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn enter_inserts_the_selected_file_and_a_folder_stays_open() {
     found(&mut app, "src/", &["src/main test.rs"]);
     app.play(Event::Act(Action::Complete));
     assert_eq!(app.session().draft, "see @\"src/main test.rs\" ");
-    assert_eq!(app.state.user.mention, None);
+    assert_eq!(app.user.mention, None);
     app.play(Event::Act(Action::Submit));
     assert_eq!(jobs(&app).len(), 1, "the next Enter sends");
 }
@@ -222,8 +222,7 @@ fn symbols_are_listed_below_files_and_inserted_as_lines_of_their_file() {
         "pa",
         vec![symbol("parse", "src/my a.rs", Some((3, 9))), symbol("path", "a.rs", None)],
     );
-    let rows: Vec<_> =
-        dialogs::completions(&app.state).into_iter().map(|it| (it.name, it.description)).collect();
+    let rows: Vec<_> = dialogs::completions(&app).into_iter().map(|it| (it.name, it.description)).collect();
     let row = |name: &str, about: &str| (name.to_owned(), about.to_owned());
     assert_eq!(
         rows,
@@ -270,7 +269,7 @@ fn sessions_of_the_folder_are_listed_except_the_own_one() {
     assert_eq!(offered(&app), ["a", "session:"]);
     app.play(Event::Act(Action::HistoryNext)).play(Event::Act(Action::Complete));
     assert_eq!(app.session().draft, "@session:");
-    let rows = dialogs::completions(&app.state);
+    let rows = dialogs::completions(&app);
     assert_eq!(rows.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["Fix the parser", "Tea"]);
     assert_eq!(rows[0].description, "session  2 h ago, fake");
     type_mention(&mut app, "@session:te");

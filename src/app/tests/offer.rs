@@ -44,8 +44,8 @@ fn asked(fx: &[Effect]) -> Option<bool> {
     })
 }
 
-fn agents(state: &State) -> (Vec<&str>, &str) {
-    let Some(Modal::Picker(picker)) = state.modals.last() else { panic!("{:?}", state.modals) };
+fn agents(app: &App) -> (Vec<&str>, &str) {
+    let Some(Modal::Picker(picker)) = app.modals.last() else { panic!("{:?}", app.modals) };
     let labels: Vec<&str> = picker.matches.iter().map(|row| picker.rows[*row].label.as_str()).collect();
     let marked = labels[picker.selected];
     (labels, marked)
@@ -80,7 +80,7 @@ fn the_last_session_is_offered_until_a_prompt_was_sent() {
 fn a_key_continues_it_and_the_empty_session_is_closed() {
     let mut app = TestApp::ready();
     reported(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
-    let fx = update(&mut app.state, Event::Act(Action::ContinueLast), app.now);
+    let fx = update(&mut app.app, Event::Act(Action::ContinueLast), app.now);
     let job = fx.iter().find_map(|effect| match effect {
         Effect::Store(job @ StoreJob::Open { .. }) => Some(job.clone()),
         _ => None,
@@ -106,56 +106,56 @@ fn used_agents(here: &str) -> StoreNews {
 #[test]
 fn the_agent_picker_marks_agents_that_were_used() {
     let now = std::time::Instant::now();
-    let (mut state, _) = start(setup(true, true), now);
-    update(&mut state, Event::Service(ServiceEvent::Store(Box::new(used_agents("two")))), now);
-    let marks: Vec<String> = dialogs::agent_rows(&state).into_iter().map(|row| row.right).collect();
+    let (mut app, _) = start(setup(true, true), now);
+    update(&mut app, Event::Service(ServiceEvent::Store(Box::new(used_agents("two")))), now);
+    let marks: Vec<String> = dialogs::agent_rows(&app.state).into_iter().map(|row| row.right).collect();
     assert_eq!(marks, ["used before", "last used here", ""]);
 }
 
 #[test]
 fn the_agent_picker_offers_it_without_moving_the_selection() {
     let now = std::time::Instant::now();
-    let (mut state, _) = start(setup(true, true), now);
-    assert_eq!(agents(&state), (vec!["one", "two", "three"], "one"));
-    let tell = |state: &mut State, news| {
-        update(state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
+    let (mut app, _) = start(setup(true, true), now);
+    assert_eq!(agents(&app), (vec!["one", "two", "three"], "one"));
+    let tell = |app: &mut App, news| {
+        update(app, Event::Service(ServiceEvent::Store(Box::new(news))), now);
     };
-    tell(&mut state, used_agents("two"));
-    assert_eq!(agents(&state).1, "two");
-    tell(&mut state, StoreNews::FolderSession(Box::new(row("k1"))));
+    tell(&mut app, used_agents("two"));
+    assert_eq!(agents(&app).1, "two");
+    tell(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
     let offer = "Resume “Mend the fence”";
-    assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
+    assert_eq!(agents(&app), (vec![offer, "one", "two", "three"], "two"));
     // The same when it is opened later.
-    state.modals.clear();
-    dialogs::open_agents(&mut state);
-    assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
-    update(&mut state, Event::Input, now);
+    app.modals.clear();
+    dialogs::open_agents(&mut app);
+    assert_eq!(agents(&app), (vec![offer, "one", "two", "three"], "two"));
+    update(&mut app, Event::Input, now);
     for action in [Action::Up, Action::Up] {
-        update(&mut state, Event::Act(action), now);
+        update(&mut app, Event::Act(action), now);
     }
-    let fx = update(&mut state, Event::Act(Action::Accept), now + std::time::Duration::from_secs(2));
+    let fx = update(&mut app, Event::Act(Action::Accept), now + std::time::Duration::from_secs(2));
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::Open { takes: true, .. }))));
-    assert!(state.modals.is_empty());
+    assert!(app.modals.is_empty());
 }
 
 #[test]
 fn the_users_selection_and_filter_in_the_picker_are_unchanged() {
     let now = std::time::Instant::now();
-    let (mut state, _) = start(setup(true, true), now);
-    update(&mut state, Event::Act(Action::Down), now);
-    update(&mut state, Event::Act(Action::Down), now);
+    let (mut app, _) = start(setup(true, true), now);
+    update(&mut app, Event::Act(Action::Down), now);
+    update(&mut app, Event::Act(Action::Down), now);
     for news in [used_agents("two"), StoreNews::FolderSession(Box::new(row("k1")))] {
-        update(&mut state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
+        update(&mut app, Event::Service(ServiceEvent::Store(Box::new(news))), now);
     }
-    assert_eq!(agents(&state).1, "three");
-    let (mut state, _) = start(setup(true, true), now);
-    update(&mut state, Event::Line(LineEdit::Insert("t".to_owned())), now);
+    assert_eq!(agents(&app).1, "three");
+    let (mut app, _) = start(setup(true, true), now);
+    update(&mut app, Event::Line(LineEdit::Insert("t".to_owned())), now);
     update(
-        &mut state,
+        &mut app,
         Event::Service(ServiceEvent::Store(Box::new(StoreNews::FolderSession(Box::new(row("k1")))))),
         now,
     );
-    let (labels, _) = agents(&state);
+    let (labels, _) = agents(&app);
     assert!(!labels.iter().any(|label| label.starts_with("Go on")), "{labels:?}");
 }
 
@@ -169,8 +169,8 @@ fn the_reason_for_unsaved_sessions_is_shown_until_it_is_resolved() {
     reported(&mut app, StoreNews::Unsaved(None));
     assert_eq!(app.state.unsaved, None);
     let given = Setup { unsaved: Some("the data folder cannot be used".to_owned()), ..setup(false, true) };
-    let (state, _) = start(given, app.now);
-    assert!(state.unsaved.is_some());
+    let (started, _) = start(given, app.now);
+    assert!(started.state.unsaved.is_some());
 }
 
 #[test]

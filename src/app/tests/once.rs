@@ -113,7 +113,7 @@ struct Request {
 }
 
 struct World {
-    state: State,
+    app: App,
     now: Instant,
     requests: BTreeMap<RequestId, Request>,
     jobs: Vec<Effect>,
@@ -128,9 +128,9 @@ impl World {
         let now = Instant::now();
         let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = start(setup, now);
+        let (app, fx) = start(setup, now);
         let mut world = Self {
-            state,
+            app,
             now,
             requests: BTreeMap::new(),
             jobs: Vec::new(),
@@ -144,7 +144,7 @@ impl World {
     }
 
     fn play(&mut self, event: Event) {
-        let fx = update(&mut self.state, event, self.now);
+        let fx = update(&mut self.app, event, self.now);
         self.note(fx);
         self.check_kept();
     }
@@ -152,14 +152,14 @@ impl World {
     /// Everything was recorded, although only touched sessions were checked.
     fn check_kept(&mut self) {
         let mut missed = Vec::new();
-        assert!(self.state.sessions.values_mut().next().is_some(), "a session is always there");
-        crate::app::recording::recorder::flush(&mut self.state, &mut missed);
+        assert!(self.app.state.sessions.values_mut().next().is_some(), "a session is always there");
+        crate::app::recording::recorder::flush(&mut self.app.state, &mut missed);
         assert_eq!(missed, [], "not recorded");
     }
 
     fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
         let mut fx = Vec::new();
-        change(&mut self.state, self.now, &mut fx);
+        change(&mut self.app.state, self.now, &mut fx);
         self.note(fx);
     }
 
@@ -195,11 +195,11 @@ impl World {
     }
 
     fn conn(&self, index: usize) -> Option<ConnId> {
-        pick(self.state.conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
+        pick(self.app.state.conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
     }
 
     fn session(&self, index: usize) -> Option<SessionKey> {
-        pick(self.state.sessions.keys().copied(), index)
+        pick(self.app.state.sessions.keys().copied(), index)
     }
 
     fn step(&mut self, step: Step) -> Option<()> {
@@ -415,9 +415,9 @@ impl World {
             }
             while self.serve(0, 2).is_some() {}
             while self.step(Step::EndTerminal(0)).is_some() {}
-            let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();
+            let keys: Vec<SessionKey> = self.app.state.sessions.keys().copied().collect();
             for key in keys {
-                while let Some(open) = self.state.sessions[&key].requests.front() {
+                while let Some(open) = self.app.state.sessions[&key].requests.front() {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
                         let outcome = ElicitationOutcome::Decline;
                         self.flow(|state, now, fx| {
@@ -434,21 +434,21 @@ impl World {
     }
 
     fn check(&self) {
-        for session in self.state.sessions.values() {
-            let phase = session.conn.and_then(|conn| self.state.conns.get(&conn)).map(|conn| &conn.phase);
+        for session in self.app.state.sessions.values() {
+            let phase = session.conn.and_then(|conn| self.app.state.conns.get(&conn)).map(|conn| &conn.phase);
             if session.turn.is_running() {
                 assert_eq!(phase, Some(&ConnPhase::Ready), "a turn needs an open connection");
             }
             for open in &session.requests {
-                let conn = self.state.conns.get(&open.conn).expect("who asks is known");
+                let conn = self.app.state.conns.get(&open.conn).expect("who asks is known");
                 assert!(conn.open_requests.contains_key(&open.request_id), "shown requests are open");
             }
             for (conn, request_id, _) in &session.terminal_waits {
-                let conn = self.state.conns.get(conn).expect("who waits is known");
+                let conn = self.app.state.conns.get(conn).expect("who waits is known");
                 assert!(conn.open_requests.contains_key(request_id), "waiting requests are open");
             }
         }
-        assert!(self.state.sessions.contains_key(&self.state.active), "the shown session exists");
+        assert!(self.app.state.sessions.contains_key(&self.app.state.active), "the shown session exists");
     }
 }
 
@@ -525,7 +525,7 @@ proptest! {
                 prop_assert_eq!(request.answers, 1, "{} of connection {}", request_id, request.conn);
             }
         }
-        for conn in world.state.conns.values() {
+        for conn in world.app.state.conns.values() {
             prop_assert!(conn.open_requests.is_empty(), "nothing is left open: {:?}", conn.open_requests);
         }
     }
@@ -547,6 +547,6 @@ proptest! {
                 prop_assert_eq!(request.answers, 1, "{} of connection {}", request_id, request.conn);
             }
         }
-        prop_assert!(world.state.sessions.values().all(|session| !session.turn.is_running()));
+        prop_assert!(world.app.state.sessions.values().all(|session| !session.turn.is_running()));
     }
 }

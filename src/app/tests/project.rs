@@ -31,8 +31,8 @@ fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestApp {
         theme: "dark".into(),
         ..Setup::default()
     };
-    let (state, fx) = start(setup, now);
-    TestApp::of(state, now, fx)
+    let (started, fx) = start(setup, now);
+    TestApp::of(started, now, fx)
 }
 
 /// The agents that were started.
@@ -91,7 +91,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
 #[test]
 fn a_project_without_an_agent_does_not_delay_the_start() {
     let mut app = app(question(None), Some(spec("mine")));
-    assert_eq!((started(&app), app.state.modals.len()), (vec!["mine"], 1));
+    assert_eq!((started(&app), app.modals.len()), (vec!["mine"], 1));
     answer(&mut app, TrustAnswer::Use);
     assert_eq!(started(&app), ["mine"]);
     assert_eq!(app.state.setup.theme, "paper");
@@ -100,10 +100,8 @@ fn a_project_without_an_agent_does_not_delay_the_start() {
 #[test]
 fn without_another_agent_the_list_opens_after_a_refusal() {
     let mut app = app(question(Some("theirs")), None);
-    assert_eq!(app.state.modals.len(), 1);
+    assert_eq!(app.modals.len(), 1);
     answer(&mut app, TrustAnswer::LeaveOut);
     app.play(Event::Input);
-    assert!(
-        matches!(app.state.modals.last(), Some(Modal::Picker(picker)) if picker.kind == PickerKind::Agent)
-    );
+    assert!(matches!(app.modals.last(), Some(Modal::Picker(picker)) if picker.kind == PickerKind::Agent));
 }

@@ -124,7 +124,7 @@ impl World {
         let has_other = outbox.is_preparing() || outbox.unsent().is_some();
         let edited = self.session().outbox.edited().map(|prompt| prompt.text.clone());
         let draft = self.session().draft.clone();
-        let has_dialog = !self.app.state.modals.is_empty();
+        let has_dialog = !self.app.modals.is_empty();
         let is_user = match step {
             Step::Type(kind) => {
                 // The user may discard the draft that this replaces.
@@ -223,7 +223,7 @@ impl World {
             }
         };
         // Other dialogs are not part of the model.
-        self.app.state.modals.retain(|modal| matches!(modal, Modal::Queue { .. }));
+        self.app.modals.retain(|modal| matches!(modal, Modal::Queue { .. }));
         self.note(&before, has_other, is_user, step);
         if has_dialog {
             // What was being edited is in the history.

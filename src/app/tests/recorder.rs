@@ -168,8 +168,8 @@ pub fn reopened(saved: RecordedSession, name: &str) -> TestApp {
         reopen: Some(Box::new(saved)),
         ..Setup::default()
     };
-    let (state, fx) = start(setup, now);
-    TestApp::of(state, now, fx)
+    let (started, fx) = start(setup, now);
+    TestApp::of(started, now, fx)
 }
 
 fn a_saved_session() -> RecordedSession {
@@ -415,7 +415,7 @@ fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all(
     let mut app = TestApp::talked();
     *app.state.listed_mut() = vec![SessionInfo { cwd: "/code".into(), ..listed("old") }];
     let recorded = |app: &mut TestApp, event: AgentEvent| -> Vec<(SessionKey, Note)> {
-        let fx = update(&mut app.state, Event::Agent(CONN, event), app.now);
+        let fx = update(&mut app.app, Event::Agent(CONN, event), app.now);
         let notes = fx.into_iter().filter_map(|effect| match effect {
             Effect::Keep { session, notes } => Some(notes.into_iter().map(move |note| (session, note))),
             _ => None,

@@ -33,8 +33,8 @@ fn app(found: FolderServers, spec: AgentSpec) -> TestApp {
         folder_servers: Some(found),
         ..Setup::default()
     };
-    let (state, fx) = start(setup, now);
-    TestApp::of(state, now, fx)
+    let (started, fx) = start(setup, now);
+    TestApp::of(started, now, fx)
 }
 
 fn spec() -> AgentSpec {
@@ -106,7 +106,7 @@ fn a_saved_decision_is_not_asked_for_again() {
     for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
         let mut app = app(FolderServers { answer: Some(known), ..found() }, spec());
         app.handshake(all_capabilities());
-        assert_eq!((app.state.modals.len(), names(&app)), (0, expected));
+        assert_eq!((app.modals.len(), names(&app)), (0, expected));
         app.expect_sent("connect 1 after 0 ms\ncall new");
     }
 }
@@ -124,7 +124,7 @@ fn a_remote_agent_gets_no_servers_of_the_folder() {
     let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
     let mut app = app(found(), AgentSpec { ssh, ..spec() });
     app.handshake(all_capabilities());
-    assert_eq!(app.state.modals, []);
+    assert_eq!(app.modals, []);
     app.expect_sent("connect 1 after 0 ms\ncall new");
 }
 
@@ -145,7 +145,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         });
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
         assert_eq!(reported, Some(expected), "but never those of the folder");
-        assert_eq!(app.state.modals, []);
+        assert_eq!(app.modals, []);
         let is_said = app.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
                 if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
@@ -156,7 +156,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let conn = app.conn();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-        assert_eq!(app.state.modals.len(), 1, "those of the folder are asked about");
+        assert_eq!(app.modals.len(), 1, "those of the folder are asked about");
         answer(&mut app, TrustAnswer::NotNow);
         assert_eq!(names(&app), ["mine"]);
     }
@@ -172,8 +172,8 @@ fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
             additional_directories: vec![UserRoot::given("/code/lib")],
             ..Setup::default()
         };
-        let (state, fx) = start(setup, now);
-        let mut app = TestApp::of(state, now, fx);
+        let (started, fx) = start(setup, now);
+        let mut app = TestApp::of(started, now, fx);
         app.handshake(caps);
         app.session().transcript.items().len()
     };
@@ -203,8 +203,8 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
         additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
     };
-    let (state, _) = start(setup, now);
-    let position = &state.sessions[&state.active].workspace;
+    let (started, _) = start(setup, now);
+    let position = &started.state.active_session().unwrap().workspace;
     assert_eq!(position.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
 }
 
@@ -214,11 +214,11 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
     let mut fx = Vec::new();
-    let key = operations::open_tab(&mut app.state, "/code/lib".into(), spec(), app.now, &mut fx);
+    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), app.now, &mut fx);
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
-    let fx = update(&mut app.state, ready, app.now);
+    let fx = update(&mut app.app, ready, app.now);
     let folder = PathBuf::from("/code/lib");
     assert!(fx.contains(&Effect::FindServers { folder: folder.clone() }), "{fx:?}");
     let here = FolderServers {
@@ -234,7 +234,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     // In an inactive tab the question stays open.
     app.flow(|state, _, _| operations::activate(state, KEY));
     app.play(Event::Input);
-    assert_eq!(app.state.modals, []);
+    assert_eq!(app.modals, []);
     app.expect_sent("");
     answer(&mut app, TrustAnswer::Use);
     app.expect_sent("call new");
@@ -247,9 +247,9 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
 fn an_unreadable_file_is_reported_and_the_session_opens() {
     let mut app = app(FolderServers { answer: Some(false), ..found() }, spec());
     app.handshake(all_capabilities()).open(ID);
-    let key = operations::open_tab(&mut app.state, "/code/lib".into(), spec(), app.now, &mut Vec::new());
+    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), app.now, &mut Vec::new());
     let conn = app.state.sessions[&key].conn.unwrap();
-    update(&mut app.state, Event::Agent(conn, AgentEvent::Ready(Box::default())), app.now);
+    update(&mut app.app, Event::Agent(conn, AgentEvent::Ready(Box::default())), app.now);
     app.fx.clear();
     let problem = "The servers of /code/lib/.mcp.json are left out: it is no JSON.".to_owned();
     app.service(ServiceEvent::ServersFound("/code/lib".into(), Err(problem.clone()))).expect_sent("call new");

@@ -194,24 +194,24 @@ fn keys_go_to_a_command_until_the_user_leaves_it_or_pauses_after_its_end() {
     let id = started(&mut app, 1, "cat");
     app.fx.clear();
     app.play(Event::Act(Action::TypeIntoTerminal));
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal);
+    assert_eq!(dialogs::base_focus(&app), Focus::Terminal);
     let key = |text: &str| Event::Key(vec![Event::TypeIn(TerminalInput::Bytes(text.into()))]);
     app.play(key("a"));
     app.expect_sent(&format!("terminal type \"a\" into {id}"));
     app.play(Event::Act(Action::TypeIntoTerminal));
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Main);
+    assert_eq!(dialogs::base_focus(&app), Focus::Main);
     app.play(Event::Act(Action::TypeIntoTerminal));
     ended(&mut app, &id, 0);
     app.fx.clear();
     app.play(key("geheim"));
     app.expect_sent("");
     app.play(Event::Timer(TimerId::TypedInto(KEY)));
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal, "the user is still typing");
+    assert_eq!(dialogs::base_focus(&app), Focus::Terminal, "the user is still typing");
     app.wait(1).play(Event::Timer(TimerId::TypedInto(KEY)));
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Main);
+    assert_eq!(dialogs::base_focus(&app), Focus::Main);
     assert_eq!(app.session().draft, "");
     app.play(Event::Act(Action::TypeIntoTerminal));
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Main, "nothing runs");
+    assert_eq!(dialogs::base_focus(&app), Focus::Main, "nothing runs");
 }
 
 #[test]
@@ -228,8 +228,8 @@ fn a_request_does_not_take_the_keys_from_a_terminal() {
         },
     );
     app.wait(9);
-    assert!(dialogs::is_beside_draft(&app.state) && !dialogs::takes_input(&app.state));
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal);
+    assert!(dialogs::is_beside_draft(&app) && !dialogs::takes_input(&app));
+    assert_eq!(dialogs::base_focus(&app), Focus::Terminal);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_restored_command_is_the_users_and_stays_out_of_a_handover() {
         })
         .collect();
     let mut again = TestApp::ready();
-    let session = again.state.sessions.get_mut(&KEY).unwrap();
+    let session = again.app.state.sessions.get_mut(&KEY).unwrap();
     crate::app::session::play::play(session, events, again.now);
     let call = session.transcript.items().iter().find_map(|item| session.tool_call(item.id)).unwrap();
     assert!(call.is_typed() && call.exit_code == Some(2));
@@ -329,15 +329,15 @@ fn a_command_that_reads_hidden_input_gets_the_keys_until_it_has_read() {
         let id = started(&mut app, 1, "sudo make");
         let draft = app.session().draft.clone();
         hides_input(&mut app, &id, true);
-        assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal);
+        assert_eq!(dialogs::base_focus(&app), Focus::Terminal);
         app.wait(9);
         app.play(Event::Timer(TimerId::TypedInto(KEY)));
-        assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal, "as long as it waits");
+        assert_eq!(dialogs::base_focus(&app), Focus::Terminal, "as long as it waits");
         hides_input(&mut app, &id, false);
-        assert_eq!(dialogs::base_focus(&app.state), Focus::Terminal, "until the keys pause");
+        assert_eq!(dialogs::base_focus(&app), Focus::Terminal, "until the keys pause");
         app.wait(1);
         app.play(Event::Timer(TimerId::TypedInto(KEY)));
-        assert_eq!(dialogs::base_focus(&app.state), Focus::Main);
+        assert_eq!(dialogs::base_focus(&app), Focus::Main);
         assert_eq!(app.session().draft, draft);
     }
 }
@@ -349,7 +349,7 @@ fn no_prompt_is_sent_while_a_command_reads_hidden_input() {
     let id = started(&mut app, 1, "sudo make");
     app.play(Event::Draft("fix".to_owned()));
     hides_input(&mut app, &id, true);
-    assert_eq!(dialogs::base_focus(&app.state), Focus::Main, "the prompt keeps the keys");
+    assert_eq!(dialogs::base_focus(&app), Focus::Main, "the prompt keeps the keys");
     app.fx.clear();
     app.play(Event::Draft("hunter2".to_owned())).play(Event::Act(Action::Submit));
     assert!(app.state.flash.as_ref().unwrap().contains("sudo make waits for hidden input"));
@@ -411,7 +411,7 @@ fn outputs_and_changes_are_listed_with_a_description() {
         let files = found.iter().map(|path| FoundFile { path: (*path).to_owned() }).collect();
         let (session, query) = (KEY, query.to_owned());
         app.service(ServiceEvent::FilesFound { session, query, files, is_complete: true });
-        let offered = dialogs::completions(&app.state);
+        let offered = dialogs::completions(&app);
         offered.into_iter().map(|offer| format!("{} {}", offer.name, offer.description)).collect::<Vec<_>>()
     };
     let (last, diff) = ("last output of make (17 B)", "diff changes since the last commit");

@@ -3,6 +3,7 @@
 use crate::app::lifecycle::operations;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ pub const KEY: SessionKey = SessionKey(1);
 pub const ID: &str = "s";
 
 pub struct TestApp {
-    pub state: State,
+    pub app: App,
     pub now: Instant,
     /// Effects since the last read, except for records.
     pub fx: Vec<Effect>,
@@ -31,6 +32,20 @@ impl State {
         let conn = self.active_session().and_then(|session| session.conn);
         let conn = conn.and_then(|conn| self.conns.get_mut(&conn)).expect("the session has an agent");
         &mut conn.listing.sessions
+    }
+}
+
+impl Deref for TestApp {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+impl DerefMut for TestApp {
+    fn deref_mut(&mut self) -> &mut App {
+        &mut self.app
     }
 }
 
@@ -54,15 +69,15 @@ impl TestApp {
     pub fn with_spec(spec: AgentSpec) -> Self {
         let now = Instant::now();
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (mut state, fx) = start(setup, now);
+        let (mut started, fx) = start(setup, now);
         // No folder has templates, unless a test provides them.
-        state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
-        Self::of(state, now, fx)
+        started.state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
+        Self::of(started, now, fx)
     }
 
     /// A state that was just started.
-    pub fn of(state: State, now: Instant, fx: Vec<Effect>) -> Self {
-        Self { state, now, fx, saved: Vec::new(), spools: BTreeMap::new() }
+    pub fn of(app: App, now: Instant, fx: Vec<Effect>) -> Self {
+        Self { app, now, fx, saved: Vec::new(), spools: BTreeMap::new() }
     }
 
     /// An agent with all capabilities whose session is open, without unread effects.
@@ -91,15 +106,15 @@ impl TestApp {
 
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, seconds: u64) -> &mut Self {
-        dialogs::settle(&mut self.state);
-        dialogs::on_frame(&mut self.state, true, self.now);
+        dialogs::settle(&mut self.app);
+        dialogs::on_frame(&mut self.app.state, true, self.now);
         self.now += Duration::from_secs(seconds);
         self
     }
 
     /// The key of an answer; a question that the user did not open needs Enter too.
     pub fn answer(&mut self, position: u8) -> &mut Self {
-        let asks = dialogs::has_keys(&self.state);
+        let asks = dialogs::has_keys(&self.app);
         self.play(Event::Act(Action::Choose(position)));
         if asks { self.play(Event::Act(Action::Accept)) } else { self }
     }
@@ -117,7 +132,7 @@ impl TestApp {
     }
 
     pub fn play(&mut self, event: Event) -> &mut Self {
-        let fx = update(&mut self.state, event, self.now);
+        let fx = update(&mut self.app, event, self.now);
         self.take(fx);
         self
     }
@@ -136,7 +151,7 @@ impl TestApp {
                 }
                 Effect::FindServers { folder } => {
                     let found = Event::Service(ServiceEvent::ServersFound(folder, Ok(None)));
-                    let more = update(&mut self.state, found, self.now);
+                    let more = update(&mut self.app, found, self.now);
                     self.take(more);
                 }
                 other => self.fx.push(other),
@@ -165,7 +180,7 @@ impl TestApp {
 
     fn tell(&mut self, news: StoreNews) {
         let reported = Event::Service(ServiceEvent::Store(Box::new(news)));
-        let more = update(&mut self.state, reported, self.now);
+        let more = update(&mut self.app, reported, self.now);
         self.take(more);
     }
 
@@ -247,7 +262,9 @@ impl TestApp {
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) -> &mut Self {
         let mut fx = Vec::new();
-        change(&mut self.state, self.now, &mut fx);
+        change(&mut self.app.state, self.now, &mut fx);
+        dialogs::serve(&mut self.app, self.now, &mut fx);
+        dialogs::settle(&mut self.app);
         self.take(fx);
         self
     }

@@ -52,11 +52,11 @@ fn a_tab_in_another_folder_starts_a_separate_agent() {
 fn a_tab_without_an_agent_is_closed_when_another_opens() {
     let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
     let now = std::time::Instant::now();
-    let (state, fx) = start(setup, now);
-    let mut app = TestApp::of(state, now, fx);
+    let (started, fx) = start(setup, now);
+    let mut app = TestApp::of(started, now, fx);
     let key = app.open_tab("/code/lib", fake());
     assert_eq!((tabs(&app.state).count(), app.state.active), (1, key));
-    assert_eq!(app.state.modals, [], "its agent picker is closed too");
+    assert_eq!(app.modals, [], "its agent picker is closed too");
     app.play(Event::Input);
 }
 
@@ -108,9 +108,9 @@ fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     app.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
     app.play(Event::Act(Action::ShowTab(1)));
     app.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
-    assert_eq!(app.state.modals, [], "the active tab keeps its keys");
+    assert_eq!(app.modals, [], "the active tab keeps its keys");
     app.wait(5).play(Event::Input).play(Event::Act(Action::ShowTab(2)));
-    assert!(matches!(app.state.modals.last(), Some(Modal::Question(..))));
+    assert!(matches!(app.modals.last(), Some(Modal::Question(..))));
     // A key directly after the tab switch chooses nothing.
     app.fx.clear();
     app.play(Event::Input).answer(3).expect_sent("");
@@ -124,14 +124,14 @@ fn each_tab_has_its_draft_and_dialogs() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.play(Event::Draft("in two".into())).play(Event::Act(Action::OpenLog));
     app.play(Event::Act(Action::PreviousTab)).expect_sent("draft \"\"");
-    assert_eq!((app.state.active, app.state.modals.len()), (KEY, 0));
+    assert_eq!((app.state.active, app.modals.len()), (KEY, 0));
     app.play(Event::Draft("in one".into())).play(Event::Act(Action::FormerTab));
     app.expect_sent("draft \"in two\"");
-    assert!(matches!(app.state.modals.as_slice(), [Modal::Log { .. }]));
+    assert!(matches!(app.modals.as_slice(), [Modal::Log { .. }]));
     assert_eq!(app.state.sessions[&KEY].draft, "in one");
     app.play(Event::Act(Action::NextTab));
     assert_eq!(app.state.active, KEY, "after the last one follows the first");
-    assert_eq!(app.state.background_uis[&key].modals.len(), 1);
+    assert_eq!(app.background[&key].modals.len(), 1);
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn closed_tabs_leave_no_dialogs() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.play(Event::Act(Action::OpenLog));
     let mut fx = Vec::new();
-    crate::app::lifecycle::operations::close_session(&mut app.state, key, app.now, &mut fx);
-    assert_eq!((app.state.active, app.state.background_uis.len()), (KEY, 0));
+    crate::app::lifecycle::operations::close_session(&mut app.app.state, key, app.now, &mut fx);
+    assert_eq!((app.state.active, app.background.len()), (KEY, 0));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_palette_closes_on_a_tab_switch_and_a_previewed_theme_is_reset() {
     app.play(Event::Act(Action::ShowTab(1)));
     assert!(app.fx.contains(&Effect::SetTheme("dark".into())));
     app.play(Event::Act(Action::ShowTab(2)));
-    assert_eq!(app.state.modals, []);
+    assert_eq!(app.modals, []);
 }
 
 #[test]
@@ -224,9 +224,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
     assert_eq!(app.fx.iter().filter(|effect| **effect == wanted).count(), 1);
     let found = Err("It is not there.".into());
     app.service(ServiceEvent::FolderFound { text: "../nowhere".into(), found });
-    let Some(Modal::Picker(again)) = app.state.modals.last() else {
-        panic!("the folders are asked for again")
-    };
+    let Some(Modal::Picker(again)) = app.modals.last() else { panic!("the folders are asked for again") };
     assert_eq!((again.filter.text.as_str(), again.note.as_deref()), ("../nowhere", Some("It is not there.")));
     let found = Ok("/code/lib".into());
     app.service(ServiceEvent::FolderFound { text: "/code/lib".into(), found });
@@ -288,7 +286,7 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     app.play(Event::Agent(conn, AgentEvent::Request(RequestId(9), Box::new(request))));
     let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce { .. })).count();
     assert_eq!((calls, app.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
-    assert_eq!(dialogs::focus(&app.state), dialogs::Focus::Main);
+    assert_eq!(dialogs::focus(&app), dialogs::Focus::Main);
     app.wait(10).play(Event::Input).answer(1);
     assert_eq!(app.state.sessions[&key].requests.len(), 1, "a digit typed into the prompt is not an answer");
     assert_eq!(app.session().draft, "half a wo");
@@ -414,8 +412,8 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
         ..Setup::default()
     };
     let now = std::time::Instant::now();
-    let (state, fx) = start(setup, now);
-    let mut app = TestApp::of(state, now, fx);
+    let (started, fx) = start(setup, now);
+    let mut app = TestApp::of(started, now, fx);
     let name = |tab: &Session| {
         let uid = tab.read_only.as_ref().map(|reading| format!("{}, read-only", reading.uid));
         uid.unwrap_or_else(|| tab.recorder.saved_as().unwrap_or_default().to_owned())
@@ -423,7 +421,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     let order: Vec<_> = tabs(&app.state).map(name).collect();
     assert_eq!(order, ["k1", "k2", "k3", "k4", "k5, read-only"]);
     assert_eq!(app.state.active, KEY, "the active tab is that of the last run");
-    assert!(app.state.modals.is_empty());
+    assert!(app.modals.is_empty());
     // The tabs of a folder share an agent.
     app.expect_sent("connect 1 after 0 ms\nconnect 2 after 0 ms");
     let last = tabs(&app.state).rev().nth(1).unwrap();
@@ -476,7 +474,7 @@ fn quitting_idle_tabs_asks_only_if_they_are_lost() {
     assert_eq!(title, "Quit all tabs?");
     assert!(body.ends_with("Their sessions are not saved."), "{body}");
     app.play(Event::Act(Action::Escape));
-    assert!(!app.state.is_quitting && app.state.modals.is_empty());
+    assert!(!app.state.is_quitting && app.modals.is_empty());
     app.play(Event::Act(Action::Quit)).play(Event::Act(Action::Yes));
     assert!(app.state.is_quitting);
 }
@@ -496,7 +494,7 @@ fn a_second_ctrl_c_asks_if_another_tab_works() {
 fn the_agent_of_the_tab_is_offered_for_a_new_one() {
     let mut app = TestApp::ready();
     app.play(Event::Act(Action::NewTab));
-    let Some(Modal::Picker(picker)) = app.state.modals.last() else { panic!("{:?}", app.state.modals) };
+    let Some(Modal::Picker(picker)) = app.modals.last() else { panic!("{:?}", app.modals) };
     assert_eq!((picker.rows[0].label.as_str(), picker.selected), ("fake", 0));
     app.play(Event::Act(Action::Accept));
     assert_eq!(tabs(&app.state).count(), 2);

@@ -85,7 +85,7 @@ fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
     let conn = app.conn();
     let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     let replied = Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Done)));
-    for effect in update(&mut app.state, replied, app.now) {
+    for effect in update(&mut app.app, replied, app.now) {
         if let Effect::Keep { notes: more, .. } = effect {
             notes.extend(more);
         }

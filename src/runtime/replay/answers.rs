@@ -14,7 +14,7 @@ use crate::model::{
 impl Replay {
     /// Responds to a request of the agent as the log does.
     pub(super) fn answer(&mut self, request_id: RequestId, answer: LoggedAnswer, now: Instant) {
-        let mut all = self.state.sessions.values();
+        let mut all = self.app.state.sessions.values();
         let open = all.find_map(|session| {
             let open = session.requests.iter().find(|open| open.request_id == request_id)?;
             Some((session.key, open.clone()))
@@ -23,7 +23,7 @@ impl Replay {
             self.decide(key, &open, &answer, now);
         }
         if let LoggedAnswer::Exit(exit) = &answer {
-            let mut waits = self.state.sessions.values().flat_map(|session| &session.terminal_waits);
+            let mut waits = self.app.state.sessions.values().flat_map(|session| &session.terminal_waits);
             let terminal =
                 waits.find(|(_, own, _)| *own == request_id).map(|(_, _, terminal)| terminal.clone());
             if let Some(terminal) = terminal {
@@ -103,7 +103,7 @@ impl Replay {
                     LoggedAnswer::Declined => ElicitationOutcome::Decline,
                     _ => ElicitationOutcome::Cancel,
                 };
-                let front = self.state.sessions.get(&key).and_then(|session| session.requests.front());
+                let front = self.app.state.sessions.get(&key).and_then(|session| session.requests.front());
                 if front.is_some_and(|front| front.request_id == request_id) {
                     self.act(now, |state, fx| operations::answer_elicitation(state, key, outcome, now, fx));
                 }
@@ -114,7 +114,7 @@ impl Replay {
 
     /// Appends the output of a command that the agent received.
     fn show_output(&mut self, terminal: &TerminalId, output: &str, now: Instant) {
-        let mut all = self.state.sessions.values();
+        let mut all = self.app.state.sessions.values();
         let known =
             all.find_map(|session| session.terminals.get(terminal)).map_or(0, |view| view.output.len());
         // The agent received lines without the returns of the terminal.

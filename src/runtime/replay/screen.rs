@@ -165,7 +165,7 @@ impl Player {
         }
         let left = due.saturating_sub(self.anchor.0).as_secs_f64() / self.speed;
         let next = Duration::try_from_secs_f64(left).ok().and_then(|left| self.anchor.1.checked_add(left));
-        let frame = ui::next_frame_in(&self.replay.state, &self.replay.view).map(|step| now + step);
+        let frame = ui::next_frame_in(&self.replay.app, &self.replay.view).map(|step| now + step);
         [next, frame].into_iter().flatten().min()
     }
 
@@ -180,9 +180,9 @@ impl Player {
         };
         let Some(canvas) = self.tty.begin() else { return };
         // The status line shows the replay, because there is no prompt to type.
-        let own = self.replay.state.flash.replace(status);
+        let own = self.replay.app.state.flash.replace(status);
         self.replay.draw(self.at, &self.theme, canvas);
-        self.replay.state.flash = own;
+        self.replay.app.state.flash = own;
         self.tty.finish(None);
     }
 }

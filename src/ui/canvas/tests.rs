@@ -172,8 +172,8 @@ proptest! {
             match &step {
                 Step::Say(role, text) => say(&mut stage, *role, text),
                 Step::Mark(id) => stage.session(|session| session.selected = Some(ItemId(*id))),
-                Step::Dialog(true) => stage.state.modals.push(Modal::Help { filter: LineInput::default() }),
-                Step::Dialog(false) => stage.state.modals.clear(),
+                Step::Dialog(true) => stage.modals.push(Modal::Help { filter: LineInput::default() }),
+                Step::Dialog(false) => stage.modals.clear(),
                 Step::Theme(other) => name = other,
                 Step::Resize(cols, rows) => {
                     size = (*cols, *rows);
@@ -189,7 +189,7 @@ proptest! {
                     }
                 }
                 Step::Happen(event) => {
-                    for effect in update(&mut stage.state, event.clone(), stage.now) {
+                    for effect in update(&mut stage.app, event.clone(), stage.now) {
                         if let Effect::View(command) = effect {
                             for view in &mut views {
                                 view.apply(command.clone());
@@ -212,9 +212,9 @@ proptest! {
             let theme = theme(name);
             let [view, other] = &mut views;
             let mut fresh = Canvas::new(size.0, size.1);
-            let wanted_cursor = draw_into(&stage.state, other, &theme, &mut fresh);
+            let wanted_cursor = draw_into(&stage, other, &theme, &mut fresh);
             painter.resize(size.0, size.1);
-            let cursor = draw_into(&stage.state, view, &theme, painter.canvas());
+            let cursor = draw_into(&stage, view, &theme, painter.canvas());
             // A language that other tests made ready in between changes the layout.
             prop_assume!(highlight::epoch() == epoch);
             prop_assert_eq!(&**painter.canvas(), &*fresh);
@@ -236,7 +236,7 @@ fn drawn_rows(chunks: &[&str]) -> (usize, Option<Scroll>) {
     let (mut view, theme, mut canvas) = (stage.view(), theme("dark"), Canvas::new(80, 24));
     for chunk in chunks {
         say(&mut stage, Role::Agent, chunk);
-        draw_into(&stage.state, &mut view, &theme, &mut canvas);
+        draw_into(&stage, &mut view, &theme, &mut canvas);
         canvas.set_shown();
     }
     ((0..24).filter(|y| !canvas.is_saved(*y)).count(), canvas.scroll())
@@ -259,12 +259,12 @@ fn drawn_chrome(update_of: SessionUpdate, millis: u64) -> usize {
     stage.session(|session| session.turn = Turn::Running { since: now, last_news: now });
     say(&mut stage, Role::Agent, "one");
     let (mut view, theme, mut canvas) = (stage.view(), theme("dark"), Canvas::new(80, 24));
-    draw_into(&stage.state, &mut view, &theme, &mut canvas);
+    draw_into(&stage, &mut view, &theme, &mut canvas);
     canvas.set_shown();
     let event = Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update_of));
-    update(&mut stage.state, event, now);
+    update(&mut stage, event, now);
     view.set_now(now + Duration::from_millis(millis));
-    draw_into(&stage.state, &mut view, &theme, &mut canvas);
+    draw_into(&stage, &mut view, &theme, &mut canvas);
     [0, 1, 20, 21, 22, 23].into_iter().filter(|y| !canvas.is_saved(*y)).count()
 }
 

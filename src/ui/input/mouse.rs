@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use ratatui::layout::Position;
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{Event, State};
+use crate::app::{App, Event, State};
 use crate::model::{Action, MouseReports, Target, TerminalInput};
 use crate::ui::focus;
 use crate::ui::hits::Hit;
@@ -18,14 +18,14 @@ use crate::ui::view_state::ViewState;
 const WHEEL_LINES: i16 = 3;
 
 /// Handles the wheel, and clicks and drags of the left button; other events are ignored.
-pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
+pub(super) fn on_mouse(mouse: MouseEvent, app: &App, view: &mut ViewState, now: Instant) -> Vec<Event> {
     let act = |action: Action| vec![Event::Act(action)];
     let scroll = |lines: i16| vec![Event::Act(Action::Scroll(lines))];
     let at = Position::new(mouse.column, mouse.row);
     if matches!(mouse.kind, MouseEventKind::Down(_)) {
         view.pending = None;
     }
-    if let Some(input) = for_program(mouse, state, view) {
+    if let Some(input) = for_program(mouse, app, view) {
         return as_user_input(vec![Event::TypeIn(input)]);
     }
     match mouse.kind {
@@ -38,21 +38,21 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
-            let target = target_at(at, state, view).map(Event::Open);
+            let target = target_at(at, app, view).map(Event::Open);
             as_user_input(target.into_iter().collect())
         }
-        MouseEventKind::Down(MouseButton::Left) => as_user_input(on_click(at, state, view, now)),
+        MouseEventKind::Down(MouseButton::Left) => as_user_input(on_click(at, app, view, now)),
         MouseEventKind::Drag(MouseButton::Left) => {
             if let Some(shown) = view.transcript_mut() {
                 shown.drag(at, now);
             }
-            beside_question(at, state, view)
+            beside_question(at, &app.state, view)
         }
         MouseEventKind::Up(MouseButton::Left) => {
             let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
             // A page opens after a question; a file would open in the editor at once.
             let page =
-                target_at(at, state, view).filter(|target| matches!(target, Target::Url(_))).map(Event::Open);
+                target_at(at, app, view).filter(|target| matches!(target, Target::Url(_))).map(Event::Open);
             let event = match released {
                 Released::Selected if view.copies_on_select => Some(Event::Act(Action::CopySelection)),
                 Released::Gap(item, gap) => Some(Event::Act(Action::OpenThisGap(item, gap))),
@@ -60,7 +60,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
                 Released::Text => page,
                 Released::Selected | Released::Nothing => None,
             };
-            let mut events = beside_question(at, state, view);
+            let mut events = beside_question(at, &app.state, view);
             events.extend(event);
             events
         }
@@ -70,9 +70,9 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
 
 /// The input of a mouse event for the program that the user types into: a report if it has requested one, and for the
 /// wheel in a full-screen program arrow keys. Source: xterm, ctlseqs, mouse tracking.
-fn for_program(mouse: MouseEvent, state: &State, view: &ViewState) -> Option<TerminalInput> {
+fn for_program(mouse: MouseEvent, app: &App, view: &ViewState) -> Option<TerminalInput> {
     let (_, Hit::Terminal(area)) = view.hits.at(Position::new(mouse.column, mouse.row))? else { return None };
-    let (_, terminal) = terminal_panel::shown(state).filter(|_| !focus::takes_keys(state))?;
+    let (_, terminal) = terminal_panel::shown(app).filter(|_| !focus::takes_keys(app))?;
     let modes = &terminal.modes;
     let button = |button| match button {
         MouseButton::Left => 0,
@@ -106,9 +106,9 @@ fn for_program(mouse: MouseEvent, state: &State, view: &ViewState) -> Option<Ter
 }
 
 /// The link or location under the mouse, unless a dialog covers it.
-fn target_at(at: Position, state: &State, view: &ViewState) -> Option<Target> {
+fn target_at(at: Position, app: &App, view: &ViewState) -> Option<Target> {
     let is_transcript = matches!(view.hits.at(at), Some((_, Hit::Transcript)));
-    let is_free = is_transcript && !focus::takes_keys(state);
+    let is_free = is_transcript && !focus::takes_keys(app);
     view.transcript().filter(|_| is_free)?.target_at(at)
 }
 
@@ -119,12 +119,12 @@ fn beside_question(at: Position, state: &State, view: &ViewState) -> Vec<Event> 
     if state.guard.question().is_some() && is_beside { vec![Event::InputElsewhere] } else { Vec::new() }
 }
 
-fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
+fn on_click(at: Position, app: &App, view: &mut ViewState, now: Instant) -> Vec<Event> {
     if let Some(shown) = view.transcript_mut() {
         shown.clear_selection();
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
-    if state.guard.question().is_some() {
+    if app.state.guard.question().is_some() {
         match hit {
             Hit::Act(action @ (Action::Choose(_) | Action::Mark(_) | Action::Accept)) => {
                 return vec![Event::Click(Some(action))];
@@ -134,7 +134,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
             Hit::Act(_) | Hit::Terminal(_) | Hit::Composer | Hit::Transcript => {}
         }
     }
-    let mut events = beside_question(at, state, view);
+    let mut events = beside_question(at, &app.state, view);
     let actions = match hit {
         Hit::Act(action) => vec![action],
         Hit::MarkAnd(position, action) => vec![Action::Mark(position), action],
@@ -142,7 +142,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Composer => {
             view.composer.click(at);
             // `Browse` toggles: this moves the focus back to the composer.
-            match dialogs::base_focus(state) {
+            match dialogs::base_focus(app) {
                 Focus::Browse => vec![Action::Browse],
                 Focus::Terminal => vec![Action::TypeIntoTerminal],
                 _ => Vec::new(),

@@ -33,7 +33,7 @@ impl Rig {
     }
 
     fn send(&mut self, event: &Terminal) -> Vec<Event> {
-        route(event, &self.stage.state, &mut self.view, &self.keymap, self.stage.now)
+        route(event, &self.stage.app, &mut self.view, &self.keymap, self.stage.now)
     }
 
     fn key_with(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<Event> {
@@ -228,7 +228,7 @@ fn tab_starts_the_completion_of_a_path_in_an_argument() {
     let events = rig.key(KeyCode::Tab);
     assert_eq!(events, [Event::Argument(11..13, "sr".into())]);
     // Further letters narrow the list; a space ends it.
-    rig.stage.state.user.mention = Some(crate::app::MentionList {
+    rig.stage.user.mention = Some(crate::app::MentionList {
         session: rig.stage.state.active,
         is_argument: true,
         range: 11..13,
@@ -238,8 +238,8 @@ fn tab_starts_the_completion_of_a_path_in_an_argument() {
     let events = rig.key(KeyCode::Char('c'));
     assert!(events.contains(&Event::Argument(11..14, "src".into())), "{events:?}");
     for text in ["review sr", "/review"] {
-        rig.stage.state.user.mention = None;
-        rig.stage.state.user.dismissed = Some(text.into());
+        rig.stage.user.mention = None;
+        rig.stage.user.dismissed = Some(text.into());
         draft(&mut rig, text);
         assert_eq!(rig.key(KeyCode::Tab), [Event::Act(Action::Complete)], "{text}");
     }
@@ -340,7 +340,7 @@ fn space_and_arrows_edit_text_fields() {
     assert_eq!(rig.key(KeyCode::Char(' ')), [Event::Line(LineEdit::Insert(" ".into()))]);
     assert_eq!(rig.key(KeyCode::Left), [Event::Line(LineEdit::Left)]);
     assert_eq!(rig.key(KeyCode::Tab), act(Action::NextField));
-    rig.stage.state.request_view.selected = 1;
+    rig.stage.request_view.selected = 1;
     assert_eq!(rig.key(KeyCode::Char(' ')), act(Action::ToggleChoice));
     assert_eq!(rig.key(KeyCode::Left), act(Action::Left));
     assert_eq!(rig.key(KeyCode::Char('x')), []);
@@ -441,7 +441,7 @@ fn typing_does_not_move_a_scrolled_view() {
     assert!(before.iter().any(|row| row.contains("paragraph")), "{before:#?}");
     for letter in "a few words".chars() {
         for event in rig.key(KeyCode::Char(letter)) {
-            for effect in crate::app::update(&mut rig.stage.state, event, rig.stage.now) {
+            for effect in crate::app::update(&mut rig.stage.app, event, rig.stage.now) {
                 if let crate::app::Effect::View(command) = effect {
                     rig.view.apply(command);
                 }
@@ -534,7 +534,7 @@ fn dragging_beyond_the_edge_scrolls() {
     rig.mouse(MouseEventKind::Down(MouseButton::Left), 60, 10);
     rig.mouse(MouseEventKind::Drag(MouseButton::Left), 3, 0);
     let mut frames = 0;
-    while let Some(step) = crate::ui::next_frame_in(&rig.stage.state, &rig.view)
+    while let Some(step) = crate::ui::next_frame_in(&rig.stage.app, &rig.view)
         && step == crate::ui::transcript::EDGE_STEP
     {
         rig.stage.now += step;
@@ -584,13 +584,13 @@ fn keys_are_captured_with_what_they_are_bound_to() {
         (&["ctrl+x", "f11"], captured("ctrl+x f11", "Ctrl+X F11", None)),
         (&["enter"], captured("enter", "Enter", Some(("Enter", "Send, or queue during a turn")))),
     ] {
-        rig.stage.state.modals = vec![Modal::Capture(capture(pressed))];
+        rig.stage.modals = vec![Modal::Capture(capture(pressed))];
         assert_eq!(rig.key(KeyCode::Enter), expected, "{pressed:?}");
     }
     assert_eq!(rig.key(KeyCode::F(11)), [Event::Capturing("f11".into())]);
     assert_eq!(rig.key(KeyCode::Esc), act(Action::Escape));
-    rig.stage.state.modals = vec![Modal::Capture(capture(&[]))];
+    rig.stage.modals = vec![Modal::Capture(capture(&[]))];
     assert_eq!(rig.key(KeyCode::Enter), [Event::Capturing("enter".into())]);
-    rig.stage.state.modals = vec![Modal::Capture(capture(&["g"; 4]))];
+    rig.stage.modals = vec![Modal::Capture(capture(&["g"; 4]))];
     assert_eq!(rig.key(KeyCode::F(11)), [], "the limit");
 }

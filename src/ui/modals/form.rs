@@ -29,7 +29,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let is_full = dialogs::is_full_screen(ctx.state);
+    let is_full = dialogs::is_full_screen(ctx.app);
     let position = DialogPosition::new(area, Size::Small, is_full);
     let cols = position.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());
@@ -43,13 +43,13 @@ pub(super) fn draw(
         sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
     let fresh;
-    let form = if let Some(form) = &ctx.state.request_view.form {
+    let form = if let Some(form) = &ctx.app.request_view.form {
         form
     } else {
         fresh = FormState::new(fields);
         &fresh
     };
-    let selected = ctx.state.request_view.selected;
+    let selected = ctx.app.request_view.selected;
     for (index, field) in form.fields.iter().enumerate() {
         if !sheet.body.is_empty() {
             sheet.body.push(Row::default());
@@ -73,8 +73,8 @@ pub(super) fn draw(
         sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
     // Its fields get keys only after the user moved there.
-    let is_beside = dialogs::is_beside_draft(ctx.state);
-    let is_entered = !dialogs::is_closed(ctx.state) || form.is_one_question();
+    let is_beside = dialogs::is_beside_draft(ctx.app);
+    let is_entered = !dialogs::is_closed(ctx.app) || form.is_one_question();
     let accepts = if is_entered { accepts } else { "fill in" };
     if !is_entered || is_beside {
         sheet.set_hints([

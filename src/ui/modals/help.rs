@@ -59,7 +59,7 @@ pub(super) fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16
 }
 
 fn opener(ctx: &FrameContext) -> Option<Context> {
-    match ctx.state.modals.iter().rev().nth(1) {
+    match ctx.app.modals.iter().rev().nth(1) {
         Some(Modal::Picker(_) | Modal::Attention(_)) => Some(Context::List),
         Some(Modal::Question(..) | Modal::Capture(_)) => Some(Context::Choice),
         Some(Modal::Queue { .. }) => Some(Context::Queue),
@@ -69,7 +69,7 @@ fn opener(ctx: &FrameContext) -> Option<Context> {
         Some(Modal::Changes(_)) => Some(Context::Changes),
         Some(Modal::Line(_)) => Some(Context::Line),
         Some(Modal::Sessions(_)) => Some(Context::Sessions),
-        None => ctx.state.user.is_browsing.then_some(Context::Browse),
+        None => ctx.app.user.is_browsing.then_some(Context::Browse),
     }
 }
 

@@ -42,8 +42,8 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    if dialogs::is_attention_whole(ctx.state)
-        && let Some((key, open)) = dialogs::marked_request(ctx.state)
+    if dialogs::is_attention_whole(ctx.app)
+        && let Some((key, open)) = dialogs::marked_request(ctx.app)
         && let Some(session) = ctx.state.sessions.get(&key)
     {
         draw_whole(&ctx.of(session), open, view, area, buf);
@@ -51,7 +51,7 @@ pub(super) fn draw(
     }
     let position = DialogPosition::new(area, Size::Large, false);
     let cols = position.cols();
-    let (rows, marked) = dialogs::attention_rows(ctx.state);
+    let (rows, marked) = dialogs::attention_rows(ctx.app);
     let mut sheet =
         DialogFrame { title: TITLE.to_owned(), tag: rows.len().to_string(), ..DialogFrame::default() };
     for (index, row) in rows.iter().enumerate() {
@@ -67,7 +67,7 @@ pub(super) fn draw(
         sheet.body = wrapped(ctx, Role::TextDim, "Inbox is empty.", cols);
     }
     let mut hints = vec![ctx.hint(Context::Permission, Action::Accept, "open")];
-    if let Some((_, open)) = dialogs::marked_request(ctx.state) {
+    if let Some((_, open)) = dialogs::marked_request(ctx.app) {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(ctx, request, None, cols);
             request.options.len()

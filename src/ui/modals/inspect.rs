@@ -275,7 +275,7 @@ mod tests {
             session.selected = Some(item);
         });
         let item = stage.state.active_session().and_then(|session| session.selected);
-        stage.state.modals.extend(item.map(Modal::Inspect));
+        stage.modals.extend(item.map(Modal::Inspect));
         stage
     }
 

@@ -60,7 +60,7 @@ pub(super) fn draw(
         OpenRequestKind::Elicitation(_) => false,
     };
     let size = if has_diff { Size::Large } else { Size::Small };
-    let position = DialogPosition::new(area, size, dialogs::is_full_screen(ctx.state));
+    let position = DialogPosition::new(area, size, dialogs::is_full_screen(ctx.app));
     frame(ctx, open, view, position)?.draw(ctx, position, view, buf)
 }
 
@@ -114,7 +114,7 @@ fn permission_frame<'s>(
     let tool = tool_of(ctx, item);
     let diffs = tool.and_then(diffs_of).unwrap_or_default();
     let counts = counts_of(&diffs);
-    let is_full = dialogs::is_full_screen(ctx.state);
+    let is_full = dialogs::is_full_screen(ctx.app);
     let cols = position.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
     let protected = tool.map(|tool| protected_files(ctx.state, ctx.session, tool)).unwrap_or_default();
@@ -130,7 +130,7 @@ fn permission_frame<'s>(
     if let Some(first) = right.spans.first_mut() {
         first.content = first.content.trim_start().to_owned().into();
     }
-    if ctx.state.request_view.has_changed {
+    if ctx.app.request_view.has_changed {
         let text = format!("{} The request has changed; review it again.", ctx.render.glyphs.warn);
         sheet.head.extend(wrapped(ctx, Role::Warning, &text, cols));
     }
@@ -173,7 +173,7 @@ fn permission_frame<'s>(
         sheet.head.extend(few(wrapped(ctx, Role::TextDim, &short(note), cols), is_low));
     }
 
-    let selected = ctx.state.request_view.selected;
+    let selected = ctx.app.request_view.selected;
     (sheet.foot, sheet.pinned) = options::rows(ctx, request, Some(selected), cols);
     if let Some(left) = time_left(ctx) {
         sheet.foot.extend(wrapped(ctx, Role::TextDim, &left, cols));
@@ -186,7 +186,7 @@ fn permission_frame<'s>(
     sheet.set_hints([
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
-        ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| ctx.state.modals.is_empty()),
+        ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| ctx.app.modals.is_empty()),
         ctx.hint(Context::Permission, Action::RejectWithReason, "reject with a reason"),
         ctx.hint(Context::Permission, Action::FullScreen, full),
         ctx.hint(Context::Permission, Action::ToggleDiffLayout, ctx.other_layout(cols, &diffs))
@@ -216,24 +216,24 @@ pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
         return;
     }
     sheet.end_key = ctx.key(Context::Permission, Action::ScrollEnd);
-    if dialogs::is_beside_draft(ctx.state) {
+    if dialogs::is_beside_draft(ctx.app) {
         sheet.set_hints([
             ctx.hint(Context::Main, Action::AnswerRequest, "answer"),
             ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ]);
         sheet.scroll_hint = None;
-    } else if dialogs::waits_for_end(ctx.state, ctx.render.now) {
+    } else if dialogs::waits_for_end(ctx.app, ctx.render.now) {
         // The number of lines below is added.
         sheet.set_hints([ctx.hint(Context::Permission, Action::Escape, escape_means(ctx))]);
         sheet.scroll_hint = None;
-    } else if !dialogs::takes_answers(ctx.state, ctx.render.now) {
+    } else if !dialogs::takes_answers(ctx.app, ctx.render.now) {
         let wait = (ctx.render.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;
     }
-    if dialogs::is_beside_draft(ctx.state) || !dialogs::takes_answers(ctx.state, ctx.render.now) {
+    if dialogs::is_beside_draft(ctx.app) || !dialogs::takes_answers(ctx.app, ctx.render.now) {
         // While only the end is missing, keys mark answers.
-        let can_mark = dialogs::waits_for_end(ctx.state, ctx.render.now);
+        let can_mark = dialogs::waits_for_end(ctx.app, ctx.render.now);
         for row in &mut sheet.foot {
             row.is_selected &= can_mark;
             for span in &mut row.line.spans {
@@ -276,10 +276,10 @@ fn counts_of(diffs: &[Diff]) -> (usize, usize) {
 
 /// In the inbox, Escape returns to the list.
 fn escape_means(ctx: &FrameContext) -> &'static str {
-    let is_elsewhere = dialogs::is_beside_draft(ctx.state) && dialogs::base_focus(ctx.state) != Focus::Main;
-    if is_elsewhere || matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
+    let is_elsewhere = dialogs::is_beside_draft(ctx.app) && dialogs::base_focus(ctx.app) != Focus::Main;
+    if is_elsewhere || matches!(ctx.app.modals.last(), Some(Modal::Attention(_))) {
         "back"
-    } else if ctx.session.outbox.edited().is_some() && dialogs::is_beside_draft(ctx.state) {
+    } else if ctx.session.outbox.edited().is_some() && dialogs::is_beside_draft(ctx.app) {
         "discard edit"
     } else {
         "reject"
@@ -314,7 +314,7 @@ fn body_key(
 
 /// The remaining time before the agent's timeout, if it has one.
 fn time_left(ctx: &FrameContext) -> Option<String> {
-    let shown = ctx.state.request_view.request_id;
+    let shown = ctx.app.request_view.request_id;
     let request = ctx.session.requests.iter().find(|open| Some(open.request_id) == shown)?;
     let limit = ctx.state.conns.get(&request.conn)?.capabilities().permission_limit_secs?;
     let waited = ctx.render.now.saturating_duration_since(request.since).as_secs();
@@ -372,7 +372,7 @@ fn access_frame<'s>(
     let key = body_key(ctx, open, None, cols);
     view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.render, cols));
     for (index, label) in request.labels().iter().enumerate() {
-        let is_selected = index == ctx.state.request_view.selected;
+        let is_selected = index == ctx.app.request_view.selected;
         let begin = sheet.foot.len();
         sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
         // The answer that rejects comes last.
@@ -418,7 +418,7 @@ fn url_frame<'s>(
         ));
     }
     for (index, label) in URL_OPTIONS.iter().enumerate() {
-        let is_selected = index == ctx.state.request_view.selected;
+        let is_selected = index == ctx.app.request_view.selected;
         sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
     }
     let hints = [

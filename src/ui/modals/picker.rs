@@ -43,7 +43,7 @@ pub(super) fn draw(
     } else {
         picker.rows.len().to_string()
     };
-    let placeholder = if dialogs::is_closed(ctx.state) { "" } else { "type to filter" };
+    let placeholder = if dialogs::is_closed(ctx.app) { "" } else { "type to filter" };
     sheet.head.push(input(ctx, &picker.filter, placeholder, false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
     let labels = shape.label_cols.min(usize::from(cols) / 2);
@@ -105,9 +105,9 @@ pub(super) fn draw(
     };
     sheet.set_hints([
         ctx.hint(Context::Main, Action::AnswerRequest, "answer")
-            .filter(|_| dialogs::is_beside_draft(ctx.state)),
-        ctx.hint(Context::List, Action::Accept, takes).filter(|_| !dialogs::is_beside_draft(ctx.state)),
-        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| dialogs::is_closed(ctx.state)),
+            .filter(|_| dialogs::is_beside_draft(ctx.app)),
+        ctx.hint(Context::List, Action::Accept, takes).filter(|_| !dialogs::is_beside_draft(ctx.app)),
+        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| dialogs::is_closed(ctx.app)),
         ctx.hint(Context::List, Action::Escape, "close"),
         Some(ctx.updown("choose")),
     ]);

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::app::dialogs::{self, Focus, field_hint, shown_value};
 use crate::app::state::url::inspect_url;
 use crate::app::{
-    Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
+    App, Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
     protected_files,
 };
 use crate::config::keymap::actions;
@@ -57,14 +57,14 @@ fn unnumbered(line: &str) -> &str {
 }
 
 /// The current question; `None` if a line is a prompt.
-pub fn question(state: &State, render: &RenderContext<'_>) -> Option<Question> {
+pub fn question(app: &App, render: &RenderContext<'_>) -> Option<Question> {
     let mut out = String::new();
     let mut asked = None;
-    match state.modals.last() {
+    match app.modals.last() {
         Some(Modal::Picker(picker)) => ask_picker(picker, &mut out),
         Some(Modal::Sessions(dialog)) => ask_sessions(dialog, &mut out),
         Some(Modal::Question(id, _)) => {
-            let question = state.question(*id)?;
+            let question = app.state.question(*id)?;
             let _ = writeln!(out, "{}", one_line(&question.title));
             for line in &question.body {
                 let _ = writeln!(out, "{}", one_line(line));
@@ -83,8 +83,8 @@ pub fn question(state: &State, render: &RenderContext<'_>) -> Option<Question> {
         }
         Some(_) => return None,
         None => {
-            ask_request(state, render, &mut out)?;
-            asked = state.active_session().and_then(|session| session.requests.front());
+            ask_request(app, render, &mut out)?;
+            asked = app.state.active_session().and_then(|session| session.requests.front());
         }
     }
     Some(Question { text: out, request_id: asked.map(|request| (request.conn, request.request_id)) })
@@ -142,9 +142,9 @@ fn ask_picker(picker: &Picker, out: &mut String) {
     out.push_str("Type a number and press Enter, text to filter, or :cancel.");
 }
 
-fn ask_request(state: &State, render: &RenderContext<'_>, out: &mut String) -> Option<()> {
-    let session = state.active_session()?;
-    let agent = agent_name(state);
+fn ask_request(app: &App, render: &RenderContext<'_>, out: &mut String) -> Option<()> {
+    let session = app.state.active_session()?;
+    let agent = agent_name(&app.state);
     match &session.requests.front()?.kind {
         OpenRequestKind::Permission { request, tool } => {
             let tool = session.transcript.get(*tool).and_then(|item| match &item.body {
@@ -155,7 +155,7 @@ fn ask_request(state: &State, render: &RenderContext<'_>, out: &mut String) -> O
             let _ = write!(out, "{agent} asks: {}", question_of(tool));
             if let Some(tool) = tool {
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, render, usize::from(COLS)));
-                for (path, why) in protected_files(state, session, tool) {
+                for (path, why) in protected_files(&app.state, session, tool) {
                     let path = reveal_line(&path.to_string_lossy());
                     let _ = writeln!(out, "Protected file: {path}. {}", why.description());
                 }
@@ -199,7 +199,7 @@ fn ask_request(state: &State, render: &RenderContext<'_>, out: &mut String) -> O
             } else {
                 let message = access.message.trim();
                 let _ = writeln!(out, "{agent} asks: {}", sanitize(message));
-                ask_field(state, out);
+                ask_field(app, out);
             }
         }
     }
@@ -207,8 +207,8 @@ fn ask_request(state: &State, render: &RenderContext<'_>, out: &mut String) -> O
 }
 
 /// The current field of a form, or the review of all fields.
-fn ask_field(state: &State, out: &mut String) {
-    let Some(form) = &state.request_view.form else { return };
+fn ask_field(app: &App, out: &mut String) {
+    let Some(form) = &app.request_view.form else { return };
     if form.is_review {
         for field in &form.fields {
             let _ = writeln!(out, "{}: {}", one_line(&field.field.title), one_line(&shown_value(field)));
@@ -216,11 +216,11 @@ fn ask_field(state: &State, out: &mut String) {
         out.push_str("1. Send\n2. Edit\nType a number and press Enter, or :decline, or :cancel.");
         return;
     }
-    let Some(state) = form.fields.get(state.request_view.selected) else {
+    let Some(entry) = form.fields.get(app.request_view.selected) else {
         out.push_str("Press Enter to send, or type :decline or :cancel.");
         return;
     };
-    let field = &state.field;
+    let field = &entry.field;
     let empty = if field.is_required { "" } else { " (optional)" };
     let _ = writeln!(out, "{}{empty}", one_line(&field.title));
     for more in field.description.iter().map(|text| one_line(text)).chain(field_hint(field)) {
@@ -229,21 +229,21 @@ fn ask_field(state: &State, out: &mut String) {
     match &field.kind {
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
             for (position, choice) in choices.iter().enumerate() {
-                let mark = if state.checked.get(position) == Some(&true) { ", selected" } else { "" };
+                let mark = if entry.checked.get(position) == Some(&true) { ", selected" } else { "" };
                 let _ = writeln!(out, "{}. {}{mark}", position + 1, one_line(&choice.title));
             }
         }
         FieldKind::Boolean { .. } => out.push_str("1. Yes\n2. No\n"),
         FieldKind::Text { .. } | FieldKind::Number { .. } => {}
     }
-    if state.is_secret {
+    if entry.is_secret {
         out.push_str("Input is visible.\n");
     }
-    let now = shown_value(state);
+    let now = shown_value(entry);
     if !now.is_empty() {
         let _ = writeln!(out, "Current value: {}", one_line(&now));
     }
-    if let Some(problem) = &state.problem {
+    if let Some(problem) = &entry.problem {
         let _ = writeln!(out, "{problem}");
     }
     out.push_str(match field.kind {
@@ -267,15 +267,15 @@ fn number<'a>(out: &mut String, options: impl IntoIterator<Item = &'a str>) {
     out.push_str("Type a number and press Enter, or :cancel.");
 }
 
-pub fn reply(state: &State, line: &str) -> Reply {
+pub fn reply(app: &App, line: &str) -> Reply {
     if let Some(command) = line.trim().strip_prefix(':') {
-        return command_reply(state, command.trim());
+        return command_reply(&app.state, command.trim());
     }
     let line = line.trim();
-    match dialogs::focus(state) {
+    match dialogs::focus(app) {
         Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
         Focus::Picker | Focus::Sessions => {
-            let count = match state.modals.last() {
+            let count = match app.modals.last() {
                 Some(Modal::Picker(picker)) => picker.matches.len(),
                 Some(Modal::Sessions(dialog)) => match &dialog.text {
                     Some(text) => text.hits.len(),
@@ -294,15 +294,15 @@ pub fn reply(state: &State, line: &str) -> Reply {
                 None => no_number(count),
             }
         }
-        Focus::Choice => match state.modals.last() {
+        Focus::Choice => match app.modals.last() {
             Some(Modal::Question(id, _)) => {
-                choose(line, state.question(*id).map_or(0, |question| question.answers.len()))
+                choose(line, app.state.question(*id).map_or(0, |question| question.answers.len()))
             }
             _ => no_number(0),
         },
         Focus::Url => choose(line, URL_OPTIONS.len()),
         Focus::Permission | Focus::Access => {
-            let open = state.active_session().and_then(|session| session.requests.front());
+            let open = app.state.active_session().and_then(|session| session.requests.front());
             match open.map(|open| &open.kind) {
                 Some(OpenRequestKind::Permission { request, .. }) => choose(line, request.options.len()),
                 Some(OpenRequestKind::Access(open)) => choose(line, open.choices().len()),
@@ -314,7 +314,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
             Event::Line(LineEdit::Insert(line.to_owned())),
             Event::Act(Action::Accept),
         ]),
-        Focus::Form => fill(state, line),
+        Focus::Form => fill(app, line),
         // These have no plain-text form.
         Focus::Browse
         | Focus::Terminal
@@ -351,9 +351,9 @@ fn choose(line: &str, count: usize) -> Reply {
     }
 }
 
-fn fill(state: &State, line: &str) -> Reply {
+fn fill(app: &App, line: &str) -> Reply {
     let accept = Event::Act(Action::Accept);
-    let Some(form) = &state.request_view.form else { return Reply::Do(vec![accept]) };
+    let Some(form) = &app.request_view.form else { return Reply::Do(vec![accept]) };
     if form.is_review {
         return match position_of(line, 2) {
             Some(1) => Reply::Do(vec![accept]),
@@ -361,7 +361,7 @@ fn fill(state: &State, line: &str) -> Reply {
             None => no_number(2),
         };
     }
-    let Some(field) = form.fields.get(state.request_view.selected) else { return Reply::Do(vec![accept]) };
+    let Some(field) = form.fields.get(app.request_view.selected) else { return Reply::Do(vec![accept]) };
     if line.is_empty() {
         return Reply::Do(vec![accept]);
     }

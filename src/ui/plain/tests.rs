@@ -11,7 +11,7 @@ use crate::ui::tests::fixture::{self, Stage};
 
 /// The output for a state from the start.
 fn output(stage: &Stage) -> String {
-    PlainOutput::new(Glyphs::plain()).advance(&stage.state, stage.now)
+    PlainOutput::new(Glyphs::plain()).advance(stage, stage.now)
 }
 
 fn push_message(stage: &mut Stage, role: Role, text: &str, is_open: bool) -> ItemId {
@@ -49,43 +49,43 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
 fn text_is_printed_once_by_complete_lines() {
     let mut stage = fixture::ready();
     let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage.state, stage.now);
+    plain.advance(&stage, stage.now);
     let id = push_message(&mut stage, Role::Agent, "One line", true);
-    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo", true);
-    assert_eq!(plain.advance(&stage.state, stage.now), "\nclaude:\nOne line.\n");
+    assert_eq!(plain.advance(&stage, stage.now), "\nclaude:\nOne line.\n");
     edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\n", true);
-    assert_eq!(plain.advance(&stage.state, stage.now), "\nTwo lines.\n");
-    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage, stage.now), "\nTwo lines.\n");
+    assert_eq!(plain.advance(&stage, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\nThe \u{1b}[31mend\u{7}", false);
-    assert_eq!(plain.advance(&stage.state, stage.now), "\nThe end\u{2407}\n");
-    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage, stage.now), "\nThe end\u{2407}\n");
+    assert_eq!(plain.advance(&stage, stage.now), "");
 }
 
 #[test]
 fn prompts_are_numbered_and_typed_ones_not_repeated() {
     let mut stage = fixture::ready();
     let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage.state, stage.now);
+    plain.advance(&stage, stage.now);
     let session = stage.state.active_session().unwrap().clone();
     let number = session.turn_count + 1;
     assert_eq!(plain.prompt(&session), format!("\n[{number}] You: "));
     assert_eq!(plain.prompt(&session), "", "it is shown already");
     plain.note_typed("hello");
     push_message(&mut stage, Role::User, "hello", false);
-    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage, stage.now), "");
     push_message(&mut stage, Role::User, "from the queue", false);
-    assert_eq!(plain.advance(&stage.state, stage.now), "\n[2] You: from the queue\n");
+    assert_eq!(plain.advance(&stage, stage.now), "\n[2] You: from the queue\n");
 }
 
 #[test]
 fn output_ends_an_open_prompt_line() {
     let mut stage = fixture::ready();
     let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage.state, stage.now);
+    plain.advance(&stage, stage.now);
     plain.prompt(&stage.state.active_session().unwrap().clone());
     push_message(&mut stage, Role::Agent, "By the way.", false);
-    assert_eq!(plain.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
+    assert_eq!(plain.advance(&stage, stage.now), "\n\nclaude:\nBy the way.\n");
     assert!(
         plain.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
         "the prompt is shown again"
@@ -96,14 +96,14 @@ fn output_ends_an_open_prompt_line() {
 fn calls_are_printed_when_completed_and_commands_when_started() {
     let mut stage = fixture::ready();
     let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage.state, stage.now);
+    plain.advance(&stage, stage.now);
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::InProgress);
     tool.input.command = Some("make test".into());
     let mut id = ItemId(0);
     stage.session(|session| id = session.transcript.push(1, ItemBody::Tool(Box::new(tool))));
-    assert_eq!(plain.advance(&stage.state, stage.now), "... run make test\n");
-    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage, stage.now), "... run make test\n");
+    assert_eq!(plain.advance(&stage, stage.now), "");
     stage.session(|session| {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(tool) = &mut item.body {
@@ -112,7 +112,7 @@ fn calls_are_printed_when_completed_and_commands_when_started() {
             }
         });
     });
-    assert_eq!(plain.advance(&stage.state, stage.now), "+ run     make test\n  all well\n");
+    assert_eq!(plain.advance(&stage, stage.now), "+ run     make test\n  all well\n");
 }
 
 #[test]
@@ -159,21 +159,18 @@ fn permission_requests_are_numbered_questions() {
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
     assert!(text.ends_with("Type a number and press Enter, or :cancel.\n"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    assert_eq!(
-        reply(&stage.state, "1"),
-        Reply::Do(vec![Event::Act(Action::Mark(0)), Event::Act(Action::Accept)])
-    );
+    assert_eq!(reply(&stage, "1"), Reply::Do(vec![Event::Act(Action::Mark(0)), Event::Act(Action::Accept)]));
     for wrong in ["", "0", "99", "yes please", "-1"] {
-        assert!(matches!(reply(&stage.state, wrong), Reply::Say(_)), "{wrong}");
+        assert!(matches!(reply(&stage, wrong), Reply::Say(_)), "{wrong}");
     }
-    assert_eq!(reply(&stage.state, ":cancel"), Reply::Do(vec![Event::Act(Action::Escape)]));
+    assert_eq!(reply(&stage, ":cancel"), Reply::Do(vec![Event::Act(Action::Escape)]));
 }
 
 #[test]
 fn questions_are_not_repeated_when_line_numbers_become_known() {
     let mut stage = fixture::permission();
     let mut plain = PlainOutput::new(Glyphs::plain());
-    let first = plain.advance(&stage.state, stage.now);
+    let first = plain.advance(&stage, stage.now);
     assert!(first.contains("asks: Allow this edit?"), "{first}");
     let before = first.matches("SKEW").count();
     stage.session(|session| {
@@ -187,12 +184,12 @@ fn questions_are_not_repeated_when_line_numbers_become_known() {
     let numbered = output(&stage);
     assert!(numbered.contains("20 + "), "the line numbers are known now: {numbered}");
     assert_eq!(numbered.matches("SKEW").count(), before);
-    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage, stage.now), "");
     // The next request has the same text but is a new question.
     stage.session(|session| {
         session.requests.pop_front();
     });
-    let second = plain.advance(&stage.state, stage.now);
+    let second = plain.advance(&stage, stage.now);
     assert!(second.contains("asks: Allow this edit?"), "{second}");
 }
 
@@ -200,26 +197,26 @@ fn questions_are_not_repeated_when_line_numbers_become_known() {
 fn ends_of_turns_and_queued_prompts_are_printed() {
     let mut stage = fixture::ready();
     let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage.state, stage.now);
+    plain.advance(&stage, stage.now);
     let (now, since) = (stage.now, fixture::ago(stage.now, 5));
     stage.session(|session| {
         session.turn_count = 1;
         session.turn = Turn::Running { since, last_news: now };
     });
-    assert_eq!(plain.advance(&stage.state, now), "");
+    assert_eq!(plain.advance(&stage, now), "");
     stage.session(|session| {
         session.outbox.enqueue("then this".into());
     });
-    assert_eq!(plain.advance(&stage.state, now), "(1 prompt queued.)\n");
+    assert_eq!(plain.advance(&stage, now), "(1 prompt queued.)\n");
     stage.session(|session| {
         drop(session.outbox.take_queue());
         session.turn_count = 2;
         session.turn = Turn::Running { since: now, last_news: now };
     });
     push_message(&mut stage, Role::User, "then this", false);
-    assert_eq!(plain.advance(&stage.state, now), "[1] Finished after 5 s.\n\n[2] You: then this\n");
+    assert_eq!(plain.advance(&stage, now), "[1] Finished after 5 s.\n\n[2] You: then this\n");
     stage.session(|session| session.turn = Turn::Idle);
-    assert_eq!(plain.advance(&stage.state, now), "[2] Finished.\n");
+    assert_eq!(plain.advance(&stage, now), "[2] Finished.\n");
     assert_eq!(plain.failed_turns(), 0);
     for (turn, end, said) in [
         (3, TurnEnd::Failed { error: "overloaded".into(), fault: FaultKind::Agent }, "Failed"),
@@ -229,12 +226,12 @@ fn ends_of_turns_and_queued_prompts_are_printed() {
             session.turn_count = turn;
             session.turn = Turn::Running { since: now, last_news: now };
         });
-        plain.advance(&stage.state, now);
+        plain.advance(&stage, now);
         stage.session(|session| {
             session.transcript.push(turn, ItemBody::TurnEnd(end));
             session.turn = Turn::Idle;
         });
-        let text = plain.advance(&stage.state, now);
+        let text = plain.advance(&stage, now);
         assert!(text.contains(&format!("[{turn}] {said}.")), "{text}");
     }
     assert_eq!(plain.failed_turns(), 2);
@@ -246,34 +243,34 @@ fn lists_accept_numbers_and_filter_text() {
     let text = output(&stage);
     assert!(text.contains("\n1. ") && text.contains("text to filter"), "{text}");
     let picked = vec![Event::Act(Action::Mark(1)), Event::Act(Action::Accept)];
-    assert_eq!(reply(&stage.state, "2"), Reply::Do(picked));
+    assert_eq!(reply(&stage, "2"), Reply::Do(picked));
     let filtered = vec![Event::Line(LineEdit::Clear), Event::Line(LineEdit::Insert("gem".into()))];
-    assert_eq!(reply(&stage.state, "gem"), Reply::Do(filtered));
+    assert_eq!(reply(&stage, "gem"), Reply::Do(filtered));
 }
 
 #[test]
 fn forms_are_asked_field_by_field() {
     let mut stage = fixture::form();
-    crate::app::dialogs::settle(&mut stage.state);
+    crate::app::dialogs::settle(&mut stage);
     let first = output(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
-    let typed = reply(&stage.state, "some text");
+    let typed = reply(&stage, "some text");
     let Reply::Do(events) = typed else { panic!("{typed:?}") };
     assert_eq!(events.first(), Some(&Event::Line(LineEdit::Clear)));
     assert_eq!(events.last(), Some(&Event::Act(Action::Accept)));
-    assert_eq!(reply(&stage.state, ""), Reply::Do(vec![Event::Act(Action::Accept)]));
+    assert_eq!(reply(&stage, ""), Reply::Do(vec![Event::Act(Action::Accept)]));
 }
 
 #[test]
 fn lines_are_prompts_and_commands_start_with_a_colon() {
     let stage = fixture::ready();
     let prompt = vec![Event::Draft("do it".into()), Event::Act(Action::Submit)];
-    assert_eq!(reply(&stage.state, "do it"), Reply::Do(prompt));
-    assert_eq!(reply(&stage.state, ":open-models"), Reply::Do(vec![Event::Act(Action::OpenModels)]));
+    assert_eq!(reply(&stage, "do it"), Reply::Do(prompt));
+    assert_eq!(reply(&stage, ":open-models"), Reply::Do(vec![Event::Act(Action::OpenModels)]));
     for wrong in [":nonsense", ":scroll-top", ":copy-reply"] {
-        assert!(matches!(reply(&stage.state, wrong), Reply::Say(_)), "{wrong}");
+        assert!(matches!(reply(&stage, wrong), Reply::Say(_)), "{wrong}");
     }
-    let Reply::Say(help) = reply(&stage.state, ":help") else { panic!("no help") };
+    let Reply::Say(help) = reply(&stage, ":help") else { panic!("no help") };
     assert!(help.contains(":cancel"), "{help}");
 }
 
@@ -284,7 +281,7 @@ fn cost_depends_on_open_items() {
     for number in 0..5000 {
         push_message(&mut stage, Role::Agent, &format!("answer {number}"), false);
     }
-    let all = plain.advance(&stage.state, stage.now);
+    let all = plain.advance(&stage, stage.now);
     assert_eq!(all.matches("answer").count(), 5000);
     let printed = &plain.sessions[&stage.state.active];
     assert_eq!((printed.first_open, printed.begun.len()), (Some(ItemId(5000)), 0));

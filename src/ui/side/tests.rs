@@ -161,7 +161,7 @@ fn a_prompt_that_is_being_edited_is_marked_with_its_keys() {
             }
             session.draft.clear();
         });
-        let _ = update(&mut stage.state, Event::Act(Action::HistoryPrevious), stage.now);
+        let _ = update(&mut stage.app, Event::Act(Action::HistoryPrevious), stage.now);
         text(&stage.draw(&mut stage.view(), &theme("dark"), size))
     };
     for size in [WIDE, (80, 24)] {

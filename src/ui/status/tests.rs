@@ -76,7 +76,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.session(|session| session.draft = "!make".into());
     assert!(footer(&stage, 120).starts_with("ready | Enter run"));
     stage.session(|session| session.draft.clear());
-    stage.state.user.is_browsing = true;
+    stage.user.is_browsing = true;
     assert_eq!(footer(&stage, 120), "ready | Enter expand · / search · y copy · l outline");
     let mut stage = streaming();
     stage.session(|session| {
@@ -99,7 +99,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.state.flash = Some("Copied.".into());
     assert!(!footer(&stage, 120).contains("commands"));
     stage.state.flash = None;
-    stage.state.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
+    stage.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
     assert!(!footer(&stage, 120).contains("commands"));
 }
 
@@ -129,7 +129,7 @@ fn keys_are_shown_beside_context_and_cost() {
     stage.session(|session| session.draft = "fix it".into());
     check(&mut stage, &["Enter send", "newline", "editor", "F1 help"]);
     stage.session(|session| session.draft.clear());
-    stage.state.user.is_browsing = true;
+    stage.user.is_browsing = true;
     check(&mut stage, &["Enter expand", "/ search", "y copy", "l outline", "F1 help"]);
     let mut stage = streaming();
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
@@ -145,10 +145,10 @@ fn keys_are_shown_beside_context_and_cost() {
 fn keys_of_dialogs_are_in_the_help_only_for_a_search() {
     let mut stage = ready();
     let help = |filter: &str| crate::app::Modal::Help { filter: crate::app::LineInput::new(filter) };
-    stage.state.modals.push(help(""));
+    stage.modals.push(help(""));
     let rows = shown(&stage, (200, 200));
     assert!(rows.contains("Prompt and turn") && rows.contains("Browsing the transcript"), "{rows}");
     assert!(!rows.contains("Permission requests") && !rows.contains("Session list"), "{rows}");
-    stage.state.modals = vec![help("export")];
+    stage.modals = vec![help("export")];
     assert!(shown(&stage, (80, 24)).contains("Session list"));
 }

@@ -26,7 +26,7 @@ fn add(stage: &mut Stage, title: &str, change: impl FnOnce(&mut crate::app::Sess
 fn all_states() -> Stage {
     let mut stage = streaming();
     let now = stage.now;
-    let state = permission().state;
+    let state = permission().app.state;
     let requests = state.active_session().unwrap().requests.clone();
     stage.session(|session| session.title = Some("Clock skew".into()));
     add(&mut stage, "asks", |session| session.requests = requests);
@@ -124,7 +124,7 @@ fn clicking_a_tab_activates_it() {
         row: 0,
         modifiers: KeyModifiers::NONE,
     };
-    let events = route(&Terminal::Mouse(click), &stage.state, &mut view, &Keymap::defaults(), stage.now);
+    let events = route(&Terminal::Mouse(click), &stage, &mut view, &Keymap::defaults(), stage.now);
     assert_eq!(events, [Event::Key(vec![Event::Act(Action::ShowTab(2))])]);
 }
 
@@ -133,7 +133,7 @@ fn background_tabs_cause_no_animation() {
     let mut stage = all_states();
     stage.session(|session| session.turn = Turn::Idle);
     assert!(!is_animating(&stage.state), "the background tabs are running");
-    assert_eq!(next_frame_in(&stage.state, &stage.view()), None::<Duration>);
+    assert_eq!(next_frame_in(&stage, &stage.view()), None::<Duration>);
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (120, 40));
     assert_eq!(view.transcripts.len(), 1, "only the active tab is laid out");

@@ -70,9 +70,9 @@ fn stashed_prompts_and_the_mode_are_shown_at_the_edge() {
 fn the_cursor_has_the_shape_of_the_mode_while_the_composer_has_the_focus() {
     let stage = ready();
     let mut view = stage.view();
-    assert_eq!(cursor_shape(&stage.state, &view), CursorShape::Default);
+    assert_eq!(cursor_shape(&stage, &view), CursorShape::Default);
     view.set_vim(true);
-    assert_eq!(cursor_shape(&stage.state, &view), CursorShape::Bar);
+    assert_eq!(cursor_shape(&stage, &view), CursorShape::Bar);
     let stage = picker("");
-    assert_eq!(cursor_shape(&stage.state, &view), CursorShape::Default);
+    assert_eq!(cursor_shape(&stage, &view), CursorShape::Default);
 }

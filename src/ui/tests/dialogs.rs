@@ -16,7 +16,7 @@ use crate::ui::theme::colour::halfway;
 fn dialogs() -> Vec<Stage> {
     let with = |modal: Modal| {
         let mut stage = streaming();
-        stage.state.modals.push(modal);
+        stage.modals.push(modal);
         stage
     };
     let filter = LineInput::default;
@@ -29,10 +29,10 @@ fn dialogs() -> Vec<Stage> {
         purpose: LinePurpose::SavedTitle("k".into()),
     };
     let mut wide = picker("");
-    let Some(Modal::Picker(list)) = wide.state.modals.last_mut() else { unreachable!() };
+    let Some(Modal::Picker(list)) = wide.modals.last_mut() else { unreachable!() };
     list.rows[0].detail = "a long line ".repeat(9);
     let mut whole = permission();
-    whole.state.modals.push(Modal::Attention(InboxDialog::default()));
+    whole.modals.push(Modal::Attention(InboxDialog::default()));
     vec![
         with(Modal::Help { filter: filter() }),
         with(Modal::Queue { selected: 0 }),
@@ -51,8 +51,8 @@ fn dialogs() -> Vec<Stage> {
 fn help_begins_with_the_keys_of_the_view_below() {
     let first = |below: Option<Modal>| {
         let mut stage = streaming();
-        stage.state.modals.extend(below);
-        stage.state.modals.push(Modal::Help { filter: LineInput::default() });
+        stage.modals.extend(below);
+        stage.modals.push(Modal::Help { filter: LineInput::default() });
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 30)));
         let mut rest = shown.lines().skip_while(|line| !line.contains("type to filter")).skip(2);
         rest.next().map(|line| line.trim_matches(['│', ' ', '▐']).to_owned())
@@ -80,7 +80,7 @@ fn content_behind_a_dialog_keeps_its_hues() {
     let before = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
     let ansi = stage.draw(&mut stage.view(), &theme("ansi"), (120, 40));
     let bar = before.area.positions().find(|position| before[*position].symbol() == "▌").unwrap();
-    stage.state.modals = choice().state.modals;
+    stage.modals = choice().app.modals;
     let after = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
     let ground = theme("dark").screen_bg();
     assert_eq!(after[bar].symbol(), "▌");
@@ -99,7 +99,7 @@ fn dialogs_that_open_on_their_own_hide_an_empty_session() {
     };
     let mut stage = choice();
     assert_eq!(shows(&stage), (true, true));
-    let Some(dialog) = stage.state.questions.last_mut() else { unreachable!() };
+    let Some(dialog) = stage.app.state.questions.last_mut() else { unreachable!() };
     dialog.asked_at = Some(stage.now);
     assert_eq!(shows(&stage), (true, true), "the transcript stays visible");
     let title = |stage: &Stage| {
@@ -109,7 +109,7 @@ fn dialogs_that_open_on_their_own_hide_an_empty_session() {
     stage.session(|session| drop(session.transcript.take()));
     assert!(!title(&stage));
     let mut first = first_screen();
-    first.state.modals = picker("").state.modals;
+    first.modals = picker("").app.modals;
     let shown = text(&first.draw(&mut first.view(), &theme("dark"), (120, 40)));
     assert!(!shown.contains("A terminal client for coding agents."), "{shown}");
 }
@@ -129,7 +129,7 @@ fn no_scroll_bar_is_drawn_behind_a_dialog() {
         (3..30).filter(|y| marks.contains(&buffer[(119, *y)].symbol())).count()
     };
     assert!(bars(&stage) > 5);
-    stage.state.modals.push(Modal::Queue { selected: 0 });
+    stage.modals.push(Modal::Queue { selected: 0 });
     assert_eq!(bars(&stage), 0);
 }
 
@@ -143,7 +143,7 @@ fn the_theme_list_shows_a_sample_in_the_selected_theme() {
         .map(|(name, is_dark)| ThemeInfo { name: name.into(), is_dark })
         .into();
     let now = stage.now;
-    update(&mut stage.state, Event::Act(Action::OpenThemes), now);
+    update(&mut stage, Event::Act(Action::OpenThemes), now);
     let mut view = stage.view();
     for (cols, rows) in SIZES {
         // A diff is computed outside of frames.
@@ -173,8 +173,8 @@ fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
     };
     let toggle = |stage: &mut Stage, screen: Option<Event>| {
         let now = stage.now;
-        update(&mut stage.state, screen.unwrap(), now);
-        update(&mut stage.state, Event::Act(Action::TogglePlan), now);
+        update(&mut stage.app, screen.unwrap(), now);
+        update(&mut stage.app, Event::Act(Action::TogglePlan), now);
     };
     let (steps, screen) = shows_steps(&stage);
     assert!(!steps, "one line by default");
@@ -182,14 +182,14 @@ fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
     assert!(shows_steps(&stage).0);
     let screen = shows_steps(&stage).1;
     assert_eq!(screen, None, "the reducer already knows what is shown");
-    update(&mut stage.state, Event::Act(Action::TogglePlan), stage.now);
+    update(&mut stage.app, Event::Act(Action::TogglePlan), stage.now);
     assert!(!shows_steps(&stage).0);
 }
 
 #[test]
 fn the_value_of_an_option_and_the_description_of_the_selected_row_are_visible() {
     let mut stage = picker("");
-    let Some(Modal::Picker(list)) = stage.state.modals.last_mut() else { unreachable!() };
+    let Some(Modal::Picker(list)) = stage.modals.last_mut() else { unreachable!() };
     list.kind = PickerKind::Option;
     list.note = None;
     list.rows[0].detail = format!("AI model to use {} at the END", "for everyday work ".repeat(5));
@@ -203,7 +203,7 @@ fn the_value_of_an_option_and_the_description_of_the_selected_row_are_visible() 
 #[test]
 fn a_copied_install_command_is_confirmed_in_the_list() {
     let mut stage = picker("");
-    let Some(Modal::Picker(list)) = stage.state.modals.last_mut() else { unreachable!() };
+    let Some(Modal::Picker(list)) = stage.modals.last_mut() else { unreachable!() };
     list.rows[0].value = PickerValue::Install("npm install -g claude".into());
     let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown(&stage).contains("Others can be added"));
@@ -226,7 +226,7 @@ fn explanation_of_an_answer_stands_below_it() {
 #[test]
 fn one_question_with_comment_marks_the_answer() {
     let mut stage = form();
-    let form = stage.state.request_view.form.as_mut().expect("a form");
+    let form = stage.request_view.form.as_mut().expect("a form");
     form.fields.retain(|field| matches!(field.field.title.as_str(), "Size" | "Address"));
     form.fields.swap(0, 1);
     form.fields[1].field.is_required = false;
@@ -240,7 +240,7 @@ fn one_question_with_comment_marks_the_answer() {
 fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
     for size in [(40, 12), (80, 24), (200, 60)] {
         let mut stage = streaming();
-        stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+        stage.modals.push(Modal::Changes(ChangesDialog::default()));
         let last = |stage: &Stage| {
             let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
             shown.lines().last().unwrap().to_owned()
@@ -248,7 +248,7 @@ fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
         assert!(last(&stage).contains("q close"), "{}", last(&stage));
         stage.state.flash = Some("Diff layout: unified".into());
         assert!(last(&stage).contains("Diff layout: unified"), "{}", last(&stage));
-        let Some(Modal::Changes(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
+        let Some(Modal::Changes(dialog)) = stage.modals.last_mut() else { unreachable!() };
         dialog.is_filtering = true;
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         assert!(shown.contains("Diff layout: unified"), "{shown}");
@@ -261,7 +261,7 @@ fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
 fn key_descriptions_fit_beside_the_keys() {
     for cols in [120, 200] {
         let mut stage = streaming();
-        stage.state.modals.push(Modal::Help { filter: LineInput::default() });
+        stage.modals.push(Modal::Help { filter: LineInput::default() });
         let mut view = stage.view();
         let shown = text(&stage.draw(&mut view, &theme("dark"), (cols, 120)));
         for text in

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ pub const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
 
 /// A state with the time of the frame.
 pub struct Stage {
-    pub state: State,
+    pub app: App,
     pub now: Instant,
 }
 
@@ -38,9 +39,9 @@ pub fn theme(name: &str) -> Theme {
 pub fn first_screen() -> Stage {
     let now = Instant::now();
     let setup = Setup { folder: PathBuf::from("/home/ada/code/shop"), ..Setup::default() };
-    let (mut state, _) = start(setup, now);
-    state.modals.clear();
-    Stage { state, now: now + Duration::from_secs(100) }
+    let (mut app, _) = start(setup, now);
+    app.modals.clear();
+    Stage { app, now: now + Duration::from_secs(100) }
 }
 
 /// A ready agent without messages.
@@ -175,14 +176,14 @@ pub fn permission() -> Stage {
         }
         session.requests.extend(requests);
     });
-    show(&mut stage.state, now);
+    show(&mut stage, now);
     stage
 }
 
 /// The question on top was shown for some seconds.
-pub fn show(state: &mut State, now: Instant) {
-    dialogs::settle(state);
-    dialogs::on_frame(state, true, ago(now, 5));
+pub fn show(app: &mut App, now: Instant) {
+    dialogs::settle(app);
+    dialogs::on_frame(&mut app.state, true, ago(now, 5));
 }
 
 /// A form with every kind of field.
@@ -247,9 +248,9 @@ pub fn form() -> Stage {
             since: now,
         });
     });
-    stage.state.request_view.form = Some(form);
-    stage.state.request_view.request_id = Some(RequestId(7));
-    show(&mut stage.state, now);
+    stage.request_view.form = Some(form);
+    stage.request_view.request_id = Some(RequestId(7));
+    show(&mut stage, now);
     stage.state.guard.on(
         guard::Input::Switch,
         guard::Facts { has_fields: true, ..guard::Facts::default() },
@@ -288,7 +289,7 @@ pub fn picker(filter: &str) -> Stage {
         conn: None,
         is_by_itself: false,
     };
-    stage.state.modals.push(Modal::Picker(picker));
+    stage.modals.push(Modal::Picker(picker));
     stage
 }
 
@@ -300,9 +301,23 @@ pub fn choice() -> Stage {
     ];
     let answers = ["Wait", "End the agent's process", "Start it again and resume"];
     let answers = answers.map(|label| (label, Consequence::Close));
-    stage.state.ask(stage.state.active, Question::new("The agent does not answer", body, answers));
-    crate::app::dialogs::settle(&mut stage.state);
+    stage.app.state.ask(stage.state.active, Question::new("The agent does not answer", body, answers));
+    crate::app::dialogs::settle(&mut stage);
     stage
+}
+
+impl Deref for Stage {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut App {
+        &mut self.app
+    }
 }
 
 impl Stage {
@@ -323,7 +338,7 @@ impl Stage {
     pub fn draw(&self, view: &mut ViewState, theme: &Theme, (cols, rows): (u16, u16)) -> Buffer {
         let mut terminal = Terminal::new(TestBackend::new(cols, rows)).expect("a test terminal");
         view.set_now(self.now);
-        terminal.draw(|frame| draw(&self.state, view, theme, frame)).expect("a frame").buffer.clone()
+        terminal.draw(|frame| draw(&self.app, view, theme, frame)).expect("a frame").buffer.clone()
     }
 
     /// Draws in both themes and returns text and styles.

@@ -24,7 +24,7 @@ fn stage_of(params: &str) -> Stage {
     let (request_id, _) = codec.request("session/request_permission", Some(params), &mut events).unwrap();
     let now = ago(stage.now, 5);
     for event in events.into_iter().chain([AgentEvent::Request(RequestId(1), Box::new(request_id))]) {
-        update(&mut stage.state, Event::Agent(ConnId(1), event), now);
+        update(&mut stage, Event::Agent(ConnId(1), event), now);
     }
     dialogs::on_frame(&mut stage.state, true, now);
     stage
@@ -252,9 +252,9 @@ fn the_rejection_is_visible_on_the_smallest_screen() {
             let screen = text(&stage.draw(&mut view, &theme("dark"), (40, 12)));
             assert!(screen.contains(refuses), "{step} {refuses:?} in\n{screen}");
             assert!(screen.contains("Allow this command?"), "{screen}");
-            update(&mut stage.state, Event::Act(Action::Last), now);
+            update(&mut stage, Event::Act(Action::Last), now);
             if step > 0 {
-                update(&mut stage.state, Event::Act(Action::Up), now);
+                update(&mut stage, Event::Act(Action::Up), now);
             }
         }
     }
@@ -268,9 +268,9 @@ fn change_input(stage: &mut Stage, input: &Value) {
     let mut events = Vec::new();
     codec.notification("session/update", Some(&news.to_string()), &mut events);
     for event in events {
-        update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
+        update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
     }
-    dialogs::on_frame(&mut stage.state, true, stage.now);
+    dialogs::on_frame(&mut stage.app.state, true, stage.now);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn changed_requests_are_highlighted_and_restart_the_grace_period() {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
     assert!(
-        next_frame_in(&stage.state, &stage.view()).is_some(),
+        next_frame_in(&stage, &stage.view()).is_some(),
         "a frame is scheduled for the end of the grace period"
     );
     stage.now += Duration::from_millis(500);
@@ -502,7 +502,7 @@ fn tell(stage: &mut Stage, update_of: &Value) {
     let (params, mut events) = (json!({"sessionId": "s-1", "update": update_of}), Vec::new());
     codec.notification("session/update", Some(&params.to_string()), &mut events);
     for event in events {
-        update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
+        update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
     }
 }
 
@@ -516,7 +516,7 @@ fn a_request_without_its_plan_shows_that_of_the_session() {
     let mut stage = stage_with(&request(&call));
     let before = shown(&stage, (80, 24));
     tell(&mut stage, &plan("delete the cache"));
-    dialogs::on_frame(&mut stage.state, true, stage.now);
+    dialogs::on_frame(&mut stage.app.state, true, stage.now);
     let screen = shown(&stage, (80, 24));
     assert!(!before.contains("delete the cache"), "{before}");
     for part in ["Plan of the session:", "· delete the cache", "The request has changed; review it again."] {
@@ -543,7 +543,7 @@ fn a_plan_of_the_named_call_is_shown() {
     let method = "session/request_permission";
     let (request_id, _) = codec.request(method, Some(&params.to_string()), &mut events).unwrap();
     let event = AgentEvent::Request(RequestId(1), Box::new(request_id));
-    update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
+    update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
     let screen = shown(&stage, (80, 24));
     assert!(screen.contains("Approve the plan?") && screen.contains("1. Delete the cache"), "{screen}");
 }

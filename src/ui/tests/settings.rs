@@ -24,7 +24,7 @@ fn stage() -> Stage {
 
 fn send(stage: &mut Stage, events: &[Event]) {
     for event in events {
-        update(&mut stage.state, event.clone(), stage.now);
+        update(&mut stage.app, event.clone(), stage.now);
     }
 }
 
@@ -52,7 +52,7 @@ fn key_bindings_are_listed_and_captured() {
     check("bindings", &stage);
     let binding = stage.state.setup.bindings.iter().find(|row| row.action == "open-palette").unwrap();
     let capture = KeyCapture { binding: binding.clone(), keeps: Vec::new(), pressed: Vec::new() };
-    stage.state.modals = vec![Modal::Capture(capture)];
+    stage.modals = vec![Modal::Capture(capture)];
     check("capture", &stage);
     send(&mut stage, &[Event::Capturing("ctrl+t".into()), Event::Capturing("g".into())]);
     check("capture-sequence", &stage);

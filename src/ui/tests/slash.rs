@@ -33,7 +33,7 @@ fn the_hint_for_arguments_leaves_the_screen_with_the_command() {
     for (draft, is_shown) in [("text", false), ("/compact a", true), ("text", false), ("/compact a", true)] {
         stage.session(|session| session.draft = draft.into());
         view.apply(ViewCommand::SetDraft(draft.into()));
-        draw_into(&stage.state, &mut view, &theme, &mut canvas);
+        draw_into(&stage, &mut view, &theme, &mut canvas);
         canvas.set_shown();
         assert_eq!(text(&canvas).contains("<scope>"), is_shown, "{draft}");
     }

@@ -19,7 +19,7 @@ fn rig() -> Rig {
 }
 
 fn dialog(rig: &Rig) -> &ChangesDialog {
-    match rig.state.modals.last() {
+    match rig.modals.last() {
         Some(Modal::Changes(dialog)) => dialog,
         other => panic!("{other:?}"),
     }
@@ -28,7 +28,7 @@ fn dialog(rig: &Rig) -> &ChangesDialog {
 #[test]
 fn keys_select_files_and_hunks() {
     let mut rig = rig();
-    assert_eq!(focus(&rig.state), Focus::Changes);
+    assert_eq!(focus(&rig), Focus::Changes);
     for (action, selected) in [
         (Action::NextField, 1),
         (Action::NextField, 2),
@@ -51,17 +51,17 @@ fn keys_select_files_and_hunks() {
     rig.act(Action::ToggleContext);
     assert!(dialog(&rig).shows_context);
     rig.act(Action::OpenChanges);
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
 }
 
 #[test]
 fn the_filter_receives_letters_only_while_it_is_edited() {
     let mut rig = rig();
     rig.type_line("b");
-    assert!(dialog(&rig).filter.text.is_empty() && line_input(&rig.state).is_none());
+    assert!(dialog(&rig).filter.text.is_empty() && line_input(&rig).is_none());
     rig.act(Action::Filter);
     rig.type_line("SRC b");
-    assert!(line_input(&rig.state).is_some());
+    assert!(line_input(&rig).is_some());
     rig.act(Action::Down);
     assert_eq!(dialog(&rig).selected, 0, "one file fits");
     rig.act(Action::Accept);
@@ -70,7 +70,7 @@ fn the_filter_receives_letters_only_while_it_is_edited() {
     rig.act(Action::Escape);
     assert_eq!(dialog(&rig), &ChangesDialog::default());
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn rig_with_commands() -> Rig {
 }
 
 pub(super) fn names(rig: &Rig) -> Vec<String> {
-    completions(&rig.state).into_iter().map(|completion| completion.name).collect()
+    completions(rig).into_iter().map(|completion| completion.name).collect()
 }
 
 fn rig_with_history() -> Rig {
@@ -57,7 +57,7 @@ fn edited(rig: &mut Rig, before: &str, edited: Result<Option<&str>, &str>) -> Ve
     let session = rig.state.active;
     let edited = edited.map(|text| text.map(str::to_owned)).map_err(str::to_owned);
     let done = ServiceEvent::DraftEdited { session, before: before.to_owned(), edited };
-    views(&crate::app::update(&mut rig.state, Event::Service(done), rig.now))
+    views(&crate::app::update(&mut rig.app, Event::Service(done), rig.now))
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn without_an_agent_the_prompt_waits_and_agents_are_offered() {
     rig.session().phase = SessionPhase::NoAgent;
     rig.type_draft("do it");
     rig.act(Action::Submit);
-    assert_eq!(focus(&rig.state), Focus::Picker);
+    assert_eq!(focus(&rig), Focus::Picker);
     assert_eq!(rig.queue(), ["do it"]);
     let mut rig = Rig::new();
     rig.session().phase = SessionPhase::Ended { cause: "It ended.".to_owned() };
@@ -265,12 +265,12 @@ fn arrows_walk_the_completions_and_tab_takes_one() {
     rig.session().history = vec!["old".to_owned()];
     rig.type_draft("/");
     assert_eq!(rig.act(Action::HistoryNext), Vec::new());
-    assert_eq!(selected_completion(&rig.state), 1);
+    assert_eq!(selected_completion(&rig), 1);
     assert_eq!(rig.act(Action::Up), Vec::new());
     assert_eq!(rig.act(Action::HistoryPrevious), Vec::new());
-    assert_eq!(selected_completion(&rig.state), 0);
+    assert_eq!(selected_completion(&rig), 0);
     rig.act(Action::Mark(1));
-    assert_eq!(selected_completion(&rig.state), 1);
+    assert_eq!(selected_completion(&rig), 1);
     assert_eq!(views(&rig.act(Action::Complete)), set("/plan "));
     assert!(names(&rig).is_empty());
 }
@@ -281,7 +281,7 @@ fn the_mark_begins_anew_with_each_letter() {
     rig.type_draft("/");
     rig.act(Action::HistoryNext);
     rig.type_draft("/c");
-    assert_eq!(selected_completion(&rig.state), 0);
+    assert_eq!(selected_completion(&rig), 0);
 }
 
 #[test]

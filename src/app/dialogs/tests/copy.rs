@@ -118,13 +118,13 @@ fn the_selected_item_takes_precedence_over_the_reply() {
 fn the_selected_item_is_quoted_and_the_focus_returns_to_the_prompt() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(0));
-    rig.state.user.is_browsing = true;
+    rig.user.is_browsing = true;
     let quoted = |effects: Vec<Effect>| match effects.as_slice() {
         [Effect::QuoteSelection(content)] => content.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(quoted(rig.act(Action::QuoteSelection)), Some(text("how")));
-    assert!(!rig.state.user.is_browsing);
+    assert!(!rig.user.is_browsing);
     assert_eq!(quoted(rig.act(Action::QuoteSelection)), None);
 }
 
@@ -133,7 +133,7 @@ fn the_list_is_filtered_by_its_headings_too() {
     let mut rig = rig();
     rig.act(Action::OpenCopy);
     rig.type_line("last command");
-    let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
+    let Some(Modal::Picker(list)) = rig.modals.last() else { panic!("no list") };
     let groups = list.matches.iter().map(|position| list.rows[*position].group.as_deref());
     let groups: Vec<Option<&str>> = groups.collect();
     assert!(!groups.is_empty() && groups.iter().all(|group| *group == Some("Last command")), "{groups:?}");
@@ -144,7 +144,7 @@ fn the_list_offers_each_code_block_and_copies_the_selected_one() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(1));
     rig.act(Action::OpenCopy);
-    let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
+    let Some(Modal::Picker(list)) = rig.modals.last() else { panic!("no list") };
     let of_item: Vec<&str> = list
         .rows
         .iter()
@@ -156,7 +156,7 @@ fn the_list_offers_each_code_block_and_copies_the_selected_one() {
     rig.act(Action::Down);
     rig.act(Action::Down);
     assert_eq!(copied(&mut rig, Action::Accept), ("the code (1 line)".into(), text("fn main() {}")));
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_call_is_offered_by_its_parts_and_a_message_as_a_whole() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(3));
     rig.act(Action::OpenCopy);
-    let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
+    let Some(Modal::Picker(list)) = rig.modals.last() else { panic!("no list") };
     let of_item = list.rows.iter().filter(|row| row.group.as_deref() == Some("Selected item"));
     let labels: Vec<&str> = of_item.map(|row| row.label.as_str()).collect();
     assert_eq!(labels, ["Command", "Output"]);
@@ -185,7 +185,7 @@ fn the_message_says_where_a_text_was_sent() {
     let mut rig = Rig::new();
     let mut said = |outcome| {
         let event = ServiceEvent::Copied { what: "3 lines".into(), outcome };
-        crate::app::update(&mut rig.state, crate::app::Event::Service(event), rig.now);
+        crate::app::update(&mut rig.app, crate::app::Event::Service(event), rig.now);
         rig.state.flash.clone().unwrap()
     };
     assert_eq!(said(CopyOutcome::Program("xclip")), "Copied 3 lines with xclip.");

@@ -36,7 +36,7 @@ fn text(value: &str) -> FieldValue {
 }
 
 fn form(rig: &Rig) -> &FormState {
-    rig.state.request_view.form.as_ref().expect("a form is open")
+    rig.request_view.form.as_ref().expect("a form is open")
 }
 
 fn rig(fields: Vec<FormField>) -> Rig {
@@ -67,7 +67,7 @@ fn defaults_are_filled_in_and_sent_after_a_review() {
     assert_eq!(shown, ["Ada", "3", "BLUE", "yes", "A, C"]);
     for position in 1..=4 {
         assert!(answers(&rig.act(Action::Accept)).is_empty());
-        assert_eq!(rig.state.request_view.selected, position);
+        assert_eq!(rig.request_view.selected, position);
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert!(form(&rig).is_review);
@@ -142,7 +142,7 @@ fn a_problem_stops_the_form_and_is_shown_at_its_field() {
     let mut rig = rig(vec![field("name", true, text_kind(None)), field("n", true, number(true, None))]);
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Required."));
-    assert_eq!(rig.state.request_view.selected, 0);
+    assert_eq!(rig.request_view.selected, 0);
     rig.type_line("Ada");
     assert_eq!(form(&rig).fields[0].problem, None);
     rig.act(Action::Accept);
@@ -158,7 +158,7 @@ fn sending_moves_the_focus_to_the_first_invalid_field() {
     rig.act(Action::NextField);
     assert!(form(&rig).fields[0].problem.is_some());
     assert!(answers(&rig.act(Action::Accept)).is_empty());
-    assert_eq!((rig.state.request_view.selected, form(&rig).is_review), (0, false));
+    assert_eq!((rig.request_view.selected, form(&rig).is_review), (0, false));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_review_scrolls_and_returns() {
     let mut rig = rig(vec![field("a", false, text_kind(None)), field("b", false, text_kind(None))]);
     rig.act(Action::Accept);
     rig.act(Action::Accept);
-    assert!(form(&rig).is_review && line_input(&rig.state).is_none());
+    assert!(form(&rig).is_review && line_input(&rig).is_none());
     assert_eq!(views(&rig.act(Action::Down)), [ViewCommand::ScrollDialog(1)]);
     rig.type_line("lost");
     assert_eq!(form(&rig).fields[1].input.text, "");
@@ -186,11 +186,11 @@ fn keys_move_between_fields_and_choices() {
         field("d", false, FieldKind::Boolean { default: None }),
     ]);
     rig.act(Action::Down);
-    assert_eq!(rig.state.request_view.selected, 1);
+    assert_eq!(rig.request_view.selected, 1);
     rig.act(Action::Down);
     assert_eq!(shown_value(&form(&rig).fields[1]), "Y");
     rig.act(Action::Down);
-    assert_eq!(rig.state.request_view.selected, 2);
+    assert_eq!(rig.request_view.selected, 2);
     rig.act(Action::Down);
     rig.act(Action::ToggleChoice);
     assert_eq!(shown_value(&form(&rig).fields[2]), "Q");
@@ -202,7 +202,7 @@ fn keys_move_between_fields_and_choices() {
     rig.act(Action::Choose(2));
     assert_eq!(shown_value(&form(&rig).fields[3]), "no");
     rig.act(Action::NextField);
-    assert_eq!(rig.state.request_view.selected, 3);
+    assert_eq!(rig.request_view.selected, 3);
     rig.act(Action::Up);
     rig.act(Action::Mark(1));
     rig.act(Action::ToggleChoice);
@@ -216,7 +216,7 @@ fn letters_and_digits_are_typed_into_the_focused_field() {
     rig.act(Action::Left);
     rig.act(Action::Choose(7));
     rig.act(Action::ToggleChoice);
-    assert_eq!(line_input(&rig.state).map(|input| input.text.as_str()), Some("a7 d"));
+    assert_eq!(line_input(&rig).map(|input| input.text.as_str()), Some("a7 d"));
     rig.act(Action::NextField);
     rig.act(Action::Choose(2));
     rig.type_line(".5");
@@ -272,7 +272,7 @@ fn typed_text_stays_while_another_session_is_active() {
     rig.act(Action::Escape);
     rig.act(Action::NewSession);
     assert_ne!(rig.state.active, asked);
-    assert_eq!(rig.state.request_view.form, None);
+    assert_eq!(rig.request_view.form, None);
     rig.act(Action::OpenSessions);
     rig.act(Action::First);
     rig.act(Action::Accept);
@@ -280,7 +280,7 @@ fn typed_text_stays_while_another_session_is_active() {
     assert_eq!(form(&rig).fields[0].input.text, "typed");
     rig.act(Action::Escape);
     rig.act(Action::NewSession);
-    assert!(rig.state.user.left_forms.is_empty(), "answered forms are dropped");
+    assert!(rig.user.left_forms.is_empty(), "answered forms are dropped");
 }
 
 #[test]
@@ -374,5 +374,5 @@ fn tab_moves_the_keys_to_the_fields_of_a_form() {
     assert!(!rig.state.guard.is_entered());
     rig.act_now(Action::NextField);
     assert!(rig.state.guard.is_entered());
-    assert_eq!(rig.state.request_view.selected, 1);
+    assert_eq!(rig.request_view.selected, 1);
 }

@@ -31,7 +31,7 @@ fn queries(fx: &[Effect]) -> Vec<PromptQuery> {
 
 fn tell(rig: &mut Rig, serial: u64, found: Result<(Vec<FoundPrompt>, usize), String>) -> Vec<Effect> {
     let news = StoreNews::Prompts { serial, found };
-    update(&mut rig.state, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
+    update(&mut rig.app, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
 }
 
 #[test]
@@ -109,6 +109,6 @@ fn prompts_are_freed_when_the_list_is_closed() {
     rig.edit_line(LineEdit::Insert("x".to_owned()));
     assert!(matches!(rig.picker().kind, PickerKind::History { .. }));
     let now = rig.now;
-    assert!(frees(&update(&mut rig.state, Event::Act(Action::Escape), now)));
-    assert!(!frees(&update(&mut rig.state, Event::Act(Action::Escape), now)));
+    assert!(frees(&update(&mut rig, Event::Act(Action::Escape), now)));
+    assert!(!frees(&update(&mut rig, Event::Act(Action::Escape), now)));
 }

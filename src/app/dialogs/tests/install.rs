@@ -38,13 +38,13 @@ fn listing(ids: &[&str]) -> Rig {
     };
     let (now, mut fx) = (rig.now, Vec::new());
     lifecycle::install::on_registry(&mut rig.state, Ok(index), false, now, &mut fx);
-    super::super::serve(&mut rig.state, now, &mut fx);
+    super::super::serve(&mut rig, now, &mut fx);
     assert_eq!(fx, []);
     rig
 }
 
 fn dialog(rig: &Rig) -> (&str, String, Vec<&str>) {
-    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
     let labels = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     (&dialog.title, dialog.body.join("\n"), labels)
 }

@@ -28,7 +28,7 @@ fn opened(fx: &[Effect]) -> Option<(String, Option<u32>)> {
 fn the_selected_call_or_the_last_one_is_shown_as_received() {
     let mut rig = Rig::new();
     rig.act(Action::InspectItem);
-    assert_eq!(focus(&rig.state), Focus::Main, "there is nothing to show");
+    assert_eq!(focus(&rig), Focus::Main, "there is nothing to show");
     push(&mut rig, |_| {});
     push(&mut rig, |_| {});
     rig.session().transcript.push(
@@ -37,7 +37,7 @@ fn the_selected_call_or_the_last_one_is_shown_as_received() {
     );
     let shown = |rig: &mut Rig| {
         rig.act(Action::InspectItem);
-        rig.state.modals.pop()
+        rig.modals.pop()
     };
     assert_eq!(shown(&mut rig), Some(Modal::Inspect(ItemId(1))));
     rig.session().selected = Some(ItemId(0));
@@ -48,9 +48,9 @@ fn the_selected_call_or_the_last_one_is_shown_as_received() {
     let raw = rig.session().transcript.push(1, raw);
     rig.session().selected = Some(raw);
     rig.act(Action::InspectItem);
-    assert_eq!(focus(&rig.state), Focus::Connection);
+    assert_eq!(focus(&rig), Focus::Connection);
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_user_selects_one_of_several_locations() {
     let labels: Vec<&str> = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     assert_eq!(labels, ["a.rs:12", "/etc/hosts:2"]);
     assert_eq!(opened(&rig.act(Action::Choose(1))), Some(("/home/u/shop/a.rs".into(), Some(12))));
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
 }
 
 #[test]
@@ -122,9 +122,9 @@ fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
     // Also while browsing, as the edge of the prompt says.
     rig.act(Action::Browse);
     rig.act(Action::Escape);
-    assert_eq!((rig.session().only, focus(&rig.state)), (None, Focus::Browse));
+    assert_eq!((rig.session().only, focus(&rig)), (None, Focus::Browse));
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
     rig.session().only = Some(Only::Commands);
     // The selection moves over visible items.
     rig.act(Action::SelectPrevious);

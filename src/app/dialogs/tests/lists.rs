@@ -23,7 +23,7 @@ fn remove_first(rig: &mut Rig) {
 }
 
 fn marked(rig: &Rig) -> usize {
-    match rig.state.modals.last() {
+    match rig.modals.last() {
         Some(Modal::Queue { selected }) => *selected,
         other => panic!("the queue is on top, not {other:?}"),
     }
@@ -32,7 +32,7 @@ fn marked(rig: &Rig) -> usize {
 #[test]
 fn an_empty_queue_is_not_opened() {
     let rig = rig_with_queue(&[]);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     assert_eq!(rig.state.flash.as_deref(), Some("No queued prompts."));
 }
 
@@ -47,7 +47,7 @@ fn prompts_are_removed_and_the_last_one_closes_the_dialog() {
     rig.act(Action::Remove);
     rig.act(Action::Remove);
     assert!(rig.queue().is_empty());
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_prompt_is_edited_in_the_composer_and_keeps_its_place() {
     rig.run_turn().session().draft = "half a thought".to_owned();
     rig.act(Action::Down);
     assert_eq!(views(&rig.act(Action::Edit)), [ViewCommand::SetDraft("b\nc".to_owned())]);
-    assert_eq!((focus(&rig.state), rig.edited()), (Focus::Main, Some(1)));
+    assert_eq!((focus(&rig), rig.edited()), (Focus::Main, Some(1)));
     rig.type_draft("better");
     let fx = rig.act(Action::Submit);
     assert_eq!(rig.queue(), ["a", "better", "d"]);
@@ -156,7 +156,7 @@ fn a_queued_prompt_is_sent_now_from_the_dialog() {
     rig.run_turn().act(Action::Last);
     let fx = rig.act(Action::SendNow);
     assert!(has_cancel(&fx) && rig.is_cancelling());
-    assert_eq!((rig.queue(), focus(&rig.state)), (["c", "a", "b"].map(String::from).into(), Focus::Main));
+    assert_eq!((rig.queue(), focus(&rig)), (["c", "a", "b"].map(String::from).into(), Focus::Main));
 }
 
 #[test]
@@ -235,20 +235,20 @@ fn pages_open_close_by_their_own_key_and_are_filtered() {
         (Action::OpenConnection, Focus::Connection),
     ] {
         rig.act(action);
-        assert_eq!(focus(&rig.state), top);
+        assert_eq!(focus(&rig), top);
         rig.act(action);
-        assert_eq!(focus(&rig.state), Focus::Main);
+        assert_eq!(focus(&rig), Focus::Main);
     }
     rig.act(Action::OpenLog);
     rig.type_line("prompt");
     rig.act(Action::Choose(2));
-    assert!(matches!(rig.state.modals.last(), Some(Modal::Log { filter }) if filter.text == "prompt2"));
+    assert!(matches!(rig.modals.last(), Some(Modal::Log { filter }) if filter.text == "prompt2"));
     assert_eq!(views(&rig.act(Action::Down)), [ViewCommand::ScrollDialog(1)]);
     assert_eq!(views(&rig.act(Action::PageUp)), [ViewCommand::ScrollDialogPages(-1)]);
     // A log that was open below is moved to the top; it is not open twice.
     rig.act(Action::OpenHelp);
     rig.act(Action::OpenLog);
-    assert_eq!((focus(&rig.state), rig.state.modals.len()), (Focus::Log, 2));
+    assert_eq!((focus(&rig), rig.modals.len()), (Focus::Log, 2));
 }
 
 #[test]
@@ -263,15 +263,15 @@ fn a_session_is_renamed() {
         matches!(effect, Effect::Send(_, AgentCommand::Call(_, Call::SetTitle(_, title))) if title == "Very Old")
     });
     assert!(sent, "{fx:?}");
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
 }
 
 fn rig_with_answers(answers: [(&str, Consequence); 4]) -> Rig {
     let mut rig = Rig::new();
     rig.run_turn();
     let question = Question::new("The agent does not answer", Vec::new(), answers);
-    rig.state.ask(rig.state.active, question.asked_at(rig.now));
-    super::super::settle(&mut rig.state);
+    rig.app.state.ask(rig.state.active, question.asked_at(rig.now));
+    super::super::settle(&mut rig);
     rig
 }
 
@@ -288,7 +288,7 @@ fn choices_are_selected_by_digit() {
     let answers = all(&Rig::new());
     let mut rig = rig_with_answers(answers.clone());
     assert_eq!(rig.act(Action::Choose(1)), Vec::new());
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     let mut rig = rig_with_answers(answers.clone());
     let fx = rig.act(Action::Choose(2));
     assert!(fx.contains(&Effect::Disconnect { conn: CONN, force: true }), "{fx:?}");
@@ -299,7 +299,7 @@ fn choices_are_selected_by_digit() {
     // "Yes" is not an answer if there are several choices.
     for action in [Action::Choose(6), Action::Yes] {
         rig.wait(1_001).act_now(action);
-        assert_eq!((focus(&rig.state), rig.session().draft.len()), (Focus::Choice, 1), "it is text");
+        assert_eq!((focus(&rig), rig.session().draft.len()), (Focus::Choice, 1), "it is text");
         rig.type_draft("");
     }
     for action in [Action::Last, Action::Up, Action::Down, Action::Down] {
@@ -345,7 +345,7 @@ fn the_diff_layout_is_the_opposite_of_what_is_shown_and_then_stays() {
     rig.act(Action::ToggleDiffLayout);
     assert_eq!(rig.state.diff_layout, DiffLayout::SideBySide);
     let now = rig.now;
-    update(&mut rig.state, Event::Screen(screen(DiffRoom::OneColumn)), now);
+    update(&mut rig, Event::Screen(screen(DiffRoom::OneColumn)), now);
     assert_eq!(rig.state.diff_layout, DiffLayout::SideBySide, "a narrow window does not change the choice");
     rig.state.diff_layout = DiffLayout::Auto;
     rig.act(Action::ToggleDiffLayout);
@@ -443,7 +443,7 @@ fn no_order_of_keys_panics() {
             rig.run_turn();
         }
     }
-    assert!(rig.state.modals.len() < 20);
+    assert!(rig.modals.len() < 20);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn select(id: &str, category: &str, current: &str, values: &[(&str, Option<&str>
 fn agents_are_grouped_and_the_last_one_is_marked() {
     let mut rig = Rig::new();
     rig.state.setup.last_agent = Some("demo".to_owned());
-    open_agents(&mut rig.state);
+    open_agents(&mut rig);
     assert_eq!(rig.shown(), ["Agent one", "Agent two", "Agent demo"]);
     assert_eq!(rig.marked(), "Agent demo");
     let groups: Vec<_> = rig.picker().rows.iter().filter_map(|row| row.group.as_deref()).collect();
@@ -65,7 +65,7 @@ fn choosing_an_agent_starts_it_and_remembers_it_for_the_folder() {
     let saved = Effect::SaveAgentChoice { folder: "/home/u/shop".into(), agent: "two".to_owned() };
     assert!(fx.contains(&saved), "{fx:?}");
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { spec, .. } if spec.name == "two")));
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
 }
 
 #[test]
@@ -132,14 +132,14 @@ fn the_palette_offers_only_what_makes_sense() {
         "in the order of their groups"
     );
     rig.act(Action::OpenPalette);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     info(&mut rig).capabilities = AgentCapabilities::default();
     rig.act(Action::OpenPalette);
     assert_eq!(rig.shown(), ["Rename", "Sessions", "Help"], "parlor lists and names sessions itself");
     rig.act(Action::Last);
     rig.act(Action::Accept);
-    assert_eq!(focus(&rig.state), Focus::Help);
-    assert_eq!(rig.state.modals.len(), 1);
+    assert_eq!(focus(&rig), Focus::Help);
+    assert_eq!(rig.modals.len(), 1);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_key_for_what_the_agent_cannot_do_says_so_and_calls_nothing() {
         rig.state.flash = None;
         let why = obstacle(&rig.state, action);
         let fx = rig.act(action);
-        assert!(calls(&fx).is_empty() && rig.state.modals.is_empty(), "{action:?}");
+        assert!(calls(&fx).is_empty() && rig.modals.is_empty(), "{action:?}");
         assert!(why.is_some(), "{action:?}");
         assert_eq!(rig.state.flash.as_deref(), why, "{action:?}");
     }
@@ -319,7 +319,7 @@ fn themes_are_previewed_and_reverted_on_escape() {
 fn auto_stands_for_the_theme_that_matches_the_terminal() {
     let mut rig = Rig::new();
     rig.act(Action::OpenThemes);
-    let Some(Modal::Picker(picker)) = rig.state.modals.last() else { panic!("no list") };
+    let Some(Modal::Picker(picker)) = rig.modals.last() else { panic!("no list") };
     let rows: Vec<_> = picker.rows.iter().map(|row| (row.label.as_str(), row.group.as_deref())).collect();
     let expected =
         [("auto", None), ("dark", Some("Dark")), ("light", Some("Light")), ("paper", Some("Light"))];
@@ -328,10 +328,10 @@ fn auto_stands_for_the_theme_that_matches_the_terminal() {
     assert_eq!(rig.act(Action::First), [set("light")]);
     let fx = rig.act(Action::Accept);
     assert!(fx.contains(&set("light")) && fx.contains(&save_theme("auto")), "{fx:?}");
-    let fx = update(&mut rig.state, Event::Theme("dark".to_owned()), now);
+    let fx = update(&mut rig, Event::Theme("dark".to_owned()), now);
     assert!(fx.contains(&set("dark")), "the background became known: {fx:?}");
     rig.state.setup.theme = "paper".to_owned();
-    let fx = update(&mut rig.state, Event::Theme("light".to_owned()), now);
+    let fx = update(&mut rig, Event::Theme("light".to_owned()), now);
     assert!(!fx.contains(&set("light")), "another theme was chosen: {fx:?}");
 }
 
@@ -350,7 +350,7 @@ fn a_theme_that_cannot_be_saved_is_reported() {
     let change = Some((theme_change("nord"), Err("read-only".to_owned())));
     let news = crate::app::ConfigNews { change, ..Default::default() };
     let now = rig.now;
-    update(&mut rig.state, Event::Config(Box::new(news)), now);
+    update(&mut rig, Event::Config(Box::new(news)), now);
     let notices = &rig.session().transcript;
     let text = format!("{:?}", notices.items().last().map(|item| &item.body));
     assert!(text.contains("applies until you quit") && text.contains("/etc/x.toml: read-only"), "{text}");
@@ -385,7 +385,7 @@ fn config_options_open_their_values_in_groups_and_switches_turn() {
     let id = SessionId::from("s1");
     let value = ConfigValue::Text("high".to_owned());
     assert_eq!(calls(&fx), [&Call::SetOption(id.clone(), "effort".to_owned(), value)]);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     rig.act(Action::OpenOptions);
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
@@ -429,7 +429,7 @@ fn a_sign_in_by_variables_asks_for_each() {
     }];
     rig.act(Action::OpenSignIn);
     rig.act(Action::Accept);
-    let dialog = |rig: &Rig| match rig.state.modals.last() {
+    let dialog = |rig: &Rig| match rig.modals.last() {
         Some(Modal::Line(dialog)) => dialog.clone(),
         other => panic!("a line is asked for, not {other:?}"),
     };
@@ -444,7 +444,7 @@ fn a_sign_in_by_variables_asks_for_each() {
     assert!(dialog(&rig).help.contains("URL"));
     rig.type_line("https://x.test");
     let fx = rig.act(Action::Accept);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     // The agent is started again with what was given; what was left empty is left out.
     let env = fx.iter().find_map(|effect| match effect {
         Effect::Connect { spec, .. } => Some(spec.env.clone()),
@@ -468,12 +468,12 @@ fn enter_in_an_empty_prompt_opens_the_list_that_escape_closed() {
     rig.act(Action::Submit);
     assert_eq!(rig.shown(), ["Browser"]);
     rig.act_now(Action::Escape);
-    assert!(rig.state.modals.is_empty(), "the user opened it, so it takes keys at once");
+    assert!(rig.modals.is_empty(), "the user opened it, so it takes keys at once");
     rig.act(Action::Submit);
     rig.act(Action::Accept);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     rig.act(Action::Submit);
-    assert!(rig.state.modals.is_empty(), "it is in progress");
+    assert!(rig.modals.is_empty(), "it is in progress");
     assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("in progress")));
     rig.session().phase = SessionPhase::NoAgent;
     rig.act(Action::Submit);
@@ -486,7 +486,7 @@ fn one_kind_of_picker_is_never_open_twice() {
     rig.act(Action::OpenAgents);
     rig.act(Action::OpenThemes);
     rig.act(Action::OpenAgents);
-    assert_eq!(rig.state.modals.len(), 2);
+    assert_eq!(rig.modals.len(), 2);
     assert_eq!(rig.picker().kind, PickerKind::Agent);
 }
 
@@ -539,7 +539,7 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     rig.edit_line(LineEdit::Clear);
     rig.type_line("ftp://new.example");
     assert!(calls(&rig.act(Action::Accept)).is_empty());
-    let problem = |rig: &Rig| match rig.state.modals.last() {
+    let problem = |rig: &Rig| match rig.modals.last() {
         Some(Modal::Line(dialog)) => dialog.problem.clone().unwrap_or_default(),
         other => panic!("a line is asked for, not {other:?}"),
     };

@@ -21,9 +21,9 @@ fn early_keys_answer_nothing() {
         rig.ask_permission(1, &[AllowOnce, RejectOnce]);
         rig.wait(60);
         assert!(!rig.takes_answers());
-        let before = rig.state.request_view.clone();
+        let before = rig.request_view.clone();
         assert_eq!(answers(&rig.act_now(action)), [], "{action:?}");
-        assert_eq!(rig.state.request_view, before, "{action:?}");
+        assert_eq!(rig.request_view, before, "{action:?}");
         assert_eq!(rig.open_requests(), [1], "{action:?}");
         assert!(!rig.is_cancelling());
     }
@@ -68,13 +68,13 @@ fn typing_after_a_pause_closes_it_again() {
 #[test]
 fn the_time_from_which_answers_count_is_known() {
     let mut rig = rig();
-    assert_eq!(takes_answers_from(&rig.state), None, "nothing is asked");
+    assert_eq!(takes_answers_from(&rig), None, "nothing is asked");
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.wait(0);
     for wait in [0, 250, 390, 390, 390] {
         rig.wait(wait).type_draft("y");
         rig.type_draft("");
-        let left = takes_answers_from(&rig.state).expect("it waits").duration_since(rig.now);
+        let left = takes_answers_from(&rig).expect("it waits").duration_since(rig.now);
         let now = rig.now;
         rig.now = now + left.saturating_sub(Duration::from_millis(1));
         assert!(!rig.takes_answers());
@@ -84,7 +84,7 @@ fn the_time_from_which_answers_count_is_known() {
     }
     rig.wait(500).act_now(Action::Down);
     assert!(rig.takes_answers());
-    assert!(takes_answers_from(&rig.state).is_none_or(|at| at <= rig.now), "answers still count");
+    assert!(takes_answers_from(&rig).is_none_or(|at| at <= rig.now), "answers still count");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut
             change(call);
         }
     });
-    settle(&mut rig.state);
+    settle(&mut rig.app);
 }
 
 #[test]
@@ -124,15 +124,15 @@ fn a_change_of_the_call_begins_the_quiet_time_anew_and_is_marked() {
     let mut rig = rig();
     let item = ask_about_a_call(&mut rig);
     rig.wait(600).act_now(Action::Down);
-    assert!(rig.takes_answers() && !rig.state.request_view.has_changed);
+    assert!(rig.takes_answers() && !rig.request_view.has_changed);
     rig.wait(300);
     edit_call(&mut rig, item, |call| call.input.command = Some("rm -rf ~".to_owned()));
-    assert!(rig.state.request_view.has_changed);
-    assert_eq!(rig.state.request_view.selected, 0, "the mark is where it was at first");
+    assert!(rig.request_view.has_changed);
+    assert_eq!(rig.request_view.selected, 0, "the mark is where it was at first");
     assert!(answers(&rig.wait(300).act_now(Action::Accept)).is_empty());
     assert!(answers(&rig.wait(300).answer_now(1)).is_empty(), "each key begins it anew");
     assert_eq!(answers(&rig.wait(500).answer_now(3)), [(1, selected("option-2"))]);
-    assert!(!rig.state.request_view.has_changed, "the next request has a view of its own");
+    assert!(!rig.request_view.has_changed, "the next request has a view of its own");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_
     rig.wait(600);
     edit_call(&mut rig, item, |call| call.status = crate::model::ToolStatus::InProgress);
     edit_call(&mut rig, item, |call| call.output_text = Some("half".into()));
-    assert!(rig.takes_answers() && !rig.state.request_view.has_changed);
+    assert!(rig.takes_answers() && !rig.request_view.has_changed);
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
             request.options[2].id = request.options[1].id.clone();
         }
     }
-    rig.state.request_view = crate::app::RequestView::default();
-    settle(&mut rig.state);
-    assert_eq!(rig.state.request_view.selected, 3, "nothing is marked");
+    rig.request_view = crate::app::RequestView::default();
+    settle(&mut rig);
+    assert_eq!(rig.request_view.selected, 3, "nothing is marked");
     for position in [2, 3] {
         assert!(answers(&rig.act(Action::Choose(position))).is_empty());
         assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("duplicate id")));
@@ -197,9 +197,9 @@ fn the_whole_input_opens_above_the_request_which_then_begins_anew() {
     let mut rig = rig();
     let item = ask_about_a_call(&mut rig);
     rig.act(Action::InspectItem);
-    assert_eq!(rig.state.modals, [Modal::Inspect(item)]);
+    assert_eq!(rig.modals, [Modal::Inspect(item)]);
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig.state), Focus::Permission);
+    assert_eq!(focus(&rig), Focus::Permission);
     assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
     assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
 }
@@ -218,7 +218,7 @@ fn once_open_to_keys_it_stays_open_however_fast_they_come() {
     rig.ask_permission(1, &[AllowOnce, RejectOnce, RejectOnce]);
     rig.wait(500).act_now(Action::Down);
     rig.wait(20).act_now(Action::Down);
-    assert_eq!(rig.state.request_view.selected, 2);
+    assert_eq!(rig.request_view.selected, 2);
     assert!(rig.takes_answers());
     assert_eq!(answers(&rig.wait(20).act_now(Action::Accept)), [(1, selected("option-2"))]);
 }
@@ -240,7 +240,7 @@ fn a_request_that_a_dialog_had_covered_appears_anew_when_that_closes() {
     rig.act(Action::OpenHelp);
     rig.wait(5000).ask_permission(1, &[AllowOnce]);
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig.state), Focus::Permission);
+    assert_eq!(focus(&rig), Focus::Permission);
     assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
     assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
 }
@@ -256,14 +256,14 @@ fn the_wheel_scrolls_at_any_time() {
 fn a_question_of_parlors_own_waits_too_and_one_that_the_user_opened_does_not() {
     let mut rig = rig();
     let question = || Question::new("The agent does not answer", Vec::new(), [("Wait", Consequence::Close)]);
-    rig.state.ask(rig.state.active, question().asked_at(rig.now));
+    rig.app.state.ask(rig.state.active, question().asked_at(rig.now));
     rig.wait(100).act_now(Action::Escape);
-    assert_eq!(rig.state.modals.len(), 1);
+    assert_eq!(rig.modals.len(), 1);
     rig.wait(500).act_now(Action::Escape);
-    assert_eq!(rig.state.modals.len(), 0);
-    rig.state.ask(rig.state.active, question());
+    assert_eq!(rig.modals.len(), 0);
+    rig.app.state.ask(rig.state.active, question());
     rig.act_now(Action::Escape);
-    assert_eq!(rig.state.modals.len(), 0);
+    assert_eq!(rig.modals.len(), 0);
 }
 
 #[test]
@@ -277,12 +277,12 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
         description: None,
         kind: AuthKind::Agent,
     }];
-    open_sign_in(&mut rig.state, conn);
-    settle(&mut rig.state);
+    open_sign_in(&mut rig, conn);
+    settle(&mut rig);
     rig.wait(50).act_now(Action::Accept);
     assert_eq!(rig.marked(), "Browser");
     rig.wait(500).act_now(Action::Accept);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
 }
 
 #[test]
@@ -294,12 +294,12 @@ fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
         rig.act(Action::OpenPalette);
         rig.type_line(typed);
         rig.act(Action::Accept);
-        assert_eq!(focus(&rig.state), expected, "{typed}");
+        assert_eq!(focus(&rig), expected, "{typed}");
         let of = |modal: &Modal| matches!(modal, Modal::Picker(list) if list.kind == PickerKind::Palette);
-        assert!(!rig.state.modals.iter().any(of), "{typed}: the list has gone");
+        assert!(!rig.modals.iter().any(of), "{typed}: the list has gone");
         assert_eq!(rig.open_requests(), [1], "{typed}: nothing was answered");
         rig.act(Action::Escape);
-        assert_eq!(focus(&rig.state), Focus::Permission);
+        assert_eq!(focus(&rig), Focus::Permission);
     }
 }
 
@@ -398,14 +398,14 @@ fn reason_of_rejection_is_the_next_prompt() {
     rig.session().outbox.enqueue("later".to_owned());
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.wait(100).act_now(Action::RejectWithReason);
-    assert_eq!(rig.state.modals.len(), 0, "too early");
+    assert_eq!(rig.modals.len(), 0, "too early");
 
     rig.wait(600).act_now(Action::RejectWithReason);
     rig.type_line("Use the other file");
     let fx = rig.act(Action::Accept);
     assert_eq!(answers(&fx), [(1, selected("option-1"))]);
     assert_eq!(rig.queue(), ["Use the other file", "later"]);
-    assert_eq!(rig.state.modals.len(), 0);
+    assert_eq!(rig.modals.len(), 0);
 }
 
 #[test]
@@ -436,9 +436,9 @@ fn escape_beside_a_request_leaves_what_has_the_keys() {
     rig.act(Action::Browse);
     rig.session().only = Some(crate::app::state::outline::Only::Commands);
     assert_eq!(answers(&rig.act(Action::Escape)), []);
-    assert_eq!((rig.session().only, rig.state.user.is_browsing), (None, true));
+    assert_eq!((rig.session().only, rig.user.is_browsing), (None, true));
     assert_eq!(answers(&rig.act(Action::Escape)), []);
-    assert!(!rig.state.user.is_browsing);
+    assert!(!rig.user.is_browsing);
     assert_eq!(rig.open_requests(), [1]);
     assert_eq!(answers(&rig.act(Action::Escape)), [(1, selected("option-1"))]);
 }

@@ -36,7 +36,7 @@ fn the_mark_never_begins_on_an_allow_always() {
     ] {
         let mut rig = Rig::new();
         rig.ask_permission(1, &kinds);
-        assert_eq!(rig.state.request_view.selected, marked, "{kinds:?}");
+        assert_eq!(rig.request_view.selected, marked, "{kinds:?}");
     }
     let mut rig = Rig::new();
     rig.ask_permission(1, &[AllowAlways, AllowAlways]);
@@ -64,7 +64,7 @@ fn arrows_and_enter_choose_and_stop_at_both_ends() {
         (Action::HistoryNext, 1),
     ] {
         let _ = rig.act(action);
-        assert_eq!(rig.state.request_view.selected, marked, "{action:?}");
+        assert_eq!(rig.request_view.selected, marked, "{action:?}");
     }
     assert_eq!(answers(&rig.act(Action::Submit)), [(1, selected("option-1"))]);
 }
@@ -88,9 +88,9 @@ fn the_body_scrolls_and_takes_the_whole_screen() {
     assert_eq!(views(&rig.act(Action::ScrollLineDown)), [ViewCommand::ScrollDialog(1)]);
     assert_eq!(views(&rig.act(Action::Scroll(-3))), [ViewCommand::ScrollDialog(-3)]);
     rig.act(Action::FullScreen);
-    assert!(rig.state.request_view.is_full_screen);
+    assert!(rig.request_view.is_full_screen);
     rig.act(Action::FullScreen);
-    assert!(!rig.state.request_view.is_full_screen);
+    assert!(!rig.request_view.is_full_screen);
 }
 
 #[test]
@@ -102,14 +102,14 @@ fn what_was_marked_does_not_carry_over_to_the_next_request() {
     rig.act(Action::FullScreen);
     rig.act(Action::Accept);
     assert_eq!(rig.open_requests(), [2]);
-    assert_eq!((rig.state.request_view.selected, rig.state.request_view.is_full_screen), (0, false));
+    assert_eq!((rig.request_view.selected, rig.request_view.is_full_screen), (0, false));
 }
 
 #[test]
 fn a_file_outside_can_be_refused_or_allowed() {
     let mut rig = Rig::new();
     rig.ask(4, outside_file(4));
-    assert_eq!(rig.state.request_view.selected, 0);
+    assert_eq!(rig.request_view.selected, 0);
     let sent = answers(&rig.act(Action::Choose(4)));
     assert!(matches!(sent.as_slice(), [(4, Response::Error(_))]), "{sent:?}");
     rig.ask(5, outside_file(5));

@@ -69,9 +69,9 @@ fn letters_go_into_the_line_and_the_first_hit_is_shown() {
     let mut rig = rig();
     on_reading(&mut rig.state, ItemId(3), ItemId(7));
     rig.act(Action::OpenSearch);
-    assert_eq!(focus(&rig.state), Focus::Search);
+    assert_eq!(focus(&rig), Focus::Search);
     let fx = rig.type_line("needle");
-    assert_eq!(line_input(&rig.state).map(|line| line.text.as_str()), Some("needle"));
+    assert_eq!(line_input(&rig).map(|line| line.text.as_str()), Some("needle"));
     assert_eq!(views(&fx), [ViewCommand::ShowHit]);
     let search = rig.session().search.clone().expect("it is open");
     assert_eq!((search.ordinal(), search.total(), search.is_complete()), (Some(3), 5, true));
@@ -99,7 +99,7 @@ fn escape_closes_the_search_and_does_not_stop_the_turn() {
     find(&mut rig, "needle");
     rig.act(Action::Escape);
     assert!(rig.session().search.is_none() && !rig.is_cancelling());
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
     rig.act(Action::Escape);
     assert!(rig.is_cancelling());
 }
@@ -169,23 +169,19 @@ fn walking_keys_are_commands_and_tab_goes_back() {
     let mut rig = rig();
     on_reading(&mut rig.state, ItemId(0), ItemId(4));
     rig.act(Action::Browse);
-    assert_eq!((focus(&rig.state), rig.session().selected), (Focus::Browse, Some(ItemId(4))));
+    assert_eq!((focus(&rig), rig.session().selected), (Focus::Browse, Some(ItemId(4))));
     assert_eq!(rig.state.flash, None, "the status line shows the keys");
     rig.act(Action::SelectPrevious);
     assert_eq!(rig.session().selected, Some(ItemId(3)));
     find(&mut rig, "needle");
     rig.act(Action::Accept);
-    assert_eq!(
-        (focus(&rig.state), ordinal(&mut rig)),
-        (Focus::Browse, Some(1)),
-        "the line is left, the hit stays"
-    );
+    assert_eq!((focus(&rig), ordinal(&mut rig)), (Focus::Browse, Some(1)), "the line is left, the hit stays");
     rig.act(Action::NextHit);
     assert_eq!(ordinal(&mut rig), Some(2));
     rig.act(Action::Escape);
-    assert_eq!((focus(&rig.state), rig.session().search.is_none()), (Focus::Browse, true));
+    assert_eq!((focus(&rig), rig.session().search.is_none()), (Focus::Browse, true));
     rig.act(Action::Browse);
-    assert_eq!((focus(&rig.state), rig.session().selected), (Focus::Main, None));
+    assert_eq!((focus(&rig), rig.session().selected), (Focus::Main, None));
 }
 
 #[test]
@@ -230,5 +226,5 @@ fn the_outline_lists_what_happened_and_goes_there() {
     let fx = rig.act(Action::Accept);
     assert_eq!(rig.session().selected, Some(ItemId(5)));
     assert_eq!(views(&fx), [ViewCommand::ShowSelectedAtTop]);
-    assert!(!matches!(rig.state.modals.last(), Some(Modal::Picker(_))));
+    assert!(!matches!(rig.modals.last(), Some(Modal::Picker(_))));
 }

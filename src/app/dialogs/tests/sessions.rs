@@ -36,7 +36,7 @@ fn saved(uid: &str, title: &str, nearness: Nearness) -> ArchiveRow {
 }
 
 fn dialog(rig: &Rig) -> &SessionsDialog {
-    match rig.state.modals.last() {
+    match rig.modals.last() {
         Some(Modal::Sessions(dialog)) => dialog,
         other => panic!("the list of sessions is on top, not {other:?}"),
     }
@@ -52,7 +52,7 @@ fn marked(rig: &Rig) -> &str {
 }
 
 fn tell(rig: &mut Rig, news: StoreNews) -> Vec<Effect> {
-    update(&mut rig.state, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
+    update(&mut rig.app, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
 }
 
 /// Opens the dialog and adds these rows.
@@ -101,7 +101,7 @@ fn an_open_stored_and_listed_session_is_listed_once() {
     open(&mut rig, vec![saved("k1", "Shown now", Nearness::Here), both, of_another]);
     *rig.state.listed_mut() =
         vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
-    refresh(&mut rig.state);
+    refresh(&mut rig);
     assert_eq!(shown(&rig), ["New session", "Untitled", "Fix the till", "Of another agent"]);
     let rows = &dialog(&rig).rows;
     assert!(rows[0].open.is_some() && rows[0].saved.is_some() && rows[0].listed.is_some());
@@ -184,11 +184,11 @@ fn the_preview_is_that_of_the_selected_session() {
     assert!(dialog(&rig).marked_preview().is_some());
     // The agent's list is received, and its session is the latest: it becomes the selected one.
     *rig.state.listed_mut() = vec![listed("s9", None)];
-    refresh(&mut rig.state);
+    refresh(&mut rig);
     assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Untitled", "one"));
     assert!(dialog(&rig).marked_preview().is_none());
     let now = rig.now;
-    update(&mut rig.state, Event::Input, now);
+    update(&mut rig, Event::Input, now);
     assert_eq!(dialog(&rig).preview, None);
     // A preview of another session is ignored.
     tell(&mut rig, end());
@@ -244,20 +244,20 @@ fn the_selected_session_is_opened_read_or_loaded_by_the_agent() {
     let expected =
         |takes| StoreJob::Open { uid: "k1".into(), takes, at: None, folder: "/home/u/shop".into() };
     assert_eq!(jobs(&fx), [&expected(true)]);
-    assert!(rig.state.modals.is_empty());
+    assert!(rig.modals.is_empty());
     open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     assert_eq!(jobs(&rig.act(Action::ReadSession)), [&expected(false)]);
     // A session that only the agent has is loaded by it, and cannot be read without it.
     capabilities(&mut rig).can_load = true;
     open(&mut rig, Vec::new());
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
-    refresh(&mut rig.state);
+    refresh(&mut rig);
     rig.act(Action::Last);
     assert!(rig.act(Action::ReadSession).iter().all(|effect| !matches!(effect, Effect::Send(..))));
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
     rig.act(Action::OpenSessions);
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
-    refresh(&mut rig.state);
+    refresh(&mut rig);
     rig.act(Action::Last);
     let fx = rig.act(Action::Accept);
     assert!(matches!(calls(&fx).as_slice(), [Call::LoadSession(..)]), "{fx:?}");
@@ -270,7 +270,7 @@ fn deleting_asks_first_and_names_what_is_deleted() {
     row.agent_session = Some("s9".into());
     open(&mut rig, vec![row.clone()]);
     *rig.state.listed_mut() = vec![listed("s9", None)];
-    refresh(&mut rig.state);
+    refresh(&mut rig);
     let question = |rig: &Rig| match rig.state.questions.last() {
         Some(dialog) => dialog.body.join("\n"),
         other => panic!("a question, not {other:?}"),
@@ -311,7 +311,7 @@ fn an_open_session_is_closed_after_a_question_and_the_last_one_stays() {
     assert_eq!((rig.state.active, rig.state.sessions.len()), (first, 1));
     rig.act(Action::Escape);
     rig.act(Action::CloseSession);
-    assert!(rig.state.modals.is_empty(), "the only session stays");
+    assert!(rig.modals.is_empty(), "the only session stays");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn a_session_that_is_not_open_is_renamed_in_the_store() {
     let mut rig = Rig::new();
     open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     rig.act(Action::RenameSession);
-    assert_eq!(focus(&rig.state), Focus::Line);
+    assert_eq!(focus(&rig), Focus::Line);
     rig.type_line(" well");
     let fx = rig.act(Action::Accept);
     assert_eq!(jobs(&fx), [&StoreJob::Rename { uid: "k1".into(), title: "Kept well".into() }]);
@@ -426,13 +426,13 @@ fn archived_sessions_are_hidden_and_the_status_of_the_selected_one_is_requested(
     open(&mut rig, Vec::new());
     *rig.state.listed_mut() =
         vec![listed("a", Some("Near")), SessionInfo { is_archived: true, ..listed("b", Some("Away")) }];
-    refresh(&mut rig.state);
+    refresh(&mut rig);
     assert_eq!(shown(&rig), ["New session", "Near"]);
     assert_eq!(dialog(&rig).hidden_count, 1);
     let now = rig.now;
-    let fx = update(&mut rig.state, Event::Input, now);
+    let fx = update(&mut rig, Event::Input, now);
     assert!(matches!(calls(&fx)[..], [Call::SessionStatus(id)] if id.as_str() == "a"), "{fx:?}");
-    assert!(calls(&update(&mut rig.state, Event::Input, now)).is_empty(), "it was requested already");
+    assert!(calls(&update(&mut rig, Event::Input, now)).is_empty(), "it was requested already");
     rig.act(Action::NextScope);
     assert!(shown(&rig).contains(&"Away"), "{:?}", shown(&rig));
 }

@@ -63,17 +63,17 @@ fn keys(context: &'static str, action: &'static str, keys: Option<&[&str]>) -> E
 fn news(rig: &mut Rig, text: &str, changed: &[&'static str]) -> Vec<Effect> {
     let setup = Some(Box::new(setup(text)));
     let news = ConfigNews { setup, changed: changed.to_vec(), ..ConfigNews::default() };
-    update(&mut rig.state, Event::Config(Box::new(news)), rig.now)
+    update(&mut rig.app, Event::Config(Box::new(news)), rig.now)
 }
 
 #[test]
 fn commands_of_other_clients_open_their_counterparts() {
     let mut rig = rig("");
     let mut send = |text: &str| {
-        rig.state.modals.clear();
+        rig.modals.clear();
         rig.type_draft(text);
         let fx = rig.act(Action::Submit);
-        (fx, rig.state.modals.last().cloned(), rig.session().draft.clone())
+        (fx, rig.modals.last().cloned(), rig.session().draft.clone())
     };
     let list = |modal: Option<Modal>| match modal {
         Some(Modal::Picker(picker)) => picker,
@@ -154,7 +154,7 @@ fn words_numbers_and_texts_are_entered_and_checked() {
     rig.edit_line(crate::model::LineEdit::Clear);
     rig.type_line("12");
     assert_eq!(rig.act(Action::Accept), []);
-    let Some(Modal::Line(line)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(Modal::Line(line)) = rig.modals.last() else { panic!("{:?}", rig.modals) };
     assert_eq!(line.problem.as_deref(), Some("Enter an integer of at least 1024."));
     rig.type_line("34");
     let value = Some(SettingValue::Number(1234));
@@ -167,7 +167,7 @@ fn permissions_are_widened_only_after_a_confirmation() {
     let mut rig = rig("");
     select(&mut rig, "policy.ask_commands");
     assert_eq!(rig.act(Action::Accept), []);
-    assert_eq!(focus(&rig.state), Focus::Choice);
+    assert_eq!(focus(&rig), Focus::Choice);
     assert_eq!(rig.act(Action::Accept), [], "the default is to cancel");
     rig.act(Action::Accept);
     let wanted = change("policy.ask_commands", Some(SettingValue::Flag(false)));
@@ -199,11 +199,11 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     rig.act(Action::Accept);
     assert_eq!(rig.shown().len(), 4, "nothing to restore");
     rig.act(Action::Accept);
-    assert_eq!(focus(&rig.state), Focus::Capture);
+    assert_eq!(focus(&rig), Focus::Capture);
     let press = |rig: &mut Rig, keys: &str, taken: Option<(&str, &str)>| {
         let taken = taken.map(|(keys, meaning)| (keys.to_owned(), meaning.to_owned()));
         let event = Event::Captured { keys: keys.to_owned(), label: keys.to_uppercase(), taken };
-        let mut fx = update(&mut rig.state, event, rig.now);
+        let mut fx = update(&mut rig.app, event, rig.now);
         fx.retain(|effect| matches!(effect, Effect::Configure(_)));
         fx
     };
@@ -213,7 +213,7 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     rig.act(Action::Down);
     rig.act(Action::Accept);
     assert_eq!(press(&mut rig, "f9 g", Some(("F9", "Select theme"))), []);
-    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
     assert_eq!(choice.body, ["F9 is bound to: Select theme. F9 G will be bound to: Show all commands."]);
     assert_eq!(choice.answers[1].consequence, Consequence::Close);
     assert_eq!(rig.act(Action::Yes), [keys("main", "open-palette", Some(&["ctrl+p", "f9 g"]))]);
@@ -263,7 +263,7 @@ fn problems_are_reported_and_failures_name_the_file() {
     let mut rig = rig("");
     let news =
         ConfigNews { problems: vec!["config.toml:3: invalid TOML".to_owned()], ..ConfigNews::default() };
-    update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
+    update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
     let text = format!("{:?}", rig.session().transcript.items().last().map(|item| &item.body));
     assert!(text.contains("config.toml:3: invalid TOML"), "{text}");
     let wanted = SettingChange::Value { name: "ui.bell".to_owned(), value: None };
@@ -271,8 +271,8 @@ fn problems_are_reported_and_failures_name_the_file() {
         change: Some((wanted, Err("the file is read-only".to_owned()))),
         ..ConfigNews::default()
     };
-    update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
-    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
+    update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
     assert_eq!(choice.title, "ui.bell was not changed");
     assert_eq!(choice.body, ["/etc/parlor/config.toml: the file is read-only"]);
 }
@@ -281,9 +281,9 @@ fn problems_are_reported_and_failures_name_the_file() {
 fn permissions_of_a_changed_file_are_asked_about() {
     let mut rig = rig("");
     let news = ConfigNews { held: vec!["policy.ask_commands"], ..ConfigNews::default() };
-    update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
+    update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
     assert!(!rig.takes_answers(), "a key that was meant for the prompt does not answer");
-    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.state.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
     assert!(choice.body[1].starts_with("policy.ask_commands = false: Ask before commands"), "{choice:?}");
     assert_eq!(choice.first, 1);
     rig.wait(2000);
@@ -301,8 +301,8 @@ fn themes_are_looked_for_when_their_list_opens() {
     new.themes = rig.state.setup.themes.clone();
     new.themes.insert(0, crate::app::ThemeInfo { name: "mine".to_owned(), is_dark: true });
     let news = ConfigNews { setup: Some(Box::new(new)), ..ConfigNews::default() };
-    update(&mut rig.state, Event::Config(Box::new(news)), rig.now);
-    let Some(Modal::Picker(picker)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
+    let Some(Modal::Picker(picker)) = rig.modals.last() else { panic!("{:?}", rig.modals) };
     assert!(picker.rows.iter().any(|row| row.label == "mine"), "{:?}", picker.rows);
     assert_eq!(rig.marked(), marked, "the selection stays on its theme");
 }

@@ -23,7 +23,7 @@ fn commands_of_parlor_follow_those_of_the_agent_and_are_marked() {
     rig.type_draft("/co");
     assert_eq!(names(&rig), ["compact", "cost"], "nothing to copy or to continue, and no options");
     rig.type_draft("/q");
-    let offered = completions(&rig.state);
+    let offered = completions(&rig);
     assert_eq!((offered[0].name.as_str(), offered[0].description.as_str()), ("quit", "parlor: Quit"));
     rig.type_draft("/exi");
     assert_eq!(names(&rig), ["exit"], "an alias is offered when it is typed");
@@ -40,7 +40,7 @@ fn a_whole_name_is_listed_with_the_reason_against_it() {
     rig.type_draft("/tas");
     assert_eq!(names(&rig), ["tasks-board"]);
     rig.type_draft("/tasks");
-    let offered = completions(&rig.state);
+    let offered = completions(&rig);
     assert_eq!(
         (offered[0].name.as_str(), offered[0].description.as_str()),
         ("tasks", "parlor: Nothing is running.")
@@ -53,7 +53,7 @@ fn a_command_of_the_agent_wins_over_one_of_parlor() {
     rig.session().commands =
         vec![command("clear", "Clear the context", None), command("quit", "Leave", None)];
     rig.type_draft("/clear");
-    let offered = completions(&rig.state);
+    let offered = completions(&rig);
     assert_eq!(
         offered.iter().map(|it| (it.name.as_str(), it.description.as_str())).collect::<Vec<_>>(),
         [("clear", "Clear the context"), ("parlor:clear", "parlor: New session with this agent")],
@@ -77,15 +77,15 @@ fn list_of_models_goes_before_the_command_of_the_agent() {
     let mut rig = rig_with_palette();
     rig.session().commands = vec![command("model", "Print the usage", None)];
     rig.type_draft("/model");
-    assert_eq!(completions(&rig.state)[0].description, "Print the usage", "no list of models");
+    assert_eq!(completions(&rig)[0].description, "Print the usage", "no list of models");
     let available = vec![crate::model::Model { id: "m".into(), name: "M".into(), description: None }];
     rig.session().models = Some(crate::model::Models { current: "m".into(), available });
     rig.type_draft("/mode");
     rig.type_draft("/model");
-    let names: Vec<String> = completions(&rig.state).into_iter().map(|offer| offer.name).collect();
+    let names: Vec<String> = completions(&rig).into_iter().map(|offer| offer.name).collect();
     assert_eq!(names, ["model"]);
     rig.act(Action::Submit);
-    assert!(matches!(rig.state.modals.last(), Some(Modal::Picker(_))));
+    assert!(matches!(rig.modals.last(), Some(Modal::Picker(_))));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn whole_word_is_not_replaced_by_another_command() {
     let mut rig = rig_with_palette();
     rig.session().commands = vec![command("plugin-authoring", "Write a plugin", None)];
     rig.type_draft("/path");
-    assert_eq!(completions(&rig.state)[0].name, "plugin-authoring");
+    assert_eq!(completions(&rig)[0].name, "plugin-authoring");
     rig.act(Action::Submit);
     assert_eq!(rig.session().history.last().map(String::as_str), Some("/path"));
     rig.type_draft("/plug");
@@ -123,7 +123,7 @@ fn templates_are_offered_with_their_source_and_a_prefix_where_a_name_is_taken() 
     let mut rig = rig_with_templates();
     rig.type_draft("/review");
     assert_eq!(names(&rig), ["review", "plan-review", "project:review"]);
-    let offered = completions(&rig.state);
+    let offered = completions(&rig);
     assert_eq!(offered[2].description, "project: Review a file");
     rig.type_draft("/fi");
     assert_eq!(names(&rig), ["fix"]);
@@ -259,9 +259,9 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
         let key = rig.state.active;
         let event =
             Event::Service(ServiceEvent::PromptPrepared(key, crate::model::PromptId(1), Box::new(prepared)));
-        crate::app::update(&mut rig.state, event, rig.now);
+        crate::app::update(&mut rig.app, event, rig.now);
         assert_eq!(rig.session().draft, "/fix it");
-        assert_eq!(rig.state.modals.len(), usize::from(!is_plain), "plain mode cannot show the text");
+        assert_eq!(rig.modals.len(), usize::from(!is_plain), "plain mode cannot show the text");
         assert!(rig.state.flash.as_ref().unwrap().contains("Not sent. The template /fix is new."));
     }
 }
@@ -270,12 +270,12 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
 fn tab_completes_an_argument_as_a_path() {
     let found = |rig: &mut Rig, files: &[FoundFile]| {
         let (key, query) = (rig.state.active, "src/m".to_owned());
-        crate::app::dialogs::on_found(&mut rig.state, key, query, files.to_vec(), true, &mut Vec::new());
+        crate::app::dialogs::on_found(&mut rig.app, key, query, files.to_vec(), true, &mut Vec::new());
     };
     let mut rig = rig_with_templates();
     rig.type_draft("/review src/m");
     let mut fx = Vec::new();
-    crate::app::dialogs::on_argument(&mut rig.state, (8..13, "src/m".to_owned()), &mut fx);
+    crate::app::dialogs::on_argument(&mut rig, (8..13, "src/m".to_owned()), &mut fx);
     assert!(matches!(&fx[..], [Effect::FindFiles(query)] if query.query == "src/m"), "{fx:?}");
     let files =
         ["src/main.rs", "src/my file.rs", "src/more/"].map(|path| FoundFile { path: path.to_owned() });
@@ -284,9 +284,9 @@ fn tab_completes_an_argument_as_a_path() {
     rig.act(Action::Mark(2));
     rig.act(Action::Complete);
     assert_eq!(rig.session().draft, "/review src/more/", "a folder stays open");
-    assert!(rig.state.user.mention.as_ref().is_some_and(|list| list.is_argument));
+    assert!(rig.user.mention.as_ref().is_some_and(|list| list.is_argument));
     rig.type_draft("/review src/m");
-    crate::app::dialogs::on_argument(&mut rig.state, (8..13, "src/m".to_owned()), &mut Vec::new());
+    crate::app::dialogs::on_argument(&mut rig, (8..13, "src/m".to_owned()), &mut Vec::new());
     found(&mut rig, &files);
     rig.act(Action::Mark(1));
     rig.act(Action::Submit);
@@ -299,20 +299,20 @@ fn tab_inserts_the_only_match_of_an_argument_once_all_files_are_known() {
     let found = |rig: &mut Rig, query: &str, is_complete| {
         let files = vec![FoundFile { path: "src/main.rs".to_owned() }];
         let (key, query) = (rig.state.active, query.to_owned());
-        crate::app::dialogs::on_found(&mut rig.state, key, query, files, is_complete, &mut Vec::new());
+        crate::app::dialogs::on_found(&mut rig.app, key, query, files, is_complete, &mut Vec::new());
         rig.session().draft.clone()
     };
     let look_up = |rig: &mut Rig, draft: &str| {
         rig.type_draft(draft);
         let typed = (8..draft.len(), draft[8..].to_owned());
-        crate::app::dialogs::on_argument(&mut rig.state, typed, &mut Vec::new());
+        crate::app::dialogs::on_argument(&mut rig.app, typed, &mut Vec::new());
     };
     look_up(&mut rig, "/review src/m");
     assert_eq!(found(&mut rig, "src/m", false), "/review src/m");
     look_up(&mut rig, "/review src/ma");
     assert_eq!(found(&mut rig, "src/ma", true), "/review src/ma", "the list is open while typing");
     rig.act(Action::Escape);
-    rig.state.user.mention = None;
+    rig.user.mention = None;
     look_up(&mut rig, "/review src/m");
     assert_eq!(found(&mut rig, "src/m", true), "/review src/main.rs ");
 }
@@ -348,7 +348,7 @@ fn commands_of_parlor_open_lists_filtered_by_their_argument() {
     for (text, wanted) in [("/help", Focus::Help), ("/resume", Focus::Sessions), ("/debug", Focus::Log)] {
         rig.type_draft(text);
         rig.act(Action::Submit);
-        assert_eq!(focus(&rig.state), wanted, "{text}");
+        assert_eq!(focus(&rig), wanted, "{text}");
         rig.act(Action::Escape);
     }
 }
@@ -383,6 +383,6 @@ fn commands_of_parlor_are_sent_to_the_agent_without_a_screen() {
     rig.state.setup.is_plain = true;
     rig.type_draft("/help");
     rig.act(Action::Submit);
-    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(focus(&rig), Focus::Main);
     assert_eq!(rig.session().history.last().map(String::as_str), Some("/help"));
 }

@@ -12,7 +12,7 @@ use crate::random::Random;
 
 pub struct Bench<D> {
     pub disk: D,
-    pub state: State,
+    pub app: App,
     now: Instant,
     /// Notes that are not written yet, and the messages of the store that were not received.
     waiting: Vec<(SessionKey, Vec<Note>)>,
@@ -40,11 +40,11 @@ impl<D: Disk> Bench<D> {
             ..Setup::default()
         };
         let now = Instant::now();
-        let (mut state, fx) = start(setup, now);
-        state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
+        let (mut app, fx) = start(setup, now);
+        app.state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
         let mut bench = Self {
             disk,
-            state,
+            app,
             now,
             waiting: Vec::new(),
             jobs: VecDeque::new(),
@@ -67,11 +67,11 @@ impl<D: Disk> Bench<D> {
     }
 
     pub fn session(&self) -> &Session {
-        &self.state.sessions[&KEY]
+        &self.app.state.sessions[&KEY]
     }
 
     pub fn play(&mut self, event: Event) {
-        let fx = update(&mut self.state, event, self.now);
+        let fx = update(&mut self.app, event, self.now);
         self.take(fx);
     }
 
@@ -85,13 +85,14 @@ impl<D: Disk> Bench<D> {
 
     /// Answers the latest call.
     pub fn reply(&mut self, result: Result<Reply, CallError>) {
-        let tag = self.state.conns[&CONN].open_calls.values().next_back().cloned().expect("a call is open");
+        let tag =
+            self.app.state.conns[&CONN].open_calls.values().next_back().cloned().expect("a call is open");
         self.agent(AgentEvent::Replied(tag, result));
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
         let mut fx = Vec::new();
-        change(&mut self.state, self.now, &mut fx);
+        change(&mut self.app.state, self.now, &mut fx);
         self.take(fx);
         self.play(Event::Input);
     }

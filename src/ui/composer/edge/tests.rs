@@ -46,7 +46,7 @@ fn the_mode_has_the_colour_of_its_meaning() {
 fn a_chip_names_the_layer_with_the_keys_and_the_key_that_returns_them() {
     let browsing = || {
         let mut stage = streaming();
-        stage.state.user.is_browsing = true;
+        stage.user.is_browsing = true;
         stage
     };
     for (stage, expected) in [
@@ -90,7 +90,7 @@ fn the_composer_has_its_surface_only_while_it_has_the_keys() {
             [(1, y), (40, y), (40, y + 1), (1, y - 1)].map(|at| (drawn[at].bg, drawn[at].fg))
         };
         let focused = colours(&stage);
-        stage.state.user.is_browsing = true;
+        stage.user.is_browsing = true;
         let browsing = colours(&stage);
         assert!(focused[..3].iter().all(|cell| cell.0 == surface), "{name}: {focused:?}");
         assert!(browsing.iter().all(|cell| cell.0 == theme.screen_bg()), "{name}: {browsing:?}");

@@ -65,7 +65,7 @@ fn clicks_and_pastes_end_a_sequence() {
 #[test]
 fn a_change_of_focus_ends_a_sequence() {
     let mut rig = started(fixture::ready());
-    rig.stage.state.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
+    rig.stage.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
     assert_eq!(rig.key(KeyCode::Char('m')), [Event::Line(LineEdit::Insert("m".into()))]);
 }
 
@@ -82,7 +82,7 @@ fn sequences_for_other_views_work_during_a_request() {
 #[test]
 fn letters_start_sequences_while_browsing() {
     let mut stage = fixture::streaming();
-    stage.state.user.is_browsing = true;
+    stage.user.is_browsing = true;
     let mut rig = Rig::new(stage);
     let paths = crate::config::Paths::find(Some("/c.toml".into()), Some("/tmp".into())).unwrap();
     let text = "[keys.browse]\n\"z a\" = \"toggle-fold\"\n";
@@ -98,12 +98,12 @@ fn continuing_keys_are_listed_after_a_delay() {
     let mut rig = started(fixture::ready());
     rig.draw();
     assert!(!rig.shown.contains("Select model"), "{}", rig.shown);
-    assert_eq!(crate::ui::next_frame_in(&rig.stage.state, &rig.view), Some(WHICH_KEY_DELAY));
+    assert_eq!(crate::ui::next_frame_in(&rig.stage.app, &rig.view), Some(WHICH_KEY_DELAY));
     rig.stage.now += WHICH_KEY_DELAY;
     rig.draw();
     assert!(rig.shown.contains("Select model"), "{}", rig.shown);
     assert_eq!(rig.shown.matches("Esc cancel").count(), 1, "not in the status line too: {}", rig.shown);
-    assert_eq!(crate::ui::next_frame_in(&rig.stage.state, &rig.view), None, "nothing is animated");
+    assert_eq!(crate::ui::next_frame_in(&rig.stage.app, &rig.view), None, "nothing is animated");
     assert_eq!(rig.key(KeyCode::Char('m')), act(Action::OpenModels));
     rig.draw();
     assert!(!rig.shown.contains("Select model"), "{}", rig.shown);

@@ -48,7 +48,7 @@ impl Typist {
     fn update(&mut self, event: Event) -> usize {
         let stage = &mut self.rig.stage;
         let mut answers = 0;
-        for effect in update(&mut stage.state, event, stage.now) {
+        for effect in update(&mut stage.app, event, stage.now) {
             match effect {
                 Effect::View(command) => self.rig.view.apply(command),
                 Effect::Send(_, AgentCommand::Respond(..)) => answers += 1,
@@ -66,7 +66,7 @@ impl Typist {
     fn wait(&mut self, ms: u64) {
         let mut left = ms;
         while left > 0 {
-            dialogs::on_frame(&mut self.rig.stage.state, true, self.rig.stage.now);
+            dialogs::on_frame(&mut self.rig.stage.app.state, true, self.rig.stage.now);
             let step = left.min(1 + self.random.below(40));
             left -= step;
             self.elapsed += Duration::from_millis(step);
@@ -81,7 +81,7 @@ impl Typist {
                 _ => {}
             }
         }
-        dialogs::on_frame(&mut self.rig.stage.state, true, self.rig.stage.now);
+        dialogs::on_frame(&mut self.rig.stage.app.state, true, self.rig.stage.now);
     }
 
     fn ask(&mut self) {
@@ -110,7 +110,7 @@ impl Typist {
     fn press(&mut self, code: KeyCode) {
         let rig = &mut self.rig;
         let key = Terminal::Key(KeyEvent::new(code, KeyModifiers::NONE));
-        let events = route(&key, &rig.stage.state, &mut rig.view, &rig.keymap, rig.stage.now);
+        let events = route(&key, &rig.stage.app, &mut rig.view, &rig.keymap, rig.stage.now);
         for event in events {
             assert_eq!(self.update(event), 0, "{code:?} has answered a request");
         }
@@ -161,12 +161,12 @@ fn ten_requests_take_ten_keys() {
     for number in 0..10 {
         typist.ask();
         typist.open.clear();
-        dialogs::on_frame(&mut typist.rig.stage.state, true, typist.rig.stage.now);
+        dialogs::on_frame(&mut typist.rig.stage.app.state, true, typist.rig.stage.now);
         typist.rig.stage.now += Duration::from_millis(600);
         let stage = &mut typist.rig.stage;
         let key = Terminal::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
-        let events = route(&key, &stage.state, &mut typist.rig.view, &typist.rig.keymap, stage.now);
-        let effects = events.into_iter().flat_map(|event| update(&mut stage.state, event, stage.now));
+        let events = route(&key, stage, &mut typist.rig.view, &typist.rig.keymap, stage.now);
+        let effects = events.into_iter().flat_map(|event| update(&mut stage.app, event, stage.now));
         let answers = effects.filter(|effect| matches!(effect, Effect::Send(_, AgentCommand::Respond(..))));
         assert_eq!(answers.count(), 1, "request {number}");
     }

@@ -8,7 +8,7 @@ use crate::ui::tests::fixture::{SIZES, Stage, ago, permission, ready, text, them
 fn inbox() -> Stage {
     let mut stage = ready();
     let now = stage.now;
-    let state = permission().state;
+    let state = permission().app.state;
     let original = state.active_session().unwrap().clone();
     let key = stage.state.add_session_in("/home/ada/code/shop".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
@@ -19,8 +19,8 @@ fn inbox() -> Stage {
     session.phase = SessionPhase::Ready;
     session.title = Some("Upgrade".into());
     session.unseen = Some(Unseen { what: UnseenKind::Failed("out of tokens".into()), since: ago(now, 3) });
-    stage.state.modals.push(Modal::Attention(InboxDialog::default()));
-    update(&mut stage.state, Event::Input, ago(now, 2));
+    stage.modals.push(Modal::Attention(InboxDialog::default()));
+    update(&mut stage, Event::Input, ago(now, 2));
     stage
 }
 
@@ -46,7 +46,7 @@ fn smallest_screen_shows_the_request_and_its_answers() {
 fn full_screen_shows_the_dialog_of_the_request() {
     let mut stage = inbox();
     let now = ago(stage.now, 1);
-    update(&mut stage.state, Event::Act(Action::FullScreen), now);
+    update(&mut stage, Event::Act(Action::FullScreen), now);
     dialogs::on_frame(&mut stage.state, true, now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for expected in ["Allow this edit?", "tab 2, 1 of 2", "line_20 = 20 + SKEW", "Esc back"] {
@@ -57,7 +57,7 @@ fn full_screen_shows_the_dialog_of_the_request() {
 #[test]
 fn status_line_counts_requests_of_other_tabs() {
     let mut stage = inbox();
-    stage.state.modals.clear();
+    stage.modals.clear();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown.contains("! 2 pending Alt+A"), "{shown}");
     let key = *stage.state.sessions.keys().nth(1).unwrap();
@@ -84,10 +84,10 @@ fn each_request_in_full_shows_its_own_command() {
     let mut view = stage.view();
     for (down, command, place) in [(0, "$ make test", "tab 2, 1 of 2"), (1, "$ rm -rf ~", "tab 2, 2 of 2")] {
         for _ in 0..down {
-            update(&mut stage.state, Event::Act(Action::Escape), now);
-            update(&mut stage.state, Event::Act(Action::Down), now);
+            update(&mut stage, Event::Act(Action::Escape), now);
+            update(&mut stage, Event::Act(Action::Down), now);
         }
-        update(&mut stage.state, Event::Act(Action::FullScreen), now);
+        update(&mut stage, Event::Act(Action::FullScreen), now);
         let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
         assert!(shown.contains(command) && shown.contains(place), "{command} {place} in\n{shown}");
     }

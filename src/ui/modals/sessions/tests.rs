@@ -24,12 +24,12 @@ fn stage(count: usize) -> Stage {
     let mut dialog =
         SessionsDialog { saved: (0..count).map(row).map(Arc::new).collect(), ..SessionsDialog::default() };
     dialog.join(&stage.state);
-    stage.state.modals.push(Modal::Sessions(Box::new(dialog)));
+    stage.modals.push(Modal::Sessions(Box::new(dialog)));
     stage
 }
 
 fn dialog(stage: &mut Stage) -> &mut SessionsDialog {
-    match stage.state.modals.last_mut() {
+    match stage.modals.last_mut() {
         Some(Modal::Sessions(dialog)) => dialog,
         other => panic!("{other:?}"),
     }

@@ -17,7 +17,7 @@ use crate::acp::tap::{Tap, TapFilter};
 use crate::acp::{Commands, ConnectOptions, Limits, connect_with};
 use crate::app::lifecycle::operations;
 use crate::app::{
-    ConnPhase, Effect, Event, Item, ItemBody, MessagePart, Session, SessionPhase, Setup, State, TimerId,
+    App, ConnPhase, Effect, Event, Item, ItemBody, MessagePart, Session, SessionPhase, Setup, State, TimerId,
     Turn, TurnEnd, start, update,
 };
 use crate::model::{
@@ -31,7 +31,7 @@ pub(super) struct Core {
     simulation: Simulation,
     carrier: Option<Carrier>,
     rng: Random,
-    state: State,
+    app: App,
     connections: BTreeMap<ConnId, Commands>,
     sender: mpsc::UnboundedSender<(ConnId, Batch)>,
     receiver: mpsc::UnboundedReceiver<(ConnId, Batch)>,
@@ -55,13 +55,13 @@ impl Core {
         }
         spec.wire.protocol = version;
         let setup = Setup { folder: "/".into(), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = start(setup, Instant::now().into_std());
+        let (app, fx) = start(setup, Instant::now().into_std());
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut this = Self {
             simulation,
             carrier,
             rng: Random::new(!seed),
-            state,
+            app,
             connections: BTreeMap::new(),
             sender,
             receiver,
@@ -76,9 +76,9 @@ impl Core {
     }
 
     fn play(&mut self, event: Event) {
-        let fx = update(&mut self.state, event, Instant::now().into_std());
+        let fx = update(&mut self.app, event, Instant::now().into_std());
         self.carry_out(fx);
-        for session in self.state.sessions.values() {
+        for session in self.app.state.sessions.values() {
             if let Some(id) = &session.id {
                 self.ids.entry(session.key).or_default().insert(id.to_string());
             }
@@ -88,7 +88,7 @@ impl Core {
     /// Does what a dialog does, and then what each event does.
     fn flow(&mut self, change: impl FnOnce(&mut State, Now, &mut Vec<Effect>)) {
         let mut fx = Vec::new();
-        change(&mut self.state, Instant::now().into_std(), &mut fx);
+        change(&mut self.app.state, Instant::now().into_std(), &mut fx);
         self.carry_out(fx);
         self.play(Event::Input);
     }
@@ -187,7 +187,7 @@ impl Core {
     }
 
     fn act(&mut self) {
-        let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();
+        let keys: Vec<SessionKey> = self.app.state.sessions.keys().copied().collect();
         if (keys.len() as u64) < SESSIONS && self.rng.one_in(4) {
             self.flow(operations::new_session);
         }
@@ -226,9 +226,9 @@ impl Core {
 
     /// Ends what only the user can end.
     fn calm_down(&mut self) {
-        let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();
+        let keys: Vec<SessionKey> = self.app.state.sessions.keys().copied().collect();
         for key in keys {
-            let Some(session) = self.state.sessions.get(&key) else { continue };
+            let Some(session) = self.app.state.sessions.get(&key) else { continue };
             match (&session.phase, &session.turn) {
                 (SessionPhase::Ended { .. } | SessionPhase::Failed(_), _) => {
                     self.flow(|state, now, fx| operations::restart_agent(state, key, now, fx));
@@ -248,7 +248,7 @@ impl Core {
             session.phase == SessionPhase::Ready
                 && session.turn == Turn::Idle
                 && session.requests.is_empty()
-                && self.state.conn_of(session.key).is_some_and(|conn| {
+                && self.app.state.conn_of(session.key).is_some_and(|conn| {
                     conn.phase == ConnPhase::Ready
                         && conn.open_requests.is_empty()
                         && conn.open_calls.is_empty()
@@ -256,7 +256,7 @@ impl Core {
                 })
         };
         self.starts.is_empty()
-            && self.state.sessions.values().all(is_settled)
+            && self.app.state.sessions.values().all(is_settled)
             && self.agrees()
             && self.has_all_text()
     }
@@ -266,14 +266,14 @@ impl Core {
         let world = self.simulation.world();
         world.turns.iter().all(|(number, id)| {
             let is_it = |session: &&Session| session.id.as_ref().is_some_and(|own| own.as_str() == id);
-            let session = self.state.sessions.values().find(is_it);
+            let session = self.app.state.sessions.values().find(is_it);
             session.is_none_or(|session| session.turn.is_running() || self.may_have_arrived(*number))
         })
     }
 
     /// Whether parlor has reported that a prompt failed, but may have been received.
     fn may_have_arrived(&self, number: u64) -> bool {
-        let session = self.prompts.get(&number).and_then(|key| self.state.sessions.get(key));
+        let session = self.prompts.get(&number).and_then(|key| self.app.state.sessions.get(key));
         session.is_some_and(|session| {
             ends_of(session, number).any(|end| {
                 matches!(end, TurnEnd::Failed { fault: FaultKind::Line, .. } | TurnEnd::AgentDied { .. })
@@ -285,7 +285,7 @@ impl Core {
     fn has_all_text(&self) -> bool {
         let world = self.simulation.world();
         self.connections.len() > 1
-            || self.state.sessions.values().all(|session| {
+            || self.app.state.sessions.values().all(|session| {
                 let Some(id) = &session.id else { return true };
                 let sent = world.updates.get(id.as_str()).copied().unwrap_or_default();
                 words_of(session).len() as u64 == sent
@@ -295,7 +295,7 @@ impl Core {
     pub(super) fn check(&self) {
         self.check_prompts();
         let mut owners: BTreeMap<&str, SessionKey> = BTreeMap::new();
-        for session in self.state.sessions.values() {
+        for session in self.app.state.sessions.values() {
             let mut seen = BTreeSet::new();
             // The messages of two turns of the agent may alternate.
             let mut last: BTreeMap<(ItemId, &str), u64> = BTreeMap::new();
@@ -319,7 +319,7 @@ impl Core {
             let log = || format!("prompt {number}\n{world:?}\n{}", self.shown());
             assert!(delivered <= 1, "a prompt was delivered twice: {}", log());
             // The user has closed the tab.
-            let Some(session) = self.state.sessions.get(key) else { continue };
+            let Some(session) = self.app.state.sessions.get(key) else { continue };
             let text = format!("p{number}");
             let is_queued = session.outbox.queue().any(|prompt| prompt.text == text)
                 || session.outbox.unsent().is_some_and(|prompt| prompt.text == text);
@@ -345,7 +345,7 @@ impl Core {
     fn shown(&self) -> String {
         use std::fmt::Write as _;
         let mut log = String::new();
-        for session in self.state.sessions.values() {
+        for session in self.app.state.sessions.values() {
             let (key, phase, turn) = (session.key, &session.phase, &session.turn);
             writeln!(log, "{key} {:?} {phase:?} {turn:?} {:?}", session.id, session.outbox).unwrap();
             writeln!(log, "  draft {:?}", session.draft).unwrap();
@@ -353,7 +353,7 @@ impl Core {
                 writeln!(log, "  {} {:?}", item.turn, item.body).unwrap();
             }
         }
-        for conn in self.state.conns.values() {
+        for conn in self.app.state.conns.values() {
             writeln!(log, "{:?} {:?} {:?} {:?}", conn.id, conn.phase, conn.open_calls, conn.open_requests)
                 .unwrap();
         }
