@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
 use super::envelope::{self, Message};
-use super::tap::{Direction, redact};
+use super::tap::{Direction, Line, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
 
 const FORMAT: u32 = 1;
@@ -150,18 +150,6 @@ pub struct Log {
     pub reported: Vec<(usize, String)>,
 }
 
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    n: u64,
-    #[serde(default)]
-    ms: f64,
-    #[serde(default)]
-    conn: u64,
-    dir: String,
-    text: String,
-}
-
 impl Log {
     /// Reads one run of a log, from 1, by default the last. Fails for an unreadable or large file, or a missing run.
     pub fn read(file: impl Read, run: Option<usize>) -> io::Result<Self> {
@@ -252,12 +240,13 @@ fn offers_second(text: &str) -> bool {
         && params.and_then(envelope::protocol_version) == Some(2))
 }
 
-fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {
-    let line: Line = serde_json::from_slice(bytes).map_err(|error| reason(&error))?;
-    let kind = match line.dir.as_str() {
-        "to" => EntryKind::Message(Direction::ToAgent, line.text.clone()),
-        "from" => EntryKind::Message(Direction::FromAgent, line.text.clone()),
-        "stderr" => EntryKind::Message(Direction::Stderr, line.text.clone()),
+fn parse(bytes: &[u8]) -> Result<(Line<'_>, EntryKind), String> {
+    let line: Line<'_> = serde_json::from_slice(bytes).map_err(|error| reason(&error))?;
+    let message = |direction| EntryKind::Message(direction, line.text.to_string());
+    let kind = match &*line.dir {
+        "to" => message(Direction::ToAgent),
+        "from" => message(Direction::FromAgent),
+        "stderr" => message(Direction::Stderr),
         "start" => EntryKind::Start(serde_json::from_str(&line.text).map_err(|error| reason(&error))?),
         "end" => {
             let end = serde_json::from_str(&line.text).map_err(|error| reason(&error))?;

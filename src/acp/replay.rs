@@ -10,15 +10,16 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::Command;
-use super::codec::RequestKind;
+use super::codec::tools::exit_info;
 use super::codec::value::{Object, first_text, parse_object};
+use super::codec::{RequestKind, errors};
 use super::envelope::{self, Message};
 use super::frame::sort_whole;
 use super::peer::{Deadlines, PeerState};
 use super::tap::Tap;
 use crate::model::{
-    AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, ExitInfo, FieldValue, ModeId, ModelId,
-    RequestId, RpcError, SessionId,
+    AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, FieldValue, ModeId, ModelId, RequestId,
+    Response, SessionId,
 };
 
 /// The meaning of a message that parlor wrote to the agent.
@@ -28,7 +29,7 @@ pub enum Sent {
     Nothing,
     /// A request that the user caused. After it was made again, call [`LoggedAgent::claim`].
     Request(Request, UserAction),
-    Answer(RequestId, LoggedAnswer),
+    Answer(RequestId, Response),
     Cancel(SessionId),
 }
 
@@ -51,21 +52,6 @@ pub enum UserAction {
     Option(String, ConfigValue),
     SignIn(String),
     Other,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum LoggedAnswer {
-    /// A permission: the selected option; `None`: cancelled.
-    Permission(Option<String>),
-    Accepted(Vec<(String, FieldValue)>),
-    Declined,
-    Cancelled,
-    /// The text of a file that was read; `None`: it was written.
-    File(Option<String>),
-    Terminal(String),
-    Output(String, bool, Option<ExitInfo>),
-    Exit(ExitInfo),
-    Error(RpcError),
 }
 
 #[derive(Debug)]
@@ -231,52 +217,43 @@ fn user_action(request: &Request, params: &Object) -> UserAction {
     }
 }
 
-fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
+fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
     let result = match outcome {
         Ok(result) => object(Some(result)),
-        Err(error) => {
-            let error = object(Some(error));
-            let code = error.get("code").and_then(Value::as_i64).unwrap_or(RpcError::INTERNAL);
-            return Some(LoggedAnswer::Error(RpcError::new(
-                code,
-                first_text(&error, &["message"]).unwrap_or_default(),
-            )));
-        }
+        Err(error) => return Some(Response::Error(errors::decode(error))),
     };
+    let text = |key: &str| first_text(&result, &[key]).unwrap_or_default();
     Some(match kind {
         RequestKind::Permission => {
             let nested = result.get("outcome").and_then(Value::as_object);
             let mut positions = [Some(&result), nested].into_iter().flatten();
-            LoggedAnswer::Permission(positions.find_map(|position| first_text(position, &["optionId"])))
+            let option = positions.find_map(|position| first_text(position, &["optionId"]));
+            option.map_or(Response::PermissionCancelled, Response::Selected)
         }
-        RequestKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
-            Some("accept") => {
+        RequestKind::Elicitation => match text("action").as_str() {
+            "accept" => {
                 let content = result.get("content").and_then(Value::as_object);
                 let values = content.into_iter().flatten();
-                LoggedAnswer::Accepted(values.map(|(key, value)| (key.clone(), field(value))).collect())
+                let values = values.map(|(key, value)| (key.clone(), field(value))).collect();
+                Response::ElicitationAccepted(Some(values))
             }
-            Some("decline") => LoggedAnswer::Declined,
-            _ => LoggedAnswer::Cancelled,
+            "decline" => Response::ElicitationDeclined,
+            _ => Response::ElicitationCancelled,
         },
-        RequestKind::ReadFile => {
-            LoggedAnswer::File(Some(first_text(&result, &["content"]).unwrap_or_default()))
+        RequestKind::ReadFile => Response::FileContent(text("content")),
+        RequestKind::WriteFile => Response::Done,
+        RequestKind::TerminalCreate => {
+            Response::TerminalCreated(first_text(&result, &["terminalId"])?.into())
         }
-        RequestKind::WriteFile => LoggedAnswer::File(None),
-        RequestKind::TerminalCreate => LoggedAnswer::Terminal(first_text(&result, &["terminalId"])?),
-        RequestKind::TerminalOutput => LoggedAnswer::Output(
-            first_text(&result, &["output"]).unwrap_or_default(),
-            result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
-            result.get("exitStatus").and_then(Value::as_object).map(exit),
-        ),
-        RequestKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
+        RequestKind::TerminalOutput => Response::TerminalOutput {
+            output: text("output"),
+            is_truncated: result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
+            exit: result.get("exitStatus").and_then(Value::as_object).map(exit_info),
+        },
+        RequestKind::TerminalWait => Response::TerminalExit(exit_info(&result)),
         // The app responds to these immediately.
         RequestKind::TerminalKill | RequestKind::TerminalRelease => return None,
     })
-}
-
-fn exit(status: &Object) -> ExitInfo {
-    let code = status.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    ExitInfo { code, signal: first_text(status, &["signal"]) }
 }
 
 fn field(value: &Value) -> FieldValue {

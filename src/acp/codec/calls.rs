@@ -2,7 +2,7 @@
 //!
 //! Content that the agent does not support is omitted here, so that other layers need not know the agent's limits.
 //! Invariant: a message contains nothing that the official types do not have, except for draft features
-//! ([`super::unstable`]) of agents that advertise them, `session/set_model`, and the system prompt.
+//! ([`super::replies`]) of agents that advertise them, `session/set_model`, and the system prompt.
 
 use std::path::Path;
 

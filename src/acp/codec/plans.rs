@@ -4,30 +4,31 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId};
+use crate::model::{Plan, PlanBody, PlanEntry, PlanId};
 
+use super::decoder::Decoder;
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
-use super::value::{Object, fill, first_text, items, list, rename, take, take_text, typed};
+use super::value::{Object, fill, first_text, list, rename, take, take_text, typed};
 
 const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
 
 /// Decodes `plan`, which replaces the whole plan.
-pub fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+pub fn decode(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     let entries = take(update, &["entries", "steps", "items", "plan"])?;
     let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
-    Some(Plan { id, body: PlanBody::Entries(entries_of(entries, out)) })
+    Some(Plan { id, body: PlanBody::Entries(entries_of(entries, decoder)) })
 }
 
 /// Decodes `plan_update` (unstable): one of several plans.
-pub fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+pub fn decode_one(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     let mut plan = match take(update, &["plan"]) {
         Some(Value::Object(plan)) => plan,
         _ => std::mem::take(update),
     };
     let id = take_text(&mut plan, PLAN_ID).map(PlanId::from);
     let body = if let Some(entries) = take(&mut plan, &["entries", "steps", "items"]) {
-        PlanBody::Entries(entries_of(entries, out))
+        PlanBody::Entries(entries_of(entries, decoder))
     } else if let Some(content) = take_text(&mut plan, &["content", "markdown", "text"]) {
         PlanBody::Markdown(content)
     } else {
@@ -41,8 +42,8 @@ pub fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }
 
-fn entries_of(entries: Value, out: &mut Vec<AgentEvent>) -> Vec<PlanEntry> {
-    items(list(entries), "entries", out, |step| typed(shape(step)).ok())
+fn entries_of(entries: Value, decoder: &mut Decoder) -> Vec<PlanEntry> {
+    decoder.items(list(entries), "entries", |step| typed(shape(step)).ok())
 }
 
 /// Converts an entry into the official shape, which is that of [`PlanEntry`]; unknown words become the default value.

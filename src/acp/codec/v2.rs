@@ -14,10 +14,10 @@ use crate::model::{
     ToolCallPatch,
 };
 
-use super::decoder_state::TurnNews;
+use super::decoder::TurnNews;
 use super::replies::{self, malformed};
 use super::value::{Object, fill, first_text, parse_object, take, take_list, take_text, typed, whole};
-use super::{auth, initialize, terminals, tools, unstable};
+use super::{initialize, tools};
 
 /// In version 2, agents access files and run terminals themselves.
 pub const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
@@ -29,7 +29,7 @@ pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
         return None;
     }
     let methods = take_list(&mut result, &["authMethods"]);
-    let can_steer = unstable::can_steer(&result);
+    let can_steer = replies::can_steer(&result);
     let reported = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
     let response: schema::InitializeResponse = match typed(Value::Object(result)) {
         Ok(response) => response,
@@ -41,7 +41,7 @@ pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
         version: Some(response.info.version),
         protocol_version: 2,
         capabilities: AgentCapabilities { can_steer, ..capabilities(&reported) },
-        auth_methods: methods.into_iter().filter_map(auth::decode).collect(),
+        auth_methods: methods.into_iter().filter_map(initialize::decode_auth_method).collect(),
         ..AgentInfo::default()
     }))
 }
@@ -112,7 +112,7 @@ pub fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
         _ => {}
     }
     if let Some(Value::Object(exit)) = update.get("exitStatus") {
-        let status = terminals::exit_info(exit);
+        let status = tools::exit_info(exit);
         news.push(AgentTerminal::Exit { id, status });
     }
     Some(news)

@@ -7,9 +7,10 @@
 
 use serde_json::Value;
 
-use crate::model::{AgentEvent, ContentBlock, Patch, ToolCallPatch, ToolContent, ToolStatus};
+use crate::model::{ContentBlock, Patch, ToolCallPatch, ToolContent, ToolStatus};
 
-use super::quirks::{Quirk, Quirks};
+use super::decoder::Decoder;
+use super::quirks::Quirk;
 use super::value::raw;
 use super::{input, names};
 
@@ -19,19 +20,19 @@ struct Bare<'a> {
     exit_code: Option<i32>,
 }
 
-pub fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
-    if quirks.is_strict() {
+pub fn take_off(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
+    if decoder.quirks.is_strict() {
         return;
     }
     let is_over = patch.status.as_set().is_some_and(|status| status.is_final());
     if is_over {
-        bare_output(patch, quirks, out);
+        bare_output(patch, decoder);
     } else {
-        bare_input(patch, quirks, out);
+        bare_input(patch, decoder);
     }
 }
 
-fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+fn bare_output(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
     let mut exit_code = None;
     let mut wrapped = None;
     let mut bare = |text: &mut String| {
@@ -51,7 +52,7 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
         text.edit(&mut bare);
     }
     let Some(wrapped) = wrapped else { return };
-    quirks.learn(Quirk::WrappedOutput, out);
+    decoder.learn(Quirk::WRAPPED_OUTPUT);
     if patch.raw_output == Patch::Keep {
         patch.raw_output = Patch::Set(raw(&Value::String(wrapped)));
     }
@@ -61,15 +62,15 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
 }
 
 /// While a call is prepared, its content may repeat its input as JSON.
-fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+fn bare_input(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
     let Some([ToolContent::Block(ContentBlock::Text(text))]) = patch.content.as_set().map(Vec::as_slice)
     else {
         return;
     };
     if text.starts_with("Summary: ") && patch.raw_input.as_set().is_some() {
-        quirks.learn(Quirk::InputAsContent, out);
+        decoder.learn(Quirk::INPUT_AS_CONTENT);
         patch.content = Patch::Set(Vec::new());
-    } else if quirks.has(Quirk::InputAsContent)
+    } else if decoder.quirks.has(Quirk::INPUT_AS_CONTENT)
         && text.starts_with('{')
         && matches!(patch.raw_input, Patch::Keep)
         && patch.status != Patch::Set(ToolStatus::Pending)

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use self::plan::Plan;
 use self::turns::Turns;
 use super::dialect::{self, Dialect, Method, Translation};
+use crate::acp::codec::decoder::Decoder;
 use crate::acp::codec::names::{
     MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT,
 };
@@ -211,7 +212,7 @@ impl Dialect for OpenOxide {
             ..AgentCapabilities::default()
         };
         if let Some(commands) = self.can.get("slash_commands") {
-            info.commands = options::decode_commands(list(commands.clone()), &mut Vec::new());
+            info.commands = options::decode_commands(list(commands.clone()), &mut Decoder::default());
         }
         let mut notes = vec![
             "The agent uses its own protocol instead of ACP.",

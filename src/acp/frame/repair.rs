@@ -35,13 +35,8 @@ pub fn repair(text: &str) -> Cow<'_, str> {
                 at += 1;
             }
             b'-' | b'+' | b'0'..=b'9' | b'N' | b'I' | b'i' => {
-                let end = at
-                    + bytes
-                        .get(at..)
-                        .unwrap_or_default()
-                        .iter()
-                        .take_while(|byte| is_of_word(**byte))
-                        .count();
+                let rest = bytes.get(at..).unwrap_or_default();
+                let end = at + rest.iter().take_while(|byte| is_of_word(**byte)).count();
                 if text.get(at..end).is_some_and(is_infinite) {
                     repair.quote(at, end);
                 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::calls::{Asked, Calls, Deadlines, Match, Pending};
+use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
 use super::handshake::{Due, Handshake};
 use super::messages::{self, excerpt, is_about_form};
@@ -56,6 +56,8 @@ pub struct Peer {
     is_deaf: bool,
     events: Vec<AgentEvent>,
     handshake: Handshake,
+    /// The form of `initialize` that was sent last.
+    attempt: u8,
     /// The error of a form of `initialize` that says that the version is not supported.
     refused: Option<CallError>,
     foreground: turns::Foreground,
@@ -87,6 +89,7 @@ impl Peer {
             is_deaf: false,
             events: Vec::new(),
             handshake: Handshake::default(),
+            attempt: 0,
             refused: None,
             foreground: turns::Foreground::default(),
             last_session: None,
@@ -174,7 +177,7 @@ impl Peer {
             InboundFrame::Noise(bytes) => {
                 self.tap.record(Direction::FromAgent, &bytes);
                 if bytes.trim_ascii().eq_ignore_ascii_case(b"ready") {
-                    return self.codec.learn(Quirk::ReadyLine, &mut self.events);
+                    return self.codec.learn(Quirk::READY_LINE, &mut self.events);
                 }
                 let text = String::from_utf8_lossy(&bytes);
                 self.anomaly(AnomalyKind::Noise, format!("Not a message: {}", excerpt(&text)));
@@ -220,14 +223,16 @@ impl Peer {
         }
         for (pending, time) in self.calls.take_overdue(now) {
             let error = CallError::TimedOut(time.as_secs());
-            match (pending.asked, pending.presumed_end) {
-                (Asked::Initialize { .. }, _) => self.fail(error),
-                (Asked::Call { tag, call }, None) => {
-                    self.on_closed(&call, &Err(error.clone()));
-                    self.events.push(AgentEvent::Replied(tag, Err(error)));
-                }
-                (Asked::Call { tag, .. }, Some((end, _))) => self.events.push(AgentEvent::Replied(tag, *end)),
-            }
+            let Some((tag, call)) = pending.call else {
+                self.fail(error);
+                continue;
+            };
+            let outcome = match pending.presumed_end {
+                Some((end, _)) => *end,
+                None => Err(error),
+            };
+            self.on_closed(&call, &outcome);
+            self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
 
@@ -237,7 +242,7 @@ impl Peer {
         self.handshake.forget();
         for pending in self.calls.take_all() {
             // For `initialize`, `Closed` is more specific than `Lost`.
-            if let Asked::Call { tag, .. } = pending.asked {
+            if let Some((tag, _)) = pending.call {
                 self.events.push(AgentEvent::Replied(tag, Err(CallError::Lost)));
             }
         }
@@ -288,8 +293,8 @@ impl Peer {
         }
         // Reported once, because these agents do it with every message.
         match frame.form {
-            Form::Header => self.codec.learn(Quirk::HeaderFrames, &mut self.events),
-            Form::Array => self.codec.learn(Quirk::Arrays, &mut self.events),
+            Form::Header => self.codec.learn(Quirk::HEADER_FRAMES, &mut self.events),
+            Form::Array => self.codec.learn(Quirk::ARRAYS, &mut self.events),
             Form::Line => {}
         }
         if let Ok(message) = envelope::read(text)
@@ -374,10 +379,7 @@ impl Peer {
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
         let Some(pending) = self.take_answered(id, pending, outcome) else { return };
-        let (tag, call) = match pending.asked {
-            Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
-            Asked::Call { tag, call } => (tag, call),
-        };
+        let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
             Err(error) => Err(messages::call_error(self.codec.error(error))),
@@ -402,7 +404,7 @@ impl Peer {
         self.events.extend(working.map(AgentEvent::TurnBegan));
     }
 
-    fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {
+    fn on_initialized(&mut self, outcome: Result<&str, &str>) {
         let now = self.now;
         let error = match outcome {
             Ok(result) => match self.read_info(result) {
@@ -422,7 +424,8 @@ impl Peer {
                 let refused = self.codec.refused_version(&error);
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);
-                if !is_final && is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
+                if !is_final && is_about_form(&error) && self.initialize(self.attempt.saturating_add(1), now)
+                {
                     let why = excerpt(&error.message);
                     let text = format!("Retried initialize in another form after an error: {why}");
                     self.anomaly(AnomalyKind::Dialect, text);
@@ -457,7 +460,8 @@ impl Peer {
     fn initialize(&mut self, attempt: u8, now: Instant) -> bool {
         let Some((method, params)) = self.initialize_form(attempt) else { return false };
         let id = self.calls.next_id();
-        self.calls.add(id, Asked::Initialize { attempt }, method, now);
+        self.attempt = attempt;
+        self.calls.add(id, None, method, now);
         self.writer.request(id, method, &params);
         true
     }
@@ -514,7 +518,7 @@ impl Peer {
             self.watch_output(now);
         }
         let (method, params) = message;
-        self.calls.add(id, Asked::Call { tag, call }, method, now);
+        self.calls.add(id, Some((tag, call)), method, now);
         self.writer.request(id, method, &params);
     }
 
@@ -523,7 +527,7 @@ impl Peer {
     }
 
     fn cancel_call(&mut self, tag: &CallTag) {
-        if let Some(id) = self.calls.find(tag) {
+        if let Some(id) = self.calls.find(|own, _| own == tag) {
             return self.write_withdrawal(id);
         }
         let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);

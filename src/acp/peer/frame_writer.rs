@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::requests::WireId;
-use crate::acp::codec::answers::encode_error;
+use crate::acp::codec::requests::encode_error;
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{OutboundFrame, Outgoing, Stopper};
 use crate::model::RpcError;
@@ -105,11 +105,11 @@ impl FrameWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acp::transport::test_link;
+    use crate::acp::transport::Link;
 
     #[test]
     fn agents_that_do_not_read_are_stopped() {
-        let (outgoing, frames, stopper) = test_link();
+        let (Link { outgoing, stopper, .. }, ends) = Link::new();
         let mut painter = FrameWriter::new(Tap::default());
         painter.attach(outgoing, stopper);
         let params = format!("\"{}\"", "x".repeat(30 << 20));
@@ -121,6 +121,6 @@ mod tests {
         painter.notify("session/cancel", &params);
         assert!(painter.settle(), "the queue overflowed");
         assert!(!painter.is_full() && !painter.settle());
-        drop(frames);
+        drop(ends);
     }
 }

@@ -21,15 +21,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use super::inbound::Sink;
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
-use super::link::StopSignal;
-use super::printed;
+use super::link::{Ends, Sink, StopSignal};
 use super::process::Group;
-use super::queue::queue;
+use super::secret;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Transport};
 use crate::acp::frame::FrameReader;
 use crate::host::os::pipe::PipeReader;
 use crate::host::os::process::exit_info;
@@ -72,7 +70,7 @@ impl Stdio {
         if self.spec.env_commands.is_empty() {
             return Ok(());
         }
-        let variables = Handle::current().block_on(printed::variables(&self.spec.env_commands));
+        let variables = Handle::current().block_on(secret::variables(&self.spec.env_commands));
         let variables = variables.map_err(|error| CloseReason::NotStarted { error, is_missing: false })?;
         self.spec.env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
         self.spec.env.extend(variables);
@@ -136,9 +134,7 @@ impl Transport for Stdio {
 
         let stdout =
             stdout.into_owned_fd().and_then(PipeReader::new).map_err(|error| self.not_started(&error))?;
-        let (sink, incoming) = super::inbound::incoming();
-        let (outgoing, frames) = queue();
-        let (stopper, signal) = Stopper::new();
+        let (link, Ends { sink, frames, signal }) = Link::new();
         let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
@@ -166,7 +162,7 @@ impl Transport for Stdio {
             reader.close(end).await;
             drop(closed_sender);
         });
-        Ok(Link { pid, incoming, outgoing, stopper })
+        Ok(Link { pid, ..link })
     }
 }
 

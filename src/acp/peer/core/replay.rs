@@ -5,8 +5,9 @@
 
 use tokio::time::Instant;
 
-use super::{Asked, Peer, Phase};
+use super::{Peer, Phase};
 use crate::acp::codec::RequestKind;
+use crate::acp::peer::calls::Pending;
 use crate::model::{AgentEvent, Call, RequestId, SessionId};
 
 /// Ids above this belong to requests that are not matched with a logged one yet.
@@ -38,8 +39,7 @@ impl Peer {
         let unmatched = || {
             self.calls.waiting().filter(|(own, pending)| *own > FIRST_TEMPORARY_ID && same(pending.method))
         };
-        let in_session =
-            unmatched().find(|(_, pending)| session.is_some() && session_of(&pending.asked) == session);
+        let in_session = unmatched().find(|(_, pending)| session.is_some() && session_of(pending) == session);
         match in_session.or_else(|| unmatched().next()).map(|(own, _)| own) {
             Some(own) => {
                 self.calls.renumber(own, id);
@@ -59,8 +59,8 @@ impl Peer {
 
     pub fn prompt_session(&self, id: u64) -> Option<SessionId> {
         let (_, pending) = self.calls.waiting().find(|(own, _)| *own == id)?;
-        match &pending.asked {
-            Asked::Call { call: Call::Prompt(session, _), .. } => Some(session.clone()),
+        match &pending.call {
+            Some((_, Call::Prompt(session, _))) => Some(session.clone()),
             _ => None,
         }
     }
@@ -71,9 +71,8 @@ fn reopens(method: &str) -> bool {
     matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
 }
 
-fn session_of(asked: &Asked) -> Option<&str> {
-    let Asked::Call { call, .. } = asked else { return None };
-    match call {
+fn session_of(pending: &Pending) -> Option<&str> {
+    match &pending.call.as_ref()?.1 {
         Call::Prompt(session, _)
         | Call::LoadSession(session, _)
         | Call::ResumeSession(session, _)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Asked, Peer};
+use super::Peer;
 use crate::model::{AgentEvent, Call};
 
 /// How often its output is read.
@@ -39,9 +39,7 @@ impl Peer {
         if !lines.is_empty() {
             self.events.push(AgentEvent::SignInOutput(lines));
         }
-        let is_pending = self.calls.waiting().any(|(_, pending)| {
-            matches!(&pending.asked, Asked::Call { call: Call::Authenticate { .. }, .. })
-        });
-        self.sign_in = is_pending.then_some(Watch { next: now + INTERVAL, seen: newest });
+        let pending = self.calls.find(|_, call| matches!(call, Call::Authenticate { .. }));
+        self.sign_in = pending.map(|_| Watch { next: now + INTERVAL, seen: newest });
     }
 }

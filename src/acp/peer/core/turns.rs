@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Peer;
 use crate::acp::codec::TurnNews;
-use crate::acp::peer::calls::{Asked, Pending};
+use crate::acp::peer::calls::Pending;
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
@@ -80,7 +80,7 @@ impl Peer {
 
     fn end_turn(&mut self, session: &SessionId, outcome: Result<Reply, CallError>) {
         let ended = self.calls.end_prompt(session);
-        if let Some(Pending { asked: Asked::Call { tag, .. }, .. }) = ended {
+        if let Some(Pending { call: Some((tag, _)), .. }) = ended {
             self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
@@ -115,7 +115,7 @@ impl Peer {
         pending: Pending,
         outcome: Result<&str, &str>,
     ) -> Option<Pending> {
-        let is_prompt = matches!(&pending.asked, Asked::Call { call: Call::Prompt(..), .. });
+        let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
         if is_prompt && outcome.is_ok() && self.codec.reports_states() {
             self.calls.accept(id, pending, self.now);
             return None;

@@ -11,8 +11,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
 use super::http_error::{HttpError, host_of};
-use super::token;
 use crate::acp::lock::lock;
+use crate::acp::transport::secret;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -157,7 +157,7 @@ impl Client {
 }
 
 async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
-    let secret = token::fetch(source).await?;
+    let secret = secret::token(source).await?;
     let mut value = HeaderValue::from_str(&format!("Bearer {}", secret.reveal()))
         .map_err(|_| format!("{source} does not contain a valid token."))?;
     value.set_sensitive(true);
