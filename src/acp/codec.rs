@@ -15,7 +15,6 @@ mod initialize;
 mod input;
 pub(super) mod names;
 pub(super) mod options;
-pub(super) mod output;
 mod patches;
 mod plans;
 pub(super) mod quirks;
@@ -165,7 +164,8 @@ impl Codec {
         params: Option<&str>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(AgentRequest, RequestForm), RpcError> {
-        let offered = if self.decoder.is_v2() { v2::CALLBACKS } else { self.offered };
+        // In version 2, agents access files and run terminals themselves.
+        let offered = if self.decoder.is_v2() { Callbacks::NONE } else { self.offered };
         self.decode(out, |decoder| requests::decode(method, params, offered, decoder))
     }
 

@@ -30,15 +30,16 @@ const MAX_ARRAY_ITEMS: usize = 100_000;
 /// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// A part of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundFrame {
-    /// A message; it begins like JSON.
     Frame(Frame),
     /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
     /// A frame over the size limit, which was skipped.
-    Oversize { len_bytes: u64, head: Bytes },
+    Oversize {
+        len_bytes: u64,
+        head: Bytes,
+    },
 }
 
 impl InboundFrame {
@@ -53,7 +54,6 @@ impl InboundFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Line,
-    /// After a `Content-Length` header.
     Header,
     Array,
 }
@@ -110,7 +110,6 @@ pub struct FrameReader {
     buffer: BytesMut,
     /// Length of the prefix of the buffer that contains no line end.
     scanned: usize,
-    /// Whether the buffer was grown for a long line.
     is_grown: bool,
     state: State,
     max_bytes: usize,
@@ -295,7 +294,6 @@ fn keep_head(head: &mut BytesMut, part: &[u8]) {
     head.extend_from_slice(part.get(..wanted).unwrap_or_default());
 }
 
-/// Removes a byte order mark and surrounding whitespace.
 fn trim(line: &Bytes) -> Bytes {
     let text = line.as_ref().trim_ascii();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, <[u8]>::trim_ascii_start);

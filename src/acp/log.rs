@@ -28,7 +28,6 @@ const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How messages of a connection are decoded: the text of a line with `"dir":"start"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a field of the format")]
 pub struct Start {
     format: u32,
     parlor: String,
@@ -41,9 +40,8 @@ pub struct Start {
     /// The newest version of the protocol that was offered to it.
     protocol: u16,
     remote: bool,
-    fs_read: bool,
-    fs_write: bool,
-    terminal: bool,
+    #[serde(flatten)]
+    callbacks: Callbacks,
 }
 
 impl Default for Start {
@@ -58,9 +56,7 @@ impl Default for Start {
             headers: false,
             protocol: 0,
             remote: false,
-            fs_read: true,
-            fs_write: true,
-            terminal: true,
+            callbacks: Callbacks::default(),
         }
     }
 }
@@ -77,9 +73,7 @@ impl Start {
             headers: *has_headers,
             protocol: *protocol,
             remote: spec.remote.is_some(),
-            fs_read: spec.callbacks.fs_read,
-            fs_write: spec.callbacks.fs_write,
-            terminal: spec.callbacks.terminal,
+            callbacks: spec.callbacks,
             ..Self::default()
         }
     }
@@ -96,7 +90,7 @@ impl Start {
             name: self.agent.clone(),
             command: format!("replay-{conn}"),
             args: self.names.clone(),
-            callbacks: Callbacks { fs_read: self.fs_read, fs_write: self.fs_write, terminal: self.terminal },
+            callbacks: self.callbacks,
             wire: WireSpec {
                 profile: self.profile.as_deref().and_then(Profile::of_name),
                 is_strict: self.strict,
@@ -234,7 +228,6 @@ impl Log {
     }
 }
 
-/// Whether a message is an `initialize` that offers version 2 of the protocol.
 fn offers_second(text: &str) -> bool {
     matches!(envelope::read(text), Ok(Message::Request { method, params, .. }) if method == "initialize"
         && params.and_then(envelope::protocol_version) == Some(2))

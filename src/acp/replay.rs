@@ -3,7 +3,7 @@
 //! Messages of the agent are decoded as in a live session. Messages of parlor are matched with those that the app sends
 //! during the replay; for messages that the app sends only after user input, [`Sent`] describes that input.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use super::envelope::{self, Message};
 use super::frame::sort_whole;
 use super::peer::{Deadlines, PeerState};
 use super::tap::Tap;
+use super::transport::remote::envelope::with_id;
 use crate::model::{
     AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, FieldValue, ModeId, ModelId, RequestId,
     Response, SessionId,
@@ -57,6 +58,8 @@ pub enum UserAction {
 #[derive(Debug)]
 pub struct LoggedAgent {
     peer: PeerState,
+    /// The ids of the app's requests, by the ids of those in the log.
+    ids: BTreeMap<u64, u64>,
     /// Ids of requests that were not made again; their responses are ignored.
     unplayed: BTreeSet<u64>,
     is_closed: bool,
@@ -68,7 +71,7 @@ impl LoggedAgent {
         let mut peer = PeerState::new(spec, Tap::default(), Deadlines::default());
         peer.last_session = last_session;
         peer.start_replay(now.into());
-        Self { peer, unplayed: BTreeSet::new(), is_closed: false }
+        Self { peer, ids: BTreeMap::new(), unplayed: BTreeSet::new(), is_closed: false }
     }
 
     pub fn command(&mut self, command: AgentCommand, now: Instant) {
@@ -80,19 +83,26 @@ impl LoggedAgent {
             return;
         }
         self.on_deadlines(now);
+        let mut message = Bytes::copy_from_slice(text.as_bytes());
         if let Ok(Message::Response { id, .. }) = envelope::read(text)
-            && envelope::id_number(id).is_some_and(|id| self.unplayed.contains(&id))
+            && let Some(id) = envelope::id_number(id)
         {
-            return;
+            match self.ids.get(&id) {
+                Some(own) if *own != id => {
+                    message = with_id(text, &own.to_string()).unwrap_or(message);
+                }
+                Some(_) => {}
+                None if self.unplayed.contains(&id) || self.peer.waits_for(id, None) => return,
+                None => {}
+            }
         }
         let mut pieces = Vec::new();
-        sort_whole(&Bytes::copy_from_slice(text.as_bytes()), &mut pieces);
+        sort_whole(&message, &mut pieces);
         for piece in pieces {
             self.peer.on_piece(piece, now.into());
         }
     }
 
-    /// Reads a message that parlor wrote.
     pub fn sent(&mut self, text: &str, now: Instant) -> Sent {
         if self.is_closed {
             return Sent::Nothing;
@@ -116,7 +126,7 @@ impl LoggedAgent {
                     "session/cancel" => session_of(&params).map_or(Sent::Nothing, Sent::Cancel),
                     "$/cancelRequest" => {
                         let id = params.get("id").and_then(Value::as_u64);
-                        let session = id.and_then(|id| self.peer.prompt_session(id));
+                        let session = id.and_then(|id| self.peer.prompt_session(*self.ids.get(&id)?));
                         session.map_or(Sent::Nothing, Sent::Cancel)
                     }
                     _ => Sent::Nothing,
@@ -135,7 +145,12 @@ impl LoggedAgent {
     /// Matches a request of the log with the one that the app made. Returns false if there is none.
     pub fn claim(&mut self, request: &Request, now: Instant) -> bool {
         let session = request.session.as_ref().map(SessionId::as_str);
-        self.peer.match_logged_request(request.id, &request.method, session, now.into())
+        let is_free = |own| self.ids.values().all(|known| *known != own);
+        let own = self.peer.find_logged_request(&request.method, session, is_free, now.into());
+        self.ids.extend(own.map(|own| (request.id, own)));
+        // The log may contain a request twice with the same id.
+        let known = self.ids.get(&request.id);
+        own.is_some() || known.is_some_and(|own| self.peer.waits_for(*own, Some(&request.method)))
     }
 
     /// Marks a request that was not made again, so that its response is skipped.

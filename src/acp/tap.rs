@@ -58,7 +58,6 @@ impl Direction {
 pub struct TapLine {
     /// The number of the line, from 1 without gaps.
     pub sequence: u64,
-    /// Time since the tap was created.
     pub at: Duration,
     pub conn: u64,
     pub direction: Direction,

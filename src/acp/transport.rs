@@ -8,7 +8,6 @@
 mod io;
 mod link;
 pub mod memory;
-mod process;
 pub mod remote;
 mod secret;
 mod ssh;
@@ -21,4 +20,4 @@ pub use link::{
     Disconnected, Ends, In, Link, LinkEnd, OutboundFrame, Outgoing, Setup, Sink, Stopper, Transport,
     UNDELIVERED, UNSENT,
 };
-pub use process::kill_all;
+pub use stdio::kill_all;

@@ -131,12 +131,10 @@ pub fn encode(
     Some((method, into_object(params)))
 }
 
-/// Method and params of the notification that cancels a turn.
 pub fn encode_cancel(id: &SessionId) -> (&'static str, String) {
     ("session/cancel", session(id).to_string())
 }
 
-/// Method and params of the notification that cancels a request of parlor.
 pub fn encode_withdrawal(id: u64) -> (&'static str, String) {
     ("$/cancel_request", json!({"requestId": id}).to_string())
 }

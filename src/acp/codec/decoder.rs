@@ -10,7 +10,6 @@ use crate::model::{
 
 use super::quirks::{Quirk, Quirks};
 
-/// An event of a turn, in addition to its session updates.
 #[derive(Debug)]
 pub(crate) enum TurnNews {
     Went(SessionId),
@@ -21,7 +20,6 @@ pub(crate) enum TurnNews {
 #[derive(Debug, Default)]
 pub struct Decoder {
     pub quirks: Quirks,
-    /// The decoded events, in order.
     pub out: Vec<AgentEvent>,
     session: Option<SessionId>,
     message: Option<MessageId>,
@@ -67,7 +65,6 @@ impl Decoder {
         decoded
     }
 
-    /// Reports the number of invalid items of a list, if any.
     pub fn report_lost(&mut self, name: &str, lost: usize, total: usize, is_shown: bool) {
         if lost > 0 {
             let end = if is_shown { "shown unchanged" } else { "omitted" };
@@ -119,7 +116,6 @@ impl Decoder {
         }
     }
 
-    /// Makes an id for an item that has none.
     pub fn make_id(&mut self, what: &str) -> String {
         self.made += 1;
         format!("parlor-{what}-{}", self.made)

@@ -52,7 +52,6 @@ fn implementation(name: &str) -> Value {
     json!({"name": name, "title": "parlor", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// The capabilities that parlor offers to an agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
     pub callbacks: Callbacks,
@@ -184,7 +183,6 @@ pub fn capabilities(reported: &Object) -> AgentCapabilities {
     }
 }
 
-/// Whether one of these markers in a part of the capabilities is set.
 pub fn has(part: Option<&Value>, keys: &[&str]) -> bool {
     part.and_then(Value::as_object).and_then(|part| first(part, keys)).is_some_and(is_marker)
 }
@@ -226,7 +224,6 @@ fn decode_terminal(reported: &Object) -> AuthKind {
     AuthKind::Terminal(SignInCommand { program, ..sign_in_command(reported) })
 }
 
-/// The arguments and variables of a sign-in command.
 fn sign_in_command(reported: &Object) -> SignInCommand {
     let args = reported.get("args").and_then(Value::as_array).into_iter().flatten();
     let env = reported.get("env").map(variables).unwrap_or_default();

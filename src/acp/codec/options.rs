@@ -67,7 +67,6 @@ fn decode_option(item: Value, decoder: &mut Decoder) -> Option<ConfigOption> {
     })
 }
 
-/// Decodes choices: plain, in groups, or mixed.
 fn decode_choices(choices: Vec<Value>, decoder: &mut Decoder) -> Vec<ConfigChoice> {
     let mut flat: Vec<(Option<String>, Value)> = Vec::new();
     for item in choices {

@@ -13,7 +13,6 @@ use super::value::{Object, fill, first_text, list, rename, take, take_text, type
 const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
 
-/// Decodes `plan`, which replaces the whole plan.
 pub fn decode(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     let entries = take(update, &["entries", "steps", "items", "plan"])?;
     let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
@@ -37,7 +36,6 @@ pub fn decode_one(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     Some(Plan { id, body })
 }
 
-/// Decodes `plan_removed` (unstable).
 pub fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }

@@ -57,7 +57,6 @@ fn quirks_of(name: &str) -> &'static [Quirk] {
     BY_NAME.iter().find(|(names, _)| names.iter().any(is_it)).map_or(&[], |(_, quirks)| quirks)
 }
 
-/// The quirks of a connection, in order of detection.
 #[derive(Debug, Default)]
 pub struct Quirks {
     known: Vec<Quirk>,
@@ -106,7 +105,6 @@ impl Quirks {
     }
 }
 
-/// The file name of a path without a script extension.
 fn file_stem(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     [".sh", ".js", ".mjs", ".cmd", ".exe", ".py"]

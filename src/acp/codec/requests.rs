@@ -308,7 +308,6 @@ fn guess_kind(id: &str, name: &str) -> PermissionKind {
     }
 }
 
-/// Result JSON, or error-object JSON.
 pub fn encode_answer(form: &RequestForm, answer: &Response) -> Result<String, String> {
     let result = match (form.kind, answer) {
         (_, Response::Error(error)) => return Err(encode_error(error)),

@@ -22,7 +22,7 @@ use super::names::{
 };
 use super::quirks::Quirk;
 use super::value::{Object, fill, first, first_text, list, raw, rename, take, take_text, typed, whole};
-use super::{input, names, output, patches, wrappers};
+use super::{input, names, patches, wrappers};
 
 /// Decodes a tool call. `fallback`: the id of a call without one.
 pub fn decode(
@@ -108,9 +108,9 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
 
 fn decode_output(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(value) = take(call, TOOL_OUTPUT) else { return };
-    patch.output_text = Patch::from_option(output::text(&value).map(Growing::from));
-    patch.exit_code = Patch::from_option(output::exit_code(&value));
-    if patch.status == Patch::Set(ToolStatus::Completed) && output::is_failure(&value) {
+    patch.output_text = Patch::from_option(output_text(&value).map(Growing::from));
+    patch.exit_code = Patch::from_option(exit_code(&value));
+    if patch.status == Patch::Set(ToolStatus::Completed) && is_failure(&value) {
         patch.status = Patch::Set(ToolStatus::Failed);
     }
     patch.raw_output = Patch::Set(raw(&value));
@@ -148,7 +148,6 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// Adds the kind if the name or the start of the title implies one.
 fn guess_kind(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
@@ -215,7 +214,6 @@ fn decode_item(item: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
     }
 }
 
-/// A diff: two texts, or a unified diff.
 fn decode_diff(mut item: Object) -> Vec<ToolContent> {
     rename(&mut item, "path", &["file_path", "filePath", "file"]);
     rename(&mut item, "oldText", &["old_text", "oldString", "old"]);
@@ -305,4 +303,112 @@ fn rows(meta: &mut Object, keys: &[&str], call: &ToolCallId) -> Vec<(TerminalId,
             _ => None,
         })
         .collect()
+}
+
+/// Keys of the output text, in order of preference.
+const OUTPUT_TEXT: &[&str] =
+    &["formatted_output", "aggregated_output", "output", "text", "content", "result", "message", "error"];
+const EXIT_CODE: &[&str] =
+    &["exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "returnCode", "exit"];
+
+/// Maximum nesting depth that is searched.
+const DEPTH: u8 = 4;
+
+/// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
+pub fn output_text(output: &Value) -> Option<String> {
+    text_within(output, DEPTH).filter(|text| !text.is_empty())
+}
+
+fn text_within(output: &Value, depth: u8) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    match output {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().filter_map(|item| text_within(item, depth)).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        Value::Object(object) => {
+            let found = |key: &&str| text_within(object.get(*key)?, depth).filter(|text| !text.is_empty());
+            // The two streams take precedence over `output`, which may only be a summary of them.
+            let (whole, rest) = OUTPUT_TEXT.split_at(2);
+            whole.iter().find_map(found).or_else(|| streams(object)).or_else(|| rest.iter().find_map(found))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn streams(object: &Object) -> Option<String> {
+    let stream = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    match (stream("stdout"), stream("stderr")) {
+        (None, None) => None,
+        (Some(only), None) | (None, Some(only)) => Some(only.to_owned()),
+        (Some(out), Some(err)) if out.ends_with('\n') => Some(format!("{out}{err}")),
+        (Some(out), Some(err)) => Some(format!("{out}\n{err}")),
+    }
+}
+
+fn exit_code(output: &Value) -> Option<i32> {
+    let object = output.as_object()?;
+    let code = |object: &Object| {
+        let found = EXIT_CODE.iter().filter_map(|key| object.get(*key)).find_map(whole)?;
+        i32::try_from(found).ok()
+    };
+    code(object).or_else(|| {
+        ["metadata", "exitStatus", "exit_status"].iter().find_map(|key| code(object.get(*key)?.as_object()?))
+    })
+}
+
+/// Whether the output reports a failure, regardless of the call's status.
+fn is_failure(output: &Value) -> bool {
+    if let Value::Array(parts) = output {
+        return !parts.is_empty() && parts.iter().all(is_failure);
+    }
+    let Some(object) = output.as_object() else { return false };
+    let has_error = object.get("error").is_some_and(|error| match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    });
+    object.get("success") == Some(&Value::Bool(false)) && has_error
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_is_found_under_common_keys() {
+        for (output, expected) in [
+            (json!("plain"), Some("plain")),
+            (json!({"stdout": "a\n", "stderr": "b"}), Some("a\nb")),
+            (json!({"stdout": "a", "stderr": "b", "output": "short"}), Some("a\nb")),
+            (json!({"formatted_output": "f", "stdout": "raw"}), Some("f")),
+            (json!({"formatted_output": "", "aggregated_output": "agg"}), Some("agg")),
+            (json!({"output": {"text": "deep"}}), Some("deep")),
+            (json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]), Some("one\ntwo")),
+            (json!([{"type": "content", "content": {"type": "text", "text": "in"}}]), Some("in")),
+            (json!({"error": {"message": "bad"}, "success": false}), Some("bad")),
+            (json!({"exit_code": 0}), None),
+            (json!({"stdout": "", "stderr": ""}), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(output_text(&output).as_deref(), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_and_failures_are_found_in_the_output() {
+        assert_eq!(exit_code(&json!({"exit_code": 3})), Some(3));
+        assert_eq!(exit_code(&json!({"exitCode": "1"})), Some(1));
+        assert_eq!(exit_code(&json!({"output": "x", "metadata": {"exit": 2}})), Some(2));
+        assert_eq!(exit_code(&json!({"exitStatus": {"exitCode": 7}})), Some(7));
+        assert_eq!(exit_code(&json!("exit_code 3")), None);
+        assert!(is_failure(&json!({"success": false, "error": "no such file"})));
+        assert!(!is_failure(&json!({"success": true, "error": null})));
+        let failed = json!({"success": false, "error": "exit code 3"});
+        assert!(is_failure(&json!([failed])));
+        assert!(!is_failure(&json!([failed, {"success": true}])) && !is_failure(&json!([])));
+    }
 }

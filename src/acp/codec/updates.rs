@@ -64,7 +64,6 @@ pub fn show_unreadable(text: &str, decoder: &mut Decoder) {
     decoder.push(&session, update);
 }
 
-/// A strict connection shows an invalid update with the reason.
 fn refuse(text: &str, why: &str, decoder: &mut Decoder) {
     decoder.anomaly(AnomalyKind::BadMessage, format!("Invalid update: {why}."));
     let params = parse_object(text);
@@ -267,7 +266,6 @@ impl Update<'_> {
         self.decoder.report_lost("content", unknown, total, true);
     }
 
-    /// Reads changed modes from the text of an agent that sends them there.
     fn take_modes(&mut self, role: Role, text: &mut String) {
         if role == Role::User || !self.decoder.quirks.has(Quirk::MODE_IN_TEXT) {
             return;
@@ -329,7 +327,6 @@ impl Update<'_> {
         Some(SessionUpdate::CompactionChunk { id, text })
     }
 
-    /// The text of content that may only be text.
     fn text_of(&mut self, name: &str, content: Value) -> String {
         let blocks = content::decode_many(content);
         let total = blocks.len();
@@ -390,7 +387,6 @@ impl Update<'_> {
     }
 }
 
-/// Distinguishes an absent field, `null`, and a text.
 fn patch_text(object: &Object, key: &str) -> Patch<String> {
     match object.get(key) {
         None => Patch::Keep,

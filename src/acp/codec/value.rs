@@ -115,7 +115,6 @@ pub fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
 
-/// Removes and returns the value of the first key that is present.
 pub fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| match object.get(*key) {
         None | Some(Value::Null) => None,
@@ -133,7 +132,6 @@ pub fn rename(object: &mut Object, official: &str, others: &[&str]) {
     }
 }
 
-/// Inserts a value if the key is absent.
 pub fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value());
@@ -149,7 +147,6 @@ pub fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The first of these fields with a nonempty text.
 pub fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }

@@ -63,7 +63,6 @@ pub fn is_plain(text: &str) -> bool {
 
 struct Repair<'t> {
     text: &'t str,
-    /// The end of what was copied to `out`.
     copied: usize,
     out: String,
 }
@@ -130,7 +129,6 @@ fn surrogate(bytes: &[u8], at: usize) -> Option<bool> {
     }
 }
 
-/// The end of the list or object that begins at `start`.
 fn end_of_value(bytes: &[u8], start: usize) -> usize {
     let (mut at, mut depth, mut is_in_string) = (start, 0_usize, false);
     while let Some(byte) = bytes.get(at) {

@@ -69,7 +69,6 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Starts the time after which the presumed end counts.
     fn expect_presumed_end(&mut self, now: Instant) {
         if let Some((_, time)) = &self.presumed_end {
             self.deadline = Some((now + *time, *time));
@@ -77,7 +76,6 @@ impl Pending {
     }
 }
 
-/// Whether an update is a part of the agent's answer.
 fn is_output(update: &SessionUpdate) -> bool {
     matches!(
         update,
@@ -88,7 +86,6 @@ fn is_output(update: &SessionUpdate) -> bool {
     ) && !update.is_from_user()
 }
 
-/// The request that a response belongs to.
 #[derive(Debug)]
 pub enum Match {
     Waiting(Box<Pending>),
@@ -114,7 +111,6 @@ impl Calls {
         Self { deadlines, ..Self::default() }
     }
 
-    /// Adds a request with an id from [`Self::next_id`].
     pub fn add(&mut self, id: u64, call: Option<(CallTag, Call)>, method: &'static str, now: Instant) {
         let time = self.deadlines.of(call.as_ref().map(|(_, call)| call));
         let deadline = time.map(|time| (now + time, time));
@@ -132,7 +128,6 @@ impl Calls {
         self.pending.keys().next().copied()
     }
 
-    /// Removes the request of a response.
     pub fn take(&mut self, id: Option<u64>) -> Match {
         let Some(id) = id else { return Match::Never };
         if let Some(pending) = self.pending.remove(&id) {
@@ -253,16 +248,6 @@ impl Calls {
 
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &Pending)> {
         self.pending.iter().map(|(id, pending)| (*id, pending))
-    }
-
-    pub fn renumber(&mut self, from: u64, to: u64) {
-        if let Some(pending) = self.pending.remove(&from) {
-            self.pending.insert(to, pending);
-        }
-    }
-
-    pub fn number_from(&mut self, id: u64) {
-        self.last_id = id;
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {

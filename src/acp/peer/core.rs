@@ -44,7 +44,7 @@ enum Phase {
 pub struct Peer {
     spec: AgentSpec,
     codec: Codec,
-    dialect: Option<Box<dyn Dialect>>,
+    dialect: Box<dyn Dialect>,
     tap: Tap,
     calls: Calls,
     requests: OpenRequests,
@@ -101,7 +101,6 @@ impl Peer {
         }
     }
 
-    /// Reports the open connection and starts the handshake.
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
@@ -109,7 +108,7 @@ impl Peer {
     }
 
     fn begin_handshake(&mut self, now: Instant) {
-        if self.speaks_first() {
+        if self.dialect.speaks_first() {
             self.handshake.schedule(Due::Greeting, now);
         } else {
             self.greet(now);
@@ -118,7 +117,7 @@ impl Peer {
 
     fn greet(&mut self, now: Instant) {
         if self.initialize(0, now) {
-            if self.speaks_first() {
+            if self.dialect.speaks_first() {
                 self.handshake.schedule(Due::Again, now);
             }
         } else {
@@ -155,8 +154,7 @@ impl Peer {
     pub fn stop(&mut self, force: bool) {
         let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
-        let shuts_down = self.dialect.as_ref().is_some_and(|dialect| dialect.shuts_down());
-        if is_first && !force && matches!(self.phase, Phase::Ready) && shuts_down {
+        if is_first && !force && matches!(self.phase, Phase::Ready) && self.dialect.shuts_down() {
             let id = self.calls.next_id();
             self.writer.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
@@ -196,7 +194,6 @@ impl Peer {
         self.anomaly(AnomalyKind::Carrier, text);
     }
 
-    /// Reports a message that could not be delivered, in its session.
     pub fn on_undelivered(&mut self, session: Option<String>, text: String) {
         let Some(session) = session else { return self.on_note(text) };
         let title = "A message could not be delivered.".to_owned();
@@ -208,7 +205,6 @@ impl Peer {
         self.events.push(AgentEvent::Interrupted(is_interrupted));
     }
 
-    /// Ends requests whose deadline has passed.
     pub fn on_deadline(&mut self, now: Instant) {
         self.now = now;
         match self.handshake.take_due(now) {
@@ -272,9 +268,9 @@ impl Peer {
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
-        let dialect = self.dialect.as_ref().and_then(|dialect| dialect.deadline());
         let output = self.sign_in.map(|watch| watch.next);
-        [self.calls.next_deadline(), self.handshake.deadline(), dialect, output].into_iter().flatten().min()
+        let others = [self.handshake.deadline(), self.dialect.deadline(), output];
+        others.into_iter().chain([self.calls.next_deadline()]).flatten().min()
     }
 
     /// Ends the connection if the agent has too much unread input, and flushes the log file.
@@ -504,9 +500,7 @@ impl Peer {
             return self.not_sent(tag, "This request is not supported for this agent.".to_owned());
         };
         let id = self.calls.next_id();
-        if let Some(dialect) = &mut self.dialect
-            && let Err(error) = dialect.call(id, &call, &mut message)
-        {
+        if let Err(error) = self.dialect.call(id, &call, &mut message) {
             return self.not_sent(tag, error);
         }
         if let Call::CloseSession(session) | Call::LoadSession(session, _) | Call::ResumeSession(session, _) =

@@ -42,7 +42,6 @@ impl FrameWriter {
         }
     }
 
-    /// Ends the delays before the next attempts of an interrupted connection.
     pub fn retry_now(&self) {
         if let Some(stopper) = &self.stopper {
             stopper.retry_now();
@@ -77,7 +76,6 @@ impl FrameWriter {
         self.write(None, format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
     }
 
-    /// Writes a response: a result, or an error object.
     pub fn respond(&self, wire_id: &WireId, outcome: Result<&str, &str>) {
         let (key, value) = match outcome {
             Ok(result) => ("result", result),

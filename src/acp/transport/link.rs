@@ -21,7 +21,6 @@ pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
 /// `data` of the error for a request that was not sent because it is over the server's limit.
 pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
 
-/// A way to start or reach an agent.
 pub trait Transport: Send + 'static {
     /// Starts the connection on the current runtime; after an error nothing is running. May block.
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason>;
@@ -327,7 +326,6 @@ impl Outgoing {
         !self.frames.is_closed() && self.load.is_full()
     }
 
-    /// Whether a frame was dropped because the queue was full.
     pub fn has_run_over(&self) -> bool {
         self.load.has_run_over.load(Ordering::Relaxed)
     }

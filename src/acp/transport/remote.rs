@@ -166,7 +166,6 @@ async fn carry(
     LinkEnd::Eof
 }
 
-/// Sends queued messages until the queue ends.
 async fn send_all(
     route: &mut Route,
     frames: &mut OutgoingFrames,

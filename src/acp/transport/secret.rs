@@ -17,7 +17,6 @@ use crate::program::{self, Start, StartedBy};
 
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Validates a token. The error does not contain it.
 fn valid(text: &str, source: &TokenSource) -> Result<Secret, String> {
     let text = text.trim();
     if text.is_empty() {

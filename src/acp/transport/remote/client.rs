@@ -130,7 +130,6 @@ impl Client {
         }
     }
 
-    /// A description of the source of the token.
     pub fn token_origin(&self) -> Option<String> {
         self.source.as_ref().map(ToString::to_string)
     }
@@ -143,7 +142,6 @@ impl Client {
         self.http.execute(request).await.map_err(|error| HttpError::of_error(&error, url))
     }
 
-    /// Fetches the token again; returns whether it changed.
     async fn renew_token(&self, request: &mut Request) -> bool {
         let Some(source) = &self.source else { return false };
         let Ok(fresh) = authorization(source).await else { return false };

@@ -44,7 +44,6 @@ const MAX_SEEN: usize = 65_536;
 pub enum BodyEnd {
     Ended,
     Broken(String),
-    /// The server sent nothing for too long.
     Silent,
 }
 
@@ -210,16 +209,15 @@ pub enum Opening {
 #[derive(Debug)]
 pub enum StreamEnd {
     /// The server does not have the stream.
-    Gone { was_open: bool },
+    Gone {
+        was_open: bool,
+    },
     /// The server has no such streams; the value is the status code.
     None(u16),
-    /// The server rejected the stream.
     Refused(HttpError),
-    /// The stream could not be opened in time.
     Lost(HttpError),
 }
 
-/// What a stream carries.
 #[derive(Debug)]
 pub enum Scope {
     /// The messages of a session, and whether it is closed.
@@ -372,9 +370,7 @@ impl EventStream {
     }
 }
 
-/// Why a stream is not open.
 enum Failure {
-    /// It is opened again.
     Temporary(HttpError),
     Final(StreamEnd),
 }

@@ -98,7 +98,6 @@ impl Backoff {
         *self = Self::new(self.timeouts);
     }
 
-    /// Whether the last attempt failed.
     pub fn is_failing(&self) -> bool {
         self.failing_since.is_some()
     }
@@ -117,7 +116,6 @@ impl Backoff {
     }
 }
 
-/// The requests of parlor without an outcome.
 #[derive(Debug, Default)]
 struct Requests {
     open: BTreeMap<u64, Envelope>,
@@ -140,14 +138,12 @@ pub struct HttpContext {
     answered: Notify,
     /// Receives the reason why the whole connection ends.
     ended: mpsc::UnboundedSender<LinkEnd>,
-    /// Receives new sessions.
     created: mpsc::UnboundedSender<String>,
     retry: Arc<Notify>,
     interruptions: AtomicUsize,
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// What the tasks of a connection report to it.
 #[derive(Debug)]
 pub struct Reports {
     pub ended: mpsc::UnboundedReceiver<LinkEnd>,
@@ -214,7 +210,6 @@ impl HttpContext {
         self.tap.flush();
     }
 
-    /// Waits before the next attempt, unless the user wants it now.
     pub async fn pause(&self, time: Duration) {
         // Without a result: both are reasons to go on.
         let _ = timeout(time, self.retry.notified()).await;
@@ -309,13 +304,11 @@ impl HttpContext {
         request
     }
 
-    /// Whether a request has no outcome yet.
     pub fn is_open(&self, message: &Envelope) -> bool {
         message.kind == Kind::Request
             && message.number().is_none_or(|id| lock(&self.requests).open.contains_key(&id))
     }
 
-    /// The requests of a session without an outcome.
     pub fn open_in(&self, session: &str) -> Vec<Envelope> {
         let is_of = |request: &&Envelope| request.session.as_deref() == Some(session);
         lock(&self.requests).open.values().filter(is_of).cloned().collect()
@@ -421,7 +414,6 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
     }
 }
 
-/// The error for a message over a limit of the server.
 pub fn too_large(bytes: usize, max_bytes: usize, host: &str) -> String {
     let shown = |bytes: usize| match bytes {
         ..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),

@@ -16,7 +16,6 @@ use crate::tls::{chain, innermost};
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 const MAX_EXPLANATION_CHARS: usize = 200;
 
-/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpError {
     pub text: String,
@@ -39,7 +38,6 @@ impl HttpError {
         Self { text, is_temporary, is_unsent, is_down, retry_after, status }
     }
 
-    /// A network failure without further information.
     pub fn on_the_way(text: String) -> Self {
         Self { is_temporary: true, ..Self::refused(text) }
     }

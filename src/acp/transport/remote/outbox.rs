@@ -174,7 +174,6 @@ impl Outbox {
         });
     }
 
-    /// Waits until all notifications and responses are sent.
     pub async fn drained(&self) {
         let _ = self.open_notices.acquire_many(MAX_NOTICES).await;
         let _ = self.open_answers.acquire_many(MAX_ANSWERS_KIB).await;
@@ -433,7 +432,6 @@ impl Sending {
     }
 }
 
-/// Waits until a stream is no longer in a state.
 async fn is_past(opening: &mut watch::Receiver<Opening>, state: Opening) {
     // Without a sender, the stream has ended.
     let _ = opening.wait_for(|now| *now != state).await;

@@ -19,9 +19,9 @@ use super::envelope::{self, Envelope, Kind};
 use super::http_context::{HttpContext, body, is_events, is_of_type};
 use super::http_error::{HttpError, host_of};
 use super::outbox::Outbox;
-use super::server::{CONNECTION_ID, Server, events_at};
+use super::server::{CONNECTION_ID, Server, StreamUrls, events_at};
 use super::socket::Socket;
-use crate::acp::dialects::{StreamUrls, openoxide};
+use crate::acp::dialects::openoxide;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 use crate::model::{Carrier, Profile, Remote};
 
@@ -106,7 +106,6 @@ impl Route {
         }
     }
 
-    /// Ends the connection on the server.
     pub async fn farewell(&mut self) {
         match self {
             Self::Probe(_) => {}
@@ -116,7 +115,6 @@ impl Route {
     }
 }
 
-/// The URLs of a server with one event stream.
 fn stream_urls(carrier: Carrier, url: &Url, remote: &Remote) -> StreamUrls {
     match carrier {
         Carrier::RpcSse => StreamUrls::with_client_id(url, remote),
@@ -152,7 +150,6 @@ fn with_path(url: &Url) -> (Url, bool) {
     (url, is_bare)
 }
 
-/// A server with an unknown transport.
 #[derive(Debug)]
 pub struct Probe {
     context: Arc<HttpContext>,
@@ -335,7 +332,6 @@ impl Probe {
         self.chosen(Route::Http(Outbox::new(server)), carrier, frame).await
     }
 
-    /// Sends `initialize` over a route.
     async fn chosen(
         &self,
         mut route: Route,

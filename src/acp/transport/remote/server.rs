@@ -24,11 +24,11 @@ use super::envelope::{self, Envelope, Kind};
 use super::events::{BodyEnd, EventReader, EventStream, Opening, Scope, SharedReader, StreamEnd};
 use super::http_context::{HttpContext, body, is_events, too_large};
 use super::http_error::{HttpError, host_of};
+use crate::acp::dialects::elephant;
 use crate::acp::dialects::zeptoclaw::{MAX_PROMPT_BYTES, MAX_REQUEST_BYTES};
-use crate::acp::dialects::{StreamUrls, elephant};
 use crate::acp::lock::lock;
 use crate::acp::transport::{Disconnected, LinkEnd};
-use crate::model::Carrier;
+use crate::model::{Carrier, Remote};
 
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
@@ -89,7 +89,6 @@ impl Server {
         this
     }
 
-    /// A server without an event stream.
     pub fn without_stream(context: Arc<HttpContext>, urls: StreamUrls) -> Arc<Self> {
         Arc::new(Self::new(context, urls, Streams::One(OnceCell::new())))
     }
@@ -115,7 +114,6 @@ impl Server {
         this
     }
 
-    /// The error for a message over a limit of the server.
     pub fn too_large(&self, bytes: usize, envelope: &Envelope, text: &str) -> Option<String> {
         let host = &self.host;
         let is_small = self.context.is_small.load(Ordering::Relaxed);
@@ -212,7 +210,6 @@ impl Server {
         Arc::new(tokio::sync::Mutex::new(EventReader::new(self.context.max_bytes, idle, session)))
     }
 
-    /// Keeps an event stream open.
     fn open(
         self: &Arc<Self>,
         scope: Scope,
@@ -238,7 +235,6 @@ impl Server {
         receiver
     }
 
-    /// `before`: the state before the end.
     async fn on_stream_end(&self, scope: &Scope, end: StreamEnd, before: Opening) {
         let context = &self.context;
         context.end(match (scope, end) {
@@ -302,7 +298,6 @@ impl Server {
         headers
     }
 
-    /// Ends the connection on the server.
     pub async fn farewell(&self) {
         if let Streams::Sessions(..) = &self.streams {
             let request =
@@ -402,7 +397,6 @@ impl Server {
     }
 }
 
-/// Whether a request ends its session.
 pub fn is_close(method: &str) -> bool {
     matches!(method, "session/close" | "session/delete")
 }
@@ -413,4 +407,71 @@ pub async fn events_at(context: &HttpContext, url: &Url) -> Option<Response> {
     // The first event may take long, but not the response headers.
     let answer = timeout(context.timeouts.answer / 6, context.client.send(request, |_| true)).await;
     answer.ok()?.ok().filter(|response| response.status().is_success() && is_events(response))
+}
+
+const RPC_PATH: &str = "/acp/rpc";
+const SSE_PATH: &str = "/acp/sse";
+
+/// URLs of messages and of the event stream. Source: the documentation of elephant.ai (`alex acp serve`), 1; the client
+/// page of `OpenOxide`, "remote agent".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamUrls {
+    pub post: Url,
+    pub events: Url,
+}
+
+impl StreamUrls {
+    /// The URLs of messages and of the event stream of a server with client ids, derived from any URL of the server, with a new id.
+    pub fn with_client_id(base: &Url, remote: &Remote) -> Self {
+        let path = base.path().trim_end_matches('/');
+        let root = [RPC_PATH, SSE_PATH, "/acp"].iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
+        let at = |path: &str| {
+            let mut url = base.clone();
+            url.set_path(&format!("{root}{path}"));
+            url
+        };
+        let id = uuid::Uuid::new_v4().to_string();
+        let (mut post, mut events) = (at(RPC_PATH), events_url(remote).unwrap_or_else(|| at(SSE_PATH)));
+        for url in [&mut post, &mut events] {
+            url.query_pairs_mut().append_pair("client_id", &id);
+        }
+        Self { post, events }
+    }
+
+    /// Those of a server with one URL, unless the configuration names another URL for the stream.
+    pub fn at_one_url(base: &Url, remote: &Remote) -> Self {
+        Self { post: base.clone(), events: events_url(remote).unwrap_or_else(|| base.clone()) }
+    }
+}
+
+fn events_url(remote: &Remote) -> Option<Url> {
+    remote.events_url.as_deref().and_then(|url| Url::parse(url).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_paths_are_derived_from_any_url() {
+        for url in ["http://h:1/", "http://h:1/acp", "http://h:1/acp/rpc", "http://h:1/acp/sse"] {
+            let urls = StreamUrls::with_client_id(&Url::parse(url).unwrap(), &Remote::default());
+            assert_eq!((urls.post.path(), urls.events.path()), ("/acp/rpc", "/acp/sse"), "{url}");
+            assert_eq!(urls.post.query(), urls.events.query());
+            assert_eq!(urls.post.query().unwrap().len(), "client_id=".len() + 36);
+        }
+        let urls =
+            StreamUrls::with_client_id(&Url::parse("http://h/x/acp/rpc?k=1").unwrap(), &Remote::default());
+        assert_eq!(urls.events.path(), "/x/acp/sse");
+        assert!(urls.events.query().unwrap().starts_with("k=1&client_id="));
+    }
+
+    #[test]
+    fn the_url_of_the_stream_can_be_configured() {
+        let remote = Remote { events_url: Some("http://h/events".to_owned()), ..Remote::default() };
+        let base = Url::parse("http://h/prompt").unwrap();
+        let urls = StreamUrls::at_one_url(&base, &remote);
+        assert_eq!((urls.post.path(), urls.events.path()), ("/prompt", "/events"));
+        assert_eq!(StreamUrls::at_one_url(&base, &Remote::default()).events, base);
+    }
 }

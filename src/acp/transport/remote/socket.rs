@@ -40,7 +40,6 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Maximum size of the write buffer for a server that does not read: one message, and pongs.
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 
-/// How many bytes of messages are passed on together.
 const PART_BYTES: usize = 64 << 10;
 
 /// The bytes below a WebSocket; in tests, those of a simulated network.
@@ -229,7 +228,6 @@ fn broken(host: &str, error: &Error) -> LinkEnd {
 /// that has never answered a ping is never considered lost.
 #[derive(Debug)]
 struct Keepalive {
-    /// Time of the last message.
     heard: Instant,
     /// Unanswered requests of parlor, by id as JSON.
     open: BTreeSet<String>,

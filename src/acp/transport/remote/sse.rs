@@ -32,11 +32,8 @@ pub enum SseItem {
     },
     /// A comment, which servers send as keep-alive.
     Comment,
-    /// An event over the size limit, which was skipped.
     Oversize {
-        /// Minimum length of its data.
         len_bytes: u64,
-        /// The first bytes of its data.
         head: Bytes,
     },
 }
@@ -72,7 +69,6 @@ impl SseReader {
         self.last_id.as_deref()
     }
 
-    /// The reconnection time that the server has set.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
