@@ -16,7 +16,6 @@ mod input;
 pub(super) mod names;
 pub(super) mod options;
 mod patches;
-mod plans;
 pub(super) mod quirks;
 pub(super) mod replies;
 pub(super) mod requests;

@@ -7,6 +7,8 @@
 
 mod io;
 mod link;
+#[cfg(any(test, fuzzing))]
+#[path = "transport/tests/memory.rs"]
 pub mod memory;
 pub mod remote;
 mod secret;

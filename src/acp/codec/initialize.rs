@@ -82,7 +82,7 @@ fn offered(offer: Offer, is_full: bool) -> Value {
 }
 
 pub fn decode(result: &str, decoder: &mut Decoder) -> Result<AgentInfo, CallError> {
-    if decoder.quirks.is_strict() {
+    if decoder.quirks.is_strict {
         strict::initialize(result).map_err(|error| malformed(&error))?;
     }
     let mut result = parse_object(result).ok_or_else(|| malformed("not an object"))?;

@@ -60,7 +60,7 @@ fn quirks_of(name: &str) -> &'static [Quirk] {
 #[derive(Debug, Default)]
 pub struct Quirks {
     known: Vec<Quirk>,
-    is_strict: bool,
+    pub is_strict: bool,
     /// Whether the configuration says that the agent follows the protocol.
     is_official: bool,
 }
@@ -83,10 +83,6 @@ impl Quirks {
                 self.note(*quirk);
             }
         }
-    }
-
-    pub fn is_strict(&self) -> bool {
-        self.is_strict
     }
 
     /// Sets a quirk; returns whether it is new.

@@ -19,7 +19,7 @@ use super::{errors, options, strict};
 pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
 pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply, CallError> {
-    if decoder.quirks.is_strict() {
+    if decoder.quirks.is_strict {
         strict::reply(call, result, decoder.is_v2()).map_err(|error| malformed(&error))?;
     }
     let is_null = result.trim() == "null";

@@ -72,7 +72,7 @@ pub fn decode(
             format!("{method} is disabled for this agent. Use your own implementation."),
         ));
     }
-    if decoder.quirks.is_strict() {
+    if decoder.quirks.is_strict {
         let checked = strict::request(method, params.unwrap_or("{}"), decoder.is_v2());
         if let Err(why) = checked {
             let session = params.and_then(parse_object).as_ref().and_then(session_name);

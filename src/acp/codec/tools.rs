@@ -46,7 +46,7 @@ pub fn decode(
     decode_input(&mut call, &mut patch);
     decode_output(&mut call, &mut patch);
     decode_meta(&mut call, &mut patch);
-    if !decoder.quirks.is_strict() {
+    if !decoder.quirks.is_strict {
         wrappers::readable_title(&mut patch);
     }
     if is_announcement || decoder.quirks.has(Quirk::NO_TOOL_KINDS) {

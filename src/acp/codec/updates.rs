@@ -6,27 +6,29 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::{
-    AnomalyKind, ContentBlock, MessageId, Patch, Raw, Role, SessionId, SessionUpdate, Severity,
-    SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
+    AnomalyKind, ContentBlock, MessageId, Patch, Plan, PlanBody, PlanEntry, PlanId, Raw, Role, SessionId,
+    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
 };
 
 use super::decoder::Decoder;
 use super::fast::push_text;
 use super::names::{
-    MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
-    take_modes,
+    MESSAGE_CONTENT, MESSAGE_ID, PLAN_PRIORITY, PLAN_STATUS, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES,
+    is_result_of_call, official, take_modes,
 };
 use super::quirks::Quirk;
-use super::value::{Object, first, first_text, list, parse_object, raw, rename, take, take_text, typed};
-use super::{content, options, plans, strict, tools, v2, wrappers};
+use super::value::{
+    Object, fill, first, first_text, list, parse_object, raw, rename, take, take_text, typed,
+};
+use super::{content, options, strict, tools, v2, wrappers};
 
 const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
 
 pub fn decode(text: &str, decoder: &mut Decoder) {
-    if decoder.quirks.is_strict()
+    if decoder.quirks.is_strict
         && let Err(why) = strict::update(text, decoder.is_v2())
     {
         return refuse(text, &why, decoder);
@@ -154,11 +156,7 @@ impl Update<'_> {
                     _ => Role::Thought,
                 };
                 let message = MessageId::from(first_text(update, MESSAGE_ID)?);
-                let content = match update.get("content") {
-                    None => Patch::Keep,
-                    Some(Value::Null) => Patch::Clear,
-                    Some(_) => Patch::Set(content::decode_many(take(update, &["content"])?)),
-                };
+                let content = patch(update, "content", |content| Some(content::decode_many(content)));
                 self.push(SessionUpdate::Message { role, message, content, more_content: Vec::new() });
             }
             "state_update" => self.decoder.turn_news.push(v2::state(self.session.clone(), update)?),
@@ -196,9 +194,9 @@ impl Update<'_> {
             "agent_thought_chunk" => return self.message(Role::Thought, update),
             "tool_call" => self.tool(std::mem::take(update), true)?,
             "tool_call_update" => self.tool(std::mem::take(update), false)?,
-            "plan" => SessionUpdate::Plan(plans::decode(update, self.decoder)?),
-            "plan_update" => SessionUpdate::Plan(plans::decode_one(update, self.decoder)?),
-            "plan_removed" => SessionUpdate::PlanRemoved(plans::decode_removed(update)?),
+            "plan" => SessionUpdate::Plan(plan(update, self.decoder)?),
+            "plan_update" => SessionUpdate::Plan(plan_update(update, self.decoder)?),
+            "plan_removed" => SessionUpdate::PlanRemoved(plan_removed(update)?),
             "available_commands_update" => {
                 let items = take(update, &["availableCommands", "available_commands", "commands"])?;
                 SessionUpdate::Commands(options::decode_commands(list(items), self.decoder))
@@ -281,7 +279,7 @@ impl Update<'_> {
     fn is_result_of_call(&self, role: Role, block: &ContentBlock) -> bool {
         let ContentBlock::Text(text) = block else { return false };
         // After a cancelled turn, gemini sends the calls after all results, or only as text.
-        role == Role::User && !self.decoder.quirks.is_strict() && is_result_of_call(text)
+        role == Role::User && !self.decoder.quirks.is_strict && is_result_of_call(text)
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<SessionUpdate> {
@@ -310,11 +308,7 @@ impl Update<'_> {
     }
 
     fn compaction(&mut self, update: &mut Object) -> Option<SessionUpdate> {
-        let summary = match update.get("summary") {
-            None => Patch::Keep,
-            Some(Value::Null) => Patch::Clear,
-            Some(_) => Patch::Set(self.text_of("summary", take(update, &["summary"])?)),
-        };
+        let summary = patch(update, "summary", |summary| Some(self.text_of("summary", summary)));
         let id = first_text(update, COMPACTION_ID)?;
         let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
@@ -387,12 +381,17 @@ impl Update<'_> {
     }
 }
 
-fn patch_text(object: &Object, key: &str) -> Patch<String> {
-    match object.get(key) {
+/// The patch of a field; `null` clears it.
+fn patch<T>(object: &mut Object, key: &str, read: impl FnOnce(Value) -> Option<T>) -> Patch<T> {
+    match object.get_mut(key).map(Value::take) {
         None => Patch::Keep,
         Some(Value::Null) => Patch::Clear,
-        Some(value) => Patch::from_option(super::value::text(value)),
+        Some(value) => Patch::from_option(read(value)),
     }
+}
+
+fn patch_text(object: &mut Object, key: &str) -> Patch<String> {
+    patch(object, key, |value| super::value::text(&value))
 }
 
 fn usage(update: &mut Object) -> Option<SessionUpdate> {
@@ -413,4 +412,60 @@ fn notice(update: &mut Object) -> Option<SessionUpdate> {
         _ => Severity::Info,
     };
     Some(SessionUpdate::notice(severity, title, take_text(update, &["description"])))
+}
+
+const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
+const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
+
+fn plan(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
+    let entries = take(update, &["entries", "steps", "items", "plan"])?;
+    let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
+    Some(Plan { id, body: PlanBody::Entries(plan_entries(entries, decoder)) })
+}
+
+/// Decodes `plan_update` (unstable): one of several plans.
+fn plan_update(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
+    let mut plan = match take(update, &["plan"]) {
+        Some(Value::Object(plan)) => plan,
+        _ => std::mem::take(update),
+    };
+    let id = take_text(&mut plan, PLAN_ID).map(PlanId::from);
+    let body = if let Some(entries) = take(&mut plan, &["entries", "steps", "items"]) {
+        PlanBody::Entries(plan_entries(entries, decoder))
+    } else if let Some(content) = take_text(&mut plan, &["content", "markdown", "text"]) {
+        PlanBody::Markdown(content)
+    } else {
+        PlanBody::File(take_text(&mut plan, &["uri", "path", "file"])?)
+    };
+    Some(Plan { id, body })
+}
+
+fn plan_removed(update: &Object) -> Option<PlanId> {
+    first_text(update, PLAN_ID).map(PlanId::from)
+}
+
+fn plan_entries(entries: Value, decoder: &mut Decoder) -> Vec<PlanEntry> {
+    decoder.items(list(entries), "entries", |step| typed(plan_entry(step)).ok())
+}
+
+/// Converts an entry into the official shape, which is that of [`PlanEntry`]; unknown words become the default value.
+fn plan_entry(step: Value) -> Value {
+    let mut step = match step {
+        Value::Object(step) => step,
+        Value::String(text) => return json!({"content": text, "priority": "medium", "status": "pending"}),
+        other => return other,
+    };
+    rename(&mut step, "content", STEP_TEXT);
+    for (key, table, known, neutral) in [
+        ("priority", PLAN_PRIORITY, ["high", "medium", "low"], "medium"),
+        ("status", PLAN_STATUS, ["pending", "in_progress", "completed"], "pending"),
+    ] {
+        if let Some(word) = step.get(key).and_then(Value::as_str) {
+            let word = official(table, word);
+            let word = if known.contains(&word.as_str()) { word } else { neutral.to_owned() };
+            step.insert(key.to_owned(), word.into());
+        }
+        fill(&mut step, key, || neutral.into());
+    }
+    Value::Object(step)
 }

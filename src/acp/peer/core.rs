@@ -5,13 +5,13 @@
 
 mod agent_requests;
 mod replay;
-mod sign_in;
 mod translation;
 mod turns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -54,7 +54,7 @@ pub struct Peer {
     pub writer: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
-    events: Vec<AgentEvent>,
+    pub events: Vec<AgentEvent>,
     handshake: Handshake,
     /// The form of `initialize` that was sent last.
     attempt: u8,
@@ -66,7 +66,7 @@ pub struct Peer {
     /// The session that was opened last, for `workspace`.
     pub opened: Option<SessionId>,
     shutdown: Option<u64>,
-    sign_in: Option<sign_in::Watch>,
+    sign_in: Option<Watch>,
     /// Time of the last message.
     now: Instant,
     /// The session whose event stream delivered the last message.
@@ -235,7 +235,7 @@ impl Peer {
     /// The end of the connection: every request gets a reply, then `Closed` is reported.
     pub fn close(&mut self, reason: CloseReason) {
         self.answer_all();
-        self.handshake.forget();
+        self.handshake.waiting = None;
         for pending in self.calls.take_all() {
             // For `initialize`, `Closed` is more specific than `Lost`.
             if let Some((tag, _)) = pending.call {
@@ -255,21 +255,13 @@ impl Peer {
         }
     }
 
-    pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    pub fn tells_only_updates(&self) -> bool {
-        self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
-    }
-
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
         let output = self.sign_in.map(|watch| watch.next);
-        let others = [self.handshake.deadline(), self.dialect.deadline(), output];
+        let others = [self.handshake.waiting.map(|(_, at)| at), self.dialect.deadline(), output];
         others.into_iter().chain([self.calls.next_deadline()]).flatten().min()
     }
 
@@ -391,7 +383,7 @@ impl Peer {
             | (Call::ResumeSession(id, _) | Call::LoadSession(id, _), Ok(Reply::Session(_))) => {
                 self.opened = Some(id.clone());
                 // The session's state is reported before the response.
-                self.foreground.is_busy(id).then_some(id)
+                self.foreground.busy.contains(id).then_some(id)
             }
             _ => None,
         };
@@ -506,7 +498,7 @@ impl Peer {
         if let Call::CloseSession(session) | Call::LoadSession(session, _) | Call::ResumeSession(session, _) =
             &call
         {
-            self.foreground.end(session);
+            self.foreground.busy.remove(session);
         }
         if let Call::Authenticate { .. } = &call {
             self.watch_output(now);
@@ -539,5 +531,42 @@ impl Peer {
 
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {
         self.events.push(AgentEvent::Anomaly(Anomaly { kind, text }));
+    }
+}
+
+/// How often the agent's stderr is read while it signs in; it may contain the address of a page.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
+/// Maximum number of lines of one report, the last ones.
+const MAX_OUTPUT_LINES: usize = 20;
+const MAX_OUTPUT_CHARS: usize = 2000;
+
+/// When the output is read next, and the number of the last line in the protocol log that was seen.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    next: Instant,
+    seen: u64,
+}
+
+impl Peer {
+    fn watch_output(&mut self, now: Instant) {
+        self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
+    }
+
+    /// Reports new lines, and goes on while a sign-in is pending.
+    fn report_output(&mut self, now: Instant) {
+        let Some(Watch { seen, .. }) = self.sign_in else { return };
+        let newest = self.tap.version();
+        let mut lines = if newest > seen { self.tap.stderr_after(seen) } else { Vec::new() };
+        lines.drain(..lines.len().saturating_sub(MAX_OUTPUT_LINES));
+        for line in &mut lines {
+            if let Some((end, _)) = line.char_indices().nth(MAX_OUTPUT_CHARS) {
+                line.truncate(end);
+            }
+        }
+        if !lines.is_empty() {
+            self.events.push(AgentEvent::SignInOutput(lines));
+        }
+        let pending = self.calls.find(|_, call| matches!(call, Call::Authenticate { .. }));
+        self.sign_in = pending.map(|_| Watch { next: now + OUTPUT_INTERVAL, seen: newest });
     }
 }

@@ -28,7 +28,7 @@ impl Peer {
     ) -> Option<u64> {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
         {
-            self.handshake.forget();
+            self.handshake.waiting = None;
             self.greet(now);
         }
         let same = |other: &str| other == method || reopens(other) && reopens(method);

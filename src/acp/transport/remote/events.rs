@@ -285,7 +285,7 @@ impl EventStream {
             let mut is_usual = false;
             let opened = match self.first.take() {
                 Some(response) => Ok(response),
-                None => self.open(reader.sse.last_id()).await,
+                None => self.open(reader.sse.last_id.as_deref()).await,
             };
             let trouble = match opened {
                 Ok(mut response) => {
@@ -313,7 +313,7 @@ impl EventStream {
             if matches!(self.scope, Scope::Everything) && (!self.was_open() || trouble.is_down) {
                 return Ok(StreamEnd::Lost(trouble));
             }
-            let retry = reader.sse.retry().map(|retry| retry.min(context.timeouts.max_pause));
+            let retry = reader.sse.retry.map(|retry| retry.min(context.timeouts.max_pause));
             let is_first = !backoff.is_failing();
             let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after.max(retry)) else {
                 return Ok(StreamEnd::Lost(trouble));
