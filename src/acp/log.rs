@@ -167,7 +167,10 @@ impl Log {
             let (Line { n, ms, conn, .. }, kind) = match parse(&bytes) {
                 Ok(parsed) => parsed,
                 Err(error) => {
-                    log.note_broken(line, error);
+                    log.broken += 1;
+                    if log.broken <= MAX_REPORTED {
+                        log.reported.push((line, error));
+                    }
                     continue;
                 }
             };
@@ -218,13 +221,6 @@ impl Log {
             _ => false,
         });
         Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
-    }
-
-    fn note_broken(&mut self, line: usize, error: String) {
-        self.broken += 1;
-        if self.reported.len() < MAX_REPORTED {
-            self.reported.push((line, error));
-        }
     }
 }
 

@@ -91,9 +91,8 @@ impl LoggedAgent {
                 Some(own) if *own != id => {
                     message = with_id(text, &own.to_string()).unwrap_or(message);
                 }
-                Some(_) => {}
                 None if self.unplayed.contains(&id) || self.peer.waits_for(id, None) => return,
-                None => {}
+                _ => {}
             }
         }
         let mut pieces = Vec::new();

@@ -153,17 +153,12 @@ impl Calls {
         }
     }
 
-    /// Adds a request again that waits for more than its response.
-    pub fn put_back(&mut self, id: u64, pending: Pending) {
-        self.retired.remove(&id);
-        self.pending.insert(id, pending);
-    }
-
     /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
     pub fn accept(&mut self, id: u64, mut pending: Pending, now: Instant) {
         pending.is_answered = true;
         pending.expect_presumed_end(now);
-        self.put_back(id, pending);
+        self.retired.remove(&id);
+        self.pending.insert(id, pending);
     }
 
     /// The agent is idle, but was so before: its state says the same again, or its only state is the one at the end.

@@ -244,7 +244,7 @@ impl Peer {
         }
         self.drop_waiting(&CallError::Lost);
         self.events.push(AgentEvent::Closed(reason));
-        self.writer.detach();
+        self.writer = FrameWriter::new(self.tap.clone());
     }
 
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {

@@ -29,11 +29,6 @@ impl FrameWriter {
         self.stopper = Some(stopper);
     }
 
-    pub fn detach(&mut self) {
-        self.outgoing = None;
-        self.stopper = None;
-    }
-
     /// Ends the link; the agent's stdin is closed after everything is written.
     pub fn stop(&mut self, force: bool) {
         self.outgoing = None;

@@ -10,11 +10,6 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const NOT_READ: &str = "The agent stopped reading its input with more than 128 MiB pending. Restart the \
                             agent, or report this to its authors.";
 
-pub fn too_many() -> RpcError {
-    let message = "Too many open requests. Wait for responses before sending more.".to_owned();
-    RpcError { code: RpcError::INTERNAL, message, data: None }
-}
-
 /// Whether another form of `initialize` may help.
 pub fn is_about_form(error: &RpcError) -> bool {
     matches!(

@@ -108,7 +108,9 @@ pub async fn write_frames(
         }
         output.write_all(&bytes).await?;
         output.flush().await?;
-        frames.iter().for_each(|frame| queue.written(frame));
+        for frame in &frames {
+            queue.written(frame);
+        }
         if bytes.capacity() > KEPT_BUFFER_BYTES {
             bytes = Vec::new();
         }

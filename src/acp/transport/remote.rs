@@ -26,12 +26,13 @@ use std::{io, thread};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use self::client::Client;
 use self::http_context::{HttpContext, Reports, Timeouts};
 use self::route::Route;
 use super::link::{OutgoingFrames, StopSignal};
 use super::{Ends, In, Link, LinkEnd, Setup, Sink, Transport};
 use crate::acp::tap::Tap;
-use crate::model::{CloseReason, Profile, Remote};
+use crate::model::{Carrier, CloseReason, Profile, Remote};
 
 /// How long an idle thread for blocking work is kept.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
@@ -100,7 +101,8 @@ async fn run(
     mut signal: StopSignal,
 ) -> LinkEnd {
     let RemoteAgent { remote, profile, timeouts, .. } = agent;
-    let opening = route::client_for(&remote);
+    let is_upgrade = route::carrier_of(&remote) == Some(Carrier::WebSocket);
+    let opening = Client::open(&remote, is_upgrade);
     #[cfg_attr(not(test), expect(unused_mut, reason = "set by tests"))]
     let mut client = tokio::select! {
         biased;

@@ -211,12 +211,12 @@ impl Keeper {
         // An agent that does not read blocks the writer; stdin is closed now in any case.
         self.writer.abort();
         if !self.signal.is_forced() {
-            self.group.terminate();
+            self.group.end(Ending::Terminate);
             if let Some(status) = self.wait(TERM_GRACE).await {
                 return status;
             }
         }
-        self.group.kill();
+        self.group.end(Ending::Kill);
         self.child.wait().await
     }
 
@@ -230,13 +230,13 @@ impl Keeper {
 
     async fn end_rest(&mut self) {
         if !self.signal.is_forced() {
-            self.group.terminate();
+            self.group.end(Ending::Terminate);
             tokio::select! {
                 () = self.signal.forced() => {}
                 _ = timeout(TERM_GRACE, self.group.gone()) => {}
             }
         }
-        self.group.kill();
+        self.group.end(Ending::Kill);
         let _ = timeout(TERM_GRACE, self.group.gone()).await;
     }
 }
@@ -329,14 +329,6 @@ impl Group {
         Self { id }
     }
 
-    fn terminate(&self) {
-        self.end(Ending::Terminate);
-    }
-
-    fn kill(&self) {
-        self.end(Ending::Kill);
-    }
-
     /// Waits until no process is left. The first process must have been reaped.
     async fn gone(&mut self) {
         while let Some(id) = self.id {
@@ -364,7 +356,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        self.end(Ending::Kill);
         self.forget();
     }
 }

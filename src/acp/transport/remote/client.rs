@@ -28,7 +28,8 @@ pub struct Client {
     http: reqwest::Client,
     #[cfg(test)]
     pub simulation: Option<super::tests::Simulation>,
-    url: Url,
+    /// The agent's URL, with an HTTP scheme.
+    pub url: Url,
     headers: HeaderMap,
     source: Option<TokenSource>,
     authorization: Mutex<Option<HeaderValue>>,
@@ -80,11 +81,6 @@ impl Client {
             source: remote.token.clone(),
             authorization: Mutex::new(authorization),
         }))
-    }
-
-    /// The agent's URL, with an HTTP scheme.
-    pub fn url(&self) -> &Url {
-        &self.url
     }
 
     /// Builds a request. Headers and token are added only for the agent's origin.

@@ -8,6 +8,7 @@
 use std::io;
 use std::time::Duration;
 
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::model::shown_url;
@@ -89,16 +90,10 @@ impl HttpError {
     /// Converts a response without success and the explanation in it. `token`: its source, if one was sent.
     pub async fn of_status(response: Response, url: &str, token: Option<String>) -> Self {
         let status = response.status();
-        let location = response
-            .headers()
-            .get(reqwest::header::LOCATION)
-            .and_then(|value| value.to_str().ok())
-            .map(shown_url);
-        let retry_after = response
-            .headers()
-            .get(reqwest::header::RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
+        let header = |name| response.headers().get(name)?.to_str().ok();
+        let location = header(LOCATION).map(shown_url);
+        let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
+        let retry_after = retry_after.map(Duration::from_secs);
         let explanation = explanation(response).await;
         let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
         let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;

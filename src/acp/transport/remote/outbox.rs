@@ -114,12 +114,12 @@ impl Outbox {
         let OutboundFrame { bytes: frame, session: asking } = frame;
         let text = String::from_utf8_lossy(frame);
         let Some(mut envelope) = envelope::read(&text) else { return };
+        if envelope.kind == Kind::Response {
+            envelope.session = asking.as_deref().map(str::to_owned);
+        }
         let context = Arc::clone(&self.server.context);
         if let Some(why) = self.server.too_large(frame.len(), &envelope, &text) {
             return context.unsent(&envelope, &why).await;
-        }
-        if envelope.kind == Kind::Response {
-            envelope.session = asking.as_deref().map(str::to_owned);
         }
         let Some(permit) = self.permit(&envelope, frame.len()).await else { return };
         context.expect(&envelope);
@@ -132,7 +132,7 @@ impl Outbox {
         let before = |flight: &&Arc<Flight>| refers_to_all || flight.lane == place.lane;
         let before: Vec<_> = self.flights.iter().filter(before).cloned().collect();
         let in_session = |flight: &&Arc<Flight>| flight.envelope.session == envelope.session;
-        let in_session = self.flights.iter().filter(in_session);
+        let mut in_session = self.flights.iter().filter(in_session);
         let flight = Arc::new(Flight {
             lane: place.lane.clone(),
             stage: watch::Sender::new(Stage::Waiting),
@@ -140,13 +140,15 @@ impl Outbox {
             is_cancelled: AtomicBool::default(),
             envelope: envelope.clone(),
         });
-        let (mut prompts, mut last_cancel) = (Vec::new(), None);
+        let (mut prompts, mut last_cancel): (Vec<Arc<Flight>>, _) = (Vec::new(), None);
         if flight.is_prompt() {
-            last_cancel = in_session.filter(|flight| flight.is_cancel()).next_back().cloned();
+            last_cancel = in_session.rfind(|flight| flight.is_cancel()).cloned();
         } else if flight.is_cancel() || is_close(&envelope.method) {
             let is_open = |flight: &&Arc<Flight>| flight.is_prompt() && context.is_open(&flight.envelope);
             prompts = in_session.filter(is_open).cloned().collect();
-            prompts.iter().for_each(|prompt| prompt.is_cancelled.store(true, Ordering::Relaxed));
+            for prompt in &prompts {
+                prompt.is_cancelled.store(true, Ordering::Relaxed);
+            }
         }
         if envelope.kind != Kind::Response {
             self.flights.push(Arc::clone(&flight));

@@ -45,7 +45,7 @@ impl Route {
         remote: &Remote,
         profile: Option<Profile>,
     ) -> Result<Self, HttpError> {
-        let url = context.client.url();
+        let url = &context.client.url;
         let (usual, is_bare) = with_path(url);
         context.is_small.store(profile == Some(Profile::ZeptoClaw), Ordering::Relaxed);
         let server = match carrier_of(remote) {
@@ -123,7 +123,7 @@ fn stream_urls(carrier: Carrier, url: &Url, remote: &Remote) -> StreamUrls {
 }
 
 /// The transport that the configuration or the URL names.
-fn carrier_of(remote: &Remote) -> Option<Carrier> {
+pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     let url = remote.url.to_ascii_lowercase();
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let by_url = if url.starts_with("ws://") || url.starts_with("wss://") {
@@ -134,10 +134,6 @@ fn carrier_of(remote: &Remote) -> Option<Carrier> {
         None
     };
     remote.carrier.or(by_url)
-}
-
-pub async fn client_for(remote: &Remote) -> Result<Arc<Client>, HttpError> {
-    Client::open(remote, carrier_of(remote) == Some(Carrier::WebSocket)).await
 }
 
 /// The URL with the default path if it has none, and whether it had none.
@@ -239,13 +235,12 @@ impl Probe {
         let body = body(response, context.max_bytes).await?;
         let text = String::from_utf8_lossy(&body);
         if body.trim_ascii().is_empty() {
-            let server = match connection {
-                Some(connection) => self.streamable(url, connection),
+            let server = if let Some(connection) = connection {
+                self.streamable(url, connection)
+            } else {
                 // Accepted without a response, which is then sent on a stream.
-                None => {
-                    self.not_instead_of_streams()?;
-                    self.beside(urls, None)
-                }
+                self.not_instead_of_streams()?;
+                self.beside(urls, None)
             };
             return Ok(Some(Route::Http(Outbox::new(server))));
         }
