@@ -26,8 +26,7 @@ impl Bench {
         let now = Instant::now();
         let spec = AgentSpec { name: "bench".into(), command: "bench".into(), ..AgentSpec::default() };
         let folder = PathBuf::from("/");
-        let (app, _) =
-            parlor::app::start(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
+        let (app, _) = parlor::app::start(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
         let mut bench = Self { app, conn: ConnId(1), now };
         let opening = bench.play(AgentEvent::Ready(Box::default()));
         if let Some(tag) = call_of(&opening) {

@@ -32,13 +32,8 @@ pub use peer::{Deadlines, Limits};
 pub use transport::kill_all;
 
 /// Starts an agent and connects to it. Errors are reported as events; `Closed` is always the last one. Must be called
-/// on a tokio runtime; the connection's tasks run there.
-pub fn connect(options: ConnectOptions) -> Connection {
-    connect_gated(options, Gate::default())
-}
-
-/// Like [`connect`]; the gate can delay session updates.
-pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
+/// on a tokio runtime; the connection's tasks run there. The gate can delay session updates.
+pub fn connect(options: ConnectOptions, gate: Gate) -> Connection {
     let transport: Box<dyn transport::Transport> = match &options.spec.remote {
         Some(remote) => {
             let agent = transport::remote::RemoteAgent::new(remote.clone(), options.spec.wire.profile);

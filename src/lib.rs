@@ -8,9 +8,9 @@
 //! terminal ─ keys, mouse, paste ─▶ ui::input + config::keymap ─▶ Action ──────────▶ │
 //! host (files, terminals, git), store, timers, signals ──────────────────────────▶ │
 //!                                                                                   ▼
-//!                                          app::update(&mut State, Event, now) -> Vec<Effect>     pure
+//!                                          app::update(&mut App, Event, now) -> Vec<Effect>       pure
 //!                                                 │                              │
-//!                        ui::draw(&State, &mut ViewState, &Theme, frame)   runtime::effects
+//!                        ui::draw(&App, &mut ViewState, &Theme, frame)     runtime::effects
 //! ```
 //!
 //! | folder | contents |

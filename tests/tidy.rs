@@ -258,7 +258,7 @@ fn the_environment_is_read_in_few_places() {
         "host/terminals/start",
         "host/login",
         "acp/transport/stdio",
-        "acp/transport/remote/token",
+        "acp/transport/secret",
         "acp/codec/trace",
         "demo",
     ];
@@ -289,8 +289,7 @@ fn files_of_the_opened_folder_are_read_in_one_way() {
         "host/trust",
         "ui/theme/load",
         // Certificates, tokens and the id of one agent's session, whose folder it opens without links.
-        "acp/transport/printed",
-        "acp/transport/remote",
+        "acp/transport/secret",
         "acp/dialects/openoxide/workspace",
         // The output of a program.
         "host/process",

@@ -5,11 +5,9 @@
 //! Invariants: no input panics or ends the connection; items that cannot be decoded are passed on raw or reported
 //! as an anomaly, never dropped silently; every outgoing message passes strict decoders.
 
-pub(super) mod answers;
-mod auth;
 pub(super) mod calls;
 pub(super) mod content;
-mod decoder_state;
+pub(super) mod decoder;
 mod elicitation;
 pub(super) mod errors;
 mod fast;
@@ -17,17 +15,13 @@ mod initialize;
 mod input;
 pub(super) mod names;
 pub(super) mod options;
-pub(super) mod output;
 mod patches;
-mod plans;
 pub(super) mod quirks;
 pub(super) mod replies;
-mod requests;
+pub(super) mod requests;
 mod strict;
-mod terminals;
-mod tools;
+pub(super) mod tools;
 mod trace;
-mod unstable;
 mod updates;
 mod v2;
 pub(super) mod value;
@@ -41,19 +35,17 @@ use crate::model::{
     Callbacks, Reply, Response, RpcError, WireSpec,
 };
 
-use decoder_state::DecoderState;
-pub(crate) use decoder_state::TurnNews;
+use decoder::Decoder;
+pub(crate) use decoder::TurnNews;
 pub(crate) use quirks::Quirk;
-use quirks::Quirks;
 pub use requests::{RequestForm, RequestKind};
 
 #[derive(Debug)]
 pub struct Codec {
-    quirks: Quirks,
     offered: Callbacks,
     pub(super) can: AgentCapabilities,
     wire: WireSpec,
-    memory: DecoderState,
+    decoder: Decoder,
     trace: Option<trace::Trace>,
     is_remote: bool,
 }
@@ -62,14 +54,21 @@ impl Codec {
     /// Creates the codec of a connection. Quirks that are known for the command's name apply immediately.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
-            quirks: Quirks::of(spec),
             offered: spec.callbacks,
             can: AgentCapabilities::default(),
             wire: spec.wire.clone(),
-            memory: DecoderState::default(),
+            decoder: Decoder::new(spec),
             is_remote: spec.remote.is_some(),
             trace: spec.wire.is_traced.then(trace::Trace::begin),
         }
+    }
+
+    /// Decodes something, and appends the events to `out`, whose last event may grow.
+    fn decode<T>(&mut self, out: &mut Vec<AgentEvent>, work: impl FnOnce(&mut Decoder) -> T) -> T {
+        std::mem::swap(out, &mut self.decoder.out);
+        let result = work(&mut self.decoder);
+        std::mem::swap(out, &mut self.decoder.out);
+        result
     }
 
     /// Method and params of a form of `initialize`: 0 is the official form with all capabilities, 1 the same without
@@ -77,7 +76,7 @@ impl Codec {
     pub fn initialize(&self, attempt: u8, name: &str) -> Option<(&'static str, String)> {
         let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
-            Some(attempt) => initialize::encode(attempt, offer, name, self.quirks.is_strict()),
+            Some(attempt) => initialize::encode(attempt, offer, name, self.wire.is_strict),
             None => Some(initialize::encode_v2(offer)),
         }
     }
@@ -87,9 +86,9 @@ impl Codec {
         let newest = self.wire.protocol.max(1);
         let info = match v2::decode_initialize(result).filter(|_| newest == 2) {
             Some(info) => info?,
-            None => initialize::decode(result, &mut self.quirks)?,
+            None => initialize::decode(result, &mut self.decoder)?,
         };
-        self.memory.version = info.protocol_version;
+        self.decoder.version = info.protocol_version;
         self.can = info.capabilities;
         Ok(info)
     }
@@ -103,50 +102,57 @@ impl Codec {
     /// Decodes a notification; `false`: unknown method. A text chunk that continues the last event of `out` (same
     /// session, role and message) is joined to it.
     pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
-        let unread = |why: &str| value::anomaly(AnomalyKind::BadMessage, why);
-        match method {
-            "session/update" => {
-                let text = params.unwrap_or("null");
-                if !fast::decode(text, &mut self.memory, out) {
-                    updates::decode(text, &mut self.memory, &mut self.quirks, out);
+        self.decode(out, |decoder| {
+            let (event, unread) = match method {
+                "session/update" => {
+                    let text = params.unwrap_or("null");
+                    if !fast::decode(text, decoder) {
+                        updates::decode(text, decoder);
+                    }
+                    return true;
                 }
+                // The path of a socket, which is not needed on a pipe.
+                "ready" => {
+                    decoder.quirks.note(Quirk::READY_LINE);
+                    return true;
+                }
+                // Source: unstable `auth.status`.
+                "auth/status_update" => {
+                    let mut reported = params.and_then(value::parse_object).unwrap_or_default();
+                    let status = replies::decode_auth(&mut reported).map(AgentEvent::AuthStatus);
+                    (status, "An authentication notice has no state.")
+                }
+                "elicitation/complete" => {
+                    let id = params.and_then(elicitation::decode_complete);
+                    (id.map(AgentEvent::ElicitationComplete), "An elicitation notice has no id.")
+                }
+                _ => return false,
+            };
+            match event {
+                Some(event) => decoder.out.push(event),
+                None => decoder.anomaly(AnomalyKind::BadMessage, unread),
             }
-            // The path of a socket, which is not needed on a pipe.
-            "ready" => {
-                self.quirks.note(Quirk::ReadyLine);
-            }
-            // Source: unstable `auth.status`.
-            "auth/status_update" => {
-                let mut reported = params.and_then(value::parse_object).unwrap_or_default();
-                let status = unstable::decode_auth(&mut reported).map(AgentEvent::AuthStatus);
-                out.push(status.unwrap_or_else(|| unread("An authentication notice has no state.")));
-            }
-            "elicitation/complete" => {
-                let id = params.and_then(elicitation::decode_complete).map(AgentEvent::ElicitationComplete);
-                out.push(id.unwrap_or_else(|| unread("An elicitation notice has no id.")));
-            }
-            _ => return false,
-        }
-        true
+            true
+        })
     }
 
-    pub fn show_unreadable(&self, text: &str, out: &mut Vec<AgentEvent>) {
-        updates::show_unreadable(text, &self.memory, out);
+    pub fn show_unreadable(&mut self, text: &str, out: &mut Vec<AgentEvent>) {
+        self.decode(out, |decoder| updates::show_unreadable(text, decoder));
     }
 
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
-        std::mem::take(&mut self.memory.turn_news)
+        std::mem::take(&mut self.decoder.turn_news)
     }
 
     /// Whether the agent reports whether it works. Then the response to a prompt only says that the prompt was accepted.
     /// Source: ACP v2 prompt-lifecycle.
     pub(crate) fn reports_states(&self) -> bool {
-        self.memory.is_v2()
+        self.decoder.is_v2()
     }
 
     /// Sets a quirk of the framing and reports it the first time.
     pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        self.quirks.learn(quirk, out);
+        self.decode(out, |decoder| decoder.learn(quirk));
     }
 
     /// Decodes a request; anomalies are added to `out`. Fails with the error to respond with: `-32601` for an unknown or
@@ -157,8 +163,9 @@ impl Codec {
         params: Option<&str>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(AgentRequest, RequestForm), RpcError> {
-        let offered = if self.memory.is_v2() { v2::CALLBACKS } else { self.offered };
-        requests::decode(method, params, offered, &mut self.memory, &mut self.quirks, out)
+        // In version 2, agents access files and run terminals themselves.
+        let offered = if self.decoder.is_v2() { Callbacks::NONE } else { self.offered };
+        self.decode(out, |decoder| requests::decode(method, params, offered, decoder))
     }
 
     /// Decodes the result of a request of parlor; anomalies are added to `out`. Fails if a required field is missing, and
@@ -169,7 +176,7 @@ impl Codec {
         result: &str,
         out: &mut Vec<AgentEvent>,
     ) -> Result<Reply, CallError> {
-        replies::decode(call, result, &mut self.memory, self.quirks.is_strict(), out)
+        self.decode(out, |decoder| replies::decode(call, result, decoder))
     }
 
     /// Decodes an error of any shape; its message is the most specific text in it.
@@ -179,9 +186,9 @@ impl Codec {
 
     /// Method and params of a request, without content that the agent does not support. `None`: the version has none.
     pub fn call(&mut self, call: &Call) -> Option<(&'static str, String)> {
-        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.memory.is_v2())?;
+        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.decoder.is_v2())?;
         if let Call::LoadSession(session, _) | Call::ResumeSession(session, _) = call {
-            self.memory.opened.insert(session.clone());
+            self.decoder.opened.insert(session.clone());
         }
         if let Some(trace) = &self.trace {
             trace.mark(&mut params);
@@ -191,11 +198,11 @@ impl Codec {
 
     /// The JSON of a response: a result, or an error object, also (`-32603`) if the response does not match the request.
     pub fn answer(&self, form: &RequestForm, answer: &Response) -> Result<String, String> {
-        answers::encode(form, answer)
+        requests::encode_answer(form, answer)
     }
 
     /// The response to a request when its turn or connection ends.
     pub fn fallback(&self, form: &RequestForm) -> Response {
-        answers::fallback(form)
+        requests::fallback(form)
     }
 }

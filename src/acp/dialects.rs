@@ -2,7 +2,7 @@
 //!
 //! A translator sits between `peer` and the agent: it changes the requests of parlor into those of the dialect, and the
 //! agent's messages into those of the protocol. `peer` and `codec` handle the protocol only.
-//! Invariants: any other agent has no translator, nor has a strict connection; a message that a translator does not
+//! Invariants: for any other agent and for a strict connection, nothing is translated; a message that a translator does not
 //! change passes without a copy.
 
 mod activecontext;
@@ -10,7 +10,6 @@ mod banjo;
 mod dialect;
 pub mod elephant;
 pub mod openoxide;
-mod stream_urls;
 #[cfg(test)]
 mod tests;
 pub mod zeptoclaw;
@@ -19,8 +18,8 @@ use super::codec::quirks::{is_known, words};
 use super::codec::value::{first_text, parse_object};
 use crate::model::{AgentSpec, Profile};
 
+use dialect::Official;
 pub(super) use dialect::{Dialect, Method, Translation};
-pub use stream_urls::StreamUrls;
 
 /// Names of the systems: of their programs and packages, and those that they report.
 const NAMES: &[(&str, Profile)] = &[
@@ -54,8 +53,8 @@ pub(super) fn telling_names(spec: &AgentSpec) -> Vec<String> {
 }
 
 /// The translator of an agent that is known before its start.
-pub(super) fn before_start(spec: &AgentSpec) -> Option<Box<dyn Dialect>> {
-    of(profile_of(spec)?, spec, true)
+pub(super) fn before_start(spec: &AgentSpec) -> Box<dyn Dialect> {
+    profile_of(spec).and_then(|profile| of(profile, spec, true)).unwrap_or_else(|| Box::new(Official))
 }
 
 /// The translator of an agent by its response to `initialize`.

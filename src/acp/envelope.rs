@@ -7,8 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A message by kind; all texts are JSON except the method.
@@ -36,7 +35,22 @@ pub enum Message<'a> {
 
 /// Parses one message; fails if it is not a JSON object.
 pub fn read(text: &str) -> Result<Message<'_>, serde_json::Error> {
-    serde_json::from_str(text).map(Fields::sort)
+    let [id, method, params, result, error] = pick(text, ["id", "method", "params", "result", "error"])?;
+    let (error, result_or_null) = (present(error), result.unwrap_or("null"));
+    if let Some(method) = present(method) {
+        let Some(method) = string(method) else { return Ok(Message::Odd("method is not a string")) };
+        let params = present(params);
+        return Ok(match id {
+            Some(id) => Message::Request { id, method, params },
+            None => Message::Notification { method, params },
+        });
+    }
+    let outcome = error.map_or(Ok(result_or_null), Err);
+    Ok(match present(id) {
+        Some(id) => Message::Response { id, outcome },
+        None if error.is_none() && result.is_none() => Message::Odd("no method, result or error"),
+        None => Message::Loose(outcome),
+    })
 }
 
 /// Splits several objects on one line, from an agent that omitted line ends; `None`: not several objects.
@@ -61,70 +75,23 @@ pub fn id_number(id: &str) -> Option<u64> {
 /// The id of the request that a `$/cancel_request` cancels, as JSON text. Source: ACP v1
 /// `CancelRequestNotification.requestId`; `$/cancelRequest` of LSP has `id`.
 pub fn withdrawn_id(params: &str) -> Option<&str> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "requestId", alias = "request_id", alias = "id")]
-        id: &'a RawValue,
-    }
-    serde_json::from_str::<Params<'_>>(params).ok().map(|params| params.id.get())
+    pick(params, ["requestId", "request_id", "id"]).ok()?.into_iter().flatten().next()
 }
 
 /// The session that the params or the result of a message name. Source: ACP v1, `sessionId`.
 pub fn session<'a, S: From<Cow<'a, str>>>(scope: &'a str) -> Option<S> {
-    #[derive(Deserialize)]
-    struct Scope<'a> {
-        #[serde(borrow, rename = "sessionId")]
-        session: Option<&'a RawValue>,
-    }
-    let scope: Scope<'_> = serde_json::from_str(scope).ok()?;
-    string(scope.session?.get()).map(S::from)
+    let [session] = pick(scope, ["sessionId"]).ok()?;
+    string(session?).map(S::from)
 }
 
 /// The protocol version in the result of `initialize`, if it is a number.
 pub fn protocol_version(result: &str) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Initialized<'a> {
-        #[serde(borrow, rename = "protocolVersion")]
-        version: &'a RawValue,
-    }
-    serde_json::from_str::<Initialized<'_>>(result).ok()?.version.get().parse().ok()
+    let [version] = pick(result, ["protocolVersion"]).ok()?;
+    version?.parse().ok()
 }
 
-#[derive(Default)]
-struct Fields<'a> {
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-}
-
-impl<'a> Fields<'a> {
-    fn sort(self) -> Message<'a> {
-        let id = self.id.map(RawValue::get);
-        let error = present(self.error);
-        if let Some(method) = present(self.method) {
-            let Some(method) = string(method) else { return Message::Odd("method is not a string") };
-            let params = present(self.params);
-            return match id {
-                Some(id) => Message::Request { id, method, params },
-                None => Message::Notification { method, params },
-            };
-        }
-        match (id, error, self.result) {
-            (None | Some("null"), Some(error), _) => Message::Loose(Err(error)),
-            (None | Some("null"), None, Some(result)) => Message::Loose(Ok(result.get())),
-            (None | Some("null"), None, None) => Message::Odd("no method, result or error"),
-            (Some(id), Some(error), _) => Message::Response { id, outcome: Err(error) },
-            (Some(id), None, result) => {
-                Message::Response { id, outcome: Ok(result.map_or("null", RawValue::get)) }
-            }
-        }
-    }
-}
-
-fn present(value: Option<&RawValue>) -> Option<&str> {
-    value.map(RawValue::get).filter(|text| *text != "null")
+fn present(value: Option<&str>) -> Option<&str> {
+    value.filter(|text| *text != "null")
 }
 
 /// A JSON string; borrowed unless it contains escapes.
@@ -137,47 +104,58 @@ pub fn string(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    #[serde(other)]
-    Other,
+/// The values of these keys of an object, as JSON text.
+pub fn pick<'a, const N: usize>(
+    text: &'a str,
+    keys: [&str; N],
+) -> Result<[Option<&'a str>; N], serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let values = reader.deserialize_map(Pick(keys))?;
+    reader.end()?;
+    Ok(values)
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
+struct Pick<'k, const N: usize>([&'k str; N]);
 
-        impl<'de> Visitor<'de> for Object {
-            type Value = Fields<'de>;
+impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
+    type Value = [Option<&'de str>; N];
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message")
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Fields::default();
-                while let Some(key) = map.next_key()? {
-                    let value = Some(map.next_value::<&'de RawValue>()?);
-                    match key {
-                        Key::Id => fields.id = value,
-                        Key::Method => fields.method = value,
-                        Key::Params => fields.params = value,
-                        Key::Result => fields.result = value,
-                        Key::Error => fields.error = value,
-                        Key::Other => {}
-                    }
-                }
-                Ok(fields)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = [None; N];
+        while let Some(at) = map.next_key_seed(Position(&self.0))? {
+            let value = map.next_value::<&'de RawValue>()?.get();
+            if let Some(place) = at.and_then(|at| values.get_mut(at)) {
+                *place = Some(value);
             }
         }
+        Ok(values)
+    }
+}
 
-        deserializer.deserialize_map(Object)
+/// Finds the position of a key without a copy of it.
+struct Position<'k>(&'k [&'k str]);
+
+impl<'de> DeserializeSeed<'de> for Position<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Position<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Option<usize>, E> {
+        Ok(self.0.iter().position(|known| *known == key))
     }
 }
 

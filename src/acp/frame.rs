@@ -30,15 +30,16 @@ const MAX_ARRAY_ITEMS: usize = 100_000;
 /// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// A part of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundFrame {
-    /// A message; it begins like JSON.
     Frame(Frame),
     /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
     /// A frame over the size limit, which was skipped.
-    Oversize { len_bytes: u64, head: Bytes },
+    Oversize {
+        len_bytes: u64,
+        head: Bytes,
+    },
 }
 
 impl InboundFrame {
@@ -53,7 +54,6 @@ impl InboundFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Line,
-    /// After a `Content-Length` header.
     Header,
     Array,
 }
@@ -97,13 +97,10 @@ enum State {
     Body {
         length: usize,
     },
-    SkipLine {
+    /// In an oversized frame; `left`: the rest of its length, `None`: up to the end of the line.
+    Skip {
         len_bytes: u64,
-        head: BytesMut,
-    },
-    SkipBody {
-        len_bytes: u64,
-        left: u64,
+        left: Option<u64>,
         head: BytesMut,
     },
 }
@@ -113,7 +110,6 @@ pub struct FrameReader {
     buffer: BytesMut,
     /// Length of the prefix of the buffer that contains no line end.
     scanned: usize,
-    /// Whether the buffer was grown for a long line.
     is_grown: bool,
     state: State,
     max_bytes: usize,
@@ -167,11 +163,8 @@ impl FrameReader {
                 }
             }
             State::Body { .. } => push_noise(rest, out),
-            State::SkipLine { len_bytes, head } => {
+            State::Skip { len_bytes, head, .. } => {
                 out.push(InboundFrame::Oversize { len_bytes, head: head.freeze() });
-            }
-            State::SkipBody { len_bytes, left, head } => {
-                out.push(InboundFrame::Oversize { len_bytes: len_bytes - left, head: head.freeze() });
             }
         }
         if let State::Headers { line, .. } = std::mem::take(&mut self.state) {
@@ -193,25 +186,20 @@ impl FrameReader {
                 self.emit(trim(&body), Form::Header, out);
                 true
             }
-            State::SkipLine { len_bytes, head } => {
-                let end = memchr::memchr(b'\n', &self.buffer);
+            State::Skip { len_bytes, left, head } => {
+                let end = match left {
+                    Some(left) => usize::try_from(*left).ok().filter(|left| *left <= self.buffer.len()),
+                    None => memchr::memchr(b'\n', &self.buffer),
+                };
                 let part = self.buffer.split_to(end.unwrap_or(self.buffer.len()));
                 *len_bytes += part.len() as u64;
                 keep_head(head, &part);
-                if end.is_none() {
-                    return false;
+                match left {
+                    Some(left) => *left -= part.len() as u64,
+                    None if end.is_some() => self.buffer.advance(1),
+                    None => {}
                 }
-                out.push(InboundFrame::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
-                self.buffer.advance(1);
-                self.state = State::Line;
-                true
-            }
-            State::SkipBody { len_bytes, left, head } => {
-                let count = usize::try_from(*left).unwrap_or(usize::MAX).min(self.buffer.len());
-                let part = self.buffer.split_to(count);
-                keep_head(head, &part);
-                *left -= count as u64;
-                if *left > 0 {
+                if end.is_none() {
                     return false;
                 }
                 out.push(InboundFrame::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
@@ -230,7 +218,7 @@ impl FrameReader {
                 out.push(InboundFrame::Noise(line));
             }
             self.scanned = 0;
-            self.state = State::SkipLine { len_bytes: 0, head: BytesMut::new() };
+            self.state = State::Skip { len_bytes: 0, left: None, head: BytesMut::new() };
             return true;
         }
         let Some(end) = end else {
@@ -261,7 +249,7 @@ impl FrameReader {
         if line.is_empty() {
             self.state = match usize::try_from(length) {
                 Ok(length) if length <= self.max_bytes => State::Body { length },
-                _ => State::SkipBody { len_bytes: length, left: length, head: BytesMut::new() },
+                _ => State::Skip { len_bytes: 0, left: Some(length), head: BytesMut::new() },
             };
         } else if let Some(length) = content_length(&line) {
             self.state = State::Headers { length, line };
@@ -275,26 +263,21 @@ impl FrameReader {
     }
 
     fn emit(&mut self, bytes: Bytes, form: Form, out: &mut Vec<InboundFrame>) {
-        match bytes.first() {
-            Some(b'{') => {
-                self.began_with_header.get_or_insert(form == Form::Header);
-                out.push(InboundFrame::Frame(Frame::new(bytes, form)));
-            }
-            Some(b'[') => {
-                if !split_array(&bytes, out) {
-                    out.push(InboundFrame::Noise(bytes));
-                }
-            }
-            _ => push_noise(bytes, out),
+        if bytes.starts_with(b"{") {
+            self.began_with_header.get_or_insert(form == Form::Header);
         }
+        sort(bytes, form, out);
     }
 }
 
 /// Classifies a complete message of a transport that delimits messages.
 pub fn sort_whole(bytes: &Bytes, out: &mut Vec<InboundFrame>) {
-    let bytes = trim(bytes);
+    sort(trim(bytes), Form::Line, out);
+}
+
+fn sort(bytes: Bytes, form: Form, out: &mut Vec<InboundFrame>) {
     match bytes.first() {
-        Some(b'{') => out.push(InboundFrame::Frame(Frame::new(bytes, Form::Line))),
+        Some(b'{') => out.push(InboundFrame::Frame(Frame::new(bytes, form))),
         Some(b'[') if split_array(&bytes, out) => {}
         _ => push_noise(bytes, out),
     }
@@ -311,7 +294,6 @@ fn keep_head(head: &mut BytesMut, part: &[u8]) {
     head.extend_from_slice(part.get(..wanted).unwrap_or_default());
 }
 
-/// Removes a byte order mark and surrounding whitespace.
 fn trim(line: &Bytes) -> Bytes {
     let text = line.as_ref().trim_ascii();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, <[u8]>::trim_ascii_start);

@@ -16,7 +16,6 @@ const MAX_BYTES: u128 = 24 << 10;
 /// Minimum number of reads with updates only, so that an agent that sends an update with each request is not delayed.
 const STREAK: u32 = 4;
 
-/// Sets the time at which gates open.
 #[derive(Debug)]
 pub struct GateKeeper {
     opens_at: watch::Sender<Instant>,
@@ -58,7 +57,6 @@ impl Gate {
     }
 }
 
-/// Decides whether the updates of a connection may be delayed.
 #[derive(Debug)]
 pub(super) struct Stream {
     since: Instant,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
 use super::envelope::{self, Message};
-use super::tap::{Direction, redact};
+use super::tap::{Direction, Line, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
 
 const FORMAT: u32 = 1;
@@ -28,7 +28,6 @@ const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How messages of a connection are decoded: the text of a line with `"dir":"start"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a field of the format")]
 pub struct Start {
     format: u32,
     parlor: String,
@@ -41,9 +40,8 @@ pub struct Start {
     /// The newest version of the protocol that was offered to it.
     protocol: u16,
     remote: bool,
-    fs_read: bool,
-    fs_write: bool,
-    terminal: bool,
+    #[serde(flatten)]
+    callbacks: Callbacks,
 }
 
 impl Default for Start {
@@ -58,9 +56,7 @@ impl Default for Start {
             headers: false,
             protocol: 0,
             remote: false,
-            fs_read: true,
-            fs_write: true,
-            terminal: true,
+            callbacks: Callbacks::default(),
         }
     }
 }
@@ -77,9 +73,7 @@ impl Start {
             headers: *has_headers,
             protocol: *protocol,
             remote: spec.remote.is_some(),
-            fs_read: spec.callbacks.fs_read,
-            fs_write: spec.callbacks.fs_write,
-            terminal: spec.callbacks.terminal,
+            callbacks: spec.callbacks,
             ..Self::default()
         }
     }
@@ -96,7 +90,7 @@ impl Start {
             name: self.agent.clone(),
             command: format!("replay-{conn}"),
             args: self.names.clone(),
-            callbacks: Callbacks { fs_read: self.fs_read, fs_write: self.fs_write, terminal: self.terminal },
+            callbacks: self.callbacks,
             wire: WireSpec {
                 profile: self.profile.as_deref().and_then(Profile::of_name),
                 is_strict: self.strict,
@@ -150,18 +144,6 @@ pub struct Log {
     pub reported: Vec<(usize, String)>,
 }
 
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    n: u64,
-    #[serde(default)]
-    ms: f64,
-    #[serde(default)]
-    conn: u64,
-    dir: String,
-    text: String,
-}
-
 impl Log {
     /// Reads one run of a log, from 1, by default the last. Fails for an unreadable or large file, or a missing run.
     pub fn read(file: impl Read, run: Option<usize>) -> io::Result<Self> {
@@ -185,7 +167,10 @@ impl Log {
             let (Line { n, ms, conn, .. }, kind) = match parse(&bytes) {
                 Ok(parsed) => parsed,
                 Err(error) => {
-                    log.note_broken(line, error);
+                    log.broken += 1;
+                    if log.broken <= MAX_REPORTED {
+                        log.reported.push((line, error));
+                    }
                     continue;
                 }
             };
@@ -237,27 +222,20 @@ impl Log {
         });
         Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
     }
-
-    fn note_broken(&mut self, line: usize, error: String) {
-        self.broken += 1;
-        if self.reported.len() < MAX_REPORTED {
-            self.reported.push((line, error));
-        }
-    }
 }
 
-/// Whether a message is an `initialize` that offers version 2 of the protocol.
 fn offers_second(text: &str) -> bool {
     matches!(envelope::read(text), Ok(Message::Request { method, params, .. }) if method == "initialize"
         && params.and_then(envelope::protocol_version) == Some(2))
 }
 
-fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {
-    let line: Line = serde_json::from_slice(bytes).map_err(|error| reason(&error))?;
-    let kind = match line.dir.as_str() {
-        "to" => EntryKind::Message(Direction::ToAgent, line.text.clone()),
-        "from" => EntryKind::Message(Direction::FromAgent, line.text.clone()),
-        "stderr" => EntryKind::Message(Direction::Stderr, line.text.clone()),
+fn parse(bytes: &[u8]) -> Result<(Line<'_>, EntryKind), String> {
+    let line: Line<'_> = serde_json::from_slice(bytes).map_err(|error| reason(&error))?;
+    let message = |direction| EntryKind::Message(direction, line.text.to_string());
+    let kind = match &*line.dir {
+        "to" => message(Direction::ToAgent),
+        "from" => message(Direction::FromAgent),
+        "stderr" => message(Direction::Stderr),
         "start" => EntryKind::Start(serde_json::from_str(&line.text).map_err(|error| reason(&error))?),
         "end" => {
             let end = serde_json::from_str(&line.text).map_err(|error| reason(&error))?;

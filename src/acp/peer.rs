@@ -25,7 +25,7 @@ use super::gate::{Gate, Stream};
 use super::log::{Start, end_line};
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
 use super::{Command, ConnectOptions};
-use crate::model::{Batch, CloseReason};
+use crate::model::{AgentEvent, Batch, CloseReason};
 
 pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
@@ -99,7 +99,7 @@ async fn drive(
         if !has_listener {
             peer.take_events();
         }
-        let has_events = peer.has_events();
+        let has_events = !peer.events.is_empty();
         let is_full = peer.writer.is_full();
         let deadline = peer.next_deadline();
         let may_read = !has_events && !is_full && !is_waiting;
@@ -133,7 +133,8 @@ async fn drive(
                             peer.on_command(command, Instant::now());
                         }
                     }
-                    is_waiting = stream.may_wait(bytes, peer.tells_only_updates(), Instant::now());
+                    let only_updates = peer.events.iter().all(|event| matches!(event, AgentEvent::Update(..)));
+                    is_waiting = stream.may_wait(bytes, only_updates, Instant::now());
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Undelivered { session, text }) => peer.on_undelivered(session, text),

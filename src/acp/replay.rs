@@ -3,22 +3,24 @@
 //! Messages of the agent are decoded as in a live session. Messages of parlor are matched with those that the app sends
 //! during the replay; for messages that the app sends only after user input, [`Sent`] describes that input.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::Command;
-use super::codec::RequestKind;
+use super::codec::tools::exit_info;
 use super::codec::value::{Object, first_text, parse_object};
+use super::codec::{RequestKind, errors};
 use super::envelope::{self, Message};
 use super::frame::sort_whole;
 use super::peer::{Deadlines, PeerState};
 use super::tap::Tap;
+use super::transport::remote::envelope::with_id;
 use crate::model::{
-    AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, ExitInfo, FieldValue, ModeId, ModelId,
-    RequestId, RpcError, SessionId,
+    AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, FieldValue, ModeId, ModelId, RequestId,
+    Response, SessionId,
 };
 
 /// The meaning of a message that parlor wrote to the agent.
@@ -28,7 +30,7 @@ pub enum Sent {
     Nothing,
     /// A request that the user caused. After it was made again, call [`LoggedAgent::claim`].
     Request(Request, UserAction),
-    Answer(RequestId, LoggedAnswer),
+    Answer(RequestId, Response),
     Cancel(SessionId),
 }
 
@@ -53,24 +55,11 @@ pub enum UserAction {
     Other,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum LoggedAnswer {
-    /// A permission: the selected option; `None`: cancelled.
-    Permission(Option<String>),
-    Accepted(Vec<(String, FieldValue)>),
-    Declined,
-    Cancelled,
-    /// The text of a file that was read; `None`: it was written.
-    File(Option<String>),
-    Terminal(String),
-    Output(String, bool, Option<ExitInfo>),
-    Exit(ExitInfo),
-    Error(RpcError),
-}
-
 #[derive(Debug)]
 pub struct LoggedAgent {
     peer: PeerState,
+    /// The ids of the app's requests, by the ids of those in the log.
+    ids: BTreeMap<u64, u64>,
     /// Ids of requests that were not made again; their responses are ignored.
     unplayed: BTreeSet<u64>,
     is_closed: bool,
@@ -82,7 +71,7 @@ impl LoggedAgent {
         let mut peer = PeerState::new(spec, Tap::default(), Deadlines::default());
         peer.last_session = last_session;
         peer.start_replay(now.into());
-        Self { peer, unplayed: BTreeSet::new(), is_closed: false }
+        Self { peer, ids: BTreeMap::new(), unplayed: BTreeSet::new(), is_closed: false }
     }
 
     pub fn command(&mut self, command: AgentCommand, now: Instant) {
@@ -94,19 +83,25 @@ impl LoggedAgent {
             return;
         }
         self.on_deadlines(now);
+        let mut message = Bytes::copy_from_slice(text.as_bytes());
         if let Ok(Message::Response { id, .. }) = envelope::read(text)
-            && envelope::id_number(id).is_some_and(|id| self.unplayed.contains(&id))
+            && let Some(id) = envelope::id_number(id)
         {
-            return;
+            match self.ids.get(&id) {
+                Some(own) if *own != id => {
+                    message = with_id(text, &own.to_string()).unwrap_or(message);
+                }
+                None if self.unplayed.contains(&id) || self.peer.waits_for(id, None) => return,
+                _ => {}
+            }
         }
         let mut pieces = Vec::new();
-        sort_whole(&Bytes::copy_from_slice(text.as_bytes()), &mut pieces);
+        sort_whole(&message, &mut pieces);
         for piece in pieces {
             self.peer.on_piece(piece, now.into());
         }
     }
 
-    /// Reads a message that parlor wrote.
     pub fn sent(&mut self, text: &str, now: Instant) -> Sent {
         if self.is_closed {
             return Sent::Nothing;
@@ -130,7 +125,7 @@ impl LoggedAgent {
                     "session/cancel" => session_of(&params).map_or(Sent::Nothing, Sent::Cancel),
                     "$/cancelRequest" => {
                         let id = params.get("id").and_then(Value::as_u64);
-                        let session = id.and_then(|id| self.peer.prompt_session(id));
+                        let session = id.and_then(|id| self.peer.prompt_session(*self.ids.get(&id)?));
                         session.map_or(Sent::Nothing, Sent::Cancel)
                     }
                     _ => Sent::Nothing,
@@ -149,7 +144,12 @@ impl LoggedAgent {
     /// Matches a request of the log with the one that the app made. Returns false if there is none.
     pub fn claim(&mut self, request: &Request, now: Instant) -> bool {
         let session = request.session.as_ref().map(SessionId::as_str);
-        self.peer.match_logged_request(request.id, &request.method, session, now.into())
+        let is_free = |own| self.ids.values().all(|known| *known != own);
+        let own = self.peer.find_logged_request(&request.method, session, is_free, now.into());
+        self.ids.extend(own.map(|own| (request.id, own)));
+        // The log may contain a request twice with the same id.
+        let known = self.ids.get(&request.id);
+        own.is_some() || known.is_some_and(|own| self.peer.waits_for(*own, Some(&request.method)))
     }
 
     /// Marks a request that was not made again, so that its response is skipped.
@@ -231,52 +231,43 @@ fn user_action(request: &Request, params: &Object) -> UserAction {
     }
 }
 
-fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
+fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
     let result = match outcome {
         Ok(result) => object(Some(result)),
-        Err(error) => {
-            let error = object(Some(error));
-            let code = error.get("code").and_then(Value::as_i64).unwrap_or(RpcError::INTERNAL);
-            return Some(LoggedAnswer::Error(RpcError::new(
-                code,
-                first_text(&error, &["message"]).unwrap_or_default(),
-            )));
-        }
+        Err(error) => return Some(Response::Error(errors::decode(error))),
     };
+    let text = |key: &str| first_text(&result, &[key]).unwrap_or_default();
     Some(match kind {
         RequestKind::Permission => {
             let nested = result.get("outcome").and_then(Value::as_object);
             let mut positions = [Some(&result), nested].into_iter().flatten();
-            LoggedAnswer::Permission(positions.find_map(|position| first_text(position, &["optionId"])))
+            let option = positions.find_map(|position| first_text(position, &["optionId"]));
+            option.map_or(Response::PermissionCancelled, Response::Selected)
         }
-        RequestKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
-            Some("accept") => {
+        RequestKind::Elicitation => match text("action").as_str() {
+            "accept" => {
                 let content = result.get("content").and_then(Value::as_object);
                 let values = content.into_iter().flatten();
-                LoggedAnswer::Accepted(values.map(|(key, value)| (key.clone(), field(value))).collect())
+                let values = values.map(|(key, value)| (key.clone(), field(value))).collect();
+                Response::ElicitationAccepted(Some(values))
             }
-            Some("decline") => LoggedAnswer::Declined,
-            _ => LoggedAnswer::Cancelled,
+            "decline" => Response::ElicitationDeclined,
+            _ => Response::ElicitationCancelled,
         },
-        RequestKind::ReadFile => {
-            LoggedAnswer::File(Some(first_text(&result, &["content"]).unwrap_or_default()))
+        RequestKind::ReadFile => Response::FileContent(text("content")),
+        RequestKind::WriteFile => Response::Done,
+        RequestKind::TerminalCreate => {
+            Response::TerminalCreated(first_text(&result, &["terminalId"])?.into())
         }
-        RequestKind::WriteFile => LoggedAnswer::File(None),
-        RequestKind::TerminalCreate => LoggedAnswer::Terminal(first_text(&result, &["terminalId"])?),
-        RequestKind::TerminalOutput => LoggedAnswer::Output(
-            first_text(&result, &["output"]).unwrap_or_default(),
-            result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
-            result.get("exitStatus").and_then(Value::as_object).map(exit),
-        ),
-        RequestKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
+        RequestKind::TerminalOutput => Response::TerminalOutput {
+            output: text("output"),
+            is_truncated: result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
+            exit: result.get("exitStatus").and_then(Value::as_object).map(exit_info),
+        },
+        RequestKind::TerminalWait => Response::TerminalExit(exit_info(&result)),
         // The app responds to these immediately.
         RequestKind::TerminalKill | RequestKind::TerminalRelease => return None,
     })
-}
-
-fn exit(status: &Object) -> ExitInfo {
-    let code = status.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    ExitInfo { code, signal: first_text(status, &["signal"]) }
 }
 
 fn field(value: &Value) -> FieldValue {

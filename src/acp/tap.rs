@@ -6,32 +6,58 @@
 //! file is written; the ring never exceeds its limits.
 
 mod redact;
-mod ring;
-mod sink;
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::lock::lock;
+use crate::escape;
+use crate::host::os::private;
 
 pub use redact::redact;
-use ring::Ring;
-pub use ring::{Direction, LINE_BYTES};
-use sink::Sink;
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Maximum bytes of a line in the ring; longer lines are truncated.
+pub const LINE_BYTES: usize = 16 << 10;
+const MAX_BYTES: usize = 4 << 20;
+const MAX_LINES: usize = 4000;
 
 /// The start of a line of parlor among those of the agent's stderr.
 pub const OWN_LINE: &str = "parlor: ";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    ToAgent,
+    FromAgent,
+    Stderr,
+}
+
+impl Direction {
+    /// The word in the file: `to`, `from`, `stderr`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ToAgent => "to",
+            Self::FromAgent => "from",
+            Self::Stderr => "stderr",
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapLine {
     /// The number of the line, from 1 without gaps.
     pub sequence: u64,
-    /// Time since the tap was created.
     pub at: Duration,
     pub conn: u64,
     pub direction: Direction,
@@ -97,7 +123,7 @@ struct Shared {
     ring: Mutex<Ring>,
     has_sink: AtomicBool,
     /// A separate lock, so that a slow disk does not block the log view.
-    sink: Mutex<Option<Sink>>,
+    sink: Mutex<Option<BufWriter<File>>>,
 }
 
 impl Default for Tap {
@@ -115,6 +141,8 @@ impl Default for Tap {
     }
 }
 
+type Guard<'a> = MutexGuard<'a, Option<BufWriter<File>>>;
+
 impl Tap {
     #[must_use]
     pub fn of_conn(&self, conn: u64) -> Self {
@@ -129,15 +157,14 @@ impl Tap {
         let sequence = lock(&self.shared.ring).push(at, self.conn, direction, line);
         self.shared.version.store(sequence, Ordering::Release);
         self.write(sink, |sink| {
-            sink.append(sequence, at, self.conn, direction.word(), &String::from_utf8_lossy(line))
+            self.append(sink, (sequence, at), direction.word(), &String::from_utf8_lossy(line))
         });
     }
 
     /// Writes to the file only, not to the ring: how a connection begins and why it ends (`acp::log`).
     pub(super) fn mark(&self, word: &str, text: impl FnOnce() -> String) {
-        self.write(self.sink(), |sink| {
-            sink.append(self.version(), self.shared.start.elapsed(), self.conn, word, &text())
-        });
+        let now = (self.version(), self.shared.start.elapsed());
+        self.write(self.sink(), |sink| self.append(sink, now, word, &text()));
     }
 
     /// The sequence number of the newest line, 0 before the first one; it changes with every line.
@@ -179,27 +206,36 @@ impl Tap {
 
     /// Also appends all further lines to a file that only its owner can read: untruncated, as JSON, without secrets.
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
-        let sink = Sink::open(path)?;
-        *lock(&self.shared.sink) = Some(sink);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, private::append(path)?);
+        *lock(&self.shared.sink) = Some(file);
         self.shared.has_sink.store(true, Ordering::Release);
         Ok(())
     }
 
     pub fn flush(&self) {
-        self.write(self.sink(), Sink::flush);
+        self.write(self.sink(), io::Write::flush);
+    }
+
+    /// Appends a line to the file, in the buffer: the connection flushes after each batch.
+    fn append(
+        &self,
+        file: &mut BufWriter<File>,
+        (n, at): (u64, Duration),
+        dir: &str,
+        text: &str,
+    ) -> io::Result<()> {
+        let ms = (at.as_secs_f64() * 1e6).round() / 1e3;
+        let line = Line { n, ms, conn: self.conn, dir: dir.into(), text: redact(text) };
+        writeln!(file, "{}", escape::json(&serde_json::to_string(&line)?))
     }
 
     /// The locked file; cheap without one.
-    fn sink(&self) -> Option<MutexGuard<'_, Option<Sink>>> {
+    fn sink(&self) -> Option<Guard<'_>> {
         self.shared.has_sink.load(Ordering::Acquire).then(|| lock(&self.shared.sink))
     }
 
     /// Writes to the file. After an error the file is closed, but the connection continues.
-    fn write(
-        &self,
-        sink: Option<MutexGuard<'_, Option<Sink>>>,
-        work: impl FnOnce(&mut Sink) -> io::Result<()>,
-    ) {
+    fn write(&self, sink: Option<Guard<'_>>, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         let Some(mut sink) = sink else { return };
         if let Some(Err(error)) = sink.as_mut().map(work) {
             *sink = None;
@@ -209,4 +245,82 @@ impl Tap {
             self.record(Direction::Stderr, note.as_bytes());
         }
     }
+}
+
+/// The newest lines up to a number of bytes and of lines, in one byte queue without an allocation per line. The lengths of
+/// the entries add up to the length of the bytes.
+#[derive(Debug, Default)]
+struct Ring {
+    entries: VecDeque<Entry>,
+    bytes: VecDeque<u8>,
+    last_sequence: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at: Duration,
+    conn: u64,
+    direction: Direction,
+    cached_bytes: usize,
+    len_bytes: usize,
+}
+
+impl Ring {
+    /// Appends a line, drops old ones to stay within the limits, and returns the line's sequence number.
+    fn push(&mut self, at: Duration, conn: u64, direction: Direction, line: &[u8]) -> u64 {
+        let saved = line.get(..LINE_BYTES).unwrap_or(line);
+        while self.entries.len() >= MAX_LINES || self.bytes.len() + saved.len() > MAX_BYTES {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes.drain(..oldest.cached_bytes.min(self.bytes.len()));
+        }
+        self.bytes.extend(saved);
+        self.entries.push_back(Entry {
+            at,
+            conn,
+            direction,
+            cached_bytes: saved.len(),
+            len_bytes: line.len(),
+        });
+        self.last_sequence += 1;
+        self.last_sequence
+    }
+
+    /// Copies the matching lines after a sequence number, oldest first: number, entry and bytes.
+    fn copy(&self, after: u64, wants: impl Fn(u64, Direction) -> bool) -> Vec<(u64, Entry, Vec<u8>)> {
+        let first = self.last_sequence - self.entries.len() as u64 + 1;
+        let mut begin = 0;
+        let mut copies = Vec::new();
+        for (sequence, entry) in (first..).zip(&self.entries) {
+            let end = begin + entry.cached_bytes;
+            if sequence > after && wants(entry.conn, entry.direction) {
+                copies.push((sequence, *entry, self.slice(begin, end)));
+            }
+            begin = end;
+        }
+        copies
+    }
+
+    /// Copies a range of the bytes, which are in two slices; joining them would move megabytes under the lock.
+    fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
+        let (front, back) = self.bytes.as_slices();
+        let cut = front.len();
+        let mut bytes = Vec::with_capacity(end - begin);
+        bytes.extend_from_slice(front.get(begin.min(cut)..end.min(cut)).unwrap_or_default());
+        let (begin, end) = (begin.saturating_sub(cut), end.saturating_sub(cut));
+        bytes.extend_from_slice(back.get(begin..end).unwrap_or_default());
+        bytes
+    }
+}
+
+/// A line of the log file. `docs/debugging.md` documents the format, and `acp::log` reads it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(default)]
+    pub n: u64,
+    #[serde(default)]
+    pub ms: f64,
+    #[serde(default)]
+    pub conn: u64,
+    pub dir: Cow<'a, str>,
+    pub text: Cow<'a, str>,
 }

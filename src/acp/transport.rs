@@ -5,25 +5,21 @@
 //! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing; stopping
 //! always works.
 
-mod inbound;
 mod io;
 mod link;
+#[cfg(any(test, fuzzing))]
+#[path = "transport/tests/memory.rs"]
 pub mod memory;
-mod printed;
-mod process;
-mod queue;
 pub mod remote;
+mod secret;
 mod ssh;
 mod stderr;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
 
-pub use inbound::{Disconnected, In, LinkEnd};
-#[cfg(test)]
-pub use link::test_link;
-pub use link::{Link, Setup, Stopper, Transport, UNDELIVERED, UNSENT};
-pub use process::kill_all;
-#[cfg(test)]
-pub use queue::OutgoingFrames;
-pub use queue::{OutboundFrame, Outgoing};
+pub use link::{
+    Disconnected, Ends, In, Link, LinkEnd, OutboundFrame, Outgoing, Setup, Sink, Stopper, Transport,
+    UNDELIVERED, UNSENT,
+};
+pub use stdio::kill_all;

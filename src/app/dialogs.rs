@@ -47,6 +47,7 @@ pub mod settings;
 mod settle;
 mod slash;
 mod stack;
+mod tab_dialogs;
 pub(super) mod tabs;
 #[cfg(test)]
 mod testkit;
@@ -65,7 +66,7 @@ pub use composer::{completions, on_draft, on_draft_edited, selected_completion, 
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use history::on_found as on_prompts_found;
-pub use inbox::{is_whole as is_attention_whole, marked_request, rows as attention_rows};
+pub use inbox::{is_whole as is_attention_whole, rows as attention_rows};
 pub use items::is_item_open;
 pub use mentions::{on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
 pub use obstacle::obstacle;
@@ -92,7 +93,7 @@ use super::{App, Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
 
 /// Opens requested dialogs, and runs delayed actions.
 pub fn serve(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
-    tabs::follow(app, fx);
+    tab_dialogs::follow(app, fx);
     while !app.state.ui_requests.is_empty() {
         for request in std::mem::take(&mut app.state.ui_requests) {
             match request {
@@ -124,7 +125,7 @@ pub fn serve(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
                     }
                 }
             }
-            tabs::follow(app, fx);
+            tab_dialogs::follow(app, fx);
         }
     }
 }
@@ -146,7 +147,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         _ if is_beside_draft(app) => beside_request(app, action, now, fx),
         _ => route(app, action, now, fx),
     }
-    tabs::follow(app, fx);
+    tab_dialogs::follow(app, fx);
     show_other_draft(app, shown, fx);
     settle(app);
 }

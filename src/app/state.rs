@@ -1,6 +1,6 @@
 //! The complete state of the app as plain data, with queries.
 //!
-//! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open dialogs (`modal`). `lookup`,
+//! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open questions (`question`). `lookup`,
 //! `tab` and `inbox` find sessions in it; `changes`, `search` and `locations` read a transcript.
 //! Invariants: no side effects, and no calls to other layers of the app.
 

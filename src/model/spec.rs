@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{ProviderRequest, Remote, RemoteFolder, Ssh};
 
 /// How to start one agent, resolved from configuration, catalogue or command line.
@@ -147,7 +149,8 @@ impl Profile {
 }
 
 /// Callbacks that are offered to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Callbacks {
     /// `fs/read_text_file`.
     pub fs_read: bool,

@@ -506,7 +506,7 @@ impl EffectRunner {
 
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {
         let stderr_log = Some(self.log_dir.join(format!("{}.stderr.log", file_name(&spec.name))));
-        let connection = acp::connect_gated(
+        let connection = acp::connect(
             ConnectOptions { spec, cwd, tap: self.tap.of_conn(conn.0), stderr_log },
             self.gate.clone(),
         );

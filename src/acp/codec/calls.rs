@@ -2,7 +2,7 @@
 //!
 //! Content that the agent does not support is omitted here, so that other layers need not know the agent's limits.
 //! Invariant: a message contains nothing that the official types do not have, except for draft features
-//! ([`super::unstable`]) of agents that advertise them, `session/set_model`, and the system prompt.
+//! ([`super::replies`]) of agents that advertise them, `session/set_model`, and the system prompt.
 
 use std::path::Path;
 
@@ -131,12 +131,10 @@ pub fn encode(
     Some((method, into_object(params)))
 }
 
-/// Method and params of the notification that cancels a turn.
 pub fn encode_cancel(id: &SessionId) -> (&'static str, String) {
     ("session/cancel", session(id).to_string())
 }
 
-/// Method and params of the notification that cancels a request of parlor.
 pub fn encode_withdrawal(id: u64) -> (&'static str, String) {
     ("$/cancel_request", json!({"requestId": id}).to_string())
 }

@@ -11,7 +11,6 @@ use super::value::{Object, fill, into_object, raw, rename};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
-/// Non-standard types of text blocks.
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
 pub fn decode(value: Value) -> ContentBlock {
@@ -89,7 +88,6 @@ fn has_string(block: &Object, key: &str) -> bool {
     block.get(key).is_some_and(Value::is_string)
 }
 
-/// The part of a URI after the last slash.
 pub fn last_segment(uri: &str) -> &str {
     uri.trim_end_matches('/').rsplit('/').next().unwrap_or(uri)
 }

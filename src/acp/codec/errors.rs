@@ -9,7 +9,6 @@ use crate::model::{Raw, RpcError};
 
 use super::value::{Object, first_text, parse, raw, take, text, whole};
 
-/// Messages without information.
 const EMPTY_WORDS: &[&str] = &[
     "",
     "error",
@@ -84,7 +83,6 @@ fn find_text(value: &Value, depth: u8) -> Option<String> {
     }
 }
 
-/// The fields of an error other than code and message.
 fn rest(object: &Object) -> Option<Raw> {
     let mut rest = object.clone();
     rest.retain(|key, value| key != "code" && key != "message" && !value.is_null());

@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 use crate::acp::envelope::string;
 use crate::model::{AgentEvent, MessageId, Role, SessionId, SessionUpdate};
 
-use super::decoder_state::DecoderState;
+use super::decoder::Decoder;
 use super::names;
 
 /// Decodes `params` if they hold a text chunk; `false`: they do not, and `out` is unchanged.
-pub fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
+pub fn decode(params: &str, decoder: &mut Decoder) -> bool {
     let Ok(Params { session_id, update }) = serde_json::from_str::<Params<'_>>(params) else {
         return false;
     };
@@ -31,33 +31,32 @@ pub fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>
         Some(None) => return false,
         message => message.flatten(),
     };
-    let session = memory.session(&session_id);
-    let message = message.map(|name| memory.message(&name));
+    let session = decoder.session(&session_id);
+    let message = message.map(|name| decoder.message(&name));
     let role = match update.kind {
         ChunkKind::User => Role::User,
         ChunkKind::Agent => Role::Agent,
         ChunkKind::Thought => Role::Thought,
     };
-    push_text(session, role, message, update.content.text, memory.is_v2(), out);
+    push_text(session, role, message, update.content.text, decoder);
     true
 }
 
 /// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
-/// some agents send them, and they would split other messages. `is_v2`: a message is known by its id.
+/// some agents send them, and they would split other messages.
 pub fn push_text(
     session: SessionId,
     role: Role,
     message: Option<MessageId>,
     text: Cow<'_, str>,
-    is_v2: bool,
-    out: &mut Vec<AgentEvent>,
+    decoder: &mut Decoder,
 ) {
     if text.is_empty() {
         return;
     }
     // Prompts without a reply follow each other, and are compared with the record one by one.
     if role != Role::User
-        && let Some(AgentEvent::Update(last_session, last)) = out.last_mut()
+        && let Some(AgentEvent::Update(last_session, last)) = decoder.out.last_mut()
         && *last_session == session
         && let Some(open) = last.text_to_grow(role, message.as_ref())
     {
@@ -66,10 +65,11 @@ pub fn push_text(
     }
     let text = text.into_owned();
     let update = match message {
-        Some(message) if is_v2 => SessionUpdate::more_text(role, message, text),
+        // In version 2, a message is known by its id.
+        Some(message) if decoder.is_v2() => SessionUpdate::more_text(role, message, text),
         message => SessionUpdate::Chunk { role, message, text },
     };
-    out.push(AgentEvent::Update(session, update));
+    decoder.out.push(AgentEvent::Update(session, update));
 }
 
 #[derive(Deserialize)]

@@ -1,16 +1,22 @@
 //! Encodes and decodes `initialize`.
 //!
-//! Only capabilities that are implemented are advertised. `peer` decides when to retry in another form; `auth`
-//! decodes the sign-in methods. ACP v1 initialization: an absent or `null` capability is unsupported.
+//! Only capabilities that are implemented are advertised. `peer` decides when to retry in another form.
+//! ACP v1 initialization: an absent or `null` capability is unsupported. Besides the two official types of sign-in
+//! methods, two older ones are supported: `env_var`, and a command in `_meta["terminal-auth"]`. Some agents read a key
+//! in `authenticate`, and say so in `_meta["api-key"]`; an unknown method with an id becomes an `authenticate` call.
 
 use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, RpcError};
+use crate::model::{
+    AgentCapabilities, AgentInfo, AuthKind, AuthMethod, AuthVar, CallError, Callbacks, RpcError,
+    SignInCommand,
+};
 
-use super::quirks::{Quirk, Quirks};
+use super::decoder::Decoder;
+use super::quirks::Quirk;
 use super::replies::malformed;
-use super::value::{Object, first, first_text, parse_object, take, take_list, whole};
-use super::{auth, strict, unstable};
+use super::value::{Object, first, first_text, list, parse_object, take, take_list, take_text, text, whole};
+use super::{replies, strict};
 
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
@@ -46,7 +52,6 @@ fn implementation(name: &str) -> Value {
     json!({"name": name, "title": "parlor", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// The capabilities that parlor offers to an agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
     pub callbacks: Callbacks,
@@ -76,12 +81,12 @@ fn offered(offer: Offer, is_full: bool) -> Value {
     capabilities
 }
 
-pub fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
-    if quirks.is_strict() {
+pub fn decode(result: &str, decoder: &mut Decoder) -> Result<AgentInfo, CallError> {
+    if decoder.quirks.is_strict {
         strict::initialize(result).map_err(|error| malformed(&error))?;
     }
     let mut result = parse_object(result).ok_or_else(|| malformed("not an object"))?;
-    let version = decode_version(result.get("protocolVersion"), quirks)?;
+    let version = decode_version(result.get("protocolVersion"), decoder)?;
     let mut info = AgentInfo { protocol_version: version, ..AgentInfo::default() };
 
     if let Some(Value::Object(agent)) = take(&mut result, &["agentInfo", "serverInfo", "agent_info"]) {
@@ -90,7 +95,7 @@ pub fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError>
         info.version = first_text(&agent, &["version"]);
     }
     if let Some(name) = &info.name {
-        quirks.seed(name);
+        decoder.quirks.seed(name);
     }
     if let Some(Value::Object(reported)) =
         take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
@@ -98,11 +103,11 @@ pub fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError>
         info.capabilities = capabilities(&reported);
     }
     let methods = take_list(&mut result, &["authMethods", "auth_methods"]);
-    info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
-    info.capabilities.can_steer = unstable::can_steer(&result);
-    info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
-    info.capabilities.api_key_is_text = quirks.has(Quirk::ApiKeyAsText);
-    info.quirks = quirks.sentences();
+    info.auth_methods = methods.into_iter().filter_map(decode_auth_method).collect();
+    info.capabilities.can_steer = replies::can_steer(&result);
+    info.capabilities.missing_file_reads_empty = decoder.quirks.has(Quirk::MISSING_FILE_READS_EMPTY);
+    info.capabilities.api_key_is_text = decoder.quirks.has(Quirk::API_KEY_AS_TEXT);
+    info.quirks = decoder.quirks.sentences();
     Ok(info)
 }
 
@@ -122,15 +127,15 @@ pub fn required_version(error: &RpcError) -> Option<String> {
 }
 
 /// Agents send 1, "1", "1.0" or nothing. An older version is treated as version 1; a newer one is rejected.
-fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, CallError> {
+fn decode_version(version: Option<&Value>, decoder: &mut Decoder) -> Result<u16, CallError> {
     let number = match version {
         None | Some(Value::Null) => {
-            quirks.note(Quirk::NoVersion);
+            decoder.quirks.note(Quirk::NO_VERSION);
             f64::from(VERSION)
         }
         Some(Value::Number(number)) => number.as_f64().unwrap_or_default(),
         Some(Value::String(text)) => {
-            quirks.note(Quirk::VersionAsText);
+            decoder.quirks.note(Quirk::VERSION_AS_TEXT);
             let digits: String =
                 text.trim_start_matches('v').chars().take_while(char::is_ascii_digit).collect();
             digits.parse().map_err(|_| malformed(&format!("protocol version `{text}`")))?
@@ -178,7 +183,6 @@ pub fn capabilities(reported: &Object) -> AgentCapabilities {
     }
 }
 
-/// Whether one of these markers in a part of the capabilities is set.
 pub fn has(part: Option<&Value>, keys: &[&str]) -> bool {
     part.and_then(Value::as_object).and_then(|part| first(part, keys)).is_some_and(is_marker)
 }
@@ -186,6 +190,79 @@ pub fn has(part: Option<&Value>, keys: &[&str]) -> bool {
 /// Markers are objects or booleans in the protocol, and the other from some agents.
 fn is_marker(marker: &Value) -> bool {
     marker.as_bool().unwrap_or(marker.is_object())
+}
+
+/// Decodes one method; `None`: it has no id.
+pub fn decode_auth_method(method: Value) -> Option<AuthMethod> {
+    let Value::Object(mut method) = method else { return None };
+    let id = first_text(&method, &["id", "methodId", "method_id"])?;
+    let name = take_text(&mut method, &["name", "title", "label"]).unwrap_or_else(|| id.clone());
+    let mut description = take_text(&mut method, &["description"]);
+    let meta = |key: &str| method.get("_meta").and_then(|meta| meta.get(key)).and_then(Value::as_object);
+    let older =
+        || meta("terminal-auth").map(decode_terminal).or_else(|| meta("api-key").map(|_| AuthKind::ApiKey));
+    let kind = first_text(&method, &["type"]);
+    let kind = match kind.as_deref() {
+        Some("terminal") => AuthKind::Terminal(sign_in_command(&method)),
+        Some("env_var") => decode_env_var(&method).unwrap_or(AuthKind::Agent),
+        None | Some("agent") => older().unwrap_or(AuthKind::Agent),
+        Some(kind) => older().unwrap_or_else(|| {
+            let note = format!("Unknown sign-in type `{kind}`; the agent handles the sign-in.");
+            description =
+                Some(description.take().map_or(note.clone(), |reported| format!("{reported} {note}")));
+            AuthKind::Agent
+        }),
+    };
+    Some(AuthMethod { id, name, description, kind })
+}
+
+/// Decodes `{command, args, env}`, which predates the official type.
+fn decode_terminal(reported: &Object) -> AuthKind {
+    // Anything but a string cannot be the agent's own program; an empty name is refused.
+    let program =
+        reported.contains_key("command").then(|| first_text(reported, &["command"]).unwrap_or_default());
+    AuthKind::Terminal(SignInCommand { program, ..sign_in_command(reported) })
+}
+
+fn sign_in_command(reported: &Object) -> SignInCommand {
+    let args = reported.get("args").and_then(Value::as_array).into_iter().flatten();
+    let env = reported.get("env").map(variables).unwrap_or_default();
+    SignInCommand { program: None, args: args.filter_map(text).collect(), env }
+}
+
+fn decode_env_var(method: &Object) -> Option<AuthKind> {
+    let named = first(method, &["vars"]).or_else(|| first(method, &["varName", "var"]))?;
+    let vars: Vec<AuthVar> = list(named.clone())
+        .into_iter()
+        .filter_map(|var| match var {
+            Value::String(name) => Some(AuthVar { name, label: None, is_secret: true, is_optional: false }),
+            Value::Object(var) => Some(AuthVar {
+                name: first_text(&var, &["name"])?,
+                label: first_text(&var, &["label"]),
+                is_secret: var.get("secret").and_then(Value::as_bool).unwrap_or(true),
+                is_optional: var.get("optional").and_then(Value::as_bool).unwrap_or(false),
+            }),
+            _ => None,
+        })
+        .collect();
+    (!vars.is_empty()).then(|| AuthKind::EnvVar { vars, link: first_text(method, &["link"]) })
+}
+
+/// Variables as a map or as a list of `{name, value}`.
+fn variables(env: &Value) -> Vec<(String, String)> {
+    match env {
+        Value::Object(map) => {
+            map.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+        }
+        Value::Array(rows) => rows
+            .iter()
+            .filter_map(|row| {
+                let row = row.as_object()?;
+                Some((first_text(row, &["name"])?, text(row.get("value")?)?))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

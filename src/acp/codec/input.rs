@@ -17,7 +17,6 @@ const EDITS: &[&str] = &["edits", "replacements", "changes"];
 const COMMANDS: &[&str] = &["commands", "cmds"];
 const FILES: &[&str] = &["files", "paths", "file_paths", "filePaths"];
 
-/// Values of `command` in edit tools; they are not command lines.
 const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
 
 /// Finds the values. `has_diff`: the content already contains the change.
@@ -143,7 +142,6 @@ fn diffs(object: &Object, kind: Option<ToolKind>) -> Vec<FileDiff> {
     }
 }
 
-/// A change with an old and a new text.
 fn replacement(path: &str, object: &Object) -> Option<FileDiff> {
     let old = OLD.iter().find_map(|key| object.get(*key)?.as_str())?;
     let new = NEW.iter().find_map(|key| object.get(*key)?.as_str())?;

@@ -6,38 +6,40 @@
 use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, ConfigChoice, ConfigKind, ConfigOption, Mode, ModeId, Model, ModelId, Models, Modes,
-    SessionReply, SlashCommand,
+    ConfigChoice, ConfigKind, ConfigOption, Mode, ModeId, Model, ModelId, Models, Modes, SessionReply,
+    SlashCommand,
 };
 
-use super::value::{Object, first_text, items, list, report_lost, take, take_list, take_text, text};
+use super::decoder::Decoder;
+use super::value::{Object, first_text, list, take, take_list, take_text, text};
 
 const CURRENT_MODE: &[&str] = &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
 const CURRENT_MODEL: &[&str] =
     &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
 
 /// Decodes the common fields of the responses to new, load, resume and fork.
-pub fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> SessionReply {
+pub fn decode_session(result: &mut Object, decoder: &mut Decoder) -> SessionReply {
     let modes = take(result, &["modes", "modeState", "mode_state"]);
     let models = take(result, &["models", "modelState", "model_state"]);
     SessionReply {
-        modes: modes.and_then(|modes| decode_modes(modes, out)),
-        models: models.and_then(|models| decode_models(models, out)),
-        options: decode_options(result, out).unwrap_or_default(),
+        modes: modes.and_then(|modes| decode_modes(modes, decoder)),
+        models: models.and_then(|models| decode_models(models, decoder)),
+        options: decode_options(result, decoder).unwrap_or_default(),
         ..SessionReply::default()
     }
 }
 
 /// All config options of a message; `None`: the message has no list.
-pub fn decode_options(object: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Vec<ConfigOption>> {
+pub fn decode_options(object: &mut Object, decoder: &mut Decoder) -> Option<Vec<ConfigOption>> {
     let items = list(take(object, &["configOptions", "config_options"])?);
     let total = items.len();
-    let options: Vec<ConfigOption> = items.into_iter().filter_map(|item| decode_option(item, out)).collect();
-    report_lost("configOptions", total - options.len(), total, false, out);
+    let options: Vec<ConfigOption> =
+        items.into_iter().filter_map(|item| decode_option(item, decoder)).collect();
+    decoder.report_lost("configOptions", total - options.len(), total, false);
     Some(options)
 }
 
-fn decode_option(item: Value, out: &mut Vec<AgentEvent>) -> Option<ConfigOption> {
+fn decode_option(item: Value, decoder: &mut Decoder) -> Option<ConfigOption> {
     let Value::Object(mut option) = item else { return None };
     let id = first_text(&option, &["id", "configId", "config_id", "key"])?;
     let current = take(&mut option, &["currentValue", "current_value", "value", "current"])?;
@@ -45,7 +47,7 @@ fn decode_option(item: Value, out: &mut Vec<AgentEvent>) -> Option<ConfigOption>
     let kind = match take(&mut option, &["type"]).as_ref().map_or(Some(guess), Value::as_str)? {
         "select" => {
             let choices = take_list(&mut option, &["options", "choices", "values"]);
-            ConfigKind::Select { current: text(&current)?, choices: decode_choices(choices, out) }
+            ConfigKind::Select { current: text(&current)?, choices: decode_choices(choices, decoder) }
         }
         "boolean" => ConfigKind::Boolean {
             current: match current {
@@ -65,8 +67,7 @@ fn decode_option(item: Value, out: &mut Vec<AgentEvent>) -> Option<ConfigOption>
     })
 }
 
-/// Decodes choices: plain, in groups, or mixed.
-fn decode_choices(choices: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<ConfigChoice> {
+fn decode_choices(choices: Vec<Value>, decoder: &mut Decoder) -> Vec<ConfigChoice> {
     let mut flat: Vec<(Option<String>, Value)> = Vec::new();
     for item in choices {
         match item {
@@ -78,7 +79,7 @@ fn decode_choices(choices: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<ConfigC
             other => flat.push((None, other)),
         }
     }
-    items(flat, "options", out, |(group, item)| {
+    decoder.items(flat, "options", |(group, item)| {
         let (value, name, description) =
             decode_named(item, &["value", "id", "const"], &["name", "label", "title"])?;
         Some(ConfigChoice { value, name, description, group })
@@ -98,10 +99,10 @@ fn decode_named(item: Value, ids: &[&str], names: &[&str]) -> Option<(String, St
     }
 }
 
-fn decode_modes(modes: Value, out: &mut Vec<AgentEvent>) -> Option<Modes> {
+fn decode_modes(modes: Value, decoder: &mut Decoder) -> Option<Modes> {
     let Value::Object(mut modes) = modes else { return None };
     let entries = list(take(&mut modes, &["availableModes", "available_modes", "available", "modes"])?);
-    let available = items(entries, "availableModes", out, |item| {
+    let available = decoder.items(entries, "availableModes", |item| {
         let (id, name, description) =
             decode_named(item, &["id", "modeId", "mode_id"], &["name", "title", "label"])?;
         Some(Mode { id: id.into(), name, description })
@@ -110,7 +111,7 @@ fn decode_modes(modes: Value, out: &mut Vec<AgentEvent>) -> Option<Modes> {
     Some(Modes { current, available })
 }
 
-fn decode_models(models: Value, out: &mut Vec<AgentEvent>) -> Option<Models> {
+fn decode_models(models: Value, decoder: &mut Decoder) -> Option<Models> {
     let (models, entries) = match models {
         Value::Array(entries) => (Object::new(), entries),
         Value::Object(mut models) => {
@@ -120,7 +121,7 @@ fn decode_models(models: Value, out: &mut Vec<AgentEvent>) -> Option<Models> {
         }
         _ => return None,
     };
-    let available = items(entries, "availableModels", out, |item| {
+    let available = decoder.items(entries, "availableModels", |item| {
         let (id, name, description) =
             decode_named(item, &["id", "modelId", "model_id"], &["name", "title", "label"])?;
         Some(Model { id: id.into(), name, description })
@@ -138,8 +139,8 @@ pub fn current_model(object: &Object) -> Option<ModelId> {
 }
 
 /// All slash commands, without their slash.
-pub fn decode_commands(commands: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<SlashCommand> {
-    items(commands, "availableCommands", out, |item| {
+pub fn decode_commands(commands: Vec<Value>, decoder: &mut Decoder) -> Vec<SlashCommand> {
+    decoder.items(commands, "availableCommands", |item| {
         let mut command = match item {
             Value::Object(command) => command,
             Value::String(name) => Object::from_iter([("name".to_owned(), name.into())]),

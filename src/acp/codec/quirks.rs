@@ -3,67 +3,43 @@
 //! This module holds the tables and reports each quirk once; the decoders and `app` implement the workarounds.
 //! Invariants: an official shape never sets a quirk; a strict connection has none.
 
-use crate::model::{AgentEvent, AgentSpec, AnomalyKind, Profile};
+use crate::model::{AgentSpec, Profile};
 
-use super::value::anomaly;
-
-/// A deviation from the protocol, as [`Quirk::sentence`] describes it.
+/// A deviation from the protocol, as it is described to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quirk {
-    MissingFileReadsEmpty,
-    VersionAsText,
-    NoVersion,
-    FlatUpdates,
-    OwnUpdateNames,
-    NoSessionId,
-    BareToolContent,
-    FlatPermissions,
-    HeaderFrames,
-    Arrays,
-    ReadyLine,
-    ReplaysResults,
-    WrappedOutput,
-    InputAsContent,
-    NoToolKinds,
-    ModeInText,
-    ApiKeyAsText,
-}
+pub(crate) struct Quirk(pub &'static str);
 
 impl Quirk {
-    fn sentence(self) -> &'static str {
-        match self {
-            Self::MissingFileReadsEmpty => {
-                "A missing file is read as empty, because an error stops the agent."
-            }
-            Self::VersionAsText => "The protocol version is a string.",
-            Self::NoVersion => "The agent sends no protocol version.",
-            Self::FlatUpdates => "Updates are not wrapped in `update`.",
-            Self::OwnUpdateNames => "Updates use non-standard names.",
-            Self::NoSessionId => "Messages have no session id; the only open session is assumed.",
-            Self::BareToolContent => "Tool content is sent as bare content blocks.",
-            Self::FlatPermissions => {
-                "Permission options use `id` instead of `optionId`, also in the response."
-            }
-            Self::HeaderFrames => "Messages use Content-Length headers.",
-            Self::Arrays => "Messages are sent in arrays.",
-            Self::ReadyLine => "The agent announces when it is ready.",
-            Self::ReplaysResults => "In a replay, tool results are sent as user messages; they are hidden.",
-            Self::WrappedOutput => "The agent wraps tool output in extra lines; only the output is shown.",
-            Self::InputAsContent => "Tool input is also sent as content; it is shown once.",
-            Self::NoToolKinds => "Tool calls have no kind; it is read from their titles.",
-            Self::ModeInText => "A changed mode is sent as `[MODE_UPDATE] MODE` in the text.",
-            Self::ApiKeyAsText => "The key of a sign-in is sent as a text.",
-        }
-    }
+    pub const MISSING_FILE_READS_EMPTY: Self =
+        Self("A missing file is read as empty, because an error stops the agent.");
+    pub const VERSION_AS_TEXT: Self = Self("The protocol version is a string.");
+    pub const NO_VERSION: Self = Self("The agent sends no protocol version.");
+    pub const FLAT_UPDATES: Self = Self("Updates are not wrapped in `update`.");
+    pub const OWN_UPDATE_NAMES: Self = Self("Updates use non-standard names.");
+    pub const NO_SESSION_ID: Self = Self("Messages have no session id; the only open session is assumed.");
+    pub const BARE_TOOL_CONTENT: Self = Self("Tool content is sent as bare content blocks.");
+    pub const FLAT_PERMISSIONS: Self =
+        Self("Permission options use `id` instead of `optionId`, also in the response.");
+    pub const HEADER_FRAMES: Self = Self("Messages use Content-Length headers.");
+    pub const ARRAYS: Self = Self("Messages are sent in arrays.");
+    pub const READY_LINE: Self = Self("The agent announces when it is ready.");
+    pub const REPLAYS_RESULTS: Self =
+        Self("In a replay, tool results are sent as user messages; they are hidden.");
+    pub const WRAPPED_OUTPUT: Self =
+        Self("The agent wraps tool output in extra lines; only the output is shown.");
+    pub const INPUT_AS_CONTENT: Self = Self("Tool input is also sent as content; it is shown once.");
+    pub const NO_TOOL_KINDS: Self = Self("Tool calls have no kind; it is read from their titles.");
+    pub const MODE_IN_TEXT: Self = Self("A changed mode is sent as `[MODE_UPDATE] MODE` in the text.");
+    pub const API_KEY_AS_TEXT: Self = Self("The key of a sign-in is sent as a text.");
 }
 
 /// Agents with known quirks, by program name, package argument, or reported name.
 const BY_NAME: &[(&[&str], &[Quirk])] = &[
     (
         &["gemini", "gemini-cli", "@google/gemini-cli"],
-        &[Quirk::MissingFileReadsEmpty, Quirk::ModeInText, Quirk::ApiKeyAsText],
+        &[Quirk::MISSING_FILE_READS_EMPTY, Quirk::MODE_IN_TEXT, Quirk::API_KEY_AS_TEXT],
     ),
-    (&["kimi", "kimi-cli", "Kimi Code CLI"], &[Quirk::InputAsContent, Quirk::NoToolKinds]),
+    (&["kimi", "kimi-cli", "Kimi Code CLI"], &[Quirk::INPUT_AS_CONTENT, Quirk::NO_TOOL_KINDS]),
 ];
 
 /// The names in a command that may tell which agent it starts. Launchers such as `npx` have it in an argument.
@@ -81,11 +57,10 @@ fn quirks_of(name: &str) -> &'static [Quirk] {
     BY_NAME.iter().find(|(names, _)| names.iter().any(is_it)).map_or(&[], |(_, quirks)| quirks)
 }
 
-/// The quirks of a connection, in order of detection.
 #[derive(Debug, Default)]
 pub struct Quirks {
     known: Vec<Quirk>,
-    is_strict: bool,
+    pub is_strict: bool,
     /// Whether the configuration says that the agent follows the protocol.
     is_official: bool,
 }
@@ -97,7 +72,7 @@ impl Quirks {
         words(spec).for_each(|word| quirks.seed(word));
         // Configured quirks are not reported.
         if spec.wire.has_headers {
-            quirks.note(Quirk::HeaderFrames);
+            quirks.note(Quirk::HEADER_FRAMES);
         }
         quirks
     }
@@ -110,18 +85,7 @@ impl Quirks {
         }
     }
 
-    pub fn is_strict(&self) -> bool {
-        self.is_strict
-    }
-
-    /// Sets a quirk and reports it the first time as an anomaly.
-    pub fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        if self.note(quirk) {
-            out.push(anomaly(AnomalyKind::Dialect, quirk.sentence()));
-        }
-    }
-
-    /// Sets a quirk that is shown only in [`Self::sentences`]; returns whether it is new.
+    /// Sets a quirk; returns whether it is new.
     pub fn note(&mut self, quirk: Quirk) -> bool {
         let is_new = !self.has(quirk) && !self.is_strict;
         self.known.extend(is_new.then_some(quirk));
@@ -132,17 +96,11 @@ impl Quirks {
         self.known.contains(&quirk)
     }
 
-    #[cfg(test)]
-    pub fn names(&self) -> Vec<String> {
-        self.known.iter().map(|quirk| format!("{quirk:?}")).collect()
-    }
-
     pub fn sentences(&self) -> Vec<String> {
-        self.known.iter().map(|quirk| quirk.sentence().to_owned()).collect()
+        self.known.iter().map(|quirk| quirk.0.to_owned()).collect()
     }
 }
 
-/// The file name of a path without a script extension.
 fn file_stem(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     [".sh", ".js", ".mjs", ".cmd", ".exe", ".py"]
@@ -173,7 +131,7 @@ mod tests {
         ] {
             let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
             let spec = AgentSpec { command: command.to_owned(), args, ..AgentSpec::default() };
-            assert!(Quirks::of(&spec).has(Quirk::MissingFileReadsEmpty), "{command}");
+            assert!(Quirks::of(&spec).has(Quirk::MISSING_FILE_READS_EMPTY), "{command}");
         }
         assert!(Quirks::of(&spec("claude")).sentences().is_empty());
     }
@@ -189,17 +147,16 @@ mod tests {
         assert!(Quirks::of(&named).sentences().is_empty());
         named.wire.is_strict = true;
         let mut strict = Quirks::of(&named);
-        strict.learn(Quirk::FlatUpdates, &mut Vec::new());
+        assert!(!strict.note(Quirk::FLAT_UPDATES));
         assert!(strict.sentences().is_empty());
     }
 
     #[test]
     fn a_learned_quirk_is_reported_once() {
-        let mut quirks = Quirks::default();
-        let mut out = Vec::new();
-        quirks.learn(Quirk::FlatUpdates, &mut out);
-        quirks.learn(Quirk::FlatUpdates, &mut out);
-        assert_eq!(out.len(), 1);
-        assert_eq!(quirks.sentences(), ["Updates are not wrapped in `update`."]);
+        let mut decoder = crate::acp::codec::decoder::Decoder::default();
+        decoder.learn(Quirk::FLAT_UPDATES);
+        decoder.learn(Quirk::FLAT_UPDATES);
+        assert_eq!(decoder.out.len(), 1);
+        assert_eq!(decoder.quirks.sentences(), ["Updates are not wrapped in `update`."]);
     }
 }

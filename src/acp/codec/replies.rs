@@ -1,30 +1,26 @@
 //! Decodes the results of requests.
 //!
-//! `null` is accepted where a result has no required fields.
+//! `null` is accepted where a result has no required fields. Of the draft parts and extensions of the protocol that the
+//! official types do not contain, nothing is sent to an agent that does not advertise it; `calls` sends it.
+//! Source: the RFDs of the protocol, schema 1.15.1 with its unstable features.
 
 use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, SessionReply, SessionUpdate,
-    StopReason, TurnUsage,
+    AuthState, AuthStatus, Call, CallError, Provider, Reply, RpcError, SessionId, SessionInfo, SessionReply,
+    SessionUpdate, StopReason, TurnUsage,
 };
 
-use super::decoder_state::DecoderState;
+use super::decoder::Decoder;
 use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
-use super::value::{Object, first, first_text, items, list, parse, take, take_list, take_text, typed};
-use super::{errors, options, strict, unstable};
+use super::value::{Object, first, first_text, list, parse, rename, take, take_list, take_text, typed};
+use super::{errors, options, strict};
 
 pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
-pub fn decode(
-    call: &Call,
-    result: &str,
-    memory: &mut DecoderState,
-    is_strict: bool,
-    out: &mut Vec<AgentEvent>,
-) -> Result<Reply, CallError> {
-    if is_strict {
-        strict::reply(call, result, memory.is_v2()).map_err(|error| malformed(&error))?;
+pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply, CallError> {
+    if decoder.quirks.is_strict {
+        strict::reply(call, result, decoder.is_v2()).map_err(|error| malformed(&error))?;
     }
     let is_null = result.trim() == "null";
     let mut result = match parse(result) {
@@ -39,38 +35,40 @@ pub fn decode(
     Ok(match call {
         Call::NewSession(_) | Call::ForkSession(..) => {
             let name = new_session_id(&result).ok_or_else(|| malformed("no session id"))?;
-            let mut reply = options::decode_session(&mut result, out);
-            let session = memory.session(&name);
-            tell_commands(&session, &mut result, out);
-            memory.opened.insert(session.clone());
+            let mut reply = options::decode_session(&mut result, decoder);
+            let session = decoder.session(&name);
+            tell_commands(&session, &mut result, decoder);
+            decoder.opened.insert(session.clone());
             reply.id = Some(session);
             Reply::Session(reply)
         }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
-            let session = memory.session(id.as_str());
-            tell_commands(&session, &mut result, out);
-            let reply = options::decode_session(&mut result, out);
+            let session = decoder.session(id.as_str());
+            tell_commands(&session, &mut result, decoder);
+            let reply = options::decode_session(&mut result, decoder);
             // Some agents respond with `null` for a session that they do not have.
             let is_provisional = is_null && matches!(call, Call::LoadSession(..));
             Reply::Session(SessionReply { is_provisional, ..reply })
         }
         Call::CloseSession(id) | Call::DeleteSession(id) => {
-            memory.opened.remove(id);
+            decoder.opened.remove(id);
             Reply::Done
         }
-        Call::ListSessions { .. } => decode_list(&mut result, out),
+        Call::ListSessions { .. } => decode_list(&mut result, decoder),
         Call::Prompt(..) => decode_turn(&mut result)?,
-        Call::Steer(..) => Reply::Steered { is_accepted: unstable::is_steered(&result) },
+        Call::Steer(..) => Reply::Steered { is_accepted: is_steered(&result) },
         // Missing options are unchanged, not removed.
-        Call::SetOption(..) => options::decode_options(&mut result, out).map_or(Reply::Done, Reply::Options),
+        Call::SetOption(..) => {
+            options::decode_options(&mut result, decoder).map_or(Reply::Done, Reply::Options)
+        }
         Call::SetTitle(_, asked) => {
             Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
         }
-        Call::SessionStatus(_) => Reply::SessionStatus { is_live: unstable::is_live(&result) },
+        Call::SessionStatus(_) => Reply::SessionStatus { is_live: is_live(&result) },
         Call::AuthStatus => {
-            unstable::decode_auth(&mut result).map(Reply::AuthStatus).ok_or_else(|| malformed("no state"))?
+            decode_auth(&mut result).map(Reply::AuthStatus).ok_or_else(|| malformed("no state"))?
         }
-        Call::ListProviders => Reply::Providers(unstable::decode_providers(&mut result)),
+        Call::ListProviders => Reply::Providers(decode_providers(&mut result)),
         Call::Authenticate { .. }
         | Call::LogOut
         | Call::StopTool(..)
@@ -83,10 +81,10 @@ pub fn decode(
 }
 
 /// Version 2 sends slash commands with the session.
-fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEvent>) {
+fn tell_commands(session: &SessionId, result: &mut Object, decoder: &mut Decoder) {
     if let Some(items) = take(result, &["availableCommands"]) {
-        let commands = options::decode_commands(list(items), out);
-        out.push(AgentEvent::Update(session.clone(), SessionUpdate::Commands(commands)));
+        let commands = options::decode_commands(list(items), decoder);
+        decoder.push(session, SessionUpdate::Commands(commands));
     }
 }
 
@@ -98,8 +96,8 @@ fn new_session_id(result: &Object) -> Option<String> {
     first_text(result, NEW_SESSION_ID).or_else(|| first_text(result.get("session")?.as_object()?, &["id"]))
 }
 
-fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
-    let sessions = items(take_list(result, &["sessions"]), "sessions", out, |item| {
+fn decode_list(result: &mut Object, decoder: &mut Decoder) -> Reply {
+    let sessions = decoder.items(take_list(result, &["sessions"]), "sessions", |item| {
         let mut session = match item {
             Value::Object(session) => session,
             Value::String(id) => Object::from_iter([("sessionId".to_owned(), id.into())]),
@@ -164,4 +162,107 @@ fn decode_usage(usage: Value) -> Option<TurnUsage> {
         cached_read_tokens: count(&["cachedReadTokens"]),
         cached_write_tokens: count(&["cachedWriteTokens"]),
     })
+}
+
+/// Whether the response to `initialize` advertises prompts during a turn, in `_meta.steering.supported`.
+pub fn can_steer(result: &Object) -> bool {
+    let steering = result.get("_meta").and_then(|meta| meta.get("steering"));
+    steering.and_then(|steering| steering.get("supported")) == Some(&Value::Bool(true))
+}
+
+/// Whether the agent has accepted a prompt for the running turn. Agents that do not know `idleBehavior` start a turn.
+pub fn is_steered(result: &Object) -> bool {
+    matches!(first_text(result, &["outcome"]).as_deref(), Some("injected" | "startedNewTurn"))
+}
+
+/// Whether the agent has a session in memory. In an unknown state it is assumed to be only saved.
+pub fn is_live(result: &Object) -> bool {
+    first_text(result, &["status"]).as_deref() == Some("open")
+}
+
+/// Decodes the sign-in state; `None`: invalid.
+pub fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
+    let state = match first_text(result, &["state"])?.as_str() {
+        "authenticated" => AuthState::SignedIn,
+        "unauthenticated" => AuthState::SignedOut,
+        "not_required" => AuthState::NotNeeded,
+        _ => AuthState::Unknown,
+    };
+    let accounts = take_list(result, &["accounts"]);
+    let accounts = accounts.iter().filter_map(Value::as_object).filter_map(|account| {
+        let label = first_text(account, &["label", "email", "name"])?;
+        let organization = first_text(account, &["organization"]);
+        Some(organization.map_or(label.clone(), |organization| format!("{label} ({organization})")))
+    });
+    Some(AuthStatus { state, accounts: accounts.collect() })
+}
+
+pub fn decode_providers(result: &mut Object) -> Vec<Provider> {
+    let items = take_list(result, &["providers"]);
+    let provider = |item: Value| {
+        let Value::Object(mut item) = item else { return None };
+        rename(&mut item, "providerId", &["id"]);
+        let current = item.get("current").and_then(Value::as_object);
+        let supported = item.get("supported").and_then(Value::as_array);
+        Some(Provider {
+            id: first_text(&item, &["providerId"])?,
+            is_required: item.get("required") == Some(&Value::Bool(true)),
+            api_type: current.and_then(|current| first_text(current, &["apiType"])),
+            base_url: current.and_then(|current| first_text(current, &["baseUrl"])),
+            supported: supported
+                .into_iter()
+                .flatten()
+                .filter_map(|word| word.as_str().map(str::to_owned))
+                .collect(),
+        })
+    };
+    items.into_iter().filter_map(provider).collect()
+}
+
+#[cfg(test)]
+mod unstable_tests {
+    use serde_json::json;
+
+    use super::super::value::into_object as object;
+    use super::*;
+
+    #[test]
+    fn steering_is_advertised_and_accepted_by_the_agent() {
+        let reported = |meta: Value| object(json!({"protocolVersion": 1, "_meta": meta}));
+        assert!(can_steer(&reported(json!({"steering": {"supported": true}}))));
+        for meta in [json!({"steering": {"supported": false}}), json!({"steering": true}), json!(null)] {
+            assert!(!can_steer(&reported(meta)));
+        }
+        let outcomes = ["injected", "startedNewTurn", "promptRequired", "failed", "unknown"];
+        let accepted = outcomes.map(|outcome| is_steered(&object(json!({"outcome": outcome}))));
+        assert_eq!(accepted, [true, true, false, false, false]);
+        assert!(!is_steered(&Object::new()));
+    }
+
+    #[test]
+    fn invalid_items_of_responses_are_skipped() {
+        let mut reported = object(json!({"state": "authenticated", "accounts": [
+            {"label": "ada@example.org", "organization": "Shop", "active": true}, 3, {"name": "Ada"}]}));
+        let expected = vec!["ada@example.org (Shop)".to_owned(), "Ada".to_owned()];
+        assert_eq!(
+            decode_auth(&mut reported),
+            Some(AuthStatus { state: AuthState::SignedIn, accounts: expected })
+        );
+        let state =
+            |word: &str| decode_auth(&mut object(json!({"state": word}))).map(|reported| reported.state);
+        assert_eq!(state("not_required"), Some(AuthState::NotNeeded));
+        assert_eq!(state("unauthenticated"), Some(AuthState::SignedOut));
+        assert_eq!(state("half"), Some(AuthState::Unknown));
+        assert_eq!(decode_auth(&mut Object::new()), None);
+        assert!(is_live(&object(json!({"status": "open"}))));
+        assert!(!is_live(&object(json!({"status": "_suspended"}))) && !is_live(&Object::new()));
+        let mut reported = object(json!({"providers": [
+            {"providerId": "main", "supported": ["openai", 1], "required": true,
+             "current": {"apiType": "openai", "baseUrl": "https://x"}}, {"id": "other"}, {}]}));
+        let providers = decode_providers(&mut reported);
+        assert_eq!(providers.len(), 2);
+        assert_eq!(providers[0].base_url.as_deref(), Some("https://x"));
+        assert!(providers[0].is_required && providers[0].supported == ["openai"]);
+        assert_eq!((providers[1].id.as_str(), providers[1].base_url.as_deref()), ("other", None));
+    }
 }

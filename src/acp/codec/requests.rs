@@ -1,24 +1,27 @@
-//! Decodes requests of the agent, in official and non-standard form, and remembers the form for the response.
+//! Decodes requests of the agent, in official and non-standard form, remembers the form for the response, and encodes
+//! the response.
 //!
-//! Invariant: a request that cannot be decoded gets an error response immediately, and is never executed in part.
+//! Invariants: a request that cannot be decoded gets an error response immediately, and is never executed in part;
+//! results without payload are `{}` and never `null`, which some agents reject; a response that does not match its
+//! request becomes an error.
 
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1 as schema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::model::{
-    AgentEvent, AgentRequest, Callbacks, PermissionKind, PermissionOption, PermissionRequest, RpcError,
-    SessionId, TerminalCommand, TerminalId, ToolCallId,
+    AgentRequest, Callbacks, ExitInfo, FieldValue, PermissionKind, PermissionOption, PermissionRequest,
+    Response, RpcError, SessionId, TerminalCommand, TerminalId, ToolCallId,
 };
 
-use super::decoder_state::DecoderState;
+use super::decoder::Decoder;
 use super::errors::invalid;
 use super::names::{PERMISSION_KINDS, official};
-use super::quirks::{Quirk, Quirks};
+use super::quirks::Quirk;
 use super::updates::{self, session_name};
 use super::value::{
-    Object, fill, first_text, parse_object, rename, report_lost, take, take_list, take_text, typed, whole,
+    Object, fill, first_text, parse_object, rename, take, take_list, take_text, typed, whole,
 };
 use super::{elicitation, strict, tools, v2};
 
@@ -58,9 +61,7 @@ pub fn decode(
     method: &str,
     params: Option<&str>,
     offered: Callbacks,
-    memory: &mut DecoderState,
-    quirks: &mut Quirks,
-    out: &mut Vec<AgentEvent>,
+    decoder: &mut Decoder,
 ) -> Result<(AgentRequest, RequestForm), RpcError> {
     let Some((kind, is_offered)) = kind_of(method, offered) else {
         return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, format!("Method not found: {method}")));
@@ -71,13 +72,13 @@ pub fn decode(
             format!("{method} is disabled for this agent. Use your own implementation."),
         ));
     }
-    if quirks.is_strict() {
-        let checked = strict::request(method, params.unwrap_or("{}"), memory.is_v2());
+    if decoder.quirks.is_strict {
+        let checked = strict::request(method, params.unwrap_or("{}"), decoder.is_v2());
         if let Err(why) = checked {
             let session = params.and_then(parse_object).as_ref().and_then(session_name);
-            if let Some(session) = session.map(|name| memory.session(&name)) {
+            if let Some(session) = session.map(|name| decoder.session(&name)) {
                 let title = format!("Rejected non-standard request: {method}");
-                updates::tell_refused(&session, title, &why, out);
+                updates::tell_refused(&session, title, &why, decoder);
             }
             return Err(invalid(method, &why));
         }
@@ -85,16 +86,16 @@ pub fn decode(
     let Some(mut params) = parse_object(params.unwrap_or("{}")) else {
         return Err(invalid(method, "params must be an object"));
     };
-    let session = session_name(&params).map(|name| memory.session(&name));
+    let session = session_name(&params).map(|name| decoder.session(&name));
     if kind == RequestKind::Permission {
-        let (request, is_flat) = decode_permission(session, params, memory, quirks, out);
+        let (request, is_flat) = decode_permission(session, params, decoder);
         return Ok((AgentRequest::Permission(request), RequestForm { kind, is_flat }));
     }
     if kind == RequestKind::Elicitation {
         let request = elicitation::decode(session.clone(), params).inspect_err(|error| {
             if let Some(session) = &session {
                 let title = "Rejected a question of the agent that cannot be shown.".to_owned();
-                updates::push_notice(session, title, Some(error.message.clone()), out);
+                updates::push_notice(session, title, Some(error.message.clone()), decoder);
             }
         })?;
         return Ok((AgentRequest::Elicitation(request), RequestForm::official(kind)));
@@ -221,9 +222,7 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
 fn decode_permission(
     session: Option<SessionId>,
     mut params: Object,
-    memory: &mut DecoderState,
-    quirks: &mut Quirks,
-    out: &mut Vec<AgentEvent>,
+    decoder: &mut Decoder,
 ) -> (PermissionRequest, bool) {
     let note = v2::take_subject(&mut params);
     let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
@@ -252,17 +251,17 @@ fn decode_permission(
             call
         }
     };
-    let fallback = ToolCallId::from(memory.make_id("permission"));
-    let mut tool = tools::decode(call, false, fallback, quirks, out);
+    let fallback = ToolCallId::from(decoder.make_id("permission"));
+    let mut tool = tools::decode(call, false, fallback, decoder);
     tool.note = note;
     let mut is_flat = false;
     let listed = take_list(&mut params, &["options"]);
     let total = listed.len();
     let options: Vec<PermissionOption> =
         listed.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MAX_OPTIONS).collect();
-    report_lost("options", total - options.len(), total, false, out);
+    decoder.report_lost("options", total - options.len(), total, false);
     if is_flat {
-        quirks.learn(Quirk::FlatPermissions, out);
+        decoder.learn(Quirk::FLAT_PERMISSIONS);
     }
     (PermissionRequest { session, tool, options }, is_flat)
 }
@@ -309,6 +308,96 @@ fn guess_kind(id: &str, name: &str) -> PermissionKind {
     }
 }
 
+pub fn encode_answer(form: &RequestForm, answer: &Response) -> Result<String, String> {
+    let result = match (form.kind, answer) {
+        (_, Response::Error(error)) => return Err(encode_error(error)),
+        (RequestKind::Permission, Response::Selected(option)) => {
+            let outcome = json!({"outcome": "selected", "optionId": option});
+            // Both forms in one: the dialect reads `optionId`, the protocol `outcome`.
+            if form.is_flat {
+                json!({"optionId": option, "outcome": outcome})
+            } else {
+                json!({"outcome": outcome})
+            }
+        }
+        (RequestKind::Permission, Response::PermissionCancelled) => {
+            let outcome = json!({"outcome": "cancelled"});
+            if form.is_flat { outcome } else { json!({"outcome": outcome}) }
+        }
+        (RequestKind::Elicitation, Response::ElicitationAccepted(None)) => json!({"action": "accept"}),
+        (RequestKind::Elicitation, Response::ElicitationAccepted(Some(values))) => {
+            let content: Map<_, _> =
+                values.iter().map(|(key, value)| (key.clone(), encode_value(value))).collect();
+            json!({"action": "accept", "content": content})
+        }
+        (RequestKind::Elicitation, Response::ElicitationDeclined) => json!({"action": "decline"}),
+        (RequestKind::Elicitation, Response::ElicitationCancelled) => json!({"action": "cancel"}),
+        (RequestKind::ReadFile, Response::FileContent(text)) => json!({"content": text}),
+        (
+            RequestKind::WriteFile | RequestKind::TerminalKill | RequestKind::TerminalRelease,
+            Response::Done,
+        ) => json!({}),
+        (RequestKind::TerminalCreate, Response::TerminalCreated(id)) => json!({"terminalId": id.as_str()}),
+        (RequestKind::TerminalOutput, Response::TerminalOutput { output, is_truncated, exit }) => {
+            let mut result = json!({"output": output, "truncated": is_truncated});
+            if let Some(exit) = exit {
+                result["exitStatus"] = encode_exit(exit);
+            }
+            result
+        }
+        (RequestKind::TerminalWait, Response::TerminalExit(exit)) => encode_exit(exit),
+        _ => {
+            let text = "Internal error in parlor: the response does not match the request.";
+            return Err(encode_error(&RpcError::new(RpcError::INTERNAL, text)));
+        }
+    };
+    Ok(result.to_string())
+}
+
+/// The response to a request that is dropped, because its turn or connection ended. ACP v1 prompt-turn, Cancellation:
+/// pending permissions MUST be answered `cancelled`.
+pub fn fallback(form: &RequestForm) -> Response {
+    match form.kind {
+        RequestKind::Permission => Response::PermissionCancelled,
+        RequestKind::Elicitation => Response::ElicitationCancelled,
+        _ => Response::Error(RpcError::new(
+            RpcError::INTERNAL,
+            "The request was dropped before a response was sent.",
+        )),
+    }
+}
+
+fn encode_value(value: &FieldValue) -> Value {
+    match value {
+        FieldValue::Text(text) => json!(text),
+        FieldValue::Texts(texts) => json!(texts),
+        FieldValue::Integer(number) => json!(number),
+        FieldValue::Number(number) => json!(number),
+        FieldValue::Bool(is_true) => json!(is_true),
+    }
+}
+
+fn encode_exit(exit: &ExitInfo) -> Value {
+    let mut status = json!({});
+    if let Some(code) = exit.code {
+        // The protocol has no negative codes; the shell convention is the low eight bits.
+        status["exitCode"] = json!(if code < 0 { code & 0xff } else { code });
+    }
+    if let Some(signal) = &exit.signal {
+        status["signal"] = json!(signal);
+    }
+    status
+}
+
+pub fn encode_error(error: &RpcError) -> String {
+    let code = i32::try_from(error.code).unwrap_or(-32603);
+    let mut object = json!({"code": code, "message": error.message});
+    if let Some(data) = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok()) {
+        object["data"] = data;
+    }
+    object.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,11 +421,10 @@ mod tests {
     }
 
     fn decode_read(params: &Value) -> Result<AgentRequest, RpcError> {
-        let (mut memory, mut quirks) = (DecoderState::default(), Quirks::default());
         let offered = Callbacks { fs_read: true, fs_write: true, terminal: true };
         let method = "fs/read_text_file";
         let params = params.to_string();
-        decode(method, Some(&params), offered, &mut memory, &mut quirks, &mut Vec::new()).map(|read| read.0)
+        decode(method, Some(&params), offered, &mut Decoder::default()).map(|read| read.0)
     }
 
     #[test]
@@ -366,9 +454,9 @@ mod tests {
     fn empty_parts_of_a_repeated_call_do_not_replace_it() {
         let call = json!({"toolCallId": "t", "title": "Plan", "rawInput": {}, "content": []});
         let params = json!({"sessionId": "s", "toolCall": call, "options": []}).to_string();
-        let (mut memory, mut quirks, mut out) = (DecoderState::default(), Quirks::default(), Vec::new());
+        let mut decoder = Decoder::default();
         let method = "session/request_permission";
-        let request = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
+        let request = decode(method, Some(&params), Callbacks::default(), &mut decoder);
         let Ok((AgentRequest::Permission(request), _)) = request else { panic!("{request:?}") };
         assert_eq!((request.tool.raw_input, request.tool.content), (Patch::Keep, Patch::Keep));
     }
@@ -378,12 +466,12 @@ mod tests {
         let options: Vec<Value> = (0..10_000).map(|number| json!({"optionId": number.to_string()})).collect();
         let params =
             json!({"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}).to_string();
-        let (mut memory, mut quirks, mut out) = (DecoderState::default(), Quirks::default(), Vec::new());
+        let mut decoder = Decoder::default();
         let method = "session/request_permission";
-        let request = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
+        let request = decode(method, Some(&params), Callbacks::default(), &mut decoder);
         let Ok((AgentRequest::Permission(request), _)) = request else { panic!("{request:?}") };
         assert_eq!(request.options.len(), MAX_OPTIONS);
-        let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
-        assert!(out.iter().any(lost), "{out:?}");
+        let lost = |event: &crate::model::AgentEvent| matches!(event, crate::model::AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
+        assert!(decoder.out.iter().any(lost), "{:?}", decoder.out);
     }
 }

@@ -17,7 +17,6 @@ pub fn update(params: &str, is_v2: bool) -> Result<(), String> {
     check::<schema::SessionNotification>(params)
 }
 
-/// Checks the response to `initialize`.
 pub fn initialize(result: &str) -> Result<(), String> {
     let is_number = serde_json::from_str::<Value>(result)
         .is_ok_and(|result| result.get("protocolVersion").is_some_and(Value::is_u64));

@@ -166,7 +166,7 @@ impl Case {
             }
         }
         if self.agent.is_some() {
-            writeln!(report, "quirks: {}", codec.quirks.names().join(" ")).unwrap();
+            writeln!(report, "quirks: {}", codec.decoder.quirks.sentences().join(" ")).unwrap();
         }
         report
     }
@@ -203,15 +203,15 @@ fn the_fast_path_and_the_full_decoder_agree() {
         r#"{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","messageId":null,"content":{"type":"text","text":""}}}"#,
     ] {
         for version in [0, 2] {
-            let state = || {
-                let mut state = DecoderState::default();
-                state.version = version;
-                state
+            let decoder = || {
+                let mut decoder = Decoder::default();
+                decoder.version = version;
+                decoder
             };
-            let (mut fast_out, mut long_out) = (Vec::new(), Vec::new());
-            assert!(fast::decode(text, &mut state(), &mut fast_out), "{text}");
-            updates::decode(text, &mut state(), &mut Quirks::default(), &mut long_out);
-            assert_eq!(fast_out, long_out, "{text}");
+            let (mut fast, mut long) = (decoder(), decoder());
+            assert!(fast::decode(text, &mut fast), "{text}");
+            updates::decode(text, &mut long);
+            assert_eq!(fast.out, long.out, "{text}");
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Produces one patch per message, with values found in the raw input, raw output and `_meta`; `app` merges it with
 //! the call. ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
+//! Codex, pi and Claude send the output of their commands only in `_meta`, as `terminal_info`, `terminal_output` (or
+//! `terminal_output_delta`) and `terminal_exit`.
 //! Invariant: unknown content is shown raw; unknown keys are stored in `extra`.
 
 use std::path::PathBuf;
@@ -9,27 +11,25 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::model::{
-    AgentEvent, ContentBlock, DiffChange, FileDiff, Growing, Location, Patch, ToolCallId, ToolCallPatch,
-    ToolContent, ToolStatus,
+    AgentTerminal, ContentBlock, DiffChange, ExitInfo, FileDiff, Growing, Location, Patch, TerminalId,
+    ToolCallId, ToolCallPatch, ToolContent, ToolStatus,
 };
 
 use super::content;
+use super::decoder::Decoder;
 use super::names::{
     TOOL_ID, TOOL_INPUT, TOOL_KINDS, TOOL_NAME, TOOL_OUTPUT, TOOL_STATUS, kind_of_tool, official,
 };
-use super::quirks::{Quirk, Quirks};
-use super::value::{
-    Object, fill, first, first_text, items, list, raw, rename, report_lost, take, take_text, typed, whole,
-};
-use super::{input, names, output, patches, terminals, wrappers};
+use super::quirks::Quirk;
+use super::value::{Object, fill, first, first_text, list, raw, rename, take, take_text, typed, whole};
+use super::{input, names, patches, wrappers};
 
 /// Decodes a tool call. `fallback`: the id of a call without one.
 pub fn decode(
     mut call: Object,
     is_announcement: bool,
     fallback: ToolCallId,
-    quirks: &mut Quirks,
-    out: &mut Vec<AgentEvent>,
+    decoder: &mut Decoder,
 ) -> ToolCallPatch {
     let id = take_text(&mut call, TOOL_ID).map_or(fallback, ToolCallId::from);
     let mut patch = ToolCallPatch::new(id);
@@ -38,18 +38,18 @@ pub fn decode(
     decode_head(&mut call, &mut patch);
     patch.can_cancel = can_cancel(&call);
     if let Some(items) = take(&mut call, &["content"]) {
-        patch.content = Patch::Set(decode_content(items, quirks, out));
+        patch.content = Patch::Set(decode_content(items, decoder));
     }
     if let Some(items) = take(&mut call, &["locations", "location"]) {
-        patch.locations = Patch::Set(decode_locations(items, out));
+        patch.locations = Patch::Set(decode_locations(items, decoder));
     }
     decode_input(&mut call, &mut patch);
     decode_output(&mut call, &mut patch);
     decode_meta(&mut call, &mut patch);
-    if !quirks.is_strict() {
+    if !decoder.quirks.is_strict {
         wrappers::readable_title(&mut patch);
     }
-    if is_announcement || quirks.has(Quirk::NoToolKinds) {
+    if is_announcement || decoder.quirks.has(Quirk::NO_TOOL_KINDS) {
         guess_kind(&mut patch);
     }
     if is_announcement && patch.title == Patch::Keep {
@@ -108,9 +108,9 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
 
 fn decode_output(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(value) = take(call, TOOL_OUTPUT) else { return };
-    patch.output_text = Patch::from_option(output::text(&value).map(Growing::from));
-    patch.exit_code = Patch::from_option(output::exit_code(&value));
-    if patch.status == Patch::Set(ToolStatus::Completed) && output::is_failure(&value) {
+    patch.output_text = Patch::from_option(output_text(&value).map(Growing::from));
+    patch.exit_code = Patch::from_option(exit_code(&value));
+    if patch.status == Patch::Set(ToolStatus::Completed) && is_failure(&value) {
         patch.status = Patch::Set(ToolStatus::Failed);
     }
     patch.raw_output = Patch::Set(raw(&value));
@@ -119,7 +119,7 @@ fn decode_output(call: &mut Object, patch: &mut ToolCallPatch) {
 /// Decodes the parent, terminals and tool name in `_meta`; the rest of `_meta` is stored in `extra`.
 fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(Value::Object(meta)) = call.get_mut("_meta") else { return };
-    patch.terminals = terminals::take_news(meta, &patch.id);
+    patch.terminals = take_terminals(meta, &patch.id);
     for news in &patch.terminals {
         if let crate::model::AgentTerminal::Exit { status, .. } = news
             && let Some(code) = status.code
@@ -148,7 +148,6 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// Adds the kind if the name or the start of the title implies one.
 fn guess_kind(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
@@ -158,19 +157,19 @@ fn guess_kind(patch: &mut ToolCallPatch) {
     }
 }
 
-pub fn decode_content(items: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Vec<ToolContent> {
+pub fn decode_content(items: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
     let items = list(items);
     let total = items.len();
     let mut unknown = 0;
     let content: Vec<ToolContent> = items
         .into_iter()
         .flat_map(|item| {
-            let decoded = decode_item(item, quirks, out);
+            let decoded = decode_item(item, decoder);
             unknown += usize::from(decoded.iter().any(is_unknown));
             decoded
         })
         .collect();
-    report_lost("content", unknown, total, true, out);
+    decoder.report_lost("content", unknown, total, true);
     content
 }
 
@@ -178,11 +177,11 @@ fn is_unknown(item: &ToolContent) -> bool {
     matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
 }
 
-fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Vec<ToolContent> {
+fn decode_item(item: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
     let mut item = match item {
         Value::Object(item) => item,
         Value::String(text) => {
-            quirks.learn(Quirk::BareToolContent, out);
+            decoder.learn(Quirk::BARE_TOOL_CONTENT);
             return vec![ToolContent::Block(ContentBlock::Text(text.into()))];
         }
         other => return vec![ToolContent::Unknown(raw(&other))],
@@ -192,8 +191,7 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
         "diff" if item.contains_key("changes") => patches::of_changes(item),
         "diff" => decode_diff(item),
         "terminal" => {
-            let keys = &["terminalId", "terminal_id", "id"];
-            vec![match first_text(&item, keys) {
+            vec![match first_text(&item, TERMINAL_ID) {
                 Some(id) => ToolContent::Terminal(id.into()),
                 None => ToolContent::Unknown(raw(&Value::Object(item))),
             }]
@@ -208,7 +206,7 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
             match content::decode(Value::Object(item)) {
                 ContentBlock::Unknown(raw) if !is_bare => vec![ToolContent::Unknown(raw)],
                 block => {
-                    quirks.learn(Quirk::BareToolContent, out);
+                    decoder.learn(Quirk::BARE_TOOL_CONTENT);
                     vec![ToolContent::Block(block)]
                 }
             }
@@ -216,7 +214,6 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
     }
 }
 
-/// A diff: two texts, or a unified diff.
 fn decode_diff(mut item: Object) -> Vec<ToolContent> {
     rename(&mut item, "path", &["file_path", "filePath", "file"]);
     rename(&mut item, "oldText", &["old_text", "oldString", "old"]);
@@ -247,8 +244,8 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
     vec![ToolContent::Diff(FileDiff { path: path.into(), change })]
 }
 
-fn decode_locations(locations: Value, out: &mut Vec<AgentEvent>) -> Vec<Location> {
-    items(list(locations), "locations", out, |item| match item {
+fn decode_locations(locations: Value, decoder: &mut Decoder) -> Vec<Location> {
+    decoder.items(list(locations), "locations", |item| match item {
         Value::Object(mut location) => {
             let path = take_text(&mut location, &["path", "file_path", "filePath", "file", "uri"])?;
             let line = first(&location, &["line", "lineNumber", "line_number", "startLine"]);
@@ -258,4 +255,160 @@ fn decode_locations(locations: Value, out: &mut Vec<AgentEvent>) -> Vec<Location
         Value::String(path) => Some(Location { path: path.into(), line: None }),
         _ => None,
     })
+}
+
+const TERMINAL_INFO: &[&str] = &["terminal_info", "terminalInfo"];
+const TERMINAL_OUTPUT: &[&str] = &["terminal_output", "terminalOutput"];
+const TERMINAL_DELTA: &[&str] = &["terminal_output_delta", "terminalOutputDelta"];
+const TERMINAL_EXIT: &[&str] = &["terminal_exit", "terminalExit"];
+const TERMINAL_ID: &[&str] = &["terminal_id", "terminalId", "id"];
+
+/// Removes the terminal events from `_meta`. A row without an id belongs to the call's own terminal.
+fn take_terminals(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
+    let mut news = Vec::new();
+    for (id, row) in rows(meta, TERMINAL_INFO, call) {
+        news.push(AgentTerminal::Info { id, cwd: first_text(&row, &["cwd"]).map(Into::into) });
+    }
+    for keys in [TERMINAL_OUTPUT, TERMINAL_DELTA] {
+        for (id, row) in rows(meta, keys, call) {
+            if let Some(data) = first_text(&row, &["data", "output", "delta"]) {
+                news.push(AgentTerminal::Output { id, data });
+            }
+        }
+    }
+    for (id, row) in rows(meta, TERMINAL_EXIT, call) {
+        news.push(AgentTerminal::Exit { id, status: exit_info(&row) });
+    }
+    news
+}
+
+pub fn exit_info(row: &Object) -> ExitInfo {
+    let code = first(row, &["exit_code", "exitCode"]).and_then(whole);
+    ExitInfo { code: code.and_then(|code| i32::try_from(code).ok()), signal: first_text(row, &["signal"]) }
+}
+
+fn rows(meta: &mut Object, keys: &[&str], call: &ToolCallId) -> Vec<(TerminalId, Object)> {
+    let rows = take(meta, keys).map(list).unwrap_or_default();
+    rows.into_iter()
+        .filter_map(|row| match row {
+            Value::Object(row) => {
+                let id = first_text(&row, TERMINAL_ID)
+                    .map_or_else(|| TerminalId(call.0.clone()), TerminalId::from);
+                Some((id, row))
+            }
+            Value::String(data) => {
+                let row = Object::from_iter([("data".to_owned(), Value::String(data))]);
+                Some((TerminalId(call.0.clone()), row))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Keys of the output text, in order of preference.
+const OUTPUT_TEXT: &[&str] =
+    &["formatted_output", "aggregated_output", "output", "text", "content", "result", "message", "error"];
+const EXIT_CODE: &[&str] =
+    &["exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "returnCode", "exit"];
+
+/// Maximum nesting depth that is searched.
+const DEPTH: u8 = 4;
+
+/// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
+pub fn output_text(output: &Value) -> Option<String> {
+    text_within(output, DEPTH).filter(|text| !text.is_empty())
+}
+
+fn text_within(output: &Value, depth: u8) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    match output {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().filter_map(|item| text_within(item, depth)).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        Value::Object(object) => {
+            let found = |key: &&str| text_within(object.get(*key)?, depth).filter(|text| !text.is_empty());
+            // The two streams take precedence over `output`, which may only be a summary of them.
+            let (whole, rest) = OUTPUT_TEXT.split_at(2);
+            whole.iter().find_map(found).or_else(|| streams(object)).or_else(|| rest.iter().find_map(found))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn streams(object: &Object) -> Option<String> {
+    let stream = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    match (stream("stdout"), stream("stderr")) {
+        (None, None) => None,
+        (Some(only), None) | (None, Some(only)) => Some(only.to_owned()),
+        (Some(out), Some(err)) if out.ends_with('\n') => Some(format!("{out}{err}")),
+        (Some(out), Some(err)) => Some(format!("{out}\n{err}")),
+    }
+}
+
+fn exit_code(output: &Value) -> Option<i32> {
+    let object = output.as_object()?;
+    let code = |object: &Object| {
+        let found = EXIT_CODE.iter().filter_map(|key| object.get(*key)).find_map(whole)?;
+        i32::try_from(found).ok()
+    };
+    code(object).or_else(|| {
+        ["metadata", "exitStatus", "exit_status"].iter().find_map(|key| code(object.get(*key)?.as_object()?))
+    })
+}
+
+/// Whether the output reports a failure, regardless of the call's status.
+fn is_failure(output: &Value) -> bool {
+    if let Value::Array(parts) = output {
+        return !parts.is_empty() && parts.iter().all(is_failure);
+    }
+    let Some(object) = output.as_object() else { return false };
+    let has_error = object.get("error").is_some_and(|error| match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    });
+    object.get("success") == Some(&Value::Bool(false)) && has_error
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_is_found_under_common_keys() {
+        for (output, expected) in [
+            (json!("plain"), Some("plain")),
+            (json!({"stdout": "a\n", "stderr": "b"}), Some("a\nb")),
+            (json!({"stdout": "a", "stderr": "b", "output": "short"}), Some("a\nb")),
+            (json!({"formatted_output": "f", "stdout": "raw"}), Some("f")),
+            (json!({"formatted_output": "", "aggregated_output": "agg"}), Some("agg")),
+            (json!({"output": {"text": "deep"}}), Some("deep")),
+            (json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]), Some("one\ntwo")),
+            (json!([{"type": "content", "content": {"type": "text", "text": "in"}}]), Some("in")),
+            (json!({"error": {"message": "bad"}, "success": false}), Some("bad")),
+            (json!({"exit_code": 0}), None),
+            (json!({"stdout": "", "stderr": ""}), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(output_text(&output).as_deref(), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_and_failures_are_found_in_the_output() {
+        assert_eq!(exit_code(&json!({"exit_code": 3})), Some(3));
+        assert_eq!(exit_code(&json!({"exitCode": "1"})), Some(1));
+        assert_eq!(exit_code(&json!({"output": "x", "metadata": {"exit": 2}})), Some(2));
+        assert_eq!(exit_code(&json!({"exitStatus": {"exitCode": 7}})), Some(7));
+        assert_eq!(exit_code(&json!("exit_code 3")), None);
+        assert!(is_failure(&json!({"success": false, "error": "no such file"})));
+        assert!(!is_failure(&json!({"success": true, "error": null})));
+        let failed = json!({"success": false, "error": "exit code 3"});
+        assert!(is_failure(&json!([failed])));
+        assert!(!is_failure(&json!([failed, {"success": true}])) && !is_failure(&json!([])));
+    }
 }

@@ -6,102 +6,94 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::{
-    AgentEvent, AnomalyKind, ContentBlock, MessageId, Patch, Raw, Role, SessionId, SessionUpdate, Severity,
-    SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
+    AnomalyKind, ContentBlock, MessageId, Patch, Plan, PlanBody, PlanEntry, PlanId, Raw, Role, SessionId,
+    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
 };
 
-use super::decoder_state::DecoderState;
+use super::decoder::Decoder;
 use super::fast::push_text;
 use super::names::{
-    MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
-    take_modes,
+    MESSAGE_CONTENT, MESSAGE_ID, PLAN_PRIORITY, PLAN_STATUS, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES,
+    is_result_of_call, official, take_modes,
 };
-use super::quirks::{Quirk, Quirks};
+use super::quirks::Quirk;
 use super::value::{
-    Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
+    Object, fill, first, first_text, list, parse_object, raw, rename, take, take_text, typed,
 };
-use super::{content, options, plans, strict, tools, v2, wrappers};
+use super::{content, options, strict, tools, v2, wrappers};
 
 const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
 
-pub fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
-    if quirks.is_strict()
-        && let Err(why) = strict::update(text, memory.is_v2())
+pub fn decode(text: &str, decoder: &mut Decoder) {
+    if decoder.quirks.is_strict
+        && let Err(why) = strict::update(text, decoder.is_v2())
     {
-        return refuse(text, &why, memory, out);
+        return refuse(text, &why, decoder);
     }
     let Some(mut params) = parse_object(text) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "The agent sent an update that is not an object."));
-        return show_unreadable(text, memory, out);
+        decoder.anomaly(AnomalyKind::BadMessage, "The agent sent an update that is not an object.");
+        return show_unreadable(text, decoder);
     };
     let named = session_name(&params);
     let update = match take(&mut params, &["update"]) {
         Some(Value::Object(update)) => update,
-        _ => flat(params, quirks, out),
+        _ => flat(params, decoder),
     };
     // The session inside a subagent's update is the child, not the sender.
     let tells_of_child = first_text(&update, UPDATE_KIND).as_deref() == Some("subagent_update");
     let named = named.or_else(|| session_name(&update).filter(|_| !tells_of_child));
     let session = if let Some(name) = named {
-        memory.session(&name)
-    } else if let Some(session) = memory.only_session() {
-        quirks.learn(Quirk::NoSessionId, out);
+        decoder.session(&name)
+    } else if let Some(session) = decoder.only_session() {
+        decoder.learn(Quirk::NO_SESSION_ID);
         session
     } else {
-        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an update without a session."));
+        decoder.anomaly(AnomalyKind::BadMessage, "Ignored an update without a session.");
         return;
     };
-    Update { session, memory, quirks, out }.decode(update, text);
+    Update { session, decoder }.decode(update, text);
 }
 
 /// Shows a message that cannot be read as an item of the session in which something happens.
-pub fn show_unreadable(text: &str, memory: &DecoderState, out: &mut Vec<AgentEvent>) {
+pub fn show_unreadable(text: &str, decoder: &mut Decoder) {
     const MAX_CHARS: usize = 64 << 10;
-    let Some(session) = memory.only_session() else { return };
+    let Some(session) = decoder.only_session() else { return };
     let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
     let update = SessionUpdate::Unknown { name: UNREADABLE.to_owned(), raw };
-    out.push(AgentEvent::Update(session, update));
+    decoder.push(&session, update);
 }
 
-/// A strict connection shows an invalid update with the reason.
-fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) {
-    out.push(anomaly(AnomalyKind::BadMessage, format!("Invalid update: {why}.")));
+fn refuse(text: &str, why: &str, decoder: &mut Decoder) {
+    decoder.anomaly(AnomalyKind::BadMessage, format!("Invalid update: {why}."));
     let params = parse_object(text);
     let kind = |params: &Object| {
         let update = params.get("update").and_then(Value::as_object).unwrap_or(params);
         first_text(update, UPDATE_KIND)
     };
     let name = params.as_ref().and_then(kind).unwrap_or_else(|| "?".to_owned());
-    let session = params.as_ref().and_then(session_name).map(|name| memory.session(&name));
-    if let Some(session) = session.or_else(|| memory.only_session()) {
-        tell_refused(&session, format!("Non-standard update: {name}"), why, out);
-        let update = SessionUpdate::Unknown { name, raw: raw_update(text) };
-        out.push(AgentEvent::Update(session, update));
+    let session = params.as_ref().and_then(session_name).map(|name| decoder.session(&name));
+    if let Some(session) = session.or_else(|| decoder.only_session()) {
+        tell_refused(&session, format!("Non-standard update: {name}"), why, decoder);
+        decoder.push(&session, SessionUpdate::Unknown { name, raw: raw_update(text) });
     }
 }
 
 /// Reports an invalid message of a strict connection in the transcript.
-pub fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
+pub fn tell_refused(session: &SessionId, title: String, why: &str, decoder: &mut Decoder) {
     let why = format!("{}. It may be supported without `strict`.", why.trim_end_matches('.'));
-    push_notice(session, title, Some(why), out);
+    push_notice(session, title, Some(why), decoder);
 }
 
-pub fn push_notice(
-    session: &SessionId,
-    title: String,
-    description: Option<String>,
-    out: &mut Vec<AgentEvent>,
-) {
-    let notice = SessionUpdate::notice(Severity::Warning, title, description);
-    out.push(AgentEvent::Update(session.clone(), notice));
+pub fn push_notice(session: &SessionId, title: String, description: Option<String>, decoder: &mut Decoder) {
+    decoder.push(session, SessionUpdate::notice(Severity::Warning, title, description));
 }
 
 /// Treats the params as the update, for agents that omit the wrapper.
-fn flat(mut params: Object, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Object {
-    quirks.learn(Quirk::FlatUpdates, out);
+fn flat(mut params: Object, decoder: &mut Decoder) -> Object {
+    decoder.learn(Quirk::FLAT_UPDATES);
     take(&mut params, SESSION_ID);
     params
 }
@@ -121,9 +113,7 @@ pub fn session_name(object: &Object) -> Option<String> {
 
 struct Update<'a> {
     session: SessionId,
-    memory: &'a mut DecoderState,
-    quirks: &'a mut Quirks,
-    out: &'a mut Vec<AgentEvent>,
+    decoder: &'a mut Decoder,
 }
 
 impl Update<'_> {
@@ -131,29 +121,29 @@ impl Update<'_> {
         let key = UPDATE_KIND.iter().find(|key| update.get(**key).is_some_and(Value::is_string));
         let spelled = key.and_then(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
         let name = official(UPDATES, &spelled);
-        if name != spelled && name != "?" && !self.memory.is_v2() {
-            self.quirks.learn(Quirk::OwnUpdateNames, self.out);
+        if name != spelled && name != "?" && !self.decoder.is_v2() {
+            self.decoder.learn(Quirk::OWN_UPDATE_NAMES);
         }
-        if !self.memory.is_v2()
+        if !self.decoder.is_v2()
             && matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
             && first_text(&update, MESSAGE_ID).is_none()
         {
             // A complete message; later chunks must not be joined to it.
-            update.insert("messageId".to_owned(), self.memory.make_id("message").into());
+            update.insert("messageId".to_owned(), self.decoder.make_id("message").into());
         }
-        let is_done = self.memory.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
+        let is_done = self.decoder.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
         let mut is_known = true;
         if !is_done && self.decode_kind(&name, &mut update, &mut is_known).is_none() {
             if is_known {
                 let text = format!("Could not decode an update `{spelled}`; shown unchanged.");
-                self.out.push(anomaly(AnomalyKind::BadMessage, text));
+                self.decoder.anomaly(AnomalyKind::BadMessage, text);
             }
             self.push(SessionUpdate::Unknown { name: spelled, raw: raw_update(text) });
         }
     }
 
     fn push(&mut self, update: SessionUpdate) {
-        self.out.push(AgentEvent::Update(self.session.clone(), update));
+        self.decoder.push(&self.session, update);
     }
 
     /// Decodes updates that only version 2 has; `None`: decoded as in version 1.
@@ -166,19 +156,14 @@ impl Update<'_> {
                     _ => Role::Thought,
                 };
                 let message = MessageId::from(first_text(update, MESSAGE_ID)?);
-                let content = match update.get("content") {
-                    None => Patch::Keep,
-                    Some(Value::Null) => Patch::Clear,
-                    Some(_) => Patch::Set(content::decode_many(take(update, &["content"])?)),
-                };
+                let content = patch(update, "content", |content| Some(content::decode_many(content)));
                 self.push(SessionUpdate::Message { role, message, content, more_content: Vec::new() });
             }
-            "state_update" => self.memory.turn_news.push(v2::state(self.session.clone(), update)?),
+            "state_update" => self.decoder.turn_news.push(v2::state(self.session.clone(), update)?),
             "tool_call_content_chunk" => {
                 let id = ToolCallId::from(first_text(update, TOOL_ID)?);
                 let mut patch = ToolCallPatch::new(id);
-                patch.more_content =
-                    tools::decode_content(take(update, &["content"])?, self.quirks, self.out);
+                patch.more_content = tools::decode_content(take(update, &["content"])?, self.decoder);
                 self.push(SessionUpdate::Tool(Box::new(patch)));
             }
             "terminal_update" | "terminal_output_chunk" => {
@@ -191,9 +176,9 @@ impl Update<'_> {
                 let nulls = v2::nulls(update);
                 let mut call = std::mem::take(update);
                 call.shift_remove("sessionUpdate");
-                let mut patch = tools::decode(call, false, id, self.quirks, self.out);
+                let mut patch = tools::decode(call, false, id, self.decoder);
                 v2::clear(&mut patch, &nulls);
-                wrappers::take_off(&mut patch, self.quirks, self.out);
+                wrappers::take_off(&mut patch, self.decoder);
                 self.push(SessionUpdate::Tool(Box::new(patch)));
             }
             _ => return None,
@@ -209,16 +194,16 @@ impl Update<'_> {
             "agent_thought_chunk" => return self.message(Role::Thought, update),
             "tool_call" => self.tool(std::mem::take(update), true)?,
             "tool_call_update" => self.tool(std::mem::take(update), false)?,
-            "plan" => SessionUpdate::Plan(plans::decode(update, self.out)?),
-            "plan_update" => SessionUpdate::Plan(plans::decode_one(update, self.out)?),
-            "plan_removed" => SessionUpdate::PlanRemoved(plans::decode_removed(update)?),
+            "plan" => SessionUpdate::Plan(plan(update, self.decoder)?),
+            "plan_update" => SessionUpdate::Plan(plan_update(update, self.decoder)?),
+            "plan_removed" => SessionUpdate::PlanRemoved(plan_removed(update)?),
             "available_commands_update" => {
                 let items = take(update, &["availableCommands", "available_commands", "commands"])?;
-                SessionUpdate::Commands(options::decode_commands(list(items), self.out))
+                SessionUpdate::Commands(options::decode_commands(list(items), self.decoder))
             }
             "current_mode_update" => SessionUpdate::Mode(options::current_mode(update)?),
             "current_model_update" => SessionUpdate::Model(options::current_model(update)?),
-            "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.out)?),
+            "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.decoder)?),
             "session_info_update" => {
                 self.info(update);
                 return Some(());
@@ -241,7 +226,7 @@ impl Update<'_> {
 
     fn message(&mut self, role: Role, update: &mut Object) -> Option<()> {
         let content = take(update, MESSAGE_CONTENT)?;
-        let message = take_text(update, MESSAGE_ID).map(|name| self.memory.message(&name));
+        let message = take_text(update, MESSAGE_ID).map(|name| self.decoder.message(&name));
         // `delta: {text}` has no type, which blocks may omit too.
         self.blocks(role, message.as_ref(), content::decode_many(content));
         Some(())
@@ -252,7 +237,7 @@ impl Update<'_> {
         let mut unknown = 0;
         for block in blocks {
             if self.is_result_of_call(role, &block) {
-                self.quirks.learn(Quirk::ReplaysResults, self.out);
+                self.decoder.learn(Quirk::REPLAYS_RESULTS);
                 continue;
             }
             match block {
@@ -260,12 +245,12 @@ impl Update<'_> {
                     let mut text = text.into_string();
                     self.take_modes(role, &mut text);
                     let (session, text) = (self.session.clone(), Cow::Owned(text));
-                    push_text(session, role, message.cloned(), text, self.memory.is_v2(), self.out);
+                    push_text(session, role, message.cloned(), text, self.decoder);
                 }
                 block => {
                     unknown += usize::from(matches!(block, ContentBlock::Unknown(_)));
                     self.push(match message.cloned() {
-                        Some(message) if self.memory.is_v2() => SessionUpdate::Message {
+                        Some(message) if self.decoder.is_v2() => SessionUpdate::Message {
                             role,
                             message,
                             content: Patch::Keep,
@@ -276,17 +261,16 @@ impl Update<'_> {
                 }
             }
         }
-        report_lost("content", unknown, total, true, self.out);
+        self.decoder.report_lost("content", unknown, total, true);
     }
 
-    /// Reads changed modes from the text of an agent that sends them there.
     fn take_modes(&mut self, role: Role, text: &mut String) {
-        if role == Role::User || !self.quirks.has(Quirk::ModeInText) {
+        if role == Role::User || !self.decoder.quirks.has(Quirk::MODE_IN_TEXT) {
             return;
         }
         for mode in take_modes(text) {
             let message = format!("Read the mode `{mode}` from the agent's text.");
-            self.out.push(anomaly(AnomalyKind::Dialect, message));
+            self.decoder.anomaly(AnomalyKind::Dialect, message);
             self.push(SessionUpdate::Mode(mode.as_str().into()));
         }
     }
@@ -295,7 +279,7 @@ impl Update<'_> {
     fn is_result_of_call(&self, role: Role, block: &ContentBlock) -> bool {
         let ContentBlock::Text(text) = block else { return false };
         // After a cancelled turn, gemini sends the calls after all results, or only as text.
-        role == Role::User && !self.quirks.is_strict() && is_result_of_call(text)
+        role == Role::User && !self.decoder.quirks.is_strict && is_result_of_call(text)
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<SessionUpdate> {
@@ -304,12 +288,12 @@ impl Update<'_> {
         }
         let id = match first_text(&call, TOOL_ID) {
             Some(id) => id,
-            None if is_announcement => self.memory.make_id("tool"),
+            None if is_announcement => self.decoder.make_id("tool"),
             // In an update, the id is required.
             None => return None,
         };
-        let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.quirks, self.out);
-        wrappers::take_off(&mut patch, self.quirks, self.out);
+        let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.decoder);
+        wrappers::take_off(&mut patch, self.decoder);
         Some(SessionUpdate::Tool(Box::new(patch)))
     }
 
@@ -324,11 +308,7 @@ impl Update<'_> {
     }
 
     fn compaction(&mut self, update: &mut Object) -> Option<SessionUpdate> {
-        let summary = match update.get("summary") {
-            None => Patch::Keep,
-            Some(Value::Null) => Patch::Clear,
-            Some(_) => Patch::Set(self.text_of("summary", take(update, &["summary"])?)),
-        };
+        let summary = patch(update, "summary", |summary| Some(self.text_of("summary", summary)));
         let id = first_text(update, COMPACTION_ID)?;
         let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
@@ -341,18 +321,17 @@ impl Update<'_> {
         Some(SessionUpdate::CompactionChunk { id, text })
     }
 
-    /// The text of content that may only be text.
     fn text_of(&mut self, name: &str, content: Value) -> String {
         let blocks = content::decode_many(content);
         let total = blocks.len();
         let (text, others) = content::text_of_many(blocks);
-        report_lost(name, others, total, false, self.out);
+        self.decoder.report_lost(name, others, total, false);
         text
     }
 
     fn subagent(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let session = SessionId::from(first_text(update, SESSION_ID)?);
-        self.memory.child(&session);
+        self.decoder.child(&session);
         let state = match update.get("state") {
             // `{"state": "running"}` by the schema, a bare string elsewhere
             Some(Value::Object(state)) => Patch::from_option(first_text(state, &["state"])),
@@ -374,11 +353,11 @@ impl Update<'_> {
     /// parent. A complete message repeats its chunks, so its content is used only if there were none.
     fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
-        let known = self.memory.letter.take().filter(|(id, ..)| *id == message);
+        let known = self.decoder.letter.take().filter(|(id, ..)| *id == message);
         let sender = first_text(update, &["senderSessionId", "sender_session_id"]);
         let recipient = first_text(update, &["recipientSessionId", "recipient_session_id"]);
         let is_own = |name: &String| name == self.session.as_str();
-        let names_child = |name: &String| !is_own(name) && self.memory.is_child(name);
+        let names_child = |name: &String| !is_own(name) && self.decoder.is_child(name);
         let role = if sender.as_ref().is_some_and(names_child) || recipient.as_ref().is_some_and(names_child)
         {
             Role::Letter
@@ -397,18 +376,22 @@ impl Update<'_> {
         {
             self.blocks(role, Some(&message), content::decode_many(content));
         }
-        self.memory.letter = Some((message, role, was_reported || has_content));
+        self.decoder.letter = Some((message, role, was_reported || has_content));
         (is_whole || has_content).then_some(())
     }
 }
 
-/// Distinguishes an absent field, `null`, and a text.
-fn patch_text(object: &Object, key: &str) -> Patch<String> {
-    match object.get(key) {
+/// The patch of a field; `null` clears it.
+fn patch<T>(object: &mut Object, key: &str, read: impl FnOnce(Value) -> Option<T>) -> Patch<T> {
+    match object.get_mut(key).map(Value::take) {
         None => Patch::Keep,
         Some(Value::Null) => Patch::Clear,
-        Some(value) => Patch::from_option(super::value::text(value)),
+        Some(value) => Patch::from_option(read(value)),
     }
+}
+
+fn patch_text(object: &mut Object, key: &str) -> Patch<String> {
+    patch(object, key, |value| super::value::text(&value))
 }
 
 fn usage(update: &mut Object) -> Option<SessionUpdate> {
@@ -429,4 +412,60 @@ fn notice(update: &mut Object) -> Option<SessionUpdate> {
         _ => Severity::Info,
     };
     Some(SessionUpdate::notice(severity, title, take_text(update, &["description"])))
+}
+
+const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
+const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
+
+fn plan(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
+    let entries = take(update, &["entries", "steps", "items", "plan"])?;
+    let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
+    Some(Plan { id, body: PlanBody::Entries(plan_entries(entries, decoder)) })
+}
+
+/// Decodes `plan_update` (unstable): one of several plans.
+fn plan_update(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
+    let mut plan = match take(update, &["plan"]) {
+        Some(Value::Object(plan)) => plan,
+        _ => std::mem::take(update),
+    };
+    let id = take_text(&mut plan, PLAN_ID).map(PlanId::from);
+    let body = if let Some(entries) = take(&mut plan, &["entries", "steps", "items"]) {
+        PlanBody::Entries(plan_entries(entries, decoder))
+    } else if let Some(content) = take_text(&mut plan, &["content", "markdown", "text"]) {
+        PlanBody::Markdown(content)
+    } else {
+        PlanBody::File(take_text(&mut plan, &["uri", "path", "file"])?)
+    };
+    Some(Plan { id, body })
+}
+
+fn plan_removed(update: &Object) -> Option<PlanId> {
+    first_text(update, PLAN_ID).map(PlanId::from)
+}
+
+fn plan_entries(entries: Value, decoder: &mut Decoder) -> Vec<PlanEntry> {
+    decoder.items(list(entries), "entries", |step| typed(plan_entry(step)).ok())
+}
+
+/// Converts an entry into the official shape, which is that of [`PlanEntry`]; unknown words become the default value.
+fn plan_entry(step: Value) -> Value {
+    let mut step = match step {
+        Value::Object(step) => step,
+        Value::String(text) => return json!({"content": text, "priority": "medium", "status": "pending"}),
+        other => return other,
+    };
+    rename(&mut step, "content", STEP_TEXT);
+    for (key, table, known, neutral) in [
+        ("priority", PLAN_PRIORITY, ["high", "medium", "low"], "medium"),
+        ("status", PLAN_STATUS, ["pending", "in_progress", "completed"], "pending"),
+    ] {
+        if let Some(word) = step.get(key).and_then(Value::as_str) {
+            let word = official(table, word);
+            let word = if known.contains(&word.as_str()) { word } else { neutral.to_owned() };
+            step.insert(key.to_owned(), word.into());
+        }
+        fill(&mut step, key, || neutral.into());
+    }
+    Value::Object(step)
 }

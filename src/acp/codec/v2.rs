@@ -10,17 +10,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentTerminal, CallError, Callbacks, Patch, SessionId, TerminalId,
-    ToolCallPatch,
+    AgentCapabilities, AgentInfo, AgentTerminal, CallError, Patch, SessionId, TerminalId, ToolCallPatch,
 };
 
-use super::decoder_state::TurnNews;
+use super::decoder::TurnNews;
 use super::replies::{self, malformed};
-use super::value::{Object, fill, first_text, parse_object, take, take_list, take_text, typed, whole};
-use super::{auth, initialize, terminals, tools, unstable};
-
-/// In version 2, agents access files and run terminals themselves.
-pub const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
+use super::value::{
+    Object, fill, first_text, into_object, parse_object, take, take_list, take_text, typed, whole,
+};
+use super::{initialize, tools};
 
 /// Decodes a response of version 2; `None`: the response is of version 1.
 pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
@@ -29,7 +27,7 @@ pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
         return None;
     }
     let methods = take_list(&mut result, &["authMethods"]);
-    let can_steer = unstable::can_steer(&result);
+    let can_steer = replies::can_steer(&result);
     let reported = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
     let response: schema::InitializeResponse = match typed(Value::Object(result)) {
         Ok(response) => response,
@@ -41,7 +39,7 @@ pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
         version: Some(response.info.version),
         protocol_version: 2,
         capabilities: AgentCapabilities { can_steer, ..capabilities(&reported) },
-        auth_methods: methods.into_iter().filter_map(auth::decode).collect(),
+        auth_methods: methods.into_iter().filter_map(initialize::decode_auth_method).collect(),
         ..AgentInfo::default()
     }))
 }
@@ -112,7 +110,7 @@ pub fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
         _ => {}
     }
     if let Some(Value::Object(exit)) = update.get("exitStatus") {
-        let status = terminals::exit_info(exit);
+        let status = tools::exit_info(exit);
         news.push(AgentTerminal::Exit { id, status });
     }
     Some(news)
@@ -123,43 +121,34 @@ pub fn take_subject(params: &mut Object) -> Option<String> {
     if !params.contains_key("subject") || params.contains_key("toolCall") {
         return None;
     }
-    let title = take_text(params, &["title"]);
-    let description = take_text(params, &["description"]);
-    let mut note = description;
+    let (title, mut note) = (take_text(params, &["title"]), take_text(params, &["description"]));
+    let mut subject = take(params, &["subject"]).map(into_object).unwrap_or_default();
     let mut call = Object::new();
-    match take(params, &["subject"]) {
-        Some(Value::Object(mut subject)) => match first_text(&subject, &["type"]).as_deref() {
-            Some("tool_call") => {
-                if let Some(Value::Object(reported)) = take(&mut subject, &["toolCall"]) {
-                    call = reported;
-                }
-                if call.get("title").is_none_or(Value::is_null) {
-                    fill(&mut call, "title", || title.clone().into());
-                } else if call.get("title").and_then(Value::as_str) != title.as_deref() {
-                    note = match (title, note) {
-                        (Some(title), Some(note)) => Some(format!("{title}\n{note}")),
-                        (title, note) => title.or(note),
-                    };
-                }
+    match first_text(&subject, &["type"]).as_deref() {
+        Some("tool_call") => {
+            call = take(&mut subject, &["toolCall"]).map(into_object).unwrap_or_default();
+            let named = first_text(&call, &["title"]);
+            if named.is_some() && named != title {
+                note = match (&title, note) {
+                    (Some(title), Some(note)) => Some(format!("{title}\n{note}")),
+                    (title, note) => title.clone().or(note),
+                };
             }
-            Some("command") => {
+        }
+        kind => {
+            if kind == Some("command") {
                 if let Some(id) = take(&mut subject, &["toolCallId"]) {
                     call.insert("toolCallId".to_owned(), id);
                 }
-                call.insert("title".to_owned(), title.into());
                 call.insert("kind".to_owned(), "execute".into());
                 subject.shift_remove("type");
+            }
+            if !subject.is_empty() {
                 call.insert("rawInput".to_owned(), subject.into());
             }
-            _ => {
-                call.insert("title".to_owned(), title.into());
-                call.insert("rawInput".to_owned(), subject.into());
-            }
-        },
-        _ => {
-            call.insert("title".to_owned(), title.into());
         }
     }
+    fill(&mut call, "title", || title.into());
     params.insert("toolCall".to_owned(), call.into());
     note
 }

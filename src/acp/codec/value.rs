@@ -1,4 +1,4 @@
-//! Helpers for JSON values: fields with alternative keys, and reports of dropped list items.
+//! Helpers for JSON values: fields with alternative keys.
 //!
 //! Invariant: `null` counts as absent, as in the official decoders.
 
@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqA
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
+use crate::model::Raw;
 
 pub type Object = Map<String, Value>;
 
@@ -115,7 +115,6 @@ pub fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
 
-/// Removes and returns the value of the first key that is present.
 pub fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| match object.get(*key) {
         None | Some(Value::Null) => None,
@@ -133,7 +132,6 @@ pub fn rename(object: &mut Object, official: &str, others: &[&str]) {
     }
 }
 
-/// Inserts a value if the key is absent.
 pub fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value());
@@ -149,7 +147,6 @@ pub fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The first of these fields with a nonempty text.
 pub fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }
@@ -191,34 +188,6 @@ pub fn whole(value: &Value) -> Option<i64> {
 
 pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
-}
-
-pub fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
-    AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
-}
-
-/// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop them.
-pub fn items<I, T>(
-    items: Vec<I>,
-    name: &str,
-    out: &mut Vec<AgentEvent>,
-    decode: impl FnMut(I) -> Option<T>,
-) -> Vec<T> {
-    let total = items.len();
-    let decoded: Vec<T> = items.into_iter().filter_map(decode).collect();
-    report_lost(name, total - decoded.len(), total, false, out);
-    decoded
-}
-
-/// Reports the number of invalid items of a list, if any.
-pub fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
-    if lost > 0 {
-        let end = if is_shown { "shown unchanged" } else { "omitted" };
-        out.push(anomaly(
-            AnomalyKind::LostItems,
-            format!("{lost} of {total} items of `{name}` could not be decoded and are {end}."),
-        ));
-    }
 }
 
 #[cfg(test)]

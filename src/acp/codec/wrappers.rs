@@ -7,37 +7,35 @@
 
 use serde_json::Value;
 
-use crate::model::{AgentEvent, ContentBlock, Patch, ToolCallPatch, ToolContent, ToolStatus};
+use crate::model::{ContentBlock, Patch, ToolCallPatch, ToolContent, ToolStatus};
 
-use super::quirks::{Quirk, Quirks};
+use super::decoder::Decoder;
+use super::quirks::Quirk;
 use super::value::raw;
 use super::{input, names};
 
-#[derive(Debug, PartialEq, Eq)]
-struct Bare<'a> {
-    output: &'a str,
-    exit_code: Option<i32>,
-}
+/// The output without the wrapper, and the exit code.
+type Bare<'a> = (&'a str, Option<i32>);
 
-pub fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
-    if quirks.is_strict() {
+pub fn take_off(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
+    if decoder.quirks.is_strict {
         return;
     }
     let is_over = patch.status.as_set().is_some_and(|status| status.is_final());
     if is_over {
-        bare_output(patch, quirks, out);
+        bare_output(patch, decoder);
     } else {
-        bare_input(patch, quirks, out);
+        bare_input(patch, decoder);
     }
 }
 
-fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+fn bare_output(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
     let mut exit_code = None;
     let mut wrapped = None;
     let mut bare = |text: &mut String| {
-        let Some(found) = unwrap(text) else { return };
-        exit_code = exit_code.or(found.exit_code);
-        let output = found.output.to_owned();
+        let Some((output, code)) = unwrap(text) else { return };
+        exit_code = exit_code.or(code);
+        let output = output.to_owned();
         wrapped.get_or_insert(std::mem::replace(text, output));
     };
     if let Patch::Set(content) = &mut patch.content {
@@ -51,7 +49,7 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
         text.edit(&mut bare);
     }
     let Some(wrapped) = wrapped else { return };
-    quirks.learn(Quirk::WrappedOutput, out);
+    decoder.learn(Quirk::WRAPPED_OUTPUT);
     if patch.raw_output == Patch::Keep {
         patch.raw_output = Patch::Set(raw(&Value::String(wrapped)));
     }
@@ -61,15 +59,15 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
 }
 
 /// While a call is prepared, its content may repeat its input as JSON.
-fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+fn bare_input(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
     let Some([ToolContent::Block(ContentBlock::Text(text))]) = patch.content.as_set().map(Vec::as_slice)
     else {
         return;
     };
     if text.starts_with("Summary: ") && patch.raw_input.as_set().is_some() {
-        quirks.learn(Quirk::InputAsContent, out);
+        decoder.learn(Quirk::INPUT_AS_CONTENT);
         patch.content = Patch::Set(Vec::new());
-    } else if quirks.has(Quirk::InputAsContent)
+    } else if decoder.quirks.has(Quirk::INPUT_AS_CONTENT)
         && text.starts_with('{')
         && matches!(patch.raw_input, Patch::Keep)
         && patch.status != Patch::Set(ToolStatus::Pending)
@@ -99,7 +97,7 @@ fn report(text: &str) -> Option<Bare<'_>> {
     // An error or a signal is not reported anywhere else, so the wrapper is not removed.
     let is_plain = is_none(error) && (is_none(signal) || signal.trim() == "0");
     let output = if is_none(output) { "" } else { output };
-    is_plain.then(|| Bare { output, exit_code: code.trim().parse().ok() })
+    is_plain.then(|| (output, code.trim().parse().ok()))
 }
 
 fn is_none(value: &str) -> bool {
@@ -123,7 +121,7 @@ fn tool_result(text: &str) -> Option<Bare<'_>> {
         } else if !has_pictogram
             || !["Working directory: ", "Python interpreter: "].iter().any(|known| fact.starts_with(known))
         {
-            return Some(Bare { output: trimmed, exit_code });
+            return Some((trimmed, exit_code));
         }
         output = before;
     }
@@ -132,7 +130,7 @@ fn tool_result(text: &str) -> Option<Bare<'_>> {
 /// `[Command exited with code 3]` before the output. Source: cline, `run_commands`.
 fn exit_line(text: &str) -> Option<Bare<'_>> {
     let (code, output) = text.strip_prefix("[Command exited with code ")?.split_once(']')?;
-    Some(Bare { output: output.trim_start_matches('\n'), exit_code: Some(code.parse().ok()?) })
+    Some((output.trim_start_matches('\n'), Some(code.parse().ok()?)))
 }
 
 /// Shortens a title with raw input or a patch: `read_files: {"files":[…]}` becomes `read_files: a.rs, b.rs`.
@@ -172,7 +170,7 @@ mod tests {
 
     fn bare(text: &str) -> (String, Option<i32>) {
         let found = unwrap(text).unwrap_or_else(|| panic!("no wrapper: {text}"));
-        (found.output.to_owned(), found.exit_code)
+        (found.0.to_owned(), found.1)
     }
 
     #[test]

@@ -42,10 +42,4 @@ impl Dialect for ActiveContext {
         out.respond(id, Err(dialect::no_session()));
         true
     }
-
-    fn renumber(&mut self, from: u64, to: u64) {
-        if self.resuming.remove(&from) {
-            self.resuming.insert(to);
-        }
-    }
 }

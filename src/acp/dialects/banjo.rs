@@ -20,10 +20,8 @@ const TIMEOUT_SECS: u32 = 30;
 
 #[derive(Debug)]
 pub struct Banjo {
-    /// Whether the agent was known before its start.
     is_early: bool,
     is_remote: bool,
-    /// Whether the agent has advertised `session/resume`.
     resumes: bool,
     /// Requests to set a mode, with the params in which the mode has its old name.
     modes: BTreeMap<u64, String>,
@@ -98,9 +96,5 @@ impl Dialect for Banjo {
         }
         out.to_agent.push((id, ("session/set_mode", params)));
         true
-    }
-
-    fn renumber(&mut self, from: u64, to: u64) {
-        dialect::renumber(&mut self.modes, from, to);
     }
 }

@@ -1,6 +1,5 @@
 //! What a translator does, and what all of them need.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use serde_json::{Value, json};
@@ -11,10 +10,13 @@ use crate::acp::codec::value::Object;
 use crate::acp::envelope::Message;
 use crate::model::{AgentInfo, Call, RpcError, SessionId};
 
-/// Method and params of a message of parlor.
 pub type Method = (&'static str, String);
 
 pub trait Dialect: Debug + Send + Sync {
+    fn is_official(&self) -> bool {
+        false
+    }
+
     fn client_name(&self) -> &'static str {
         "parlor"
     }
@@ -30,7 +32,7 @@ pub trait Dialect: Debug + Send + Sync {
     }
 
     /// Adds what is known of the system to what the agent has told.
-    fn describe(&self, info: &mut AgentInfo);
+    fn describe(&self, _info: &mut AgentInfo) {}
 
     /// Whether the agent sends the first message; `initialize` has to wait for it and may have to be repeated.
     fn speaks_first(&self) -> bool {
@@ -62,16 +64,21 @@ pub trait Dialect: Debug + Send + Sync {
         false
     }
 
-    /// When [`Self::on_deadline`] is due.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// Ends what has waited too long.
     fn on_deadline(&mut self, _out: &mut Translation) {}
+}
 
-    /// Changes the id of an open request.
-    fn renumber(&mut self, from: u64, to: u64);
+/// The protocol itself.
+#[derive(Debug)]
+pub struct Official;
+
+impl Dialect for Official {
+    fn is_official(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Debug)]
@@ -104,18 +111,10 @@ impl Translation {
     }
 }
 
-pub fn renumber<T>(open: &mut BTreeMap<u64, T>, from: u64, to: u64) {
-    if let Some(request) = open.remove(&from) {
-        open.insert(to, request);
-    }
-}
-
-/// The error for a session that the agent does not have.
 pub fn no_session() -> Value {
     json!({"code": RpcError::RESOURCE_NOT_FOUND, "message": "The agent does not have this session."})
 }
 
-/// Fails if a prompt exceeds a limit of the agent.
 pub fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), String> {
     if bytes <= limit_bytes {
         return Ok(());

@@ -76,8 +76,6 @@ impl Dialect for Elephant {
         }
         false
     }
-
-    fn renumber(&mut self, _from: u64, _to: u64) {}
 }
 
 #[derive(Debug, Default)]
@@ -119,7 +117,6 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric()
 }
 
-/// Whether a character ends a word, or is punctuation that is followed by a space.
 fn is_word_end(letter: char) -> bool {
     is_word(letter) || matches!(letter, '.' | ',' | ';' | ':' | '!' | '?')
 }

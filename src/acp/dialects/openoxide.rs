@@ -16,14 +16,16 @@ use tokio::time::Instant;
 
 use self::plan::Plan;
 use self::turns::Turns;
-use super::dialect::{self, Dialect, Method, Translation};
+use super::dialect::{Dialect, Method, Translation};
+use crate::acp::codec::decoder::Decoder;
 use crate::acp::codec::names::{
     MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT,
 };
+use crate::acp::codec::tools::output_text;
 use crate::acp::codec::value::{
     Object, first_text, into_object, list, parse_object, rename, take, take_text,
 };
-use crate::acp::codec::{content, errors, options, output};
+use crate::acp::codec::{content, errors, options};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentCapabilities, AgentInfo, Call, Profile, RpcError, SessionId, WireSpec};
 
@@ -40,7 +42,6 @@ const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 #[derive(Debug, Default)]
 pub struct OpenOxide {
     wire: WireSpec,
-    /// Whether the agent was known before its start.
     is_early: bool,
     is_remote: bool,
     can: Object,
@@ -152,7 +153,7 @@ impl OpenOxide {
                 result.insert("content".to_owned(), items.into());
             }
             Some(payload) => {
-                if let Some(text) = output::text(&payload) {
+                if let Some(text) = output_text(&payload) {
                     let item = json!({"type": "content", "content": {"type": "text", "text": text}});
                     result.insert("content".to_owned(), vec![item].into());
                 }
@@ -211,7 +212,7 @@ impl Dialect for OpenOxide {
             ..AgentCapabilities::default()
         };
         if let Some(commands) = self.can.get("slash_commands") {
-            info.commands = options::decode_commands(list(commands.clone()), &mut Vec::new());
+            info.commands = options::decode_commands(list(commands.clone()), &mut Decoder::default());
         }
         let mut notes = vec![
             "The agent uses its own protocol instead of ACP.",
@@ -316,17 +317,8 @@ impl Dialect for OpenOxide {
     fn on_deadline(&mut self, out: &mut Translation) {
         self.turns.on_deadline(out);
     }
-
-    fn renumber(&mut self, from: u64, to: u64) {
-        self.turns.renumber(from, to);
-        if self.creating.remove(&from) {
-            self.creating.insert(to);
-        }
-        dialect::renumber(&mut self.resuming, from, to);
-    }
 }
 
-/// Its `initialize`.
 pub fn initialize() -> Method {
     let params = json!({
         "protocolVersion": "0.1",
@@ -401,7 +393,6 @@ fn read_event(method: &str, params: &str) -> Option<Event> {
     Some(Event { name, session, body })
 }
 
-/// A chunk with the text or the blocks of an event.
 fn message(kind: &str, body: &mut Object) -> Option<Object> {
     let content = take(body, MESSAGE_CONTENT)?;
     let text = |text: &Value| json!({"type": "text", "text": text});

@@ -56,7 +56,7 @@ impl Case {
     fn run(&self, system: &str) -> String {
         let mut report = String::new();
         let mut dialect = match &self.initialize {
-            None => before_start(&spec(system, self.remote)).unwrap(),
+            None => before_start(&spec(system, self.remote)),
             Some(result) => {
                 let mut dialect = recognized(&result.to_string(), &spec("other", self.remote)).unwrap();
                 let translated = dialect.initialized(&result.to_string());
@@ -149,12 +149,12 @@ fn systems_are_known_by_command_and_configuration() {
     assert_eq!(profile_of(&AgentSpec { args, ..spec("python3", false) }), Some(Profile::ActiveContext));
     let mut named = spec("banjo", false);
     named.wire.profile = Some(Profile::Official);
-    assert!(before_start(&named).is_none());
+    assert!(before_start(&named).is_official());
     named.wire.profile = Some(Profile::ZeptoClaw);
     let banjo = r#"{"protocolVersion":1,"agentInfo":{"name":"Banjo Duet"}}"#;
     assert!(recognized(banjo, &named).is_none(), "the configuration takes precedence");
     named.wire.is_strict = true;
-    assert!(before_start(&named).is_none());
+    assert!(before_start(&named).is_official());
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn agents_get_only_calls_that_they_advertise_or_document() {
         let mut info = Codec::new(&spec)
             .on_initialize(&json!({"protocolVersion": 1, "agentCapabilities": capabilities}).to_string())
             .unwrap();
-        before_start(&spec).unwrap().describe(&mut info);
+        before_start(&spec).describe(&mut info);
         let can = info.capabilities;
         assert_eq!((can.can_resume, can.can_load, can.can_list), (resumes, loads, lists), "{command}");
         assert!(!can.can_fork && !can.can_close && !can.can_delete && !can.can_set_title, "{command}");

@@ -79,10 +79,6 @@ impl Dialect for ZeptoClaw {
         out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(dialect::no_session()) });
         true
     }
-
-    fn renumber(&mut self, from: u64, to: u64) {
-        dialect::renumber(&mut self.resuming, from, to);
-    }
 }
 
 /// Whether a response to `initialize`, given as the whole message, names this system.

@@ -35,13 +35,8 @@ pub fn repair(text: &str) -> Cow<'_, str> {
                 at += 1;
             }
             b'-' | b'+' | b'0'..=b'9' | b'N' | b'I' | b'i' => {
-                let end = at
-                    + bytes
-                        .get(at..)
-                        .unwrap_or_default()
-                        .iter()
-                        .take_while(|byte| is_of_word(**byte))
-                        .count();
+                let rest = bytes.get(at..).unwrap_or_default();
+                let end = at + rest.iter().take_while(|byte| is_of_word(**byte)).count();
                 if text.get(at..end).is_some_and(is_infinite) {
                     repair.quote(at, end);
                 }
@@ -68,7 +63,6 @@ pub fn is_plain(text: &str) -> bool {
 
 struct Repair<'t> {
     text: &'t str,
-    /// The end of what was copied to `out`.
     copied: usize,
     out: String,
 }
@@ -135,7 +129,6 @@ fn surrogate(bytes: &[u8], at: usize) -> Option<bool> {
     }
 }
 
-/// The end of the list or object that begins at `start`.
 fn end_of_value(bytes: &[u8], start: usize) -> usize {
     let (mut at, mut depth, mut is_in_string) = (start, 0_usize, false);
     while let Some(byte) = bytes.get(at) {

@@ -40,36 +40,22 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    fn of(&self, asked: &Asked) -> Option<Duration> {
-        match asked {
-            Asked::Initialize { .. } => Some(self.initialize),
-            Asked::Call { call, .. } => match call {
-                Call::Authenticate { .. } | Call::Prompt(..) => None,
-                Call::NewSession(_)
-                | Call::LoadSession(..)
-                | Call::ResumeSession(..)
-                | Call::ForkSession(..) => Some(self.session),
-                _ => Some(self.other),
-            },
+    fn of(&self, call: Option<&Call>) -> Option<Duration> {
+        match call {
+            None => Some(self.initialize),
+            Some(Call::Authenticate { .. } | Call::Prompt(..)) => None,
+            Some(
+                Call::NewSession(_) | Call::LoadSession(..) | Call::ResumeSession(..) | Call::ForkSession(..),
+            ) => Some(self.session),
+            Some(_) => Some(self.other),
         }
     }
 }
 
 #[derive(Debug)]
-pub enum Asked {
-    /// `initialize`, in its form number `attempt`.
-    Initialize {
-        attempt: u8,
-    },
-    Call {
-        tag: CallTag,
-        call: Call,
-    },
-}
-
-#[derive(Debug)]
 pub struct Pending {
-    pub asked: Asked,
+    /// `None`: `initialize`.
+    pub call: Option<(CallTag, Call)>,
     pub method: &'static str,
     deadline: Option<(Instant, Duration)>,
     /// Whether the agent has worked since the prompt was sent.
@@ -83,7 +69,6 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Starts the time after which the presumed end counts.
     fn expect_presumed_end(&mut self, now: Instant) {
         if let Some((_, time)) = &self.presumed_end {
             self.deadline = Some((now + *time, *time));
@@ -91,7 +76,6 @@ impl Pending {
     }
 }
 
-/// Whether an update is a part of the agent's answer.
 fn is_output(update: &SessionUpdate) -> bool {
     matches!(
         update,
@@ -102,7 +86,6 @@ fn is_output(update: &SessionUpdate) -> bool {
     ) && !update.is_from_user()
 }
 
-/// The request that a response belongs to.
 #[derive(Debug)]
 pub enum Match {
     Waiting(Box<Pending>),
@@ -128,21 +111,12 @@ impl Calls {
         Self { deadlines, ..Self::default() }
     }
 
-    /// Adds a request with an id from [`Self::next_id`].
-    pub fn add(&mut self, id: u64, asked: Asked, method: &'static str, now: Instant) {
-        let deadline = self.deadlines.of(&asked).map(|time| (now + time, time));
-        self.pending.insert(
-            id,
-            Pending {
-                asked,
-                method,
-                deadline,
-                has_news: false,
-                has_output: false,
-                is_answered: false,
-                presumed_end: None,
-            },
-        );
+    pub fn add(&mut self, id: u64, call: Option<(CallTag, Call)>, method: &'static str, now: Instant) {
+        let time = self.deadlines.of(call.as_ref().map(|(_, call)| call));
+        let deadline = time.map(|time| (now + time, time));
+        let (has_news, has_output, is_answered, presumed_end) = (false, false, false, None);
+        let pending = Pending { call, method, deadline, has_news, has_output, is_answered, presumed_end };
+        self.pending.insert(id, pending);
     }
 
     pub fn next_id(&mut self) -> u64 {
@@ -154,7 +128,6 @@ impl Calls {
         self.pending.keys().next().copied()
     }
 
-    /// Removes the request of a response.
     pub fn take(&mut self, id: Option<u64>) -> Match {
         let Some(id) = id else { return Match::Never };
         if let Some(pending) = self.pending.remove(&id) {
@@ -180,17 +153,12 @@ impl Calls {
         }
     }
 
-    /// Adds a request again that waits for more than its response.
-    pub fn put_back(&mut self, id: u64, pending: Pending) {
-        self.retired.remove(&id);
-        self.pending.insert(id, pending);
-    }
-
     /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
     pub fn accept(&mut self, id: u64, mut pending: Pending, now: Instant) {
         pending.is_answered = true;
         pending.expect_presumed_end(now);
-        self.put_back(id, pending);
+        self.retired.remove(&id);
+        self.pending.insert(id, pending);
     }
 
     /// The agent is idle, but was so before: its state says the same again, or its only state is the one at the end.
@@ -219,18 +187,18 @@ impl Calls {
         }
     }
 
+    pub fn find(&self, is_it: impl Fn(&CallTag, &Call) -> bool) -> Option<u64> {
+        let matches = |pending: &Pending| pending.call.as_ref().is_some_and(|(tag, call)| is_it(tag, call));
+        self.pending.iter().find(|(_, pending)| matches(pending)).map(|(id, _)| *id)
+    }
+
     pub fn is_opening(&self, session: &SessionId) -> bool {
-        self.pending.values().any(|pending| match &pending.asked {
-            Asked::Call { call: Call::LoadSession(id, _) | Call::ResumeSession(id, _), .. } => id == session,
-            _ => false,
-        })
+        let opens = |call: &Call| matches!(call, Call::LoadSession(id, _) | Call::ResumeSession(id, _) if id == session);
+        self.find(|_, call| opens(call)).is_some()
     }
 
     pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
-        self.pending.iter().find_map(|(id, pending)| match &pending.asked {
-            Asked::Call { call: Call::Prompt(own, _), .. } if own == session => Some(*id),
-            _ => None,
-        })
+        self.find(|_, call| matches!(call, Call::Prompt(own, _) if own == session))
     }
 
     pub fn prompt(&self, session: &SessionId) -> Option<&Pending> {
@@ -261,11 +229,10 @@ impl Calls {
         });
         let Some((session, update)) = update else { return };
         for pending in self.pending.values_mut() {
-            let Asked::Call { call, .. } = &pending.asked else { continue };
-            let (Call::LoadSession(id, _) | Call::ResumeSession(id, _) | Call::Prompt(id, _)) = call else {
-                continue;
-            };
-            if id == session {
+            if let Some((_, Call::LoadSession(id, _) | Call::ResumeSession(id, _) | Call::Prompt(id, _))) =
+                &pending.call
+                && id == session
+            {
                 pending.has_output |= pending.is_answered && is_output(update);
                 if let Some((at, time)) = &mut pending.deadline {
                     *at = now + *time;
@@ -274,25 +241,8 @@ impl Calls {
         }
     }
 
-    pub fn find(&self, tag: &CallTag) -> Option<u64> {
-        self.pending.iter().find_map(|(id, pending)| match &pending.asked {
-            Asked::Call { tag: own, .. } if own == tag => Some(*id),
-            _ => None,
-        })
-    }
-
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &Pending)> {
         self.pending.iter().map(|(id, pending)| (*id, pending))
-    }
-
-    pub fn renumber(&mut self, from: u64, to: u64) {
-        if let Some(pending) = self.pending.remove(&from) {
-            self.pending.insert(to, pending);
-        }
-    }
-
-    pub fn number_from(&mut self, id: u64) {
-        self.last_id = id;
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
@@ -339,8 +289,8 @@ mod tests {
         let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
         let load = Call::LoadSession("s".into(), SessionWorkspace::default());
         let other = Call::LoadSession("other".into(), SessionWorkspace::default());
-        calls.add(1, Asked::Call { tag: tag(1), call: load }, "session/load", start);
-        calls.add(2, Asked::Call { tag: tag(2), call: other }, "session/load", start);
+        calls.add(1, Some((tag(1), load)), "session/load", start);
+        calls.add(2, Some((tag(2), other)), "session/load", start);
         let late = start + time / 2;
         let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
         // An anomaly may follow the update.
@@ -350,9 +300,7 @@ mod tests {
         });
         calls.note_update(&[AgentEvent::Update("s".into(), update), anomaly], late);
         let overdue = calls.take_overdue(start + time);
-        assert!(
-            matches!(&overdue[..], [(Pending { asked: Asked::Call { tag, .. }, .. }, _)] if tag.number == 2)
-        );
+        assert!(matches!(&overdue[..], [(Pending { call: Some((tag, _)), .. }, _)] if tag.number == 2));
         assert_eq!(calls.next_deadline(), Some(late + time));
         assert_eq!(calls.take_overdue(late + time).len(), 1, "times out without further updates");
     }
@@ -365,7 +313,7 @@ mod tests {
             let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
             let call = Call::Prompt(session.clone(), Vec::new());
             let id = calls.next_id();
-            calls.add(id, Asked::Call { tag, call }, "session/prompt", start);
+            calls.add(id, Some((tag, call)), "session/prompt", start);
             let end = || Ok(Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None });
             calls.presume_idle(&session, end(), reports_work, start);
             assert_eq!(calls.next_deadline(), None, "the prompt was not accepted");

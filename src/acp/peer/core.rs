@@ -5,17 +5,17 @@
 
 mod agent_requests;
 mod replay;
-mod sign_in;
 mod translation;
 mod turns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::calls::{Asked, Calls, Deadlines, Match, Pending};
+use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
 use super::handshake::{Due, Handshake};
 use super::messages::{self, excerpt, is_about_form};
@@ -44,7 +44,7 @@ enum Phase {
 pub struct Peer {
     spec: AgentSpec,
     codec: Codec,
-    dialect: Option<Box<dyn Dialect>>,
+    dialect: Box<dyn Dialect>,
     tap: Tap,
     calls: Calls,
     requests: OpenRequests,
@@ -54,8 +54,10 @@ pub struct Peer {
     pub writer: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
-    events: Vec<AgentEvent>,
+    pub events: Vec<AgentEvent>,
     handshake: Handshake,
+    /// The form of `initialize` that was sent last.
+    attempt: u8,
     /// The error of a form of `initialize` that says that the version is not supported.
     refused: Option<CallError>,
     foreground: turns::Foreground,
@@ -64,7 +66,7 @@ pub struct Peer {
     /// The session that was opened last, for `workspace`.
     pub opened: Option<SessionId>,
     shutdown: Option<u64>,
-    sign_in: Option<sign_in::Watch>,
+    sign_in: Option<Watch>,
     /// Time of the last message.
     now: Instant,
     /// The session whose event stream delivered the last message.
@@ -87,6 +89,7 @@ impl Peer {
             is_deaf: false,
             events: Vec::new(),
             handshake: Handshake::default(),
+            attempt: 0,
             refused: None,
             foreground: turns::Foreground::default(),
             last_session: None,
@@ -98,7 +101,6 @@ impl Peer {
         }
     }
 
-    /// Reports the open connection and starts the handshake.
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
@@ -106,7 +108,7 @@ impl Peer {
     }
 
     fn begin_handshake(&mut self, now: Instant) {
-        if self.speaks_first() {
+        if self.dialect.speaks_first() {
             self.handshake.schedule(Due::Greeting, now);
         } else {
             self.greet(now);
@@ -115,7 +117,7 @@ impl Peer {
 
     fn greet(&mut self, now: Instant) {
         if self.initialize(0, now) {
-            if self.speaks_first() {
+            if self.dialect.speaks_first() {
                 self.handshake.schedule(Due::Again, now);
             }
         } else {
@@ -152,8 +154,7 @@ impl Peer {
     pub fn stop(&mut self, force: bool) {
         let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
-        let shuts_down = self.dialect.as_ref().is_some_and(|dialect| dialect.shuts_down());
-        if is_first && !force && matches!(self.phase, Phase::Ready) && shuts_down {
+        if is_first && !force && matches!(self.phase, Phase::Ready) && self.dialect.shuts_down() {
             let id = self.calls.next_id();
             self.writer.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
@@ -174,7 +175,7 @@ impl Peer {
             InboundFrame::Noise(bytes) => {
                 self.tap.record(Direction::FromAgent, &bytes);
                 if bytes.trim_ascii().eq_ignore_ascii_case(b"ready") {
-                    return self.codec.learn(Quirk::ReadyLine, &mut self.events);
+                    return self.codec.learn(Quirk::READY_LINE, &mut self.events);
                 }
                 let text = String::from_utf8_lossy(&bytes);
                 self.anomaly(AnomalyKind::Noise, format!("Not a message: {}", excerpt(&text)));
@@ -193,7 +194,6 @@ impl Peer {
         self.anomaly(AnomalyKind::Carrier, text);
     }
 
-    /// Reports a message that could not be delivered, in its session.
     pub fn on_undelivered(&mut self, session: Option<String>, text: String) {
         let Some(session) = session else { return self.on_note(text) };
         let title = "A message could not be delivered.".to_owned();
@@ -205,7 +205,6 @@ impl Peer {
         self.events.push(AgentEvent::Interrupted(is_interrupted));
     }
 
-    /// Ends requests whose deadline has passed.
     pub fn on_deadline(&mut self, now: Instant) {
         self.now = now;
         match self.handshake.take_due(now) {
@@ -220,30 +219,32 @@ impl Peer {
         }
         for (pending, time) in self.calls.take_overdue(now) {
             let error = CallError::TimedOut(time.as_secs());
-            match (pending.asked, pending.presumed_end) {
-                (Asked::Initialize { .. }, _) => self.fail(error),
-                (Asked::Call { tag, call }, None) => {
-                    self.on_closed(&call, &Err(error.clone()));
-                    self.events.push(AgentEvent::Replied(tag, Err(error)));
-                }
-                (Asked::Call { tag, .. }, Some((end, _))) => self.events.push(AgentEvent::Replied(tag, *end)),
-            }
+            let Some((tag, call)) = pending.call else {
+                self.fail(error);
+                continue;
+            };
+            let outcome = match pending.presumed_end {
+                Some((end, _)) => *end,
+                None => Err(error),
+            };
+            self.on_closed(&call, &outcome);
+            self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
 
     /// The end of the connection: every request gets a reply, then `Closed` is reported.
     pub fn close(&mut self, reason: CloseReason) {
         self.answer_all();
-        self.handshake.forget();
+        self.handshake.waiting = None;
         for pending in self.calls.take_all() {
             // For `initialize`, `Closed` is more specific than `Lost`.
-            if let Asked::Call { tag, .. } = pending.asked {
+            if let Some((tag, _)) = pending.call {
                 self.events.push(AgentEvent::Replied(tag, Err(CallError::Lost)));
             }
         }
         self.drop_waiting(&CallError::Lost);
         self.events.push(AgentEvent::Closed(reason));
-        self.writer.detach();
+        self.writer = FrameWriter::new(self.tap.clone());
     }
 
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
@@ -254,22 +255,14 @@ impl Peer {
         }
     }
 
-    pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    pub fn tells_only_updates(&self) -> bool {
-        self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
-    }
-
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
-        let dialect = self.dialect.as_ref().and_then(|dialect| dialect.deadline());
         let output = self.sign_in.map(|watch| watch.next);
-        [self.calls.next_deadline(), self.handshake.deadline(), dialect, output].into_iter().flatten().min()
+        let others = [self.handshake.waiting.map(|(_, at)| at), self.dialect.deadline(), output];
+        others.into_iter().chain([self.calls.next_deadline()]).flatten().min()
     }
 
     /// Ends the connection if the agent has too much unread input, and flushes the log file.
@@ -288,8 +281,8 @@ impl Peer {
         }
         // Reported once, because these agents do it with every message.
         match frame.form {
-            Form::Header => self.codec.learn(Quirk::HeaderFrames, &mut self.events),
-            Form::Array => self.codec.learn(Quirk::Arrays, &mut self.events),
+            Form::Header => self.codec.learn(Quirk::HEADER_FRAMES, &mut self.events),
+            Form::Array => self.codec.learn(Quirk::ARRAYS, &mut self.events),
             Form::Line => {}
         }
         if let Ok(message) = envelope::read(text)
@@ -374,10 +367,7 @@ impl Peer {
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
         let Some(pending) = self.take_answered(id, pending, outcome) else { return };
-        let (tag, call) = match pending.asked {
-            Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
-            Asked::Call { tag, call } => (tag, call),
-        };
+        let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
             Err(error) => Err(messages::call_error(self.codec.error(error))),
@@ -393,7 +383,7 @@ impl Peer {
             | (Call::ResumeSession(id, _) | Call::LoadSession(id, _), Ok(Reply::Session(_))) => {
                 self.opened = Some(id.clone());
                 // The session's state is reported before the response.
-                self.foreground.is_busy(id).then_some(id)
+                self.foreground.busy.contains(id).then_some(id)
             }
             _ => None,
         };
@@ -402,7 +392,7 @@ impl Peer {
         self.events.extend(working.map(AgentEvent::TurnBegan));
     }
 
-    fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {
+    fn on_initialized(&mut self, outcome: Result<&str, &str>) {
         let now = self.now;
         let error = match outcome {
             Ok(result) => match self.read_info(result) {
@@ -422,7 +412,8 @@ impl Peer {
                 let refused = self.codec.refused_version(&error);
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);
-                if !is_final && is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
+                if !is_final && is_about_form(&error) && self.initialize(self.attempt.saturating_add(1), now)
+                {
                     let why = excerpt(&error.message);
                     let text = format!("Retried initialize in another form after an error: {why}");
                     self.anomaly(AnomalyKind::Dialect, text);
@@ -457,7 +448,8 @@ impl Peer {
     fn initialize(&mut self, attempt: u8, now: Instant) -> bool {
         let Some((method, params)) = self.initialize_form(attempt) else { return false };
         let id = self.calls.next_id();
-        self.calls.add(id, Asked::Initialize { attempt }, method, now);
+        self.attempt = attempt;
+        self.calls.add(id, None, method, now);
         self.writer.request(id, method, &params);
         true
     }
@@ -500,21 +492,19 @@ impl Peer {
             return self.not_sent(tag, "This request is not supported for this agent.".to_owned());
         };
         let id = self.calls.next_id();
-        if let Some(dialect) = &mut self.dialect
-            && let Err(error) = dialect.call(id, &call, &mut message)
-        {
+        if let Err(error) = self.dialect.call(id, &call, &mut message) {
             return self.not_sent(tag, error);
         }
         if let Call::CloseSession(session) | Call::LoadSession(session, _) | Call::ResumeSession(session, _) =
             &call
         {
-            self.foreground.end(session);
+            self.foreground.busy.remove(session);
         }
         if let Call::Authenticate { .. } = &call {
             self.watch_output(now);
         }
         let (method, params) = message;
-        self.calls.add(id, Asked::Call { tag, call }, method, now);
+        self.calls.add(id, Some((tag, call)), method, now);
         self.writer.request(id, method, &params);
     }
 
@@ -523,7 +513,7 @@ impl Peer {
     }
 
     fn cancel_call(&mut self, tag: &CallTag) {
-        if let Some(id) = self.calls.find(tag) {
+        if let Some(id) = self.calls.find(|own, _| own == tag) {
             return self.write_withdrawal(id);
         }
         let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);
@@ -541,5 +531,42 @@ impl Peer {
 
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {
         self.events.push(AgentEvent::Anomaly(Anomaly { kind, text }));
+    }
+}
+
+/// How often the agent's stderr is read while it signs in; it may contain the address of a page.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
+/// Maximum number of lines of one report, the last ones.
+const MAX_OUTPUT_LINES: usize = 20;
+const MAX_OUTPUT_CHARS: usize = 2000;
+
+/// When the output is read next, and the number of the last line in the protocol log that was seen.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    next: Instant,
+    seen: u64,
+}
+
+impl Peer {
+    fn watch_output(&mut self, now: Instant) {
+        self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
+    }
+
+    /// Reports new lines, and goes on while a sign-in is pending.
+    fn report_output(&mut self, now: Instant) {
+        let Some(Watch { seen, .. }) = self.sign_in else { return };
+        let newest = self.tap.version();
+        let mut lines = if newest > seen { self.tap.stderr_after(seen) } else { Vec::new() };
+        lines.drain(..lines.len().saturating_sub(MAX_OUTPUT_LINES));
+        for line in &mut lines {
+            if let Some((end, _)) = line.char_indices().nth(MAX_OUTPUT_CHARS) {
+                line.truncate(end);
+            }
+        }
+        if !lines.is_empty() {
+            self.events.push(AgentEvent::SignInOutput(lines));
+        }
+        let pending = self.calls.find(|_, call| matches!(call, Call::Authenticate { .. }));
+        self.sign_in = pending.map(|_| Watch { next: now + OUTPUT_INTERVAL, seen: newest });
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::requests::WireId;
-use crate::acp::codec::answers::encode_error;
+use crate::acp::codec::requests::encode_error;
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{OutboundFrame, Outgoing, Stopper};
 use crate::model::RpcError;
@@ -29,11 +29,6 @@ impl FrameWriter {
         self.stopper = Some(stopper);
     }
 
-    pub fn detach(&mut self) {
-        self.outgoing = None;
-        self.stopper = None;
-    }
-
     /// Ends the link; the agent's stdin is closed after everything is written.
     pub fn stop(&mut self, force: bool) {
         self.outgoing = None;
@@ -42,7 +37,6 @@ impl FrameWriter {
         }
     }
 
-    /// Ends the delays before the next attempts of an interrupted connection.
     pub fn retry_now(&self) {
         if let Some(stopper) = &self.stopper {
             stopper.retry_now();
@@ -77,7 +71,6 @@ impl FrameWriter {
         self.write(None, format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
     }
 
-    /// Writes a response: a result, or an error object.
     pub fn respond(&self, wire_id: &WireId, outcome: Result<&str, &str>) {
         let (key, value) = match outcome {
             Ok(result) => ("result", result),
@@ -105,11 +98,11 @@ impl FrameWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acp::transport::test_link;
+    use crate::acp::transport::Link;
 
     #[test]
     fn agents_that_do_not_read_are_stopped() {
-        let (outgoing, frames, stopper) = test_link();
+        let (Link { outgoing, stopper, .. }, ends) = Link::new();
         let mut painter = FrameWriter::new(Tap::default());
         painter.attach(outgoing, stopper);
         let params = format!("\"{}\"", "x".repeat(30 << 20));
@@ -121,6 +114,6 @@ mod tests {
         painter.notify("session/cancel", &params);
         assert!(painter.settle(), "the queue overflowed");
         assert!(!painter.is_full() && !painter.settle());
-        drop(frames);
+        drop(ends);
     }
 }

@@ -30,7 +30,7 @@ impl Due {
 
 #[derive(Debug, Default)]
 pub struct Handshake {
-    waiting: Option<(Due, Instant)>,
+    pub waiting: Option<(Due, Instant)>,
 }
 
 impl Handshake {
@@ -42,14 +42,6 @@ impl Handshake {
     pub fn on_message(&mut self) -> Option<Due> {
         let (due, _) = self.waiting.take_if(|(due, _)| *due != Due::End)?;
         (due == Due::Greeting).then_some(due)
-    }
-
-    pub fn forget(&mut self) {
-        self.waiting = None;
-    }
-
-    pub fn deadline(&self) -> Option<Instant> {
-        self.waiting.map(|(_, at)| at)
     }
 
     pub fn take_due(&mut self, now: Instant) -> Option<Due> {

@@ -7,15 +7,8 @@ use crate::model::{CallError, CloseReason, RpcError};
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 
-/// The error when an agent was stopped because it did not read its input.
 pub const NOT_READ: &str = "The agent stopped reading its input with more than 128 MiB pending. Restart the \
                             agent, or report this to its authors.";
-
-/// The error for an agent that sends requests faster than they are answered.
-pub fn too_many() -> RpcError {
-    let message = "Too many open requests. Wait for responses before sending more.".to_owned();
-    RpcError { code: RpcError::INTERNAL, message, data: None }
-}
 
 /// Whether another form of `initialize` may help.
 pub fn is_about_form(error: &RpcError) -> bool {

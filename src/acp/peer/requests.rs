@@ -14,7 +14,6 @@ use crate::model::{Capacity, RequestId};
 /// Handles are unique across all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
-/// Maximum number of open requests of an agent.
 const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 /// What identifies an open request of an agent.
@@ -59,7 +58,6 @@ impl OpenRequests {
         self.open.values().any(|request| request.hash == hash && request.wire_id == *wire_id)
     }
 
-    /// Adds a request; `hash`: see [`content_hash`].
     pub fn add(&mut self, wire_id: WireId, form: RequestForm, hash: u64, params: Option<&str>) -> RequestId {
         let bytes = params.map_or(0, str::len);
         let id = RequestId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
@@ -89,7 +87,6 @@ impl OpenRequests {
         Some(*id)
     }
 
-    /// The oldest open request with this id.
     pub fn find(&self, id: &str) -> Option<(RequestId, RequestKind)> {
         self.open
             .iter()

@@ -30,7 +30,6 @@ const TRIGGERS: [&str; 17] = [
     "@",
 ];
 
-/// Prefixes of the keys of well-known services.
 const PREFIXES: [&str; 8] = ["sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AIza", "glpat-"];
 
 /// Minimum length of a secret after such a prefix.
@@ -114,7 +113,6 @@ fn is_form_answer(text: &str) -> bool {
     bare.contains("\"action\":\"accept\"") && bare.contains("\"content\":{") && !bare.contains("\"method\":")
 }
 
-/// Redacts numbers and booleans between strings.
 fn hide_literals(text: &str) -> String {
     let is_of = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '+');
     let mut out = String::new();

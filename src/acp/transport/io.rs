@@ -11,8 +11,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::inbound::{In, Sink};
-use super::queue::OutgoingFrames;
+use super::link::{In, OutgoingFrames, Sink};
 use crate::acp::frame::FrameReader;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
@@ -100,8 +99,7 @@ pub async fn write_frames(
     let mut bytes = Vec::new();
     loop {
         frames.clear();
-        let count = queue.take(&mut frames).await;
-        if count == 0 {
+        if queue.take(&mut frames).await == 0 {
             return output.shutdown().await;
         }
         bytes.clear();
@@ -110,7 +108,9 @@ pub async fn write_frames(
         }
         output.write_all(&bytes).await?;
         output.flush().await?;
-        queue.written(count);
+        for frame in &frames {
+            queue.written(frame);
+        }
         if bytes.capacity() > KEPT_BUFFER_BYTES {
             bytes = Vec::new();
         }

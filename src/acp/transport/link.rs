@@ -1,21 +1,26 @@
-//! What a transport is, what it returns, and how its connection is ended.
+//! What a transport is, what it returns, and its channels in both directions.
+//!
+//! The peer takes everything that waits at once, because it reads at most once per frame. Readers wait while
+//! [`WAITING_MAX_KIB`] wait for the peer; outgoing frames never wait, and reading from the agent pauses when too many of
+//! them are unread.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use tokio::sync::{Notify, watch};
+use bytes::Bytes;
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
-use super::inbound::Incoming;
-use super::queue::Outgoing;
+use crate::acp::frame::InboundFrame;
+use crate::acp::lock::lock;
 use crate::acp::tap::Tap;
-use crate::model::CloseReason;
+use crate::model::{Capacity, CloseReason, ExitInfo};
 
 /// `data` of the error that a transport creates for a request whose response was lost.
 pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
 /// `data` of the error for a request that was not sent because it is over the server's limit.
 pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
 
-/// A way to start or reach an agent.
 pub trait Transport: Send + 'static {
     /// Starts the connection on the current runtime; after an error nothing is running. May block.
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason>;
@@ -40,11 +45,30 @@ pub struct Link {
     pub stopper: Stopper,
 }
 
-/// A link whose process does not exist.
-#[cfg(test)]
-pub fn test_link() -> (Outgoing, super::queue::OutgoingFrames, Stopper) {
-    let (outgoing, frames) = super::queue::queue();
-    (outgoing, frames, Stopper::new().0)
+/// The transport's ends of a link.
+#[derive(Debug)]
+pub struct Ends {
+    pub sink: Sink,
+    pub frames: OutgoingFrames,
+    pub signal: StopSignal,
+}
+
+impl Link {
+    pub fn new() -> (Self, Ends) {
+        let (messages, received) = mpsc::unbounded_channel();
+        let (demand, room) = (Arc::<Notify>::default(), Arc::new(Semaphore::new(WAITING_MAX_KIB as usize)));
+        let sink = Sink { messages, room: Arc::clone(&room), demand: Arc::clone(&demand) };
+        let incoming = Incoming { messages: received, room, demand, next: None, has_asked: false };
+        let (frames, queued) = mpsc::unbounded_channel();
+        let load = Arc::<Load>::default();
+        let outgoing = Outgoing { frames, load: Arc::clone(&load) };
+        let (level, receiver) = watch::channel(StopLevel::Run);
+        let retry = Arc::<Notify>::default();
+        let stopper = Stopper { level, retry: Arc::clone(&retry) };
+        let frames = OutgoingFrames { frames: queued, load };
+        let ends = Ends { sink, frames, signal: StopSignal { level: receiver, retry } };
+        (Self { pid: None, incoming, outgoing, stopper }, ends)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,12 +86,6 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    pub fn new() -> (Self, StopSignal) {
-        let (level, receiver) = watch::channel(StopLevel::Run);
-        let retry = Arc::<Notify>::default();
-        (Self { level, retry: Arc::clone(&retry) }, StopSignal { level: receiver, retry })
-    }
-
     /// Ends the delays before the next attempts of an interrupted connection.
     pub fn retry_now(&self) {
         self.retry.notify_waiters();
@@ -110,5 +128,351 @@ impl StopSignal {
 
     pub fn is_forced(&self) -> bool {
         *self.level.borrow() == StopLevel::Force
+    }
+}
+
+/// Maximum size of the messages that wait, in KiB; each counts for at least one. One longer message is allowed.
+const WAITING_MAX_KIB: u32 = 512;
+
+/// Maximum size of messages that are taken at once, unless a single one is larger.
+const TAKEN_MAX_BYTES: usize = 256 << 10;
+
+#[derive(Debug)]
+pub enum In {
+    Pieces(Vec<InboundFrame>),
+    Note(String),
+    /// A notification or response that could not be delivered, with its session if that is known. Full sentences.
+    Undelivered {
+        session: Option<String>,
+        text: String,
+    },
+    /// Whether the connection to a server is interrupted and parlor tries to restore it.
+    Interrupted(bool),
+    /// The end of the connection; always the last event.
+    Closed(LinkEnd),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkEnd {
+    Exited {
+        status: ExitInfo,
+        /// The last lines of stderr, oldest first.
+        stderr_tail: Vec<String>,
+    },
+    /// The stream ended, but the process did not, or there is none.
+    Eof,
+    Io(String),
+    /// A server could not be reached; a retry may help. Full sentences.
+    Unreachable(String),
+    /// A server rejected the connection; a retry does not help. Full sentences.
+    Refused(String),
+    /// A host requires a sign-in in the user's terminal. Full sentences.
+    SignInFirst(String),
+    /// The agent could not be started on its host. Full sentences.
+    NotStarted(String),
+}
+
+#[derive(Debug)]
+pub struct Disconnected;
+
+#[derive(Debug, Clone)]
+pub struct Sink {
+    messages: mpsc::UnboundedSender<(In, u32)>,
+    room: Arc<Semaphore>,
+    /// Notified when the peer waits for a message.
+    pub demand: Arc<Notify>,
+}
+
+impl Sink {
+    pub async fn send(&self, message: In) -> Result<(), Disconnected> {
+        let kib = u32::try_from(len_bytes(&message) >> 10).unwrap_or(u32::MAX).clamp(1, WAITING_MAX_KIB);
+        self.room.acquire_many(kib).await.map_err(|_| Disconnected)?.forget();
+        self.messages.send((message, kib)).map_err(|_| Disconnected)
+    }
+
+    /// Sends a small message without waiting for room.
+    pub fn report(&self, message: In) {
+        // Without a receiver, nobody needs it.
+        let _ = self.messages.send((message, 0));
+    }
+}
+
+/// The receiving end. It requests data only while the peer waits, so that a pipe does not wake parlor in the meantime.
+#[derive(Debug)]
+pub struct Incoming {
+    messages: mpsc::UnboundedReceiver<(In, u32)>,
+    room: Arc<Semaphore>,
+    demand: Arc<Notify>,
+    /// Taken together with the previous message, but of another kind.
+    next: Option<In>,
+    has_asked: bool,
+}
+
+impl Incoming {
+    /// The next message, with those behind it; `None` after the last one. Cancel safe: dropping it loses no message.
+    pub async fn recv(&mut self) -> Option<In> {
+        if let Some(next) = self.next.take() {
+            return Some(next);
+        }
+        if !std::mem::replace(&mut self.has_asked, true) {
+            self.demand.notify_one();
+        }
+        let message = self.messages.recv().await;
+        self.has_asked = false;
+        let message = self.taken(message?);
+        let In::Pieces(mut pieces) = message else { return Some(message) };
+        let mut bytes = pieces_bytes(&pieces);
+        while bytes < TAKEN_MAX_BYTES && self.next.is_none() {
+            let Ok(more) = self.messages.try_recv() else { break };
+            match self.taken(more) {
+                In::Pieces(mut more) => {
+                    bytes += pieces_bytes(&more);
+                    pieces.append(&mut more);
+                }
+                other => self.next = Some(other),
+            }
+        }
+        Some(In::Pieces(pieces))
+    }
+
+    fn taken(&self, (message, kib): (In, u32)) -> In {
+        self.room.add_permits(kib as usize);
+        message
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.room.close();
+    }
+}
+
+fn len_bytes(message: &In) -> usize {
+    match message {
+        In::Pieces(pieces) => pieces_bytes(pieces),
+        In::Note(text) | In::Undelivered { text, .. } => text.len(),
+        In::Interrupted(_) | In::Closed(_) => 0,
+    }
+}
+
+fn pieces_bytes(pieces: &[InboundFrame]) -> usize {
+    pieces.iter().map(InboundFrame::len_bytes).sum()
+}
+
+/// The queue is full from this size: only an agent that sends requests without reading the responses gets here.
+const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
+
+/// Room for responses that were in progress when the queue became full. More is an overflow.
+const MAX: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
+
+/// Maximum size of one write, unless a single frame is larger.
+const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboundFrame {
+    /// One JSON text without line breaks.
+    pub bytes: Bytes,
+    /// For a response: the session whose request it answers.
+    pub session: Option<Arc<str>>,
+}
+
+impl From<Bytes> for OutboundFrame {
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, session: None }
+    }
+}
+
+/// The frames that are queued or being written.
+#[derive(Debug, Default)]
+struct Load {
+    /// Their number and their bytes.
+    size: Mutex<(usize, usize)>,
+    has_run_over: AtomicBool,
+    drained: Notify,
+}
+
+impl Load {
+    fn is_full(&self) -> bool {
+        let (items, bytes) = *lock(&self.size);
+        items >= FULL.items || bytes >= FULL.bytes
+    }
+}
+
+/// The queue of frames to be written. Sending never waits and never fails; what can no longer be written is dropped.
+#[derive(Debug)]
+pub struct Outgoing {
+    frames: mpsc::UnboundedSender<OutboundFrame>,
+    load: Arc<Load>,
+}
+
+impl Outgoing {
+    pub fn send(&self, frame: impl Into<OutboundFrame>) {
+        let frame = frame.into();
+        if self.has_run_over() {
+            return;
+        }
+        let mut size = lock(&self.load.size);
+        let (items, bytes) = *size;
+        let bytes = bytes.saturating_add(frame.bytes.len());
+        if items > 0 && (items >= MAX.items || bytes > MAX.bytes) {
+            self.load.has_run_over.store(true, Ordering::Relaxed);
+        } else if self.frames.send(frame).is_ok() {
+            *size = (items + 1, bytes);
+        }
+    }
+
+    /// Whether the queue is so full that no more requests should be read.
+    pub fn is_full(&self) -> bool {
+        !self.frames.is_closed() && self.load.is_full()
+    }
+
+    pub fn has_run_over(&self) -> bool {
+        self.load.has_run_over.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a full queue has room, or its receiver was dropped.
+    pub async fn drained(&self) {
+        while self.is_full() {
+            tokio::select! {
+                () = self.load.drained.notified() => {}
+                () = self.frames.closed() => {}
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct OutgoingFrames {
+    frames: mpsc::UnboundedReceiver<OutboundFrame>,
+    load: Arc<Load>,
+}
+
+impl OutgoingFrames {
+    /// Waits for frames and appends them to a buffer; returns their number, 0 at the end.
+    pub async fn take(&mut self, frames: &mut Vec<OutboundFrame>) -> usize {
+        let (mut next, mut count, mut bytes) = (self.frames.recv().await, 0, 0);
+        while let Some(frame) = next {
+            count += 1;
+            bytes += frame.bytes.len();
+            frames.push(frame);
+            let has_room = count < TAKEN.items && bytes < TAKEN.bytes;
+            next = if has_room { self.frames.try_recv().ok() } else { None };
+        }
+        count
+    }
+
+    pub fn written(&self, frame: &OutboundFrame) {
+        let was_full = self.load.is_full();
+        {
+            let mut size = lock(&self.load.size);
+            *size = (size.0 - 1, size.1 - frame.bytes.len());
+        }
+        if was_full && !self.load.is_full() {
+            // Stores a permit, so that a later waiter is woken as well.
+            self.load.drained.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::acp::frame::sort_whole;
+
+    #[test]
+    fn a_queue_is_full_by_bytes_or_by_items_and_overflows() {
+        let (link, Ends { mut frames, .. }) = Link::new();
+        let outgoing = link.outgoing;
+        let large = Bytes::from(vec![b' '; 8 << 20]);
+        outgoing.send(large.clone());
+        assert!(!outgoing.is_full());
+        outgoing.send(large.clone());
+        assert!(outgoing.is_full() && outgoing.drained().now_or_never().is_none());
+        let mut taken = Vec::new();
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(1), "one large frame per write");
+        assert!(outgoing.is_full(), "the frame is not written yet");
+        frames.written(&taken[0]);
+        assert!(!outgoing.is_full() && outgoing.drained().now_or_never().is_some());
+        for _ in 0..MAX.bytes / large.len() - 1 {
+            outgoing.send(large.clone());
+        }
+        assert!(!outgoing.has_run_over());
+        outgoing.send(large);
+        assert!(outgoing.has_run_over());
+        drop(frames);
+        assert!(!outgoing.is_full(), "the receiver is closed");
+
+        let (link, _ends) = Link::new();
+        let outgoing = link.outgoing;
+        for _ in 0..MAX.items {
+            outgoing.send(Bytes::from_static(b"{}"));
+        }
+        assert!(outgoing.is_full() && !outgoing.has_run_over());
+        outgoing.send(Bytes::from_static(b"{}"));
+        assert!(outgoing.has_run_over());
+    }
+
+    #[test]
+    fn the_queue_ends_after_the_last_frame() {
+        let (link, Ends { mut frames, .. }) = Link::new();
+        let outgoing = link.outgoing;
+        let mut taken = Vec::new();
+        assert_eq!(frames.take(&mut taken).now_or_never(), None);
+        outgoing.send(Bytes::from_static(b"{}"));
+        drop(outgoing);
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(1));
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(0));
+    }
+
+    fn message(text: &str) -> In {
+        let mut pieces = Vec::new();
+        sort_whole(&bytes::Bytes::copy_from_slice(text.as_bytes()), &mut pieces);
+        In::Pieces(pieces)
+    }
+
+    fn count(message: Option<In>) -> usize {
+        match message {
+            Some(In::Pieces(pieces)) => pieces.len(),
+            other => panic!("no pieces: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_that_wait_are_taken_together_and_in_order() {
+        let (link, Ends { sink, .. }) = Link::new();
+        let mut incoming = link.incoming;
+        for number in 0..300 {
+            sink.send(message(&format!("{{\"id\":{number}}}"))).now_or_never().unwrap().unwrap();
+        }
+        sink.send(In::Note("slow".to_owned())).now_or_never().unwrap().unwrap();
+        sink.send(message("{}")).now_or_never().unwrap().unwrap();
+        sink.send(In::Closed(LinkEnd::Eof)).now_or_never().unwrap().unwrap();
+        drop(sink);
+        assert_eq!(count(incoming.recv().now_or_never().unwrap()), 300);
+        assert!(matches!(incoming.recv().now_or_never().unwrap(), Some(In::Note(_))));
+        assert_eq!(count(incoming.recv().now_or_never().unwrap()), 1);
+        assert!(matches!(incoming.recv().now_or_never().unwrap(), Some(In::Closed(LinkEnd::Eof))));
+        assert!(incoming.recv().now_or_never().unwrap().is_none());
+    }
+
+    #[test]
+    fn senders_wait_for_room_and_notice_the_end() {
+        let (link, Ends { sink, .. }) = Link::new();
+        let mut incoming = link.incoming;
+        let long = format!("{{\"x\":\"{}\"}}", "y".repeat(200 << 10));
+        for _ in 0..2 {
+            sink.send(message(&long)).now_or_never().unwrap().unwrap();
+        }
+        assert!(sink.send(message(&long)).now_or_never().is_none());
+        assert_eq!(count(incoming.recv().now_or_never().unwrap()), 2);
+        assert!(
+            sink.send(message(&"z".repeat(9 << 20))).now_or_never().is_some(),
+            "a longer one has room alone"
+        );
+        assert!(sink.send(message("{}")).now_or_never().is_none());
+        drop(incoming);
+        assert!(sink.send(message("{}")).now_or_never().unwrap().is_err());
     }
 }

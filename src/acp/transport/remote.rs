@@ -6,22 +6,18 @@
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
 //! logged.
 
-mod backoff;
 mod client;
 pub mod envelope;
 mod events;
-mod http;
 mod http_context;
 mod http_error;
 mod outbox;
-mod post;
-mod requests;
 mod route;
+mod server;
 mod socket;
 pub mod sse;
 #[cfg(test)]
 mod tests;
-mod token;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,14 +26,13 @@ use std::{io, thread};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use self::http_context::{HttpContext, Inlet, TaskEvent};
+use self::client::Client;
+use self::http_context::{HttpContext, Reports, Timeouts};
 use self::route::Route;
-use super::link::StopSignal;
-use super::queue::{OutgoingFrames, queue};
-use super::{In, Link, LinkEnd, OutboundFrame, Setup, Stopper, Transport};
-use crate::model::{CloseReason, Profile, Remote};
-
-use http_context::Timeouts;
+use super::link::{OutgoingFrames, StopSignal};
+use super::{Ends, In, Link, LinkEnd, Setup, Sink, Transport};
+use crate::acp::tap::Tap;
+use crate::model::{Carrier, CloseReason, Profile, Remote};
 
 /// How long an idle thread for blocking work is kept.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
@@ -65,10 +60,8 @@ impl RemoteAgent {
 
 impl Transport for RemoteAgent {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
-        let (sink, incoming) = super::inbound::incoming();
-        let (outgoing, frames) = queue();
-        let (stopper, signal) = Stopper::new();
-        let inlet = Inlet { sink: sink.clone(), tap: setup.tap, max_bytes: setup.max_frame_bytes };
+        let (link, Ends { sink, frames, signal }) = Link::new();
+        let inlet = (sink.clone(), setup.tap, setup.max_frame_bytes);
         #[cfg(test)]
         let is_simulated = self.simulation.is_some();
         let connection = async move {
@@ -79,13 +72,13 @@ impl Transport for RemoteAgent {
         if is_simulated {
             // On the runtime of the test, whose time is virtual.
             tokio::spawn(connection);
-            return Ok(Link { pid: None, incoming, outgoing, stopper });
+            return Ok(link);
         }
         on_own_thread(connection).map_err(|error| {
             let error = format!("Could not start a thread for the connection: {error}.");
             CloseReason::NotStarted { error, is_missing: false }
         })?;
-        Ok(Link { pid: None, incoming, outgoing, stopper })
+        Ok(link)
     }
 }
 
@@ -101,9 +94,15 @@ fn on_own_thread(connection: impl Future<Output = ()> + Send + 'static) -> io::R
 }
 
 /// Runs the connection until its end; all of its tasks have ended when this returns.
-async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
+async fn run(
+    agent: RemoteAgent,
+    inlet: (Sink, Tap, usize),
+    frames: OutgoingFrames,
+    mut signal: StopSignal,
+) -> LinkEnd {
     let RemoteAgent { remote, profile, timeouts, .. } = agent;
-    let opening = route::client_for(&remote);
+    let is_upgrade = route::carrier_of(&remote) == Some(Carrier::WebSocket);
+    let opening = Client::open(&remote, is_upgrade);
     #[cfg_attr(not(test), expect(unused_mut, reason = "set by tests"))]
     let mut client = tokio::select! {
         biased;
@@ -117,13 +116,12 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     if let Some(client) = Arc::get_mut(&mut client) {
         client.simulation = agent.simulation;
     }
-    let (reported, mut news) = mpsc::unbounded_channel();
-    let context = HttpContext::new(client, inlet, timeouts, reported, Arc::clone(&signal.retry));
+    let (context, reports) = HttpContext::new(client, inlet, timeouts, Arc::clone(&signal.retry));
     let mut stopped = signal.clone();
     let end = tokio::select! {
         biased;
-        route = Route::open(context.clone(), &remote, profile) => match route {
-            Ok(route) => carry(route, frames, &mut news, &mut signal, timeouts).await,
+        route = Route::open(Arc::clone(&context), &remote, profile) => match route {
+            Ok(route) => carry(route, frames, reports, signal, timeouts).await,
             Err(trouble) => trouble.into(),
         },
         () = stopped.wanted() => LinkEnd::Eof,
@@ -136,85 +134,69 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,
-    news: &mut mpsc::UnboundedReceiver<TaskEvent>,
-    signal: &mut StopSignal,
+    mut reports: Reports,
+    signal: StopSignal,
     timeouts: Timeouts,
 ) -> LinkEnd {
-    let (mut polite, mut forced) = (signal.clone(), signal.clone());
-    let end = tokio::select! {
+    let (mut polite, mut forced) = (signal.clone(), signal);
+    let stopped = async {
+        polite.wanted().await;
+        sleep(timeouts.drain).await;
+    };
+    tokio::pin!(stopped);
+    let sent = tokio::select! {
         biased;
         () = forced.forced() => return LinkEnd::Eof,
-        end = send_all(&mut route, &mut frames, news, timeouts) => end,
-        () = async { polite.wanted().await; sleep(timeouts.drain).await } => LinkEnd::Eof,
+        Some(end) = reports.ended.recv() => return end,
+        sent = send_all(&mut route, &mut frames, &mut reports.created, timeouts) => sent,
+        () = &mut stopped => Ok(()),
     };
-    if end == LinkEnd::Eof {
-        tokio::select! {
-            biased;
-            () = forced.forced() => {}
-            _ = timeout(timeouts.farewell, route.farewell()) => {}
-        }
+    if let Err(end) = sent {
+        return end;
     }
-    end
+    tokio::select! {
+        biased;
+        () = forced.forced() => return LinkEnd::Eof,
+        () = route.drained() => {}
+        () = &mut stopped => {}
+    }
+    tokio::select! {
+        biased;
+        () = forced.forced() => {}
+        _ = timeout(timeouts.farewell, route.farewell()) => {}
+    }
+    LinkEnd::Eof
 }
 
-/// Sends queued messages until the queue or the connection ends.
 async fn send_all(
     route: &mut Route,
     frames: &mut OutgoingFrames,
-    news: &mut mpsc::UnboundedReceiver<TaskEvent>,
+    created: &mut mpsc::UnboundedReceiver<String>,
     timeouts: Timeouts,
-) -> LinkEnd {
-    let mut batch: Vec<OutboundFrame> = Vec::new();
+) -> Result<(), LinkEnd> {
+    let mut batch = Vec::new();
     let mut next_ping = Instant::now() + timeouts.ping;
     loop {
         tokio::select! {
             biased;
-            reported = news.recv() => match reported {
-                Some(TaskEvent::Session(session)) => route.open_session(&session),
-                Some(TaskEvent::End(end)) => return end,
-                None => return LinkEnd::Eof,
-            },
+            Some(session) = created.recv() => route.open_session(&session),
             count = frames.take(&mut batch) => {
                 if count == 0 {
-                    route.drained().await;
-                    return LinkEnd::Eof;
+                    return Ok(());
                 }
                 for frame in batch.drain(..) {
-                    match write(route.send(&frame), news).await {
-                        Ok(sessions) => sessions.iter().for_each(|session| route.open_session(session)),
-                        Err(end) => return end,
+                    route.send(&frame).await?;
+                    while let Ok(session) = created.try_recv() {
+                        route.open_session(&session);
                     }
-                    frames.written(1);
+                    frames.written(&frame);
                 }
             }
-            () = sleep_until(next_ping), if route.is_socket() => {
+            () = sleep_until(next_ping), if matches!(route, Route::Socket(_)) => {
                 next_ping = Instant::now() + timeouts.ping;
-                if let Err(end) = write(route.ping(), news).await {
-                    return end;
+                if let Some(socket) = route.socket() {
+                    socket.ping().await?;
                 }
-            }
-        }
-    }
-}
-
-/// Writes a message, unless the connection ends first. Returns the sessions that were opened meanwhile.
-async fn write(
-    work: impl Future<Output = Result<(), LinkEnd>>,
-    news: &mut mpsc::UnboundedReceiver<TaskEvent>,
-) -> Result<Vec<String>, LinkEnd> {
-    let mut sessions = Vec::new();
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            biased;
-            reported = news.recv() => match reported {
-                Some(TaskEvent::Session(session)) => sessions.push(session),
-                Some(TaskEvent::End(end)) => return Err(end),
-                None => return Err(LinkEnd::Eof),
-            },
-            written = &mut work => {
-                written?;
-                return Ok(sessions);
             }
         }
     }

@@ -10,7 +10,6 @@ use crate::model::{
     AgentSpec, ExitInfo, NO_FOLDER, NO_FOLDER_CODE, RemoteFolder, SSH_FAILED_CODE, Ssh, SshRun,
 };
 
-/// An SSH connection to a host, and the command to run there.
 #[derive(Debug)]
 pub struct Line {
     ssh: Ssh,

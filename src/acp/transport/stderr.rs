@@ -25,7 +25,6 @@ const READ_BYTES: usize = 16 << 10;
 const TAIL_LINES: usize = 20;
 /// Lines that were printed longer before the end do not explain it.
 const TAIL_AGE: Duration = Duration::from_secs(10);
-/// The precision of the age.
 const START_INTERVAL: Duration = Duration::from_secs(1);
 const TAIL_LINE_CHARS: usize = 2000;
 

@@ -11,7 +11,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio as Pipe};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
@@ -21,18 +21,16 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use super::inbound::Sink;
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
-use super::link::StopSignal;
-use super::printed;
-use super::process::Group;
-use super::queue::queue;
+use super::link::{Ends, Sink, StopSignal};
+use super::secret;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Transport};
 use crate::acp::frame::FrameReader;
+use crate::acp::lock::lock;
 use crate::host::os::pipe::PipeReader;
-use crate::host::os::process::exit_info;
+use crate::host::os::process::{Ending, ProcessId, end_group, exit_info, has_group};
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{self, Start, StartedBy};
 
@@ -67,12 +65,11 @@ impl Stdio {
         Self { spec, cwd, line: None, first_lines: Vec::new() }
     }
 
-    /// Adds the variables whose values commands print.
     fn read_variables(&mut self) -> Result<(), CloseReason> {
         if self.spec.env_commands.is_empty() {
             return Ok(());
         }
-        let variables = Handle::current().block_on(printed::variables(&self.spec.env_commands));
+        let variables = Handle::current().block_on(secret::variables(&self.spec.env_commands));
         let variables = variables.map_err(|error| CloseReason::NotStarted { error, is_missing: false })?;
         self.spec.env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
         self.spec.env.extend(variables);
@@ -106,7 +103,6 @@ impl Stdio {
         }
     }
 
-    /// Describes why an existing program did not start.
     fn not_started(&self, error: &io::Error) -> CloseReason {
         let name = &self.spec.command;
         let error = match error.kind() {
@@ -136,9 +132,7 @@ impl Transport for Stdio {
 
         let stdout =
             stdout.into_owned_fd().and_then(PipeReader::new).map_err(|error| self.not_started(&error))?;
-        let (sink, incoming) = super::inbound::incoming();
-        let (outgoing, frames) = queue();
-        let (stopper, signal) = Stopper::new();
+        let (link, Ends { sink, frames, signal }) = Link::new();
         let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
@@ -166,11 +160,10 @@ impl Transport for Stdio {
             reader.close(end).await;
             drop(closed_sender);
         });
-        Ok(Link { pid, incoming, outgoing, stopper })
+        Ok(Link { pid, ..link })
     }
 }
 
-/// Owns the process and waits for its end.
 struct Keeper {
     child: Child,
     group: Group,
@@ -218,16 +211,15 @@ impl Keeper {
         // An agent that does not read blocks the writer; stdin is closed now in any case.
         self.writer.abort();
         if !self.signal.is_forced() {
-            self.group.terminate();
+            self.group.end(Ending::Terminate);
             if let Some(status) = self.wait(TERM_GRACE).await {
                 return status;
             }
         }
-        self.group.kill();
+        self.group.end(Ending::Kill);
         self.child.wait().await
     }
 
-    /// Waits for the exit until a timeout or a forced stop.
     async fn wait(&mut self, grace: Duration) -> Option<io::Result<ExitStatus>> {
         tokio::select! {
             biased;
@@ -236,16 +228,15 @@ impl Keeper {
         }
     }
 
-    /// Ends the remaining processes of the group.
     async fn end_rest(&mut self) {
         if !self.signal.is_forced() {
-            self.group.terminate();
+            self.group.end(Ending::Terminate);
             tokio::select! {
                 () = self.signal.forced() => {}
                 _ = timeout(TERM_GRACE, self.group.gone()) => {}
             }
         }
-        self.group.kill();
+        self.group.end(Ending::Kill);
         let _ = timeout(TERM_GRACE, self.group.gone()).await;
     }
 }
@@ -269,7 +260,6 @@ impl Reader {
         }
     }
 
-    /// Reports the end, as the last event.
     async fn close(mut self, end: ReadEnd) {
         // During a stop the exit is certain; otherwise wait for 2 s.
         let time_limit = if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + DRAIN } else { DRAIN };
@@ -310,5 +300,63 @@ fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
     } else {
         let error = format!("{name} not found on PATH. Install it, or set its absolute path.");
         Err(CloseReason::NotStarted { error, is_missing: true })
+    }
+}
+
+/// Polling interval while a group is expected to end.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Groups that may have running processes, for an exit of parlor without drops.
+static GROUPS: Mutex<Vec<ProcessId>> = Mutex::new(Vec::new());
+
+pub fn kill_all() {
+    for id in lock(&GROUPS).iter() {
+        end_group(*id, Ending::Kill);
+    }
+}
+
+#[derive(Debug)]
+/// The process group of an agent: signalled only while it can exist; dropping this kills its remaining processes.
+struct Group {
+    id: Option<ProcessId>,
+}
+
+impl Group {
+    /// The group that a child leads, as started by [`crate::program`].
+    fn of(pid: Option<u32>) -> Self {
+        let id = pid.and_then(ProcessId::of);
+        lock(&GROUPS).extend(id);
+        Self { id }
+    }
+
+    /// Waits until no process is left. The first process must have been reaped.
+    async fn gone(&mut self) {
+        while let Some(id) = self.id {
+            if !has_group(id) {
+                // From now on the group id may be reused.
+                self.forget();
+                return;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(id) = self.id.take() {
+            lock(&GROUPS).retain(|known| *known != id);
+        }
+    }
+
+    fn end(&self, how: Ending) {
+        if let Some(id) = self.id {
+            end_group(id, how);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end(Ending::Kill);
+        self.forget();
     }
 }

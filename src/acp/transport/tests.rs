@@ -194,7 +194,7 @@ async fn an_agent_ends_when_stdin_is_closed() {
     let mut link = run("cat >/dev/null; echo '{\"bye\":1}'; exit 0");
     let began = Instant::now();
     link.stopper.stop(false);
-    let (outgoing, _) = super::queue::queue();
+    let outgoing = Link::new().0.outgoing;
     drop(std::mem::replace(&mut link.outgoing, outgoing));
     let (texts, end) = read_all(&mut link).await;
     assert_eq!((texts, end), (vec!["{\"bye\":1}".to_owned()], exited(0, &[])));

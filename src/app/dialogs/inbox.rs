@@ -8,12 +8,10 @@ use std::time::Instant;
 
 use crate::app::dialogs::modal::moved;
 use crate::app::state::inbox::{Waiting, waiting};
-use crate::app::state::lookup::first_request;
-use crate::app::state::unseen::WaitingFor;
-use crate::app::{App, Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind};
-use crate::model::{Action, SessionKey};
+use crate::app::{App, Effect, InboxDialog, Modal};
+use crate::model::Action;
 
-use super::{requests, stack, tabs};
+use super::{requests, stack, tab_dialogs};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -65,7 +63,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
-            let can = marked_request(app).is_some();
+            let can = app.marked_request().is_some();
             if let Some(Modal::Attention(dialog)) = app.modals.last_mut() {
                 dialog.is_whole = can;
             }
@@ -90,7 +88,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
 fn go(app: &mut App, fx: &mut Vec<Effect>) {
     let Some(Modal::Attention(InboxDialog { marked, .. })) = app.modals.pop() else { return };
     if let Some((key, _)) = marked {
-        tabs::show(app, key, fx);
+        tab_dialogs::show(app, key, fx);
     }
 }
 
@@ -100,25 +98,4 @@ pub fn rows(app: &App) -> (Vec<Waiting>, usize) {
         _ => 0,
     };
     (waiting(&app.state), position)
-}
-
-/// The request that is selected in the inbox, if it can be answered there.
-pub fn marked_request(app: &App) -> Option<(SessionKey, &OpenRequest)> {
-    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = app.modals.last() else {
-        return None;
-    };
-    let WaitingFor::Ask(conn, request_id) = what else { return None };
-    let requests = &app.state.sessions.get(key)?.requests;
-    let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
-    let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
-    is_simple.then_some((*key, open))
-}
-
-/// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
-/// session.
-pub fn shown_request(app: &App) -> Option<(SessionKey, &OpenRequest)> {
-    match app.modals.last() {
-        Some(Modal::Attention(_)) => marked_request(app),
-        _ => Some((app.state.active, first_request(&app.state)?)),
-    }
 }

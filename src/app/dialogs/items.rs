@@ -10,7 +10,7 @@ use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
 };
 
-use super::{open, tabs};
+use super::{open, tab_dialogs};
 
 /// Maximum number of places that are offered.
 const MAX_LOCATIONS: usize = 9;
@@ -117,7 +117,7 @@ fn toggle(app: &mut App, id: ItemId, fx: &mut Vec<Effect>) {
         _ => None,
     });
     if let Some(child) = child {
-        tabs::show(app, child, fx);
+        tab_dialogs::show(app, child, fx);
         return;
     }
     let shows_thoughts = app.state.shows_thoughts;

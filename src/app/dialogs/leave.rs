@@ -13,7 +13,8 @@ use crate::app::{App, Consequence, Effect, Question, State, TimerId, Turn};
 use crate::model::{Action, Unsaved};
 
 use super::{
-    changes, composer, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack, tabs,
+    changes, composer, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack,
+    tab_dialogs,
 };
 
 /// How long the first of two presses counts.
@@ -64,7 +65,7 @@ pub fn escape(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
     {
         operations::cancel_sign_in(&mut app.state, conn, fx);
     } else if let Some(parent) = app.state.active_session().and_then(|session| session.parent) {
-        tabs::show(app, parent, fx);
+        tab_dialogs::show(app, parent, fx);
     } else if operations::stop_command(&mut app.state, active, fx) {
         // It was started after the turn.
     } else if is_turn_in_full_run(&app.state) {

@@ -1,6 +1,5 @@
 //! The single-line input dialog: a title, the variables of a sign-in in turn.
 
-use super::inbox::shown_request;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
@@ -46,7 +45,7 @@ pub fn open_kept_title(app: &mut App, uid: &str, title: &str, help: String) {
 
 /// Asks why the shown permission request, file or command is rejected.
 pub fn open_reason(app: &mut App) {
-    let Some((session, open)) = shown_request(app) else { return };
+    let Some((session, open)) = app.shown_request() else { return };
     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
         return;
     }

@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::app::state::line::LineInput;
+use crate::app::state::lookup::first_request;
 use crate::app::state::outline::Only;
 use crate::app::state::question::QuestionId;
 use crate::app::state::unseen::WaitingFor;
-use crate::app::{State, ToolCall};
+use crate::app::{OpenRequest, OpenRequestKind, State, ToolCall};
 use crate::model::{
     Action, AuthVar, BindingRow, ConnId, FoundPrompt, ItemId, Plan, ProviderRequest, Raw, RequestId,
     SessionKey, Target, ToolInput, input_keys,
@@ -46,6 +47,27 @@ impl App {
             background: BTreeMap::new(),
             request_view: RequestView::default(),
             user: UserView::default(),
+        }
+    }
+
+    /// The request that is selected in the inbox, if it can be answered there.
+    pub fn marked_request(&self) -> Option<(SessionKey, &OpenRequest)> {
+        let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = self.modals.last() else {
+            return None;
+        };
+        let WaitingFor::Ask(conn, request_id) = what else { return None };
+        let requests = &self.state.sessions.get(key)?.requests;
+        let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
+        let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
+        is_simple.then_some((*key, open))
+    }
+
+    /// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
+    /// session.
+    pub fn shown_request(&self) -> Option<(SessionKey, &OpenRequest)> {
+        match self.modals.last() {
+            Some(Modal::Attention(_)) => self.marked_request(),
+            _ => Some((self.state.active, first_request(&self.state)?)),
         }
     }
 }

@@ -5,7 +5,6 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
-use super::inbox::shown_request;
 use super::notice::notify;
 use crate::app::state::FlashEnd;
 use crate::app::{
@@ -103,7 +102,7 @@ fn asked(app: &App) -> Option<guard::Question> {
         }
         Some(Modal::Attention(_)) if !inbox::is_whole(app) => return None,
         Some(Modal::Attention(_)) | None => {
-            let (key, open) = shown_request(app)?;
+            let (key, open) = app.shown_request()?;
             (hash((depth, key, open.conn, open.request_id)), app.request_view.revision)
         }
         Some(_) => return None,
@@ -133,7 +132,7 @@ fn facts(app: &App) -> Facts {
 fn runs_something(app: &App) -> bool {
     match app.modals.last() {
         Some(Modal::Question(id, _)) => app.state.question(*id).is_none_or(Question::runs_something),
-        Some(Modal::Attention(_)) | None => shown_request(app).is_some_and(|(key, open)| match &open.kind {
+        Some(Modal::Attention(_)) | None => app.shown_request().is_some_and(|(key, open)| match &open.kind {
             OpenRequestKind::Permission { .. } => call_of(&app.state, key, open).is_none_or(|call| {
                 matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
             }),
@@ -163,7 +162,7 @@ fn answer_at(app: &App, position: usize) -> Option<Answer> {
             picker.matches.get(position)?;
             Reach::Once
         }
-        _ => match &shown_request(app)?.1.kind {
+        _ => match &app.shown_request()?.1.kind {
             OpenRequestKind::Permission { request, .. } => match request.options.get(position)?.kind {
                 PermissionKind::AllowOnce => Reach::Once,
                 PermissionKind::AllowAlways | PermissionKind::RejectAlways => Reach::Lasting,
@@ -243,7 +242,7 @@ fn answer_of(app: &App, action: Action) -> Option<Answer> {
 
 /// Whether the agent can tell this answer from the others.
 fn can_send(app: &App, position: usize) -> bool {
-    let open = shown_request(app).map(|(_, open)| &open.kind);
+    let open = app.shown_request().map(|(_, open)| &open.kind);
     !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::inbox::shown_request;
 use super::notice::notify;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
@@ -19,18 +18,18 @@ use crate::app::state::url::inspect_url;
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
 pub fn on_request_shown(app: &mut App) {
-    let front = shown_request(app).map(|(_, open)| open.request_id);
+    let front = app.shown_request().map(|(_, open)| open.request_id);
     if front.is_some() && app.request_view.request_id == front {
         return;
     }
-    let fresh = shown_request(app).map(|(_, open)| fresh_view(open)).unwrap_or_default();
+    let fresh = app.shown_request().map(|(_, open)| fresh_view(open)).unwrap_or_default();
     let left = std::mem::replace(&mut app.request_view, fresh);
     keep_form(app, left);
 }
 
 /// Resets the selection and makes a new revision if the content of the tool call in question changes.
 pub fn follow_call(app: &mut App) {
-    let Some((key, open)) = shown_request(app) else { return };
+    let Some((key, open)) = app.shown_request() else { return };
     let OpenRequestKind::Permission { tool, .. } = open.kind else { return };
     let Some(session) = app.state.sessions.get(&key) else { return };
     let Some(item) = session.transcript.get(tool) else { return };
@@ -75,7 +74,7 @@ fn keep_form(app: &mut App, left: RequestView) {
 /// Handles the keys of requests with several answers, apart from those that answer.
 pub fn on_options(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let active = app.state.active;
-    let Some((_, open)) = shown_request(app) else { return false };
+    let Some((_, open)) = app.shown_request() else { return false };
     let count = match &open.kind {
         OpenRequestKind::Permission { request, .. } => request.options.len(),
         OpenRequestKind::Access(open) => open.choices().len(),
@@ -91,7 +90,7 @@ pub fn on_options(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effe
 /// Gives the marked answer to the shown permission request, file or command.
 pub fn answer(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
     let position = app.request_view.selected;
-    let Some((key, open)) = shown_request(app) else { return };
+    let Some((key, open)) = app.shown_request() else { return };
     let request_id = open.request_id;
     let (count, is_ambiguous) = match &open.kind {
         OpenRequestKind::Permission { request, .. } => {
@@ -170,7 +169,7 @@ fn move_mark(app: &mut App, action: Action, count: usize, fx: &mut Vec<Effect>) 
             selected
         }
         Action::InspectItem => {
-            let tool = match shown_request(app).map(|(_, open)| &open.kind) {
+            let tool = match app.shown_request().map(|(_, open)| &open.kind) {
                 Some(OpenRequestKind::Permission { tool, .. }) => Some(*tool),
                 _ => None,
             };

@@ -17,7 +17,7 @@ use crate::app::{
 };
 use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
 
-use super::{line_dialog, pickers, session_rows, stack, tabs};
+use super::{line_dialog, pickers, session_rows, stack, tab_dialogs};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -264,7 +264,7 @@ fn accept(app: &mut App, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     let Some(row) = dialog.marked().cloned() else { return };
     app.modals.pop();
     if let Some(open) = &row.open {
-        tabs::show(app, open.key, fx);
+        tab_dialogs::show(app, open.key, fx);
         if takes {
             operations::start_reading(&mut app.state, open.key, now, fx);
         }
@@ -466,7 +466,7 @@ fn hand_over(app: &mut App, fx: &mut Vec<Effect>) {
     match marked(app).and_then(|row| row.open) {
         Some(open) => {
             app.modals.pop();
-            tabs::show(app, open.key, fx);
+            tab_dialogs::show(app, open.key, fx);
             pickers::open_hand_over(app, fx);
         }
         None => notify(&mut app.state, "Open the session first to hand it over.", fx),

@@ -2,7 +2,6 @@
 //!
 //! A folder is picked from recently used ones, or typed. The runtime checks whether a typed folder exists; until then
 //! nothing changes.
-//! Invariant: a dialog of a tab receives keys only while that tab is active.
 
 use super::notice::notify;
 use crate::app::state::tab;
@@ -11,59 +10,10 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs;
-use crate::app::{App, Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, TabUi};
+use crate::app::{App, Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{Action, SessionKey};
 
-use super::{agent_rows, picker};
-
-/// Makes a session the active one.
-pub fn show(app: &mut App, key: SessionKey, fx: &mut Vec<Effect>) {
-    operations::activate(&mut app.state, key);
-    follow(app, fx);
-}
-
-/// Shows the dialogs of the active tab, if another one was active before.
-pub fn follow(app: &mut App, fx: &mut Vec<Effect>) {
-    let to = tab::front(&app.state);
-    let Some(from) = app.user.shown_tab.replace(to).filter(|from| *from != to) else { return };
-    set_aside(app, from, fx);
-    let TabUi { modals, is_browsing } = app.background.remove(&to).unwrap_or_default();
-    app.modals = modals;
-    app.user.is_browsing = is_browsing;
-    app.user.former_tab = Some(from);
-    // An action started in one tab must not end in another.
-    app.user.last_reject = None;
-    app.user.completion = 0;
-}
-
-/// Saves the dialogs with their tab. Others are closed.
-fn set_aside(app: &mut App, from: SessionKey, fx: &mut Vec<Effect>) {
-    let mut modals = std::mem::take(&mut app.modals);
-    let is_browsing = std::mem::take(&mut app.user.is_browsing);
-    modals.retain(|modal| match modal {
-        Modal::Picker(picker) => {
-            if picker.kind == PickerKind::Theme {
-                fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
-            }
-            matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
-        }
-        // A question that is still open is shown again by its tab.
-        Modal::Help { .. }
-        | Modal::Attention(_)
-        | Modal::Sessions(_)
-        | Modal::Capture(_)
-        | Modal::Question(..) => false,
-        Modal::Queue { .. }
-        | Modal::Log { .. }
-        | Modal::Connection(_)
-        | Modal::Inspect(_)
-        | Modal::Changes(_)
-        | Modal::Line(_) => true,
-    });
-    if app.state.sessions.contains_key(&from) {
-        app.background.insert(from, TabUi { modals, is_browsing });
-    }
-}
+use super::{agent_rows, picker, tab_dialogs};
 
 /// Handles tab actions. Returns whether it was one.
 pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -80,7 +30,7 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::FormerTab => {
             let former = app.user.former_tab.filter(|key| app.state.sessions.contains_key(key));
             match former.filter(|key| *key != tab::front(&app.state)) {
-                Some(key) => show(app, key, fx),
+                Some(key) => tab_dialogs::show(app, key, fx),
                 None => notify(&mut app.state, "No previous tab.", fx),
             }
         }
@@ -101,14 +51,14 @@ fn step(app: &mut App, by: isize, fx: &mut Vec<Effect>) {
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(position).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
-        show(app, *key, fx);
+        tab_dialogs::show(app, *key, fx);
     }
 }
 
 fn show_at(app: &mut App, position: u8, fx: &mut Vec<Effect>) {
     let keys = keys(&app.state);
     if let Some(key) = usize::from(position).checked_sub(1).and_then(|position| keys.get(position)) {
-        show(app, *key, fx);
+        tab_dialogs::show(app, *key, fx);
         return;
     }
     let text = match keys.len() {

@@ -3,17 +3,16 @@
 use std::time::Instant;
 
 use super::{Job, Replay};
-use crate::acp::replay::LoggedAnswer;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind};
 use crate::model::{
-    Access, AllowedBy, ExitInfo, FileOp, RequestId, ServedFile, ServiceEvent, SessionKey, TerminalId,
-    TerminalJob, WriteChange, shell_line,
+    Access, AllowedBy, ExitInfo, FileOp, PermissionOption, RequestId, Response, ServedFile, ServiceEvent,
+    SessionKey, TerminalId, TerminalJob, WriteChange, shell_line,
 };
 
 impl Replay {
     /// Responds to a request of the agent as the log does.
-    pub(super) fn answer(&mut self, request_id: RequestId, answer: LoggedAnswer, now: Instant) {
+    pub(super) fn answer(&mut self, request_id: RequestId, answer: Response, now: Instant) {
         let mut all = self.app.state.sessions.values();
         let open = all.find_map(|session| {
             let open = session.requests.iter().find(|open| open.request_id == request_id)?;
@@ -22,7 +21,7 @@ impl Replay {
         if let Some((key, open)) = open {
             self.decide(key, &open, &answer, now);
         }
-        if let LoggedAnswer::Exit(exit) = &answer {
+        if let Response::TerminalExit(exit) = &answer {
             let mut waits = self.app.state.sessions.values().flat_map(|session| &session.terminal_waits);
             let terminal =
                 waits.find(|(_, own, _)| *own == request_id).map(|(_, _, terminal)| terminal.clone());
@@ -45,16 +44,17 @@ impl Replay {
                     FileOp::Read { .. } => None,
                 };
                 let result = match answer {
-                    LoggedAnswer::File(text) => Ok(text),
-                    LoggedAnswer::Error(error) => Err(error),
+                    Response::FileContent(text) => Ok(Some(text)),
+                    Response::Done => Ok(None),
+                    Response::Error(error) => Err(error),
                     _ => return,
                 };
                 self.serve(ServiceEvent::FileDone { conn: job.conn, request_id, result, served }, now);
             }
             Some(Job::Terminal(TerminalJob::Create { conn, session, command, .. })) => {
                 let result = match answer {
-                    LoggedAnswer::Terminal(id) => Ok(TerminalId::from(id)),
-                    LoggedAnswer::Error(error) => Err(error),
+                    Response::TerminalCreated(id) => Ok(id),
+                    Response::Error(error) => Err(error),
                     _ => return,
                 };
                 let command = shell_line(&command);
@@ -62,14 +62,14 @@ impl Replay {
             }
             Some(Job::Terminal(TerminalJob::Output { conn, terminal, .. })) => {
                 let result = match answer {
-                    LoggedAnswer::Output(output, is_cut, exit) => {
+                    Response::TerminalOutput { output, is_truncated, exit } => {
                         self.show_output(&terminal, &output, now);
                         if let Some(exit) = &exit {
                             self.end_terminal(terminal, exit.clone(), now);
                         }
-                        Ok((output, is_cut, exit))
+                        Ok((output, is_truncated, exit))
                     }
-                    LoggedAnswer::Error(error) => Err(error),
+                    Response::Error(error) => Err(error),
                     _ => return,
                 };
                 self.serve(ServiceEvent::TerminalRead { conn, request_id, result }, now);
@@ -78,19 +78,21 @@ impl Replay {
         }
     }
 
-    fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &LoggedAnswer, now: Instant) {
+    fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &Response, now: Instant) {
         let request_id = open.request_id;
         match (&open.kind, answer) {
-            (OpenRequestKind::Permission { request, .. }, LoggedAnswer::Permission(option)) => {
-                let is_it = |id: &String| request.options.iter().position(|option| option.id == *id);
-                let position = option.as_ref().and_then(is_it);
+            (OpenRequestKind::Permission { .. }, Response::Error(_)) => {}
+            (OpenRequestKind::Permission { request, .. }, answer) => {
+                let is_it =
+                    |option: &PermissionOption| matches!(answer, Response::Selected(id) if *id == option.id);
+                let position = request.options.iter().position(is_it);
                 self.act(now, |state, fx| {
                     operations::answer_request(state, key, request_id, position, now, fx);
                 });
             }
             // parlor's own dialog about a command: it was allowed if the command was started.
             (OpenRequestKind::Access(access), answer) => {
-                let is_refused = matches!(answer, LoggedAnswer::Error(_));
+                let is_refused = matches!(answer, Response::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
                 let position = access.choices().iter().position(|known| *known == choice);
                 self.act(now, |state, fx| {
@@ -99,8 +101,8 @@ impl Replay {
             }
             (OpenRequestKind::Elicitation(_), answer) => {
                 let outcome = match answer {
-                    LoggedAnswer::Accepted(values) => ElicitationOutcome::Accept(Some(values.clone())),
-                    LoggedAnswer::Declined => ElicitationOutcome::Decline,
+                    Response::ElicitationAccepted(values) => ElicitationOutcome::Accept(values.clone()),
+                    Response::ElicitationDeclined => ElicitationOutcome::Decline,
                     _ => ElicitationOutcome::Cancel,
                 };
                 let front = self.app.state.sessions.get(&key).and_then(|session| session.requests.front());
@@ -108,7 +110,6 @@ impl Replay {
                     self.act(now, |state, fx| operations::answer_elicitation(state, key, outcome, now, fx));
                 }
             }
-            (OpenRequestKind::Permission { .. }, _) => {}
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) fn draw(
     buf: &mut Canvas,
 ) -> Option<Position> {
     if dialogs::is_attention_whole(ctx.app)
-        && let Some((key, open)) = dialogs::marked_request(ctx.app)
+        && let Some((key, open)) = ctx.app.marked_request()
         && let Some(session) = ctx.state.sessions.get(&key)
     {
         draw_whole(&ctx.of(session), open, view, area, buf);
@@ -67,7 +67,7 @@ pub(super) fn draw(
         sheet.body = wrapped(ctx, Role::TextDim, "Inbox is empty.", cols);
     }
     let mut hints = vec![ctx.hint(Context::Permission, Action::Accept, "open")];
-    if let Some((_, open)) = dialogs::marked_request(ctx.app) {
+    if let Some((_, open)) = ctx.app.marked_request() {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(ctx, request, None, cols);
             request.options.len()

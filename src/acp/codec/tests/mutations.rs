@@ -137,10 +137,9 @@ proptest! {
     ) {
         let params = json!({"sessionId": "s", "update":
             {"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": text}}}).to_string();
-        let mut fast_out = Vec::new();
-        assert!(fast::decode(&params, &mut DecoderState::default(), &mut fast_out));
-        let mut long_out = Vec::new();
-        updates::decode(&params, &mut DecoderState::default(), &mut Quirks::default(), &mut long_out);
-        assert_eq!(fast_out, long_out);
+        let (mut fast, mut long) = (Decoder::default(), Decoder::default());
+        assert!(fast::decode(&params, &mut fast));
+        updates::decode(&params, &mut long);
+        assert_eq!(fast.out, long.out);
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::acp::codec::names::{STOP_REASONS, official};
 use crate::acp::codec::replies::STOP_KEYS;
 use crate::acp::codec::value::{Object, first_text, parse_object};
-use crate::acp::dialects::dialect::{Translation, renumber};
+use crate::acp::dialects::dialect::Translation;
 use crate::model::RpcError;
 
 /// Silence after an error before it ends the turn.
@@ -31,7 +31,6 @@ struct Turn {
     session: String,
     has_events: bool,
     is_answered: bool,
-    /// Its last event, if that was an error.
     error: Option<RpcError>,
     /// The response, if it may have been the end of the turn.
     presumed_end: Option<Object>,
@@ -60,10 +59,6 @@ impl Turns {
         self.running.insert(id, Turn { session: session.to_owned(), ..Turn::default() });
     }
 
-    pub fn renumber(&mut self, from: u64, to: u64) {
-        renumber(&mut self.running, from, to);
-    }
-
     pub fn only_session(&self) -> Option<String> {
         let mut turns = self.running.values();
         turns.next().filter(|_| turns.next().is_none()).map(|turn| turn.session.clone())
@@ -73,7 +68,6 @@ impl Turns {
         self.running.iter_mut().find(|(_, turn)| turn.session == session).map(|(id, turn)| (*id, turn))
     }
 
-    /// An event in a session: its turn goes on.
     pub fn on_activity(&mut self, session: &str, now: Instant) {
         if let Some((_, turn)) = self.of(session) {
             (turn.has_events, turn.error) = (true, None);

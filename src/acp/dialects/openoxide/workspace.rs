@@ -19,7 +19,6 @@ use crate::host::os::files;
 use crate::host::os::links::{self, Open};
 use crate::model::{AgentSpec, CloseReason, Profile, SessionId};
 
-/// The folder in which the agent stores its sessions.
 const STORAGE: &str = ".openoxide";
 /// The folder in the storage, and the file in it, with the id of the last session.
 const SESSIONS: &str = "sessions";
@@ -31,9 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 const PAUSE: Duration = Duration::from_millis(100);
 /// Timeout of reading the id; the folder may be on an unreachable network.
 const READ_TIME: Duration = Duration::from_millis(500);
-/// Maximum length of the id in bytes.
 const MAX_ID_BYTES: u64 = 512;
-/// Maximum length of a process id in digits.
 const MAX_PID_CHARS: usize = 20;
 
 /// The folder of an agent; the lock is held while this exists.
@@ -78,7 +75,6 @@ impl Workspace {
         Ok(Self { folder: Some(cwd.to_owned()), _lock: Some(file) })
     }
 
-    /// The id of the agent's last session in this folder.
     pub async fn last_session(&self) -> Option<SessionId> {
         let folder = self.folder.clone()?;
         let read = tokio::task::spawn_blocking(move || read_current(&folder).ok());
@@ -87,7 +83,6 @@ impl Workspace {
         (!id.is_empty() && !id.contains(char::is_control)).then(|| SessionId::from(id))
     }
 
-    /// Saves the id of the last opened session.
     pub fn keep(&self, id: &SessionId) {
         let Some(folder) = self.folder.clone() else { return };
         let id = id.as_str().to_owned();

@@ -2,7 +2,7 @@
 
 use super::Peer;
 use crate::acp::envelope;
-use crate::acp::peer::messages::{self, excerpt};
+use crate::acp::peer::messages::excerpt;
 use crate::acp::peer::requests::{self, OpenRequest, WireId};
 use crate::model::{AgentEvent, AnomalyKind, RpcError};
 
@@ -16,7 +16,8 @@ impl Peer {
             return self.anomaly(AnomalyKind::Carrier, text);
         }
         if !self.requests.has_room(params) {
-            return self.writer.refuse(&wire_id, &messages::too_many());
+            let text = "Too many open requests. Wait for responses before sending more.";
+            return self.writer.refuse(&wire_id, &RpcError::new(RpcError::INTERNAL, text));
         }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {

@@ -1,56 +1,46 @@
 //! Replays a protocol log through a `Peer`: requests are matched and messages decoded as on a live connection, but
 //! nothing is sent.
 //!
-//! A request of the app waits until the log has the same request, and then gets its id.
+//! A request of the app is matched with the same request in the log, whose id may differ.
 
 use tokio::time::Instant;
 
-use super::{Asked, Peer, Phase};
+use super::{Peer, Phase};
 use crate::acp::codec::RequestKind;
+use crate::acp::peer::calls::Pending;
 use crate::model::{AgentEvent, Call, RequestId, SessionId};
-
-/// Ids above this belong to requests that are not matched with a logged one yet.
-const FIRST_TEMPORARY_ID: u64 = 1 << 40;
 
 impl Peer {
     /// Starts like [`Peer::start`], but without a link, so that nothing is written.
     pub fn start_replay(&mut self, now: Instant) {
         self.now = now;
-        self.calls.number_from(FIRST_TEMPORARY_ID);
         self.events.push(AgentEvent::Started { pid: None });
         self.begin_handshake(now);
     }
 
-    /// Assigns the id of a logged request to the app's one with the same method and session; false if there is none.
-    pub fn match_logged_request(
+    /// The id of a request of the app with the same method as a logged one, and if possible the same session.
+    pub fn find_logged_request(
         &mut self,
-        id: u64,
         method: &str,
         session: Option<&str>,
+        is_free: impl Fn(u64) -> bool,
         now: Instant,
-    ) -> bool {
+    ) -> Option<u64> {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
         {
-            self.handshake.forget();
+            self.handshake.waiting = None;
             self.greet(now);
         }
         let same = |other: &str| other == method || reopens(other) && reopens(method);
-        let unmatched = || {
-            self.calls.waiting().filter(|(own, pending)| *own > FIRST_TEMPORARY_ID && same(pending.method))
-        };
-        let in_session =
-            unmatched().find(|(_, pending)| session.is_some() && session_of(&pending.asked) == session);
-        match in_session.or_else(|| unmatched().next()).map(|(own, _)| own) {
-            Some(own) => {
-                self.calls.renumber(own, id);
-                if let Some(dialect) = &mut self.dialect {
-                    dialect.renumber(own, id);
-                }
-                true
-            }
-            // The log may contain `initialize` twice with the same id.
-            None => self.calls.waiting().any(|(own, pending)| own == id && pending.method == method),
-        }
+        let free = || self.calls.waiting().filter(|(own, pending)| is_free(*own) && same(pending.method));
+        let in_session = free().find(|(_, pending)| session.is_some() && session_of(pending) == session);
+        in_session.or_else(|| free().next()).map(|(own, _)| own)
+    }
+
+    /// Whether a request waits for its response.
+    pub fn waits_for(&self, id: u64, method: Option<&str>) -> bool {
+        let is_it = |pending: &Pending| method.is_none_or(|method| pending.method == method);
+        self.calls.waiting().any(|(own, pending)| own == id && is_it(pending))
     }
 
     pub fn open_request(&self, wire_id: &str) -> Option<(RequestId, RequestKind)> {
@@ -59,8 +49,8 @@ impl Peer {
 
     pub fn prompt_session(&self, id: u64) -> Option<SessionId> {
         let (_, pending) = self.calls.waiting().find(|(own, _)| *own == id)?;
-        match &pending.asked {
-            Asked::Call { call: Call::Prompt(session, _), .. } => Some(session.clone()),
+        match &pending.call {
+            Some((_, Call::Prompt(session, _))) => Some(session.clone()),
             _ => None,
         }
     }
@@ -71,9 +61,8 @@ fn reopens(method: &str) -> bool {
     matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
 }
 
-fn session_of(asked: &Asked) -> Option<&str> {
-    let Asked::Call { call, .. } = asked else { return None };
-    match call {
+fn session_of(pending: &Pending) -> Option<&str> {
+    match &pending.call.as_ref()?.1 {
         Call::Prompt(session, _)
         | Call::LoadSession(session, _)
         | Call::ResumeSession(session, _)

@@ -1,34 +1,29 @@
 //! Puts the translator of an agent with a dialect between the connection and the messages of the protocol.
 
 use super::Peer;
-use crate::acp::codec::calls;
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::model::{AgentInfo, AnomalyKind, CallError, SessionId};
 
 impl Peer {
-    pub fn speaks_first(&self) -> bool {
-        self.dialect.as_ref().is_some_and(|dialect| dialect.speaks_first())
-    }
-
     /// Decodes the response to `initialize`, and adds what is known of the system.
     pub fn read_info(&mut self, result: &str) -> Result<AgentInfo, CallError> {
-        if self.dialect.is_none() {
-            self.dialect = dialects::recognized(result, &self.spec);
+        if self.dialect.is_official()
+            && let Some(dialect) = dialects::recognized(result, &self.spec)
+        {
+            self.dialect = dialect;
         }
-        let translated = self.dialect.as_mut().and_then(|dialect| dialect.initialized(result));
+        let translated = self.dialect.initialized(result);
         let mut info = self.codec.on_initialize(translated.as_deref().unwrap_or(result))?;
-        if let Some(dialect) = &self.dialect {
-            dialect.describe(&mut info);
-            self.codec.can = info.capabilities;
-        }
+        self.dialect.describe(&mut info);
+        self.codec.can = info.capabilities;
         Ok(info)
     }
 
     /// The form of `initialize` with this number. An own form of the agent is first; if it is unknown, `OpenOxide`'s is last.
     pub fn initialize_form(&self, attempt: u8) -> Option<(&'static str, String)> {
-        let name = self.dialect.as_ref().map_or("parlor", |dialect| dialect.client_name());
-        if let Some(own) = self.dialect.as_ref().and_then(|dialect| dialect.initialize()) {
+        let name = self.dialect.client_name();
+        if let Some(own) = self.dialect.initialize() {
             return match attempt.checked_sub(1) {
                 Some(attempt) => self.codec.initialize(attempt, name),
                 None => Some(own),
@@ -36,7 +31,7 @@ impl Peer {
         }
         self.codec.initialize(attempt, name).or_else(|| {
             let is_next =
-                self.dialect.is_none() && self.codec.initialize(attempt.checked_sub(1)?, name).is_some();
+                self.dialect.is_official() && self.codec.initialize(attempt.checked_sub(1)?, name).is_some();
             (is_next && !self.spec.wire.is_strict).then(dialects::openoxide::initialize)
         })
     }
@@ -51,9 +46,8 @@ impl Peer {
 
     /// Has the translator do something, and handles what it passes on.
     pub fn translate(&mut self, work: impl FnOnce(&mut dyn Dialect, &mut Translation)) {
-        let Some(dialect) = &mut self.dialect else { return };
         let mut translation = Translation::new(self.now);
-        work(dialect.as_mut(), &mut translation);
+        work(self.dialect.as_mut(), &mut translation);
         for (id, (method, params)) in translation.to_agent {
             self.writer.request(id, method, &params);
         }
@@ -68,19 +62,11 @@ impl Peer {
     }
 
     pub fn write_cancel(&mut self, session: &SessionId) {
-        let message = match &self.dialect {
-            Some(dialect) => dialect.cancel(session, self.calls.find_prompt(session)),
-            None => Some(calls::encode_cancel(session)),
-        };
-        self.notify(message);
+        self.notify(self.dialect.cancel(session, self.calls.find_prompt(session)));
     }
 
     pub fn write_withdrawal(&mut self, id: u64) {
-        let message = match &self.dialect {
-            Some(dialect) => dialect.withdraw(id),
-            None => Some(calls::encode_withdrawal(id)),
-        };
-        self.notify(message);
+        self.notify(self.dialect.withdraw(id));
     }
 
     fn notify(&self, message: Option<dialects::Method>) {

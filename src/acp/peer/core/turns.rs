@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Peer;
 use crate::acp::codec::TurnNews;
-use crate::acp::peer::calls::{Asked, Pending};
+use crate::acp::peer::calls::Pending;
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
@@ -17,7 +17,7 @@ const MAX_BUSY: usize = 1024;
 /// The sessions in which the agent works. Source: ACP v2, session states.
 #[derive(Debug, Default)]
 pub struct Foreground {
-    busy: BTreeSet<SessionId>,
+    pub busy: BTreeSet<SessionId>,
     reports_work: bool,
 }
 
@@ -26,15 +26,6 @@ impl Foreground {
     fn begin(&mut self, session: &SessionId) -> bool {
         self.reports_work = true;
         self.busy.len() < MAX_BUSY && self.busy.insert(session.clone())
-    }
-
-    /// The agent does not work in a session. Returns whether it did before.
-    pub fn end(&mut self, session: &SessionId) -> bool {
-        self.busy.remove(session)
-    }
-
-    pub fn is_busy(&self, session: &SessionId) -> bool {
-        self.busy.contains(session)
     }
 }
 
@@ -61,7 +52,7 @@ impl Peer {
     /// The agent does not work. Before a prompt was accepted this is about earlier work, as it is if it did not work
     /// before; but some agents only report the end, or accept a prompt at the end of its turn.
     fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
-        let was_busy = self.foreground.end(&session);
+        let was_busy = self.foreground.busy.remove(&session);
         let reports_work = self.foreground.reports_work;
         let prompt = self.calls.prompt(&session);
         let is_end = prompt.is_some_and(|prompt| {
@@ -80,7 +71,7 @@ impl Peer {
 
     fn end_turn(&mut self, session: &SessionId, outcome: Result<Reply, CallError>) {
         let ended = self.calls.end_prompt(session);
-        if let Some(Pending { asked: Asked::Call { tag, .. }, .. }) = ended {
+        if let Some(Pending { call: Some((tag, _)), .. }) = ended {
             self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
@@ -94,17 +85,17 @@ impl Peer {
             // The session goes on.
             Err(_) => return,
         };
-        self.foreground.end(session);
+        self.foreground.busy.remove(session);
         self.end_turn(session, outcome);
     }
 
     /// A prompt has failed. Returns whether the agent works all the same, on that prompt or of its own accord.
     pub fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
         if matches!(error, CallError::Undelivered { .. } | CallError::NotSent { .. }) {
-            return self.foreground.is_busy(session);
+            return self.foreground.busy.contains(session);
         }
         // What the agent reported of a rejected prompt is not about the next one.
-        self.foreground.end(session);
+        self.foreground.busy.remove(session);
         false
     }
 
@@ -115,7 +106,7 @@ impl Peer {
         pending: Pending,
         outcome: Result<&str, &str>,
     ) -> Option<Pending> {
-        let is_prompt = matches!(&pending.asked, Asked::Call { call: Call::Prompt(..), .. });
+        let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
         if is_prompt && outcome.is_ok() && self.codec.reports_states() {
             self.calls.accept(id, pending, self.now);
             return None;

@@ -11,21 +11,21 @@ use crate::acp::Command;
 use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::peer::{Deadlines, PeerState};
 use crate::acp::tap::Tap;
-use crate::acp::transport::{OutboundFrame, OutgoingFrames, test_link};
+use crate::acp::transport::{Ends, Link, OutboundFrame};
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, RequestId, Response};
 
 /// A connection after `initialize`, without tasks.
 struct Wire {
     peer: PeerState,
-    frames: OutgoingFrames,
+    ends: Ends,
 }
 
 impl Wire {
     fn new() -> Self {
         let mut peer = PeerState::new(&AgentSpec::default(), Tap::default(), Deadlines::default());
-        let (outgoing, frames, stopper) = test_link();
+        let (Link { outgoing, stopper, .. }, ends) = Link::new();
         peer.start(None, outgoing, stopper, Instant::now());
-        let mut this = Self { peer, frames };
+        let mut this = Self { peer, ends };
         this.hear(None, &json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}));
         this.sent();
         this
@@ -53,7 +53,7 @@ impl Wire {
 
     fn sent(&mut self) -> Vec<OutboundFrame> {
         let mut frames = Vec::new();
-        let _ = self.frames.take(&mut frames).now_or_never();
+        let _ = self.ends.frames.take(&mut frames).now_or_never();
         frames
     }
 

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::{
     Agent, App, PATIENCE, chunk, connect_with, options, permission, read_file, ready, session, start_with,
 };
+use crate::acp::gate::Gate;
 use crate::acp::peer::{Deadlines, Limits};
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::transport::memory;
@@ -209,7 +210,7 @@ async fn a_panic_of_the_peer_closes_the_connection() {
 #[tokio::test]
 async fn a_missing_program_closes_the_connection() {
     let spec = AgentSpec { command: "no-such-agent-anywhere".into(), ..AgentSpec::default() };
-    let connection = connect(ConnectOptions { spec, ..options(Tap::default()) });
+    let connection = connect(ConnectOptions { spec, ..options(Tap::default()) }, Gate::default());
     let mut app = App { connection, events: VecDeque::new() };
     app.new_session(1);
     let (events, reason) = app.rest().await;
@@ -231,7 +232,7 @@ async fn a_whole_session_with_a_child_process() {
         args: vec!["-c".into(), script.into()],
         ..AgentSpec::default()
     };
-    let connection = connect(ConnectOptions { spec, ..options(Tap::default()) });
+    let connection = connect(ConnectOptions { spec, ..options(Tap::default()) }, Gate::default());
     let mut app = App { connection, events: VecDeque::new() };
     assert!(matches!(app.next().await, AgentEvent::Started { pid: Some(_) }));
     assert!(matches!(app.next().await, AgentEvent::Ready(_)));

@@ -11,8 +11,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
 use super::http_error::{HttpError, host_of};
-use super::token;
 use crate::acp::lock::lock;
+use crate::acp::transport::secret;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -28,7 +28,8 @@ pub struct Client {
     http: reqwest::Client,
     #[cfg(test)]
     pub simulation: Option<super::tests::Simulation>,
-    url: Url,
+    /// The agent's URL, with an HTTP scheme.
+    pub url: Url,
     headers: HeaderMap,
     source: Option<TokenSource>,
     authorization: Mutex<Option<HeaderValue>>,
@@ -82,11 +83,6 @@ impl Client {
         }))
     }
 
-    /// The agent's URL, with an HTTP scheme.
-    pub fn url(&self) -> &Url {
-        &self.url
-    }
-
     /// Builds a request. Headers and token are added only for the agent's origin.
     pub fn request(&self, method: Method, url: &Url) -> RequestBuilder {
         let mut request = self.http.request(method, url.clone());
@@ -130,7 +126,6 @@ impl Client {
         }
     }
 
-    /// A description of the source of the token.
     pub fn token_origin(&self) -> Option<String> {
         self.source.as_ref().map(ToString::to_string)
     }
@@ -143,7 +138,6 @@ impl Client {
         self.http.execute(request).await.map_err(|error| HttpError::of_error(&error, url))
     }
 
-    /// Fetches the token again; returns whether it changed.
     async fn renew_token(&self, request: &mut Request) -> bool {
         let Some(source) = &self.source else { return false };
         let Ok(fresh) = authorization(source).await else { return false };
@@ -157,7 +151,7 @@ impl Client {
 }
 
 async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
-    let secret = token::fetch(source).await?;
+    let secret = secret::token(source).await?;
     let mut value = HeaderValue::from_str(&format!("Bearer {}", secret.reveal()))
         .map_err(|_| format!("{source} does not contain a valid token."))?;
     value.set_sensitive(true);

@@ -5,14 +5,12 @@
 //! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
 
 use bytes::Bytes;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::sse::SseItem;
 use crate::acp::codec::value::Object;
 use crate::acp::dialects::openoxide::EVENTS;
-use crate::acp::envelope::{Message, id_number, protocol_version, session};
+use crate::acp::envelope::{Message, id_number, pick, protocol_version, session};
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
 
@@ -23,7 +21,6 @@ pub enum Kind {
     Response,
 }
 
-/// The parts of a message that are needed for routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub kind: Kind,
@@ -68,7 +65,6 @@ pub fn read(text: &str) -> Option<Envelope> {
     })
 }
 
-/// The total length of the texts in a prompt, in bytes.
 pub fn prompt_text_bytes(text: &str) -> usize {
     let request: Value = serde_json::from_str(text).unwrap_or_default();
     let blocks = request.pointer("/params/prompt").and_then(Value::as_array).into_iter().flatten();
@@ -109,17 +105,10 @@ pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
 /// Whether the data of a named event is a JSON-RPC message. The event of a tool call also has an `id`, and its result
 /// may be in `result` or `error`.
 fn is_message(name: &str, text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Marks {
-        jsonrpc: Option<IgnoredAny>,
-        method: Option<IgnoredAny>,
-        result: Option<IgnoredAny>,
-        error: Option<IgnoredAny>,
-    }
-    serde_json::from_str::<Marks>(text).is_ok_and(|marks| {
-        let is_marked = marks.jsonrpc.is_some() || marks.method.is_some();
-        let has_answer = marks.result.is_some() || marks.error.is_some();
-        is_marked || has_answer && !EVENTS.contains(&name)
+    pick(text, ["jsonrpc", "method", "result", "error"]).is_ok_and(|marks| {
+        let [is_rpc, is_call, has_result, has_error] =
+            marks.map(|mark| mark.is_some_and(|mark| mark != "null"));
+        is_rpc || is_call || (has_result || has_error) && !EVENTS.contains(&name)
     })
 }
 

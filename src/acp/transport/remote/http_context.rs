@@ -1,8 +1,11 @@
-//! State that all HTTP transports of a connection share: the client, the channel to the peer, tasks, timeouts.
+//! State that the tasks of a connection to a server share: the client, the channel to the peer, open requests, timeouts.
 //!
-//! Invariant: tasks that are spawned here have ended when [`HttpContext::close`] returns, so no event follows the
-//! end.
+//! Invariants: a request gets one outcome: the first response on any path, or a failure. Tasks that are spawned here
+//! have ended when [`HttpContext::close`] returns, so no event follows the end.
 
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -12,19 +15,16 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::client::Client;
 use super::envelope::{self, Envelope, Kind};
 use super::http_error::{HttpError, host_of};
-use super::requests::Requests;
+use crate::acp::dialects::zeptoclaw;
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
-use crate::acp::transport::inbound::Sink;
-use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
-
-pub use crate::acp::transport::Disconnected;
+use crate::acp::transport::{Disconnected, In, LinkEnd, Sink, UNDELIVERED, UNSENT};
 
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
@@ -81,26 +81,104 @@ impl Default for Timeouts {
     }
 }
 
-/// An event of a task that concerns the whole connection.
+/// The attempts of one message or one stream.
 #[derive(Debug)]
-pub enum TaskEvent {
-    End(LinkEnd),
-    /// A session was created whose stream is needed.
-    Session(String),
+pub struct Backoff {
+    timeouts: Timeouts,
+    pause: Duration,
+    failing_since: Option<Instant>,
 }
 
-/// Inspects each message, and returns whether to pass it on.
-pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+impl Backoff {
+    pub fn new(timeouts: Timeouts) -> Self {
+        Self { timeouts, pause: timeouts.min_pause, failing_since: None }
+    }
 
-#[derive(Debug, Clone)]
-pub struct Inlet {
-    pub sink: Sink,
-    pub tap: Tap,
+    pub fn reset(&mut self) {
+        *self = Self::new(self.timeouts);
+    }
+
+    pub fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
+    }
+
+    /// Records a failure; returns the delay before the next attempt (at least `wanted`); `None`: time limit.
+    pub fn failed(&mut self, now: Instant, wanted: Option<Duration>) -> Option<Duration> {
+        let since = *self.failing_since.get_or_insert(now);
+        if now.saturating_duration_since(since) >= self.timeouts.give_up {
+            return None;
+        }
+        let jitter = self.timeouts.jitter;
+        let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * jitter / 255;
+        let delay = self.pause * percent / 100;
+        self.pause = (self.pause * 2).min(self.timeouts.max_pause);
+        Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Requests {
+    open: BTreeMap<u64, Envelope>,
+    last: u64,
+}
+
+#[derive(Debug)]
+pub struct HttpContext {
+    pub client: Arc<Client>,
+    pub timeouts: Timeouts,
     /// Maximum message size in bytes.
     pub max_bytes: usize,
+    /// The version of the protocol, or 0.
+    pub version: AtomicU64,
+    /// Whether the server has the small limits of `ZeptoClaw`.
+    pub is_small: AtomicBool,
+    sink: Sink,
+    tap: Tap,
+    requests: Mutex<Requests>,
+    answered: Notify,
+    /// Receives the reason why the whole connection ends.
+    ended: mpsc::UnboundedSender<LinkEnd>,
+    created: mpsc::UnboundedSender<String>,
+    retry: Arc<Notify>,
+    interruptions: AtomicUsize,
+    tasks: Mutex<JoinSet<()>>,
 }
 
-impl Inlet {
+#[derive(Debug)]
+pub struct Reports {
+    pub ended: mpsc::UnboundedReceiver<LinkEnd>,
+    pub created: mpsc::UnboundedReceiver<String>,
+}
+
+impl HttpContext {
+    /// `retry` is notified when delays before the next attempts should end.
+    pub fn new(
+        client: Arc<Client>,
+        (sink, tap, max_bytes): (Sink, Tap, usize),
+        timeouts: Timeouts,
+        retry: Arc<Notify>,
+    ) -> (Arc<Self>, Reports) {
+        let (ended, ends) = mpsc::unbounded_channel();
+        let (created, sessions) = mpsc::unbounded_channel();
+        let context = Self {
+            client,
+            timeouts,
+            max_bytes,
+            version: AtomicU64::default(),
+            is_small: AtomicBool::default(),
+            sink,
+            tap,
+            requests: Mutex::default(),
+            answered: Notify::new(),
+            ended,
+            created,
+            retry,
+            interruptions: AtomicUsize::default(),
+            tasks: Mutex::default(),
+        };
+        (Arc::new(context), Reports { ended: ends, created: sessions })
+    }
+
     pub async fn pieces(&self, pieces: Vec<InboundFrame>) -> Result<(), Disconnected> {
         if pieces.is_empty() {
             return Ok(());
@@ -108,16 +186,17 @@ impl Inlet {
         self.sink.send(In::Pieces(pieces)).await
     }
 
-    /// Sends the messages that the hook accepts to the peer.
-    pub async fn pieces_but(&self, mut pieces: Vec<InboundFrame>, hook: &Hook) -> Result<(), Disconnected> {
-        pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !hook(frame.text())));
-        self.pieces(pieces).await
+    /// Drops second responses to the same request.
+    pub fn drop_repeated(&self, pieces: &mut Vec<InboundFrame>) {
+        pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !self.is_news(frame.text())));
     }
 
-    pub async fn message(&self, bytes: &Bytes) -> Result<(), Disconnected> {
+    /// The messages in the body of a response, without those that are dropped.
+    pub fn sort(&self, body: &Bytes) -> Vec<InboundFrame> {
         let mut pieces = Vec::new();
-        sort_whole(bytes, &mut pieces);
-        self.pieces(pieces).await
+        sort_whole(body, &mut pieces);
+        self.drop_repeated(&mut pieces);
+        pieces
     }
 
     pub async fn note(&self, text: String) -> Result<(), Disconnected> {
@@ -130,50 +209,18 @@ impl Inlet {
         self.tap.record(Direction::Stderr, format!("{OWN_LINE}{text}").as_bytes());
         self.tap.flush();
     }
-}
 
-/// State that the tasks of a connection share; clones share it.
-#[derive(Debug, Clone)]
-pub struct HttpContext {
-    pub client: Arc<Client>,
-    pub inlet: Inlet,
-    pub timeouts: Timeouts,
-    /// The requests of parlor without an outcome.
-    pub requests: Arc<Requests>,
-    /// Receives events that concern the whole connection.
-    pub reported: mpsc::UnboundedSender<TaskEvent>,
-    retry: Arc<Notify>,
-    /// The number of existing [`Interruption`]s.
-    interruptions: Arc<Mutex<usize>>,
-    tasks: Arc<Mutex<JoinSet<()>>>,
-}
-
-impl HttpContext {
-    pub fn new(
-        client: Arc<Client>,
-        inlet: Inlet,
-        timeouts: Timeouts,
-        reported: mpsc::UnboundedSender<TaskEvent>,
-        retry: Arc<Notify>,
-    ) -> Self {
-        let (requests, interruptions, tasks) = (Arc::default(), Arc::default(), Arc::default());
-        Self { client, inlet, timeouts, requests, reported, retry, interruptions, tasks }
-    }
-
-    /// Waits before the next attempt, unless the user wants it now.
     pub async fn pause(&self, time: Duration) {
         // Without a result: both are reasons to go on.
         let _ = timeout(time, self.retry.notified()).await;
     }
 
     /// Reports the connection as interrupted until the returned value is dropped.
-    pub fn interrupted(&self) -> Interruption {
-        Interruption::new(Arc::clone(&self.interruptions), self.inlet.sink.clone())
-    }
-
-    #[must_use]
-    pub fn with_client(&self, client: Arc<Client>) -> Self {
-        Self { client, ..self.clone() }
+    pub fn interrupted(self: &Arc<Self>) -> Interruption {
+        if self.interruptions.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.sink.report(In::Interrupted(true));
+        }
+        Interruption(Arc::clone(self))
     }
 
     /// Runs a task until it ends or the connection does.
@@ -189,7 +236,7 @@ impl HttpContext {
     }
 
     pub fn end(&self, end: LinkEnd) {
-        let _ = self.reported.send(TaskEvent::End(end));
+        let _ = self.ended.send(end);
     }
 
     /// Sends a message by POST, without retries.
@@ -210,83 +257,118 @@ impl HttpContext {
         self.client.send(request, wants).await
     }
 
-    /// Drops second responses to the same request, and passes all other messages with an id to `also`.
-    pub fn hook(&self, also: impl Fn(Envelope) + Send + Sync + 'static) -> Hook {
-        let (requests, inlet) = (Arc::clone(&self.requests), self.inlet.clone());
-        Arc::new(move |text| {
-            // Skips parsing for updates, which are most of the messages.
-            if ID.find(text.as_bytes()).is_none() {
-                return true;
+    /// Expects the response to a message, if it is a request.
+    pub fn expect(&self, message: &Envelope) {
+        if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
+            let mut requests = lock(&self.requests);
+            requests.open.insert(id, message.clone());
+            requests.last = requests.last.max(id);
+        }
+    }
+
+    /// Whether the peer needs a message: it is not a second response to the same request. Learns from the response to
+    /// `initialize`, and reports new sessions.
+    fn is_news(&self, text: &str) -> bool {
+        // Skips parsing for updates, which are most of the messages.
+        if ID.find(text.as_bytes()).is_none() {
+            return true;
+        }
+        let Some(answer) = envelope::read(text).filter(|message| message.kind == Kind::Response) else {
+            return true;
+        };
+        let Some(id) = answer.number() else { return true };
+        let Some(request) = self.close_request(id) else {
+            // Responses to unknown requests are left to the peer.
+            let is_news = id > lock(&self.requests).last;
+            if !is_news {
+                self.trace("Skipped a second response to the same request.");
             }
-            let Some(envelope) = envelope::read(text) else { return true };
-            let is_news = envelope.kind != Kind::Response || requests.on_response(&envelope);
-            if is_news {
-                also(envelope);
-            } else {
-                inlet.trace("Skipped a second response to the same request.");
+            return is_news;
+        };
+        match (request.method.as_str(), answer.session) {
+            ("initialize", _) => {
+                self.version.store(answer.version.unwrap_or_default(), Ordering::Relaxed);
+                self.is_small.fetch_or(zeptoclaw::is_named_in(text), Ordering::Relaxed);
             }
-            is_news
-        })
-    }
-
-    /// Reports that a request failed, unless it has an outcome. `has_stream`: the response may still arrive on a stream.
-    pub async fn fail(&self, envelope: &Envelope, why: &str, has_stream: bool) {
-        if has_stream && envelope.kind == Kind::Request {
-            let _ = timeout(self.timeouts.grace, self.requests.closed(envelope)).await;
+            ("session/new" | "session/fork", Some(session)) => {
+                let _ = self.created.send(session);
+            }
+            _ => {}
         }
-        if self.requests.on_failure(envelope) {
-            let _ = self.undelivered(envelope, why).await;
+        true
+    }
+
+    fn close_request(&self, id: u64) -> Option<Envelope> {
+        let request = lock(&self.requests).open.remove(&id);
+        self.answered.notify_waiters();
+        request
+    }
+
+    pub fn is_open(&self, message: &Envelope) -> bool {
+        message.kind == Kind::Request
+            && message.number().is_none_or(|id| lock(&self.requests).open.contains_key(&id))
+    }
+
+    pub fn open_in(&self, session: &str) -> Vec<Envelope> {
+        let is_of = |request: &&Envelope| request.session.as_deref() == Some(session);
+        lock(&self.requests).open.values().filter(is_of).cloned().collect()
+    }
+
+    /// Waits until a request has its outcome; never returns for other messages.
+    pub async fn closed(&self, message: &Envelope) {
+        if message.kind != Kind::Request || message.number().is_none() {
+            pending::<()>().await;
+        }
+        loop {
+            let answered = self.answered.notified();
+            if !self.is_open(message) {
+                return;
+            }
+            answered.await;
         }
     }
 
-    /// Reports a message that was not delivered; a request gets an error response.
-    pub async fn undelivered(&self, envelope: &Envelope, text: &str) -> Result<(), Disconnected> {
-        self.report(envelope, UNDELIVERED, text).await
-    }
-
-    /// Reports a message that was not sent, because of a limit of the server.
-    pub async fn unsent(&self, envelope: &Envelope, text: &str) -> Result<(), Disconnected> {
-        self.report(envelope, UNSENT, text).await
-    }
-
-    async fn report(&self, envelope: &Envelope, mark: &str, text: &str) -> Result<(), Disconnected> {
-        if let (Some(id), Kind::Request) = (&envelope.id, envelope.kind) {
-            return self.inlet.message(&envelope::failure(id, mark, text)).await;
+    /// Reports that a message was not delivered. `has_stream`: the response may still arrive on a stream.
+    pub async fn fail(&self, message: &Envelope, why: &str, has_stream: bool) {
+        if has_stream && message.kind == Kind::Request {
+            let _ = timeout(self.timeouts.grace, self.closed(message)).await;
         }
-        let what = if envelope.method.is_empty() { "A response" } else { envelope.method.as_str() };
-        let text = format!("{what} was not delivered. {text}");
-        self.inlet.trace(&text);
-        self.inlet.sink.send(In::Undelivered { session: envelope.session.clone(), text }).await
+        self.report(message, UNDELIVERED, why).await;
+    }
+
+    /// Reports that a message was certainly not sent.
+    pub async fn unsent(&self, message: &Envelope, why: &str) {
+        self.expect(message);
+        self.report(message, UNSENT, why).await;
+    }
+
+    /// Reports a failure, unless the message is a request with an outcome. Without a receiver, the connection ends.
+    async fn report(&self, message: &Envelope, mark: &str, text: &str) {
+        let _ = if let (Some(id), Kind::Request) = (&message.id, message.kind) {
+            if message.number().is_some_and(|number| self.close_request(number).is_none()) {
+                return;
+            }
+            let mut pieces = Vec::new();
+            sort_whole(&envelope::failure(id, mark, text), &mut pieces);
+            self.pieces(pieces).await
+        } else {
+            let what = if message.method.is_empty() { "A response" } else { message.method.as_str() };
+            let text = format!("{what} was not delivered. {text}");
+            self.trace(&text);
+            self.sink.send(In::Undelivered { session: message.session.clone(), text }).await
+        };
     }
 }
 
 /// While one of a connection exists, the connection is reported as interrupted.
 #[derive(Debug)]
-pub struct Interruption {
-    count: Arc<Mutex<usize>>,
-    sink: Sink,
-}
-
-impl Interruption {
-    fn new(count: Arc<Mutex<usize>>, sink: Sink) -> Self {
-        let this = Self { count, sink };
-        this.change(|count| *count += 1, 1);
-        this
-    }
-
-    /// Changes the count, and reports that the connection is interrupted or restored when it becomes `reported`.
-    fn change(&self, change: impl FnOnce(&mut usize), reported: usize) {
-        let mut count = lock(&self.count);
-        change(&mut count);
-        if *count == reported {
-            self.sink.report(In::Interrupted(reported > 0));
-        }
-    }
-}
+pub struct Interruption(Arc<HttpContext>);
 
 impl Drop for Interruption {
     fn drop(&mut self) {
-        self.change(|count| *count -= 1, 0);
+        if self.0.interruptions.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.sink.report(In::Interrupted(false));
+        }
     }
 }
 
@@ -298,10 +380,7 @@ impl From<Disconnected> for LinkEnd {
 
 impl From<HttpError> for LinkEnd {
     fn from(trouble: HttpError) -> Self {
-        match trouble {
-            HttpError::Network { text, .. } => Self::Unreachable(text),
-            HttpError::Refused { text, .. } => Self::Refused(text),
-        }
+        if trouble.is_temporary { Self::Unreachable(trouble.text) } else { Self::Refused(trouble.text) }
     }
 }
 
@@ -332,5 +411,49 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
             Ok(None) => return Ok(body.into()),
             Err(error) => return Err(HttpError::of_error(&error, &url)),
         }
+    }
+}
+
+pub fn too_large(bytes: usize, max_bytes: usize, host: &str) -> String {
+    let shown = |bytes: usize| match bytes {
+        ..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        _ => format!("{} MiB", bytes >> 20),
+    };
+    format!(
+        "The message is {}; the limit of {host} is {}. Send less at once.",
+        shown(bytes),
+        shown(max_bytes)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_until_the_limit() {
+        let timeouts = Timeouts::default();
+        let mut backoff = Backoff::new(timeouts);
+        let began = Instant::now();
+        let (mut now, mut expected) = (began, timeouts.min_pause);
+        while let Some(delay) = backoff.failed(now, None) {
+            assert!(delay >= expected * 3 / 4 && delay <= expected, "{delay:?}");
+            expected = (expected * 2).min(timeouts.max_pause);
+            now += delay;
+        }
+        assert!(now - began >= timeouts.give_up && backoff.is_failing());
+        backoff.reset();
+        assert!(!backoff.is_failing());
+        assert!(backoff.failed(now, None).unwrap() <= timeouts.min_pause);
+    }
+
+    #[test]
+    fn the_requested_delay_is_respected_up_to_a_limit() {
+        let timeouts = Timeouts::default();
+        let mut backoff = Backoff::new(timeouts);
+        let now = Instant::now();
+        let asked = Duration::from_secs(7);
+        assert_eq!(backoff.failed(now, Some(asked)), Some(asked));
+        assert_eq!(backoff.failed(now, Some(Duration::MAX)), Some(timeouts.answer));
     }
 }

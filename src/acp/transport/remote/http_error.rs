@@ -8,6 +8,7 @@
 use std::io;
 use std::time::Duration;
 
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::model::shown_url;
@@ -17,29 +18,29 @@ const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 const MAX_EXPLANATION_CHARS: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HttpError {
-    /// A temporary failure; a retry may help.
-    Network {
-        text: String,
-        /// Whether the request was certainly not sent.
-        is_unsent: bool,
-        /// Whether the server is down: its port is closed, or a proxy reports it.
-        is_down: bool,
-        /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
-        retry_after: Option<Duration>,
-    },
-    /// A permanent failure; a retry does not help.
-    Refused {
-        text: String,
-        /// The status code, if there was a response.
-        status: Option<StatusCode>,
-    },
+pub struct HttpError {
+    pub text: String,
+    /// Whether a retry may help.
+    pub is_temporary: bool,
+    /// Whether the request was certainly not sent.
+    pub is_unsent: bool,
+    /// Whether the server is down: its port is closed, or a proxy reports it.
+    pub is_down: bool,
+    /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
+    pub retry_after: Option<Duration>,
+    /// The status code, if there was a response.
+    pub(super) status: Option<StatusCode>,
 }
 
 impl HttpError {
-    /// A network failure without further information.
+    /// A permanent failure without a response.
+    pub fn refused(text: String) -> Self {
+        let (is_temporary, is_unsent, is_down, retry_after, status) = (false, false, false, None, None);
+        Self { text, is_temporary, is_unsent, is_down, retry_after, status }
+    }
+
     pub fn on_the_way(text: String) -> Self {
-        Self::Network { text, is_unsent: false, is_down: false, retry_after: None }
+        Self { is_temporary: true, ..Self::refused(text) }
     }
 
     pub fn unanswered(url: &Url, after: Duration) -> Self {
@@ -48,27 +49,9 @@ impl HttpError {
         Self::on_the_way(text)
     }
 
-    /// A permanent failure without a response.
-    pub fn refused(text: String) -> Self {
-        Self::Refused { text, status: None }
-    }
-
     /// Whether access was denied, which a new token may change.
     pub fn is_denied(&self) -> bool {
-        matches!(self, Self::Refused { status: Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), .. })
-    }
-
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Network { retry_after, .. } => *retry_after,
-            Self::Refused { .. } => None,
-        }
-    }
-
-    pub fn text(&self) -> &str {
-        match self {
-            Self::Network { text, .. } | Self::Refused { text, .. } => text,
-        }
+        matches!(self.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 
     /// Converts an error of a request without a response.
@@ -101,30 +84,21 @@ impl HttpError {
         } else {
             format!("The connection to {host} failed: {innermost}. Check the network, or try again.")
         };
-        Self::Network { text, is_unsent: error.is_connect(), is_down: refused, retry_after: None }
+        Self { is_unsent: error.is_connect(), is_down: refused, ..Self::on_the_way(text) }
     }
 
     /// Converts a response without success and the explanation in it. `token`: its source, if one was sent.
     pub async fn of_status(response: Response, url: &str, token: Option<String>) -> Self {
         let status = response.status();
-        let location = response
-            .headers()
-            .get(reqwest::header::LOCATION)
-            .and_then(|value| value.to_str().ok())
-            .map(shown_url);
-        let retry_after = response
-            .headers()
-            .get(reqwest::header::RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
+        let header = |name| response.headers().get(name)?.to_str().ok();
+        let location = header(LOCATION).map(shown_url);
+        let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
+        let retry_after = retry_after.map(Duration::from_secs);
         let explanation = explanation(response).await;
         let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
-        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            let is_down = matches!(status.as_u16(), 502..=504);
-            Self::Network { text, is_unsent: false, is_down, retry_after }
-        } else {
-            Self::Refused { text, status: Some(status) }
-        }
+        let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        let is_down = matches!(status.as_u16(), 502..=504);
+        Self { is_temporary, is_down, retry_after, status: Some(status), ..Self::refused(text) }
     }
 }
 

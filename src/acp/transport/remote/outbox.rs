@@ -9,28 +9,25 @@
 //! overtaken its prompt is sent again.
 //! Invariant: the number of open POSTs and their bytes are bounded.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use reqwest::header::HeaderMap;
-use reqwest::{Response, StatusCode, Url};
+use reqwest::{Response, StatusCode};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::backoff::Backoff;
 use super::envelope::{self, Envelope, Kind};
-use super::events::{BodyEnd, EventReader, Opening};
-use super::http_context::{Disconnected, Hook, HttpContext, body, is_events};
-use super::http_error::{HttpError, host_of};
-use crate::acp::frame::sort_whole;
-use crate::acp::transport::LinkEnd;
+use super::events::Opening;
+use super::http_context::{Backoff, is_events};
+use super::http_error::HttpError;
+use super::server::{Place, Server, is_close};
+use crate::acp::transport::{LinkEnd, OutboundFrame};
 
 /// Maximum number of requests with open POSTs; a further one fails.
-const MAX_REQUESTS: usize = 64;
+const MAX_REQUESTS: u32 = 64;
 /// Maximum number of notifications in open POSTs.
 const MAX_NOTICES: u32 = 32;
 /// Maximum total size of responses in open POSTs, in KiB; each counts for at least [`MIN_ANSWER_KIB`].
@@ -39,287 +36,246 @@ const MIN_ANSWER_KIB: u32 = 1 << 10;
 /// The first message of a session waits for its stream for this fraction of `Timeouts::answer`.
 const OPENING_SHARE: u32 = 6;
 
+/// How far a message is. Later stages are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Waiting,
+    /// The server has begun to respond, or the next message need not wait any longer.
+    Begun,
+    /// It has its outcome, as far as its POST is concerned.
+    Ended,
+    /// The server has responded to the POST of a prompt.
+    Arrived,
+    /// The prompt was dropped without being sent.
+    Dropped,
+}
+
+/// A message that is being sent, as other messages see it.
 #[derive(Debug)]
-pub struct Message {
-    pub url: Url,
-    pub headers: HeaderMap,
-    pub frame: Bytes,
-    pub envelope: Envelope,
-    /// The session whose messages are sent in order; `None`: those of the connection.
-    pub lane: Option<String>,
-    /// The stream that must be open before the message is sent.
-    pub opening: Option<watch::Receiver<Opening>>,
-}
-
-/// The content of an HTTP response for the request that it belongs to.
-#[derive(Debug)]
-pub enum Taken {
-    /// The response, or it was received elsewhere.
-    Answer,
-    Nothing,
-    /// The body ended early; full sentences.
-    Broken(String),
-}
-
-pub trait Inbox: Clone + Send + Sync + 'static {
-    /// Reads a response with success or 404.
-    fn read(&self, response: Response, envelope: Envelope) -> impl Future<Output = ()> + Send;
-}
-
-#[derive(Debug, Clone)]
-struct Tail {
-    has_begun: watch::Receiver<bool>,
-    is_followed: Arc<Notify>,
-}
-
-/// What a prompt and the cancels of its turn know of each other.
-#[derive(Debug, Default)]
-struct PromptState {
-    /// Whether the server has responded to its POST.
-    has_arrived: watch::Sender<bool>,
-    /// Whether its turn was cancelled; then it is not sent again.
+struct Flight {
+    envelope: Envelope,
+    lane: Option<String>,
+    stage: watch::Sender<Stage>,
+    /// Notified when another message waits for this one.
+    is_followed: Notify,
+    /// Whether the turn of this prompt was cancelled; then it is not sent again.
     is_cancelled: AtomicBool,
-    /// Whether it was dropped without being sent.
-    is_dropped: AtomicBool,
 }
 
-type Prompt = (Envelope, Arc<PromptState>);
+impl Flight {
+    fn is_prompt(&self) -> bool {
+        self.envelope.method == "session/prompt"
+    }
+
+    /// Whether it is the cancel of a turn. In version 2 of the protocol, the turn may have no open prompt.
+    fn is_cancel(&self) -> bool {
+        self.envelope.method == "session/cancel"
+    }
+
+    fn stage(&self) -> Stage {
+        *self.stage.borrow()
+    }
+
+    /// Moves to a stage, never back.
+    fn reach(&self, stage: Stage) {
+        self.stage.send_if_modified(|now| std::mem::replace(now, stage.max(*now)) < stage);
+    }
+
+    async fn reached(&self, stage: Stage) {
+        // The sender is not dropped.
+        let _ = self.stage.subscribe().wait_for(|now| *now >= stage).await;
+    }
+}
 
 #[derive(Debug)]
-pub struct Outbox<I> {
-    pub inbox: I,
-    context: HttpContext,
-    /// The version of the protocol, or 0. The response to a prompt ends its turn; in version 2 it only accepts it.
-    version: Arc<AtomicU64>,
-    lanes: BTreeMap<Option<String>, Tail>,
-    /// The prompts of each session without an outcome.
-    prompts: BTreeMap<Option<String>, Vec<Prompt>>,
-    /// Whether the last cancel of each session has its outcome; a prompt waits for that.
-    cancels: BTreeMap<Option<String>, watch::Receiver<bool>>,
+pub struct Outbox {
+    pub server: Arc<Server>,
+    /// Messages without an outcome, in order. Responses are not among them: nothing waits for them.
+    flights: Vec<Arc<Flight>>,
     open_requests: Arc<Semaphore>,
     open_notices: Arc<Semaphore>,
     open_answers: Arc<Semaphore>,
 }
 
-impl<I: Inbox> Outbox<I> {
-    /// Creates an empty outbox. `version`: that of the protocol.
-    pub fn new(context: HttpContext, inbox: I, version: Arc<AtomicU64>) -> Self {
+impl Outbox {
+    pub fn new(server: Arc<Server>) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
-            inbox,
-            context,
-            version,
-            lanes: BTreeMap::new(),
-            prompts: BTreeMap::new(),
-            cancels: BTreeMap::new(),
-            open_requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            server,
+            flights: Vec::new(),
+            open_requests: permits(MAX_REQUESTS),
             open_notices: permits(MAX_NOTICES),
             open_answers: permits(MAX_ANSWERS_KIB),
         }
     }
 
-    /// Expects the response to a request that was already sent, and reads it if it is in the POST.
-    pub fn expect(&self, envelope: &Envelope, response: Option<Response>) {
-        self.context.requests.add(envelope);
-        if let Some(response) = response {
-            let (inbox, envelope) = (self.inbox.clone(), envelope.clone());
-            self.context.spawn(async move { inbox.read(response, envelope).await });
-        }
-    }
-
     /// Sends a message. Waits only while too many notifications or responses are open.
-    pub async fn send(&mut self, message: Message) -> Result<(), LinkEnd> {
-        let Some(permit) = self.permit(&message).await? else { return Ok(()) };
-        self.context.requests.add(&message.envelope);
-        let earlier = self.earlier(&message);
-        let (begun, has_begun) = watch::channel(false);
-        let is_followed = Arc::new(Notify::new());
-        if message.envelope.kind != Kind::Response {
-            let tail = Tail { has_begun, is_followed: Arc::clone(&is_followed) };
-            self.lanes.retain(|_, tail| tail.has_begun.has_changed().is_ok() && !*tail.has_begun.borrow());
-            self.lanes.insert(message.lane.clone(), tail);
+    pub async fn send(&mut self, frame: &OutboundFrame) {
+        let OutboundFrame { bytes: frame, session: asking } = frame;
+        let text = String::from_utf8_lossy(frame);
+        let Some(mut envelope) = envelope::read(&text) else { return };
+        if envelope.kind == Kind::Response {
+            envelope.session = asking.as_deref().map(str::to_owned);
         }
-        let prompts = self.prompts_of(&message);
-        let (outcome, cancel) = watch::channel(false);
-        self.cancels.retain(|_, cancel| cancel.has_changed().is_ok());
-        let session = &message.envelope.session;
-        let waits_for = match message.envelope.method.as_str() {
-            "session/prompt" => self.cancels.get(session).cloned(),
-            "session/cancel" => self.cancels.insert(session.clone(), cancel),
-            _ => None,
-        };
+        let context = Arc::clone(&self.server.context);
+        if let Some(why) = self.server.too_large(frame.len(), &envelope, &text) {
+            return context.unsent(&envelope, &why).await;
+        }
+        let Some(permit) = self.permit(&envelope, frame.len()).await else { return };
+        context.expect(&envelope);
+        let place = self.server.place(&envelope);
+        self.flights.retain(|flight| {
+            flight.stage() < Stage::Ended || flight.is_prompt() && context.is_open(&flight.envelope)
+        });
+        // A message with `$/` refers to a request in any lane.
+        let refers_to_all = envelope.method.starts_with("$/");
+        let before = |flight: &&Arc<Flight>| refers_to_all || flight.lane == place.lane;
+        let before: Vec<_> = self.flights.iter().filter(before).cloned().collect();
+        let in_session = |flight: &&Arc<Flight>| flight.envelope.session == envelope.session;
+        let mut in_session = self.flights.iter().filter(in_session);
+        let flight = Arc::new(Flight {
+            lane: place.lane.clone(),
+            stage: watch::Sender::new(Stage::Waiting),
+            is_followed: Notify::new(),
+            is_cancelled: AtomicBool::default(),
+            envelope: envelope.clone(),
+        });
+        let (mut prompts, mut last_cancel): (Vec<Arc<Flight>>, _) = (Vec::new(), None);
+        if flight.is_prompt() {
+            last_cancel = in_session.rfind(|flight| flight.is_cancel()).cloned();
+        } else if flight.is_cancel() || is_close(&envelope.method) {
+            let is_open = |flight: &&Arc<Flight>| flight.is_prompt() && context.is_open(&flight.envelope);
+            prompts = in_session.filter(is_open).cloned().collect();
+            for prompt in &prompts {
+                prompt.is_cancelled.store(true, Ordering::Relaxed);
+            }
+        }
+        if envelope.kind != Kind::Response {
+            self.flights.push(Arc::clone(&flight));
+        }
+        // The response to a prompt ends its turn; in version 2 it only accepts it.
+        let is_response_end = context.version.load(Ordering::Relaxed) != 2;
         let sending = Sending {
-            context: self.context.clone(),
-            is_response_end: self.version.load(Ordering::Relaxed) != 2,
-            message,
-            begun,
-            is_followed,
+            server: Arc::clone(&self.server),
+            frame: frame.clone(),
+            place,
+            flight,
             prompts,
-            outcome,
+            is_response_end,
             _permit: permit,
         };
-        let inbox = self.inbox.clone();
-        self.context.spawn(async move {
-            for mut tail in earlier {
-                tail.is_followed.notify_one();
-                let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
+        context.spawn(async move {
+            for earlier in before {
+                earlier.is_followed.notify_one();
+                earlier.reached(Stage::Begun).await;
             }
-            if let Some(mut cancel) = waits_for {
-                // Without a sender, it has its outcome.
-                let _ = cancel.wait_for(|has_outcome| *has_outcome).await;
+            if let Some(cancel) = last_cancel {
+                cancel.reached(Stage::Ended).await;
             }
-            if sending.cancels_nothing() {
-                return;
-            }
-            if sending.is_close() {
-                // Otherwise a prompt could arrive for a session that does not exist any more.
-                sending.prompts_arrived().await;
-            }
-            if let Some(response) = sending.run().await {
-                // Any other response is read first, because it may contain the end of the turn.
-                if is_events(&response) {
-                    sending.note_arrival();
-                }
-                inbox.read(response, sending.message.envelope.clone()).await;
-                sending.note_arrival();
-            }
+            sending.carry_out().await;
         });
-        Ok(())
     }
 
-    /// The prompt itself, or the prompts that a cancel or the end of a session concerns.
-    fn prompts_of(&mut self, message: &Message) -> Vec<Prompt> {
-        let method = message.envelope.method.as_str();
-        if !matches!(method, "session/prompt" | "session/cancel") && !is_close(method) {
-            return Vec::new();
-        }
-        let requests = &self.context.requests;
-        self.prompts.retain(|_, prompts| {
-            prompts.retain(|(prompt, _)| requests.is_open(prompt));
-            !prompts.is_empty()
-        });
-        if method == "session/prompt" {
-            let own = (message.envelope.clone(), Arc::default());
-            self.prompts.entry(message.envelope.session.clone()).or_default().push(own.clone());
-            return vec![own];
-        }
-        let all = self.prompts.get(&message.envelope.session).cloned().unwrap_or_default();
-        for (_, state) in &all {
-            state.is_cancelled.store(true, Ordering::Relaxed);
-        }
-        all
-    }
-
-    /// Waits until all notifications and responses are sent.
     pub async fn drained(&self) {
         let _ = self.open_notices.acquire_many(MAX_NOTICES).await;
         let _ = self.open_answers.acquire_many(MAX_ANSWERS_KIB).await;
     }
 
-    /// The messages that must be sent before this one.
-    fn earlier(&self, message: &Message) -> Vec<Tail> {
-        match message.envelope.kind {
-            // It refers to a request in any lane.
-            _ if message.envelope.method.starts_with("$/") => self.lanes.values().cloned().collect(),
-            _ => self.lanes.get(&message.lane).cloned().into_iter().collect(),
-        }
-    }
-
-    async fn permit(&self, message: &Message) -> Result<Option<OwnedSemaphorePermit>, LinkEnd> {
-        let (semaphore, weight) = match message.envelope.kind {
+    async fn permit(&self, envelope: &Envelope, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let (semaphore, weight) = match envelope.kind {
             Kind::Request => {
-                if let Ok(permit) = Arc::clone(&self.open_requests).try_acquire_owned() {
-                    return Ok(Some(permit));
+                let permit = Arc::clone(&self.open_requests).try_acquire_owned().ok();
+                if permit.is_none() {
+                    let host = &self.server.host;
+                    let why =
+                        format!("{MAX_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
+                    self.server.context.unsent(envelope, &why).await;
                 }
-                let host = host_of(message.url.as_str());
-                let text = format!("{MAX_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
-                self.context.unsent(&message.envelope, &text).await?;
-                return Ok(None);
+                return permit;
             }
             Kind::Notification => (&self.open_notices, 1),
             Kind::Response => {
-                let kib = u32::try_from(message.frame.len() >> 10).unwrap_or(u32::MAX);
+                let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
                 (&self.open_answers, kib.clamp(MIN_ANSWER_KIB, MAX_ANSWERS_KIB))
             }
         };
-        Ok(Arc::clone(semaphore).acquire_many_owned(weight).await.ok())
+        Arc::clone(semaphore).acquire_many_owned(weight).await.ok()
     }
-}
-
-pub fn is_close(method: &str) -> bool {
-    matches!(method, "session/close" | "session/delete")
 }
 
 struct Sending {
-    context: HttpContext,
+    server: Arc<Server>,
+    frame: Bytes,
+    place: Place,
+    flight: Arc<Flight>,
+    /// The prompts that a cancel or the end of a session concerns.
+    prompts: Vec<Arc<Flight>>,
     is_response_end: bool,
-    message: Message,
-    begun: watch::Sender<bool>,
-    is_followed: Arc<Notify>,
-    /// See `Outbox::prompts_of`.
-    prompts: Vec<Prompt>,
-    /// Whether the message has its outcome; it has when this is dropped.
-    outcome: watch::Sender<bool>,
     _permit: OwnedSemaphorePermit,
 }
 
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.flight.reach(Stage::Ended);
+    }
+}
+
 impl Sending {
-    /// Whether it is the cancel of a turn. In version 2 of the protocol, the turn may have no open prompt.
-    fn is_cancel(&self) -> bool {
-        self.message.envelope.method == "session/cancel"
-    }
-
-    fn is_close(&self) -> bool {
-        is_close(&self.message.envelope.method)
-    }
-
-    /// The state of the prompt, if it is one.
-    fn own(&self) -> Option<&PromptState> {
-        let own = self.prompts.first().filter(|_| self.message.envelope.method == "session/prompt");
-        own.map(|(_, state)| &**state)
-    }
-
-    /// Whether it cancels only turns whose prompts were not sent.
-    fn cancels_nothing(&self) -> bool {
-        self.is_cancel()
-            && !self.prompts.is_empty()
-            && self.prompts.iter().all(|(_, prompt)| prompt.is_dropped.load(Ordering::Relaxed))
+    async fn carry_out(self) {
+        let has_prompts = !self.prompts.is_empty();
+        let flight = &self.flight;
+        if flight.is_cancel()
+            && has_prompts
+            && self.prompts.iter().all(|prompt| prompt.stage() == Stage::Dropped)
+        {
+            return;
+        }
+        if is_close(&flight.envelope.method) {
+            // Otherwise a prompt could arrive for a session that does not exist any more.
+            self.prompts_arrived().await;
+        }
+        if let Some(response) = self.run().await {
+            // Any other response is read first, because it may contain the end of the turn.
+            if is_events(&response) {
+                self.note_arrival();
+            }
+            self.server.read(response, &flight.envelope).await;
+            self.note_arrival();
+        }
     }
 
     /// Waits until the turns that it cancels have ended; never returns if that is unknown, and for other messages.
     async fn turns_ended(&self) {
-        if !self.is_cancel() || self.prompts.is_empty() || !self.is_response_end {
+        if !self.flight.is_cancel() || self.prompts.is_empty() || !self.is_response_end {
             pending::<()>().await;
         }
-        for (prompt, _) in &self.prompts {
-            self.context.requests.closed(prompt).await;
+        for prompt in &self.prompts {
+            self.server.context.closed(&prompt.envelope).await;
         }
     }
 
-    /// Records that the server has received a prompt.
     fn note_arrival(&self) {
-        if let Some(prompt) = self.own() {
-            prompt.has_arrived.send_replace(true);
+        if self.flight.is_prompt() {
+            self.flight.reach(Stage::Arrived);
         }
     }
 
     /// Whether it cancels a turn whose prompt may arrive after it.
     fn may_be_early(&self) -> bool {
-        let is_open =
-            |(prompt, state): &Prompt| !*state.has_arrived.borrow() && self.context.requests.is_open(prompt);
-        self.is_cancel() && self.prompts.iter().any(is_open)
+        let is_open = |prompt: &Arc<Flight>| {
+            prompt.stage() < Stage::Arrived && self.server.context.is_open(&prompt.envelope)
+        };
+        self.flight.is_cancel() && self.prompts.iter().any(is_open)
     }
 
     /// Waits until an early cancel can be sent again. False if its turns end before that.
     async fn prompts_arrived(&self) -> bool {
         let arrived = async {
-            for (prompt, state) in &self.prompts {
-                let mut has_arrived = state.has_arrived.subscribe();
+            for prompt in &self.prompts {
                 tokio::select! {
                     biased;
-                    // The sender is not dropped.
-                    _ = has_arrived.wait_for(|has_arrived| *has_arrived) => {}
-                    () = self.context.requests.closed(prompt) => {}
+                    () = prompt.reached(Stage::Arrived) => {}
+                    () = self.server.context.closed(&prompt.envelope) => {}
                 }
             }
         };
@@ -332,12 +288,12 @@ impl Sending {
 
     /// Gives up a prompt that has not arrived and whose turn was cancelled. Returns whether it did.
     async fn was_withdrawn(&self) -> bool {
-        let Some(prompt) = self.own().filter(|prompt| prompt.is_cancelled.load(Ordering::Relaxed)) else {
+        if !self.flight.is_cancelled.load(Ordering::Relaxed) {
             return false;
-        };
-        prompt.is_dropped.store(true, Ordering::Relaxed);
+        }
+        self.flight.reach(Stage::Dropped);
         let why = "The prompt was cancelled before it could be sent.";
-        self.context.fail(&self.message.envelope, why, false).await;
+        self.server.context.fail(&self.flight.envelope, why, false).await;
         true
     }
 
@@ -346,7 +302,8 @@ impl Sending {
         if !self.is_stream_ready().await {
             return None;
         }
-        let mut backoff = Backoff::new(self.context.timeouts);
+        let context = &self.server.context;
+        let mut backoff = Backoff::new(context.timeouts);
         let mut interruption = None;
         loop {
             let may_be_early = self.may_be_early();
@@ -355,31 +312,30 @@ impl Sending {
                 Ok(response) => return Some(response),
                 Err(trouble) => trouble,
             };
-            if !matches!(trouble, HttpError::Network { is_unsent: true, .. }) {
-                self.begun.send_replace(true);
+            if !trouble.is_unsent {
+                self.flight.reach(Stage::Begun);
             }
             if !self.may_repeat(&trouble) {
                 // A rejection is the outcome; after a network failure, the end of the connection may say more.
-                let has_stream =
-                    self.message.opening.is_some() && matches!(trouble, HttpError::Network { .. });
-                self.context.fail(&self.message.envelope, trouble.text(), has_stream).await;
+                let has_stream = self.place.opening.is_some() && trouble.is_temporary;
+                context.fail(&self.flight.envelope, &trouble.text, has_stream).await;
                 return None;
             }
             if self.turns_ended().now_or_never().is_some() {
                 return None;
             }
-            let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after()) else {
-                self.context.end(LinkEnd::Unreachable(trouble.text().to_owned()));
+            let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after) else {
+                context.end(LinkEnd::Unreachable(trouble.text.clone()));
                 return None;
             };
             if interruption.is_none() {
-                let text = format!("A message could not be sent; retrying. {}", trouble.text());
-                self.context.inlet.note(text).await.ok()?;
-                interruption = Some(self.context.interrupted());
+                let text = format!("A message could not be sent; retrying. {}", &trouble.text);
+                context.note(text).await.ok()?;
+                interruption = Some(context.interrupted());
             }
             tokio::select! {
                 biased;
-                () = self.context.pause(pause) => {}
+                () = context.pause(pause) => {}
                 () = self.turns_ended() => return None,
             }
             if self.was_withdrawn().await {
@@ -390,47 +346,43 @@ impl Sending {
 
     /// Whether it may be sent again: it certainly did not arrive, or changes nothing if it arrives twice.
     fn may_repeat(&self, trouble: &HttpError) -> bool {
-        match trouble {
-            HttpError::Network { is_unsent: true, .. } => true,
-            _ if self.message.envelope.kind != Kind::Response && !self.is_cancel() => false,
-            trouble => matches!(trouble, HttpError::Network { .. }) || trouble.is_denied(),
-        }
+        let is_harmless = self.flight.envelope.kind == Kind::Response || self.flight.is_cancel();
+        trouble.is_unsent || is_harmless && (trouble.is_temporary || trouble.is_denied())
     }
 
     /// Waits until the stream is open that must be open first. A message is sent before the stream of a new session is
     /// open if that takes long or another message follows, which may be a cancel. False if the message is not sent.
     async fn is_stream_ready(&self) -> bool {
-        let Some(mut opening) = self.message.opening.clone() else { return true };
+        let Some(mut opening) = self.place.opening.clone() else { return true };
+        let (context, flight) = (&self.server.context, &self.flight);
         let is_reopening = *opening.borrow() == Opening::Reopening;
-        if is_reopening && self.message.envelope.kind == Kind::Request {
+        if is_reopening && flight.envelope.kind == Kind::Request {
             loop {
                 tokio::select! {
                     biased;
-                    () = self.is_followed.notified() => if self.was_withdrawn().await { return false },
+                    () = flight.is_followed.notified() => if self.was_withdrawn().await { return false },
                     () = is_past(&mut opening, Opening::Reopening) => break,
                 }
             }
         } else {
             tokio::select! {
                 biased;
-                () = self.is_followed.notified() => {}
+                () = flight.is_followed.notified() => {}
                 _ = timeout(
-                    self.context.timeouts.answer / OPENING_SHARE,
+                    context.timeouts.answer / OPENING_SHARE,
                     is_past(&mut opening, Opening::Waiting),
                 ) => {}
             }
         }
         let opening = *opening.borrow();
-        if opening == Opening::Lost && self.message.envelope.kind == Kind::Request {
-            if !self.context.requests.on_failure(&self.message.envelope) {
-                return false;
+        if opening == Opening::Lost && flight.envelope.kind == Kind::Request {
+            if context.is_open(&flight.envelope) {
+                let host = &self.server.host;
+                let why = format!(
+                    "{host} did not open the event stream of the session. Check the server, or reconnect."
+                );
+                context.unsent(&flight.envelope, &why).await;
             }
-            let text = format!(
-                "{} did not open the event stream of the session. Check the server, or reconnect.",
-                host_of(self.message.url.as_str())
-            );
-            // If the receiver was dropped, the connection ends.
-            let _ = self.context.unsent(&self.message.envelope, &text).await;
             return false;
         }
         opening != Opening::Failed
@@ -438,13 +390,14 @@ impl Sending {
 
     /// Sends the message once. `None`: its outcome was received elsewhere while the server kept the POST open.
     async fn post(&self) -> Option<Result<Response, HttpError>> {
-        let Message { url, headers, frame, envelope, .. } = &self.message;
-        let timeouts = self.context.timeouts;
-        let sending = self.context.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
+        let (context, envelope, url) = (&self.server.context, &self.flight.envelope, &self.server.urls.post);
+        let timeouts = context.timeouts;
+        let is_wanted = |status| status == StatusCode::NOT_FOUND;
+        let sending = context.post_once(url, &self.place.headers, &self.frame, is_wanted);
         let head_start = sleep(timeouts.head_start);
         let given_up = async {
             if envelope.kind == Kind::Request {
-                self.context.requests.closed(envelope).await;
+                context.closed(envelope).await;
             }
             tokio::select! {
                 biased;
@@ -459,19 +412,21 @@ impl Sending {
                 biased;
                 answer = &mut sending => {
                     if answer.is_ok() {
-                        self.begun.send_replace(true);
+                        self.flight.reach(Stage::Begun);
                     }
                     return Some(answer);
                 }
                 () = &mut head_start, if !has_begun => {
                     has_begun = true;
-                    self.begun.send_replace(true);
-                    // Nothing else tells whether a server that keeps the POST of such a cancel open has received it.
-                    self.outcome.send_replace(self.prompts.is_empty());
+                    self.flight.reach(Stage::Begun);
+                    if self.flight.is_cancel() && self.prompts.is_empty() {
+                        // Nothing else tells whether a server that keeps the POST open has received it.
+                        self.flight.reach(Stage::Ended);
+                    }
                 }
                 () = &mut given_up => {
                     // A server that keeps the POST of a cancel open has received it.
-                    let is_lost = envelope.kind != Kind::Request && !self.is_cancel();
+                    let is_lost = envelope.kind != Kind::Request && !self.flight.is_cancel();
                     return is_lost.then(|| Err(HttpError::unanswered(url, timeouts.answer)));
                 }
             }
@@ -479,68 +434,6 @@ impl Sending {
     }
 }
 
-/// Passes the messages in a response body to the peer. `is_only_way`: the server has no event stream, so a body that is
-/// not a message is also passed on and reported.
-pub async fn take(
-    context: &HttpContext,
-    mut response: Response,
-    envelope: &Envelope,
-    hook: &Hook,
-    is_only_way: bool,
-) -> Result<Taken, Disconnected> {
-    let host = host_of(response.url().as_str());
-    let broken = |why: String| {
-        if envelope.kind == Kind::Request && context.requests.is_open(envelope) {
-            Taken::Broken(why)
-        } else {
-            Taken::Answer
-        }
-    };
-    if is_events(&response) {
-        let mut reader = EventReader::new(context.inlet.clone(), Arc::clone(hook), None);
-        match reader.read(&mut response).await {
-            BodyEnd::ReceiverDropped => return Err(Disconnected),
-            BodyEnd::Ended => {}
-            BodyEnd::Silent | BodyEnd::Broken(_) => {
-                let why = "The response of {host} ended early. Check the network, or try again.";
-                return Ok(broken(why.replace("{host}", &host)));
-            }
-        }
-    } else if response.status() != StatusCode::NO_CONTENT && response.content_length() != Some(0) {
-        let is_receipt = response.status() == StatusCode::ACCEPTED;
-        let body = match body(response, context.inlet.max_bytes).await {
-            Ok(body) => body,
-            Err(trouble) => return Ok(broken(trouble.text().to_owned())),
-        };
-        let text = String::from_utf8_lossy(&body);
-        let answer = envelope::read(&text);
-        let is_wanted = match &answer {
-            Some(_) => true,
-            None => {
-                is_only_way && envelope.kind == Kind::Request || body.trim_ascii_start().starts_with(b"[")
-            }
-        };
-        if is_wanted && !body.trim_ascii().is_empty() {
-            // An error without an id belongs to the request in whose POST it was received; so does a result if there is
-            // no other way to receive responses.
-            let loose = answer.filter(|answer| answer.kind == Kind::Response && answer.id.is_none());
-            let is_own = loose.is_some_and(|answer| answer.is_error || is_only_way && !is_receipt);
-            let body = match &envelope.id {
-                Some(id) if is_own => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
-                _ => body.clone(),
-            };
-            if !is_only_way && envelope.kind == Kind::Request {
-                sleep(context.timeouts.settle).await;
-            }
-            let mut pieces = Vec::new();
-            sort_whole(&body, &mut pieces);
-            context.inlet.pieces_but(pieces, hook).await?;
-        }
-    }
-    Ok(if context.requests.is_open(envelope) { Taken::Nothing } else { Taken::Answer })
-}
-
-/// Waits until a stream is no longer in a state.
 async fn is_past(opening: &mut watch::Receiver<Opening>, state: Opening) {
     // Without a sender, the stream has ended.
     let _ = opening.wait_for(|now| *now != state).await;

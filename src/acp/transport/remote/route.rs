@@ -7,6 +7,7 @@
 //! was opened as a test is used; if no transport works, the first error is reported.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -15,12 +16,12 @@ use tokio::time::timeout;
 
 use super::client::Client;
 use super::envelope::{self, Envelope, Kind};
-use super::http::{CONNECTION_ID, Streamable};
 use super::http_context::{HttpContext, body, is_events, is_of_type};
 use super::http_error::{HttpError, host_of};
-use super::post::{Post, events_at};
+use super::outbox::Outbox;
+use super::server::{CONNECTION_ID, Server, StreamUrls, events_at};
 use super::socket::Socket;
-use crate::acp::dialects::{StreamUrls, openoxide, zeptoclaw};
+use crate::acp::dialects::openoxide;
 use crate::acp::transport::{LinkEnd, OutboundFrame};
 use crate::model::{Carrier, Profile, Remote};
 
@@ -33,47 +34,44 @@ const GUESS_SHARE: u32 = 20;
 pub enum Route {
     /// Not detected yet.
     Probe(Box<Probe>),
-    Streamable(Box<Streamable>),
+    Http(Outbox),
     Socket(Box<Socket>),
-    /// POST, with or without an event stream.
-    Post(Box<Post>),
 }
 
 impl Route {
     /// Opens the transport that the URL or the configuration names, or a probe.
     pub async fn open(
-        context: HttpContext,
+        context: Arc<HttpContext>,
         remote: &Remote,
         profile: Option<Profile>,
     ) -> Result<Self, HttpError> {
-        let url = context.client.url().clone();
-        Ok(match carrier_of(remote) {
+        let url = &context.client.url;
+        let (usual, is_bare) = with_path(url);
+        context.is_small.store(profile == Some(Profile::ZeptoClaw), Ordering::Relaxed);
+        let server = match carrier_of(remote) {
             Some(Carrier::WebSocket) => {
-                let (url, is_bare) = with_path(&url);
-                match Socket::open(context.clone(), &url).await {
-                    Err(HttpError::Refused { .. }) if is_bare => {
-                        let socket = Socket::open(context.clone(), context.client.url()).await?;
-                        Self::Socket(Box::new(socket))
+                let socket = match Socket::open(&context, &context.client, &usual).await {
+                    Err(error) if is_bare && !error.is_temporary => {
+                        Socket::open(&context, &context.client, url).await?
                     }
-                    socket => Self::Socket(Box::new(socket?)),
-                }
+                    socket => socket?,
+                };
+                return Ok(Self::Socket(Box::new(socket)));
             }
-            Some(carrier @ Carrier::RpcSse) => {
-                let urls = StreamUrls::with_client_id(&url, remote);
-                Self::Post(Box::new(Post::with_stream(context, urls, carrier, None)))
-            }
-            Some(carrier @ Carrier::PostSse) => {
-                let urls = StreamUrls::at_one_url(&url, remote);
-                Self::Post(Box::new(Post::with_stream(context, urls, carrier, None)))
+            Some(carrier @ (Carrier::RpcSse | Carrier::PostSse)) => {
+                let urls = stream_urls(carrier, url, remote);
+                Server::with_stream(Arc::clone(&context), urls, carrier, None)
             }
             Some(Carrier::Post) => {
-                let urls = StreamUrls::at_one_url(&with_path(&url).0, remote);
-                Self::Post(Box::new(Post::new(context, urls, profile)))
+                Server::without_stream(Arc::clone(&context), StreamUrls::at_one_url(&usual, remote))
             }
             Some(Carrier::StreamableHttp) | None => {
-                Self::Probe(Box::new(Probe::new(context, remote.clone(), profile)))
+                let is_oxide = profile == Some(Profile::OpenOxide);
+                let probe = Probe { remote: remote.clone(), url: usual, is_oxide, is_bare, context };
+                return Ok(Self::Probe(Box::new(probe)));
             }
-        })
+        };
+        Ok(Self::Http(Outbox::new(server)))
     }
 
     /// Sends a message. An error ends the connection.
@@ -83,54 +81,49 @@ impl Route {
                 if let Some(route) = probe.send(&frame.bytes).await? {
                     *self = route;
                 }
-                Ok(())
             }
-            Self::Streamable(route) => route.send(frame).await,
-            Self::Socket(route) => route.send(&frame.bytes).await,
-            Self::Post(route) => route.send(&frame.bytes).await,
+            Self::Http(outbox) => outbox.send(frame).await,
+            Self::Socket(socket) => socket.send(&frame.bytes).await?,
         }
+        Ok(())
     }
 
     /// Opens the event stream of a new session, if the transport has such streams.
-    pub fn open_session(&mut self, session: &str) {
-        if let Self::Streamable(route) = self {
-            route.open_session(session);
+    pub fn open_session(&self, session: &str) {
+        if let Self::Http(outbox) = self {
+            outbox.server.open_session(session);
         }
     }
 
-    pub fn is_socket(&self) -> bool {
-        matches!(self, Self::Socket(_))
-    }
-
-    /// Sends a ping if one is due.
-    pub async fn ping(&mut self) -> Result<(), LinkEnd> {
-        match self {
-            Self::Socket(route) => route.ping().await,
-            _ => Ok(()),
-        }
+    pub fn socket(&mut self) -> Option<&mut Socket> {
+        if let Self::Socket(socket) = self { Some(socket) } else { None }
     }
 
     /// Waits until the server has received all notifications and responses.
     pub async fn drained(&self) {
-        match self {
-            Self::Streamable(route) => route.outbox.drained().await,
-            Self::Post(route) => route.outbox.drained().await,
-            Self::Probe(_) | Self::Socket(_) => {}
+        if let Self::Http(outbox) = self {
+            outbox.drained().await;
         }
     }
 
-    /// Ends the connection on the server.
     pub async fn farewell(&mut self) {
         match self {
-            Self::Streamable(route) => route.farewell().await,
-            Self::Socket(route) => route.farewell().await,
-            Self::Probe(_) | Self::Post(_) => {}
+            Self::Probe(_) => {}
+            Self::Http(outbox) => outbox.server.farewell().await,
+            Self::Socket(socket) => socket.farewell().await,
         }
     }
 }
 
+fn stream_urls(carrier: Carrier, url: &Url, remote: &Remote) -> StreamUrls {
+    match carrier {
+        Carrier::RpcSse => StreamUrls::with_client_id(url, remote),
+        _ => StreamUrls::at_one_url(url, remote),
+    }
+}
+
 /// The transport that the configuration or the URL names.
-fn carrier_of(remote: &Remote) -> Option<Carrier> {
+pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     let url = remote.url.to_ascii_lowercase();
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let by_url = if url.starts_with("ws://") || url.starts_with("wss://") {
@@ -143,21 +136,6 @@ fn carrier_of(remote: &Remote) -> Option<Carrier> {
     remote.carrier.or(by_url)
 }
 
-pub async fn client_for(remote: &Remote) -> Result<Arc<Client>, HttpError> {
-    Client::open(remote, carrier_of(remote) == Some(Carrier::WebSocket)).await
-}
-
-/// A server with an unknown transport.
-#[derive(Debug)]
-pub struct Probe {
-    context: HttpContext,
-    remote: Remote,
-    url: Url,
-    profile: Option<Profile>,
-    /// Whether the URL has no path, so that others are tried.
-    is_bare: bool,
-}
-
 /// The URL with the default path if it has none, and whether it had none.
 fn with_path(url: &Url) -> (Url, bool) {
     let mut url = url.clone();
@@ -168,22 +146,30 @@ fn with_path(url: &Url) -> (Url, bool) {
     (url, is_bare)
 }
 
-impl Probe {
-    pub fn new(context: HttpContext, remote: Remote, profile: Option<Profile>) -> Self {
-        let (url, is_bare) = with_path(context.client.url());
-        Self { context, remote, url, profile, is_bare }
-    }
+#[derive(Debug)]
+pub struct Probe {
+    context: Arc<HttpContext>,
+    remote: Remote,
+    url: Url,
+    /// Whether the configuration says that the server is `OpenOxide`.
+    is_oxide: bool,
+    /// Whether the URL has no path, so that others are tried.
+    is_bare: bool,
+}
 
+impl Probe {
     /// Sends `initialize`. Returns the detected route; `None`: the next attempt may detect it.
-    pub async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
+    async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
         let text = String::from_utf8_lossy(frame);
         let Some(envelope) = envelope::read(&text) else { return Ok(None) };
-        let urls = self.urls();
-        if self.profile == Some(Profile::OpenOxide) && self.remote.carrier.is_none() {
+        let mut root = self.url.clone();
+        root.set_path("/");
+        let urls: Vec<Url> = std::iter::once(self.url.clone()).chain(self.is_bare.then_some(root)).collect();
+        let is_open = self.remote.carrier.is_none();
+        if self.is_oxide && is_open {
             for url in &urls {
-                let urls = StreamUrls::at_one_url(url, &self.remote);
-                if let Some(events) = events_at(&self.context, &urls.events).await {
-                    return self.with_stream(urls, Carrier::PostSse, events, frame).await;
+                if let Some(route) = self.with_stream(url, Carrier::PostSse, frame).await? {
+                    return Ok(Some(route));
                 }
             }
         }
@@ -198,30 +184,20 @@ impl Probe {
                 first = Some(HttpError::of_status(response, url.as_str(), token).await);
             }
         }
-        if self.remote.carrier.is_none() {
-            let url = self.url.clone();
+        if is_open {
             // The server may reject a POST before a stream is open.
-            for (urls, carrier) in [
-                (StreamUrls::with_client_id(&url, &self.remote), Carrier::RpcSse),
-                (StreamUrls::at_one_url(&url, &self.remote), Carrier::PostSse),
-            ] {
-                if let Some(events) = events_at(&self.context, &urls.events).await {
-                    return self.with_stream(urls, carrier, events, frame).await;
+            for carrier in [Carrier::RpcSse, Carrier::PostSse] {
+                if let Some(route) = self.with_stream(&self.url, carrier, frame).await? {
+                    return Ok(Some(route));
                 }
             }
-            if let Some(socket) = self.socket(&url).await {
+            if let Ok(client) = Client::open(&self.remote, true).await
+                && let Ok(socket) = Socket::open(&self.context, &client, &self.url).await
+            {
                 return self.chosen(Route::Socket(Box::new(socket)), Carrier::WebSocket, frame).await;
             }
         }
-        let trouble = first.map_or_else(|| LinkEnd::Refused("No agent.".to_owned()), LinkEnd::from);
-        Err(trouble)
-    }
-
-    fn urls(&self) -> Vec<Url> {
-        let mut root = self.url.clone();
-        root.set_path("/");
-        let roots = self.is_bare.then_some(root);
-        std::iter::once(self.url.clone()).chain(roots).collect()
+        Err(first.map_or_else(|| LinkEnd::Refused("No agent.".to_owned()), LinkEnd::from))
     }
 
     async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, LinkEnd> {
@@ -242,36 +218,31 @@ impl Probe {
         response: Response,
         envelope: &Envelope,
     ) -> Result<Option<Route>, LinkEnd> {
-        let context = self.context.clone();
+        let context = &self.context;
+        context.expect(envelope);
         let connection = response.headers().get(CONNECTION_ID).cloned();
+        let urls = StreamUrls::at_one_url(&url, &self.remote);
         if is_events(&response) {
-            if let Some(connection) = connection {
-                let route = self.streamable(url, connection, None);
-                route.outbox.expect(envelope, Some(response));
-                return Ok(Some(Route::Streamable(Box::new(route))));
-            }
-            self.not_instead_of_streams()?;
-            self.say(Carrier::Post);
-            let route = Post::new(context, StreamUrls::at_one_url(&url, &self.remote), self.profile);
-            route.outbox.expect(envelope, Some(response));
-            return Ok(Some(Route::Post(Box::new(route))));
+            let server = match connection {
+                Some(connection) => self.streamable(url, connection),
+                None => self.without_stream(urls)?,
+            };
+            let (reader, envelope) = (Arc::clone(&server), envelope.clone());
+            context.spawn(async move { reader.read(response, &envelope).await });
+            return Ok(Some(Route::Http(Outbox::new(server))));
         }
         let is_json = is_of_type(&response, "application/json");
-        let body = body(response, context.inlet.max_bytes).await?;
+        let body = body(response, context.max_bytes).await?;
         let text = String::from_utf8_lossy(&body);
         if body.trim_ascii().is_empty() {
-            if let Some(connection) = connection {
-                let route = self.streamable(url, connection, None);
-                route.outbox.expect(envelope, None);
-                return Ok(Some(Route::Streamable(Box::new(route))));
-            }
-            // Accepted without a response, which is then sent on a stream.
-            self.not_instead_of_streams()?;
-            let urls = StreamUrls::at_one_url(&url, &self.remote);
-            self.say(Carrier::PostSse);
-            let route = Post::with_stream(context, urls, Carrier::PostSse, None);
-            route.outbox.expect(envelope, None);
-            return Ok(Some(Route::Post(Box::new(route))));
+            let server = if let Some(connection) = connection {
+                self.streamable(url, connection)
+            } else {
+                // Accepted without a response, which is then sent on a stream.
+                self.not_instead_of_streams()?;
+                self.beside(urls, None)
+            };
+            return Ok(Some(Route::Http(Outbox::new(server))));
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON that is not a protocol response" } else { "no JSON" };
@@ -284,46 +255,44 @@ impl Probe {
             (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
             _ => body.clone(),
         };
-        if let Some(connection) = connection {
-            let route = self.streamable(url, connection, answer.version);
-            context.inlet.message(&body).await?;
-            return Ok(Some(Route::Streamable(Box::new(route))));
-        }
-        if answer.is_error {
+        let news = context.sort(&body);
+        let server = match connection {
+            Some(connection) => Ok(Some(self.streamable(url, connection))),
             // The official server closes the connection after an error; another form of `initialize` may succeed.
-            context.inlet.message(&body).await?;
-            return Ok(None);
-        }
-        let urls = StreamUrls::at_one_url(&url, &self.remote);
-        if let Some(events) = self.stream_beside(&urls, &text).await {
-            self.say(Carrier::PostSse);
-            let route = Post::with_stream(context.clone(), urls, Carrier::PostSse, Some(events));
-            context.inlet.message(&body).await?;
-            return Ok(Some(Route::Post(Box::new(route))));
-        }
-        if let Err(end) = self.not_instead_of_streams() {
-            context.inlet.message(&body).await?;
-            return Err(end);
-        }
-        let route = Post::new(context.clone(), urls, self.profile);
-        route.learn(&text);
-        self.say(Carrier::Post);
-        let text = "This server only responds to requests: agent activity between turns is not shown.";
-        context.inlet.trace(text);
-        context.inlet.message(&body).await?;
-        Ok(Some(Route::Post(Box::new(route))))
+            None if answer.is_error => Ok(None),
+            None => match self.events_beside(&urls, &text).await {
+                Some(events) => Ok(Some(self.beside(urls, Some(events)))),
+                None => self.without_stream(urls).map(Some).inspect(|_| {
+                    context.trace(
+                        "This server only responds to requests: agent activity between turns is not shown.",
+                    );
+                }),
+            },
+        };
+        context.pieces(news).await?;
+        Ok(server?.map(|server| Route::Http(Outbox::new(server))))
     }
 
-    fn streamable(&self, url: Url, connection: HeaderValue, version: Option<u64>) -> Streamable {
+    fn streamable(&self, url: Url, connection: HeaderValue) -> Arc<Server> {
         self.say(Carrier::StreamableHttp);
-        Streamable::start(self.context.clone(), url, connection, version)
+        Server::streamable(Arc::clone(&self.context), url, connection)
+    }
+
+    fn without_stream(&self, urls: StreamUrls) -> Result<Arc<Server>, LinkEnd> {
+        self.not_instead_of_streams()?;
+        self.say(Carrier::Post);
+        Ok(Server::without_stream(Arc::clone(&self.context), urls))
+    }
+
+    fn beside(&self, urls: StreamUrls, events: Option<Response>) -> Arc<Server> {
+        self.say(Carrier::PostSse);
+        Server::with_stream(Arc::clone(&self.context), urls, Carrier::PostSse, events)
     }
 
     /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as
     /// events have one, `ZeptoClaw` has none, and others are tried with a short timeout.
-    async fn stream_beside(&self, urls: &StreamUrls, answer: &str) -> Option<Response> {
-        let has_none = self.profile == Some(Profile::ZeptoClaw) || zeptoclaw::is_named_in(answer);
-        if has_none || self.remote.carrier.is_some() {
+    async fn events_beside(&self, urls: &StreamUrls, answer: &str) -> Option<Response> {
+        if self.context.is_small.load(Ordering::Relaxed) || self.remote.carrier.is_some() {
             return None;
         }
         let found = events_at(&self.context, &urls.events);
@@ -345,23 +314,19 @@ impl Probe {
         )))
     }
 
-    async fn socket(&self, url: &Url) -> Option<Socket> {
-        let client = Client::open(&self.remote, true).await.ok()?;
-        Socket::open(self.context.with_client(client), url).await.ok()
-    }
-
+    /// Sends `initialize` to a server that first opens an event stream; `None`: it does not.
     async fn with_stream(
         &self,
-        urls: StreamUrls,
+        url: &Url,
         carrier: Carrier,
-        events: Response,
         frame: &Bytes,
     ) -> Result<Option<Route>, LinkEnd> {
-        let route = Post::with_stream(self.context.clone(), urls, carrier, Some(events));
-        self.chosen(Route::Post(Box::new(route)), carrier, frame).await
+        let urls = stream_urls(carrier, url, &self.remote);
+        let Some(events) = events_at(&self.context, &urls.events).await else { return Ok(None) };
+        let server = Server::with_stream(Arc::clone(&self.context), urls, carrier, Some(events));
+        self.chosen(Route::Http(Outbox::new(server)), carrier, frame).await
     }
 
-    /// Sends `initialize` over a route.
     async fn chosen(
         &self,
         mut route: Route,
@@ -375,6 +340,6 @@ impl Probe {
 
     fn say(&self, carrier: Carrier) {
         let text = format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title());
-        self.context.inlet.trace(&text);
+        self.context.trace(&text);
     }
 }

@@ -6,10 +6,10 @@
 //! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no subprotocol,
 //! binary frames are ignored.
 
-mod keepalive;
-
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -26,14 +26,13 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
+use super::client::Client;
 use super::envelope::{self, Kind};
-use super::http_context::HttpContext;
+use super::http_context::{HttpContext, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::acp::lock::lock;
 use crate::acp::transport::LinkEnd;
-
-use keepalive::Keepalive;
 
 /// Maximum message size in bytes; servers close the connection on larger ones.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -41,7 +40,6 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Maximum size of the write buffer for a server that does not read: one message, and pongs.
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 
-/// How many bytes of messages are passed on together.
 const PART_BYTES: usize = 64 << 10;
 
 /// The bytes below a WebSocket; in tests, those of a simulated network.
@@ -54,18 +52,18 @@ type SharedKeepalive = Arc<Mutex<Keepalive>>;
 
 #[derive(Debug)]
 pub struct Socket {
-    context: HttpContext,
+    context: Arc<HttpContext>,
     host: String,
     sink: SplitSink<Stream, Message>,
     keepalive: SharedKeepalive,
 }
 
 impl Socket {
-    /// Opens a WebSocket. The client of the context must support upgrades.
-    pub async fn open(context: HttpContext, url: &Url) -> Result<Self, HttpError> {
+    /// Opens a WebSocket. The client must support upgrades.
+    pub async fn open(context: &Arc<HttpContext>, client: &Client, url: &Url) -> Result<Self, HttpError> {
         let host = host_of(url.as_str());
-        let stream = connect(&context, url, &host).await?;
-        let max = Some(context.inlet.max_bytes);
+        let stream = connect(client, url, &host, context.timeouts.answer).await?;
+        let max = Some(context.max_bytes);
         let config = WebSocketConfig::default()
             .max_message_size(max)
             .max_frame_size(max)
@@ -73,21 +71,18 @@ impl Socket {
         let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (sink, stream) = stream.split();
         let keepalive = Arc::new(Mutex::new(Keepalive::new(Instant::now())));
-        context.spawn(read(context.clone(), stream, host.clone(), Arc::clone(&keepalive)));
-        context.spawn(watch(context.clone(), host.clone(), Arc::clone(&keepalive)));
-        Ok(Self { context, host, sink, keepalive })
+        context.spawn(read(Arc::clone(context), stream, host.clone(), Arc::clone(&keepalive)));
+        context.spawn(watch(Arc::clone(context), host.clone(), Arc::clone(&keepalive)));
+        Ok(Self { context: Arc::clone(context), host, sink, keepalive })
     }
 
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         if frame.len() > MAX_MESSAGE_BYTES
             && let Some(envelope) = envelope::read(&String::from_utf8_lossy(frame))
         {
-            let text = format!(
-                "The message is {} MiB; the WebSocket limit is {} MiB. Send less at once.",
-                frame.len() >> 20,
-                MAX_MESSAGE_BYTES >> 20
-            );
-            return Ok(self.context.unsent(&envelope, &text).await?);
+            let why = too_large(frame.len(), MAX_MESSAGE_BYTES, &self.host);
+            self.context.unsent(&envelope, &why).await;
+            return Ok(());
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
@@ -112,22 +107,26 @@ impl Socket {
     }
 }
 
-async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn Wire>, HttpError> {
+async fn connect(
+    client: &Client,
+    url: &Url,
+    host: &str,
+    max_wait: Duration,
+) -> Result<Box<dyn Wire>, HttpError> {
     #[cfg(test)]
-    if let Some(simulation) = &context.client.simulation {
+    if let Some(simulation) = &client.simulation {
         return Ok(Box::new(simulation.open_socket()?));
     }
     let key = generate_key();
-    let request = context
-        .client
+    let request = client
         .request(Method::GET, url)
         .header(CONNECTION, HeaderValue::from_static("Upgrade"))
         .header(UPGRADE, HeaderValue::from_static("websocket"))
         .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
         .header(SEC_WEBSOCKET_KEY, key.as_str());
     let refused = HttpError::refused;
-    let answer = context.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
-    let Ok(answer) = timeout(context.timeouts.answer, answer).await else {
+    let answer = client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
+    let Ok(answer) = timeout(max_wait, answer).await else {
         let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
         return Err(HttpError::on_the_way(text));
     };
@@ -146,7 +145,7 @@ async fn connect(context: &HttpContext, url: &Url, host: &str) -> Result<Box<dyn
 
 /// Ends the connection if the peer does not answer pings. The timeout must be exceeded in two consecutive checks: after
 /// a suspend of this machine, data that has arrived is read first.
-async fn watch(context: HttpContext, host: String, keepalive: SharedKeepalive) {
+async fn watch(context: Arc<HttpContext>, host: String, keepalive: SharedKeepalive) {
     let mut was_lost = false;
     loop {
         sleep(context.timeouts.pong / 2).await;
@@ -161,7 +160,7 @@ async fn watch(context: HttpContext, host: String, keepalive: SharedKeepalive) {
 }
 
 async fn read(
-    context: HttpContext,
+    context: Arc<HttpContext>,
     mut stream: SplitStream<Stream>,
     host: String,
     keepalive: SharedKeepalive,
@@ -175,7 +174,7 @@ async fn read(
             next
         } else {
             bytes = 0;
-            if context.inlet.pieces(std::mem::take(&mut pieces)).await.is_err() {
+            if context.pieces(std::mem::take(&mut pieces)).await.is_err() {
                 return;
             }
             stream.next().await
@@ -189,7 +188,7 @@ async fn read(
             }
             Some(Ok(Message::Pong(says))) => lock(&keepalive).pong(&says, Instant::now()),
             Some(Ok(Message::Binary(bytes))) => {
-                context.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
+                context.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
             }
             Some(Ok(Message::Close(frame))) => {
                 let why = frame.map(|frame| format!("{} {}", u16::from(frame.code), frame.reason));
@@ -203,7 +202,7 @@ async fn read(
             None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
         }
     };
-    if context.inlet.pieces(pieces).await.is_ok() {
+    if context.pieces(pieces).await.is_ok() {
         context.end(end);
     }
 }
@@ -222,4 +221,164 @@ fn broken(host: &str, error: &Error) -> LinkEnd {
         Error::WriteBufferFull(_) => format!("{host} stopped reading from the WebSocket"),
         error => format!("the WebSocket to {host} failed: {}", crate::tls::innermost(error)),
     })
+}
+
+/// Detects a lost connection by unanswered pings. Some agents read nothing while they work and answer no pings during
+/// that time, so silence during an open request counts only for agents that have answered a ping at work before. A peer
+/// that has never answered a ping is never considered lost.
+#[derive(Debug)]
+struct Keepalive {
+    heard: Instant,
+    /// Unanswered requests of parlor, by id as JSON.
+    open: BTreeSet<String>,
+    /// Number of times that the agent began to work, which is while requests are open.
+    work: u64,
+    number: u64,
+    /// Time of the first ping since the last message.
+    unanswered: Option<Instant>,
+    /// Since when a message is being written, or heard meanwhile. A peer that does not read gets no pings behind it.
+    writing: Option<Instant>,
+    /// The last ping: its number, and the work during which it was sent.
+    last: Option<(u64, Option<u64>)>,
+    answers: bool,
+    /// Whether the peer has answered a ping during the work in which it was sent.
+    answers_at_work: bool,
+}
+
+impl Keepalive {
+    fn new(now: Instant) -> Self {
+        Self {
+            heard: now,
+            open: BTreeSet::new(),
+            work: 0,
+            number: 0,
+            unanswered: None,
+            writing: None,
+            last: None,
+            answers: false,
+            answers_at_work: false,
+        }
+    }
+
+    fn asked(&mut self, id: &str) {
+        self.work += u64::from(self.open.is_empty());
+        self.open.insert(id.to_owned());
+    }
+
+    /// Records a message; `answered`: the request of parlor that it responds to.
+    fn heard(&mut self, answered: Option<&str>, now: Instant) {
+        self.heard = now;
+        self.unanswered = None;
+        self.writing = self.writing.map(|_| now);
+        if let Some(id) = answered {
+            self.open.remove(id);
+        }
+    }
+
+    fn writing(&mut self, since: Option<Instant>) {
+        self.writing = since;
+    }
+
+    fn is_at_work(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The payload of the next ping, if one is due: after silence, or if it is unknown whether the peer answers pings.
+    fn ping(&mut self, quiet: Duration, now: Instant) -> Option<[u8; 8]> {
+        let is_known = self.answers && (self.answers_at_work || !self.is_at_work());
+        if is_known && now.duration_since(self.heard) < quiet {
+            return None;
+        }
+        self.number += 1;
+        self.last = Some((self.number, self.is_at_work().then_some(self.work)));
+        self.unanswered.get_or_insert(now);
+        Some(self.number.to_be_bytes())
+    }
+
+    fn pong(&mut self, says: &[u8], now: Instant) {
+        self.heard(None, now);
+        let is_of = |(number, _): &(u64, Option<u64>)| number.to_be_bytes() == says;
+        if let Some((_, work)) = self.last.filter(is_of) {
+            self.answers = true;
+            // A pong after the end of the work proves nothing: the ping may have been read only then.
+            self.answers_at_work |= self.is_at_work() && work == Some(self.work);
+        }
+    }
+
+    /// How long the peer has been silent, if it is considered lost.
+    fn lost_for(&self, timeouts: Duration, now: Instant) -> Option<Duration> {
+        let is_awaited = self.answers && (self.answers_at_work || !self.is_at_work());
+        let since = [self.unanswered, self.writing].into_iter().flatten().min();
+        let waits = now.duration_since(since.filter(|_| is_awaited)?);
+        (waits >= timeouts).then(|| now.duration_since(self.heard))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_secs(30);
+
+    /// A peer that answered the first ping while idle.
+    fn awake(now: Instant) -> Keepalive {
+        let mut keepalive = Keepalive::new(now);
+        let says = keepalive.ping(STEP, now).unwrap();
+        keepalive.pong(&says, now);
+        keepalive
+    }
+
+    #[test]
+    fn a_silent_peer_that_answered_pings_is_lost() {
+        let now = Instant::now();
+        let mut keepalive = awake(now);
+        assert_eq!(keepalive.ping(STEP, now + STEP / 2), None, "a message was received just now");
+        assert!(keepalive.ping(STEP, now + STEP).is_some());
+        assert_eq!(keepalive.lost_for(STEP, now + STEP), None);
+        assert_eq!(keepalive.lost_for(STEP, now + 2 * STEP), Some(2 * STEP));
+        keepalive.heard(None, now + 2 * STEP);
+        assert_eq!(keepalive.lost_for(STEP, now + 9 * STEP), None, "any message resets the timeout");
+    }
+
+    #[test]
+    fn a_peer_that_never_answered_pings_is_not_lost() {
+        let now = Instant::now();
+        let mut keepalive = Keepalive::new(now);
+        for step in 1..9 {
+            assert!(keepalive.ping(STEP, now + step * STEP).is_some());
+        }
+        assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None);
+        keepalive.pong(b"of its own", now);
+        assert!(keepalive.ping(STEP, now + STEP).is_some());
+        assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None, "an unsolicited pong does not count");
+    }
+
+    #[test]
+    fn a_peer_that_reads_nothing_during_work_is_not_lost_until_the_work_ends() {
+        let now = Instant::now();
+        let mut keepalive = awake(now);
+        keepalive.asked("2");
+        let says = keepalive.ping(STEP, now + STEP).unwrap();
+        assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None);
+        // The agent responds, gets the next request, and only then reads the ping.
+        keepalive.heard(Some("2"), now + 100 * STEP);
+        keepalive.asked("3");
+        keepalive.pong(&says, now + 100 * STEP);
+        assert!(keepalive.ping(STEP, now + 101 * STEP).is_some());
+        assert_eq!(keepalive.lost_for(STEP, now + 199 * STEP), None, "it still does not read during work");
+        keepalive.heard(Some("3"), now + 200 * STEP);
+        assert!(keepalive.ping(STEP, now + 201 * STEP).is_some());
+        assert!(keepalive.lost_for(STEP, now + 202 * STEP).is_some(), "it answers while idle");
+    }
+
+    #[test]
+    fn a_peer_that_answered_during_work_can_be_lost_during_work() {
+        let now = Instant::now();
+        let mut keepalive = awake(now);
+        keepalive.asked("2");
+        let says = keepalive.ping(STEP, now).unwrap();
+        keepalive.pong(&says, now);
+        assert!(keepalive.ping(STEP, now + STEP).is_some());
+        assert!(keepalive.lost_for(STEP, now + 2 * STEP).is_some());
+    }
 }

@@ -32,11 +32,8 @@ pub enum SseItem {
     },
     /// A comment, which servers send as keep-alive.
     Comment,
-    /// An event over the size limit, which was skipped.
     Oversize {
-        /// Minimum length of its data.
         len_bytes: u64,
-        /// The first bytes of its data.
         head: Bytes,
     },
 }
@@ -55,8 +52,10 @@ pub struct SseReader {
     /// The id of the incomplete event; without one, that of the previous event.
     id: Option<Arc<str>>,
     own_id: Option<Arc<str>>,
-    last_id: Option<Arc<str>>,
-    retry: Option<Duration>,
+    /// The id of the last complete event, for `Last-Event-ID`.
+    pub last_id: Option<Arc<str>>,
+    /// The reconnection time that the server has set.
+    pub retry: Option<Duration>,
     /// Whether the last byte was a carriage return; a line feed after it belongs to the same line end.
     is_after_return: bool,
     is_at_start: bool,
@@ -65,16 +64,6 @@ pub struct SseReader {
 impl SseReader {
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, is_at_start: true, ..Self::default() }
-    }
-
-    /// The id of the last complete event, for `Last-Event-ID`.
-    pub fn last_id(&self) -> Option<&str> {
-        self.last_id.as_deref()
-    }
-
-    /// The reconnection time that the server has set.
-    pub fn retry(&self) -> Option<Duration> {
-        self.retry
     }
 
     /// Starts a new stream: discards an incomplete event, and preserves the id and the reconnection time.

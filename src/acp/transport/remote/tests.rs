@@ -202,7 +202,7 @@ impl Peer {
 
     /// Stops the connection, as the peer does: drops the queue.
     fn stop(&mut self, force: bool) {
-        let (nothing, _) = crate::acp::transport::queue::queue();
+        let nothing = Link::new().0.outgoing;
         drop(std::mem::replace(&mut self.link.outgoing, nothing));
         self.link.stopper.stop(force);
     }

@@ -65,27 +65,27 @@ fn ids_count_once_their_event_is_complete() {
     let mut reader = SseReader::new(100);
     let mut out = Vec::new();
     reader.feed_all(b"id: 1\ndata: a\n\nid: 2\ndata: b\n", &mut out);
-    assert_eq!((reader.last_id(), out.len()), (Some("1"), 1), "the second event is not complete");
+    assert_eq!((reader.last_id.as_deref(), out.len()), (Some("1"), 1), "the second event is not complete");
     reader.restart();
-    assert_eq!(reader.last_id(), Some("1"));
+    assert_eq!(reader.last_id.as_deref(), Some("1"));
     reader.feed_all(b"data: c\n\n", &mut out);
-    assert_eq!(reader.last_id(), Some("1"), "an event without an id does not change the last one");
+    assert_eq!(reader.last_id.as_deref(), Some("1"), "an event without an id does not change the last one");
     // An id without data, an empty one, and one of an oversized event count too.
     reader.feed_all(b"id: 3\n\n", &mut out);
-    assert_eq!(reader.last_id(), Some("3"));
+    assert_eq!(reader.last_id.as_deref(), Some("3"));
     reader.feed_all(format!("id: 4\ndata: {}\n\n", "x".repeat(200)).as_bytes(), &mut out);
-    assert_eq!(reader.last_id(), Some("4"));
+    assert_eq!(reader.last_id.as_deref(), Some("4"));
     reader.feed_all(b"id\ndata: d\n\n", &mut out);
-    assert_eq!(reader.last_id(), None);
+    assert_eq!(reader.last_id.as_deref(), None);
 }
 
 #[test]
 fn retry_accepts_digits_only() {
     let mut reader = SseReader::new(100);
     reader.feed_all(b"retry: +5\nretry: -1\nretry:\nretry: 1.5\nretry: 0x1\n", &mut Vec::new());
-    assert_eq!(reader.retry(), None);
+    assert_eq!(reader.retry, None);
     reader.feed_all(b"retry:20\n", &mut Vec::new());
-    assert_eq!(reader.retry(), Some(Duration::from_millis(20)));
+    assert_eq!(reader.retry, Some(Duration::from_millis(20)));
 }
 
 /// The result of parsing an event stream at once, according to the specification: name, id and data of each event, then
@@ -134,10 +134,10 @@ fn the_last_id_and_retry_are_preserved_by_a_restart() {
     let mut out = Vec::new();
     reader.feed_all(b"id: 5\nretry: 1500\n\ndata: half", &mut out);
     reader.restart();
-    assert_eq!((reader.last_id(), reader.retry()), (Some("5"), Some(Duration::from_millis(1500))));
+    assert_eq!((reader.last_id.as_deref(), reader.retry), (Some("5"), Some(Duration::from_millis(1500))));
     reader.feed_all(b"\n\ndata: whole\nretry: 99999999\nretry: soon\nid: a\0b\n\n", &mut out);
     assert_eq!(out, [event(None, "whole")]);
-    assert_eq!((reader.last_id(), reader.retry()), (Some("5"), Some(Duration::from_secs(60))));
+    assert_eq!((reader.last_id.as_deref(), reader.retry), (Some("5"), Some(Duration::from_secs(60))));
 }
 
 #[test]
@@ -218,8 +218,8 @@ proptest! {
             }
             SseItem::Comment | SseItem::Oversize { .. } => None,
         });
-        let retry = reader.retry().map(|pause| u64::try_from(pause.as_millis()).unwrap());
-        let found = (events.collect(), reader.last_id().map(str::to_owned), retry);
+        let retry = reader.retry.map(|pause| u64::try_from(pause.as_millis()).unwrap());
+        let found = (events.collect(), reader.last_id.as_deref().map(str::to_owned), retry);
         prop_assert_eq!(found, meaning(&text));
     }
 

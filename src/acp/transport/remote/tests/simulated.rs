@@ -310,7 +310,7 @@ fn next(counts: &mut BTreeMap<String, u64>, session: &str) -> u64 {
 
 fn lost(is_unsent: bool) -> HttpError {
     let text = "The connection failed.".to_owned();
-    HttpError::Network { text, is_unsent, is_down: is_unsent, retry_after: None }
+    HttpError { is_unsent, is_down: is_unsent, ..HttpError::on_the_way(text) }
 }
 
 fn header(request: &Request, name: &str) -> Option<String> {

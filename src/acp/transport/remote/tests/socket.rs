@@ -222,7 +222,7 @@ async fn messages_over_the_web_socket_limit_are_not_sent() {
     let (mut peer, mut socket) = connected(&mut server, timeouts()).await;
     peer.say(&request(2, "session/prompt", &format!(r#"{{"prompt":"{}"}}"#, "x".repeat(16 << 20))));
     let heard = peer.hear().await;
-    assert!(heard.contains("\"id\":2") && heard.contains("limit is 16 MiB"), "{heard}");
+    assert!(heard.contains("\"id\":2") && heard.contains("16 MiB; the limit of"), "{heard}");
     peer.say(&request(3, "session/list", "{}"));
     assert!(socket.hear().await.contains("\"id\":3"));
 }

@@ -1,22 +1,65 @@
-//! Reads a secret from the first line of a command's output.
+//! Reads secrets: the token for a server, and the variables of an agent.
 //!
-//! Invariant: no text for the screen or a log contains it.
+//! They are in variables, in files, or in the first line of a command's output. A token is read for every connection,
+//! and again when a server rejects it.
+//! Invariant: no text for the screen or a log contains them.
 
+use std::io::Read as _;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
+use crate::model::{Secret, TokenSource};
 use crate::program::{self, Start, StartedBy};
 
 const MAX_BYTES: u64 = 64 << 10;
+
+fn valid(text: &str, source: &TokenSource) -> Result<Secret, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("No token: {source} is empty. Set the token there."));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "The token from {source} is invalid: it contains spaces, line breaks or non-ASCII \
+             characters. Set only the token there."
+        ));
+    }
+    Ok(Secret::new(text.to_owned()))
+}
+
+/// Reads the token for a server. The error is in full sentences.
+pub async fn token(source: &TokenSource) -> Result<Secret, String> {
+    let text = match source {
+        TokenSource::Env(name) => std::env::var(name).map_err(|_| {
+            format!("No token: the environment variable {name} is not set. Set it before you start parlor.")
+        })?,
+        TokenSource::File(path) => from_file(path)
+            .await
+            .map_err(|error| format!("No token: cannot read the file {}: {error}.", path.display()))?,
+        TokenSource::Command(parts) => first_line(parts).await.map_err(|why| format!("No token: {why}."))?,
+    };
+    valid(&text, source)
+}
+
+async fn from_file(path: &Path) -> std::io::Result<String> {
+    let path = path.to_owned();
+    let read = move || {
+        let mut text = String::new();
+        std::fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)?
+}
 
 /// Timeout of the command, which may wait for the touch of a security key.
 const PROGRAM_TIME: Duration = Duration::from_secs(60);
 
 /// Runs a command and returns the first line of its output. The error is a clause that does not contain the output.
-pub async fn first_line(parts: &[String]) -> Result<String, String> {
+async fn first_line(parts: &[String]) -> Result<String, String> {
     let Some((program, args)) = parts.split_first() else {
         return Err("the command is empty".to_owned());
     };
@@ -88,6 +131,38 @@ mod tests {
         {
             let error = variables(&[("KEY".to_owned(), shell(script))]).await.unwrap_err();
             assert!(error.starts_with("No value for KEY: the command") && error.contains(why), "{error}");
+        }
+    }
+
+    fn command(script: &str) -> TokenSource {
+        TokenSource::Command(vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()])
+    }
+
+    #[tokio::test]
+    async fn tokens_are_read_from_variables_files_and_commands() {
+        // Cargo sets this variable for every test.
+        let source = TokenSource::Env("CARGO_PKG_NAME".to_owned());
+        assert_eq!(token(&source).await.unwrap().reveal(), "parlor");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "  abc-123\n").unwrap();
+        assert_eq!(token(&TokenSource::File(path)).await.unwrap().reveal(), "abc-123");
+        assert_eq!(token(&command("echo first; echo second")).await.unwrap().reveal(), "first");
+    }
+
+    #[tokio::test]
+    async fn errors_do_not_contain_the_token() {
+        for (source, expected) in [
+            (TokenSource::Env("NO_SUCH_VARIABLE_ANYWHERE".to_owned()), "is not set"),
+            (TokenSource::File("/no/such/file".into()), "cannot read the file"),
+            (command("exit 3"), "exited with exit status: 3"),
+            (command("echo locked >&2; exit 1"), "locked"),
+            (command(""), "is empty"),
+            (command("echo 'hush hush'"), "is invalid"),
+            (TokenSource::Command(vec!["/no/such/program".to_owned()]), "could not be started"),
+        ] {
+            let error = token(&source).await.unwrap_err();
+            assert!(error.contains(expected) && !error.contains("hush"), "{error}");
         }
     }
 }

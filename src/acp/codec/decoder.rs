@@ -1,12 +1,15 @@
-//! State of the decoder between messages.
+//! The decoder of a connection: its state between messages, and the events that it has decoded.
 //!
 //! It shares ids instead of allocating them for each message, and knows the open sessions, for messages that name none.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::model::{CallError, MessageId, Reply, Role, SessionId};
+use crate::model::{
+    AgentEvent, AgentSpec, Anomaly, AnomalyKind, CallError, MessageId, Reply, Role, SessionId, SessionUpdate,
+};
 
-/// An event of a turn, in addition to its session updates.
+use super::quirks::{Quirk, Quirks};
+
 #[derive(Debug)]
 pub(crate) enum TurnNews {
     Went(SessionId),
@@ -15,7 +18,9 @@ pub(crate) enum TurnNews {
 }
 
 #[derive(Debug, Default)]
-pub struct DecoderState {
+pub struct Decoder {
+    pub quirks: Quirks,
+    pub out: Vec<AgentEvent>,
     session: Option<SessionId>,
     message: Option<MessageId>,
     pub opened: BTreeSet<SessionId>,
@@ -31,7 +36,43 @@ pub struct DecoderState {
 /// Maximum number of child sessions; a message from an older one is shown as a regular message.
 const MAX_CHILDREN: usize = 64;
 
-impl DecoderState {
+impl Decoder {
+    pub fn new(spec: &AgentSpec) -> Self {
+        Self { quirks: Quirks::of(spec), ..Self::default() }
+    }
+
+    pub fn push(&mut self, session: &SessionId, update: SessionUpdate) {
+        self.out.push(AgentEvent::Update(session.clone(), update));
+    }
+
+    pub fn anomaly(&mut self, kind: AnomalyKind, text: impl Into<String>) {
+        self.out.push(AgentEvent::Anomaly(Anomaly { kind, text: text.into() }));
+    }
+
+    /// Sets a quirk and reports it the first time as an anomaly.
+    pub fn learn(&mut self, quirk: Quirk) {
+        if self.quirks.note(quirk) {
+            self.anomaly(AnomalyKind::Dialect, quirk.0);
+        }
+    }
+
+    /// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop
+    /// them.
+    pub fn items<I, T>(&mut self, items: Vec<I>, name: &str, decode: impl FnMut(I) -> Option<T>) -> Vec<T> {
+        let total = items.len();
+        let decoded: Vec<T> = items.into_iter().filter_map(decode).collect();
+        self.report_lost(name, total - decoded.len(), total, false);
+        decoded
+    }
+
+    pub fn report_lost(&mut self, name: &str, lost: usize, total: usize, is_shown: bool) {
+        if lost > 0 {
+            let end = if is_shown { "shown unchanged" } else { "omitted" };
+            let text = format!("{lost} of {total} items of `{name}` could not be decoded and are {end}.");
+            self.anomaly(AnomalyKind::LostItems, text);
+        }
+    }
+
     pub fn is_v2(&self) -> bool {
         self.version == 2
     }
@@ -75,7 +116,6 @@ impl DecoderState {
         }
     }
 
-    /// Makes an id for an item that has none.
     pub fn make_id(&mut self, what: &str) -> String {
         self.made += 1;
         format!("parlor-{what}-{}", self.made)

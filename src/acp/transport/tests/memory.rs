@@ -8,8 +8,7 @@ use std::sync::Arc;
 use tokio::io::{DuplexStream, split};
 
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
-use super::queue::queue;
-use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
+use super::{Ends, In, Link, LinkEnd, Setup, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 
@@ -27,9 +26,7 @@ pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
 impl Transport for Memory {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         let (input, output) = split(self.stream);
-        let (sink, incoming) = super::inbound::incoming();
-        let (outgoing, frames) = queue();
-        let (stopper, mut signal) = Stopper::new();
+        let (link, Ends { sink, frames, mut signal }) = Link::new();
         let wish = HeaderRequest::default();
         tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
         tokio::spawn(async move {
@@ -40,6 +37,6 @@ impl Transport for Memory {
             };
             let _ = sink.send(In::Closed(end)).await;
         });
-        Ok(Link { pid: None, incoming, outgoing, stopper })
+        Ok(link)
     }
 }
