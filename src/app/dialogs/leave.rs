@@ -157,19 +157,23 @@ pub fn interrupt(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
 /// Quits; asks for confirmation if a turn is running in any session, if turns are not saved, or if several tabs are open
 /// that are not restored.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let is_asked = state.is_asked(|consequence| *consequence == Consequence::Quit);
+    let front = tab::front(state);
+    let is_shown = |question: &Question| lookup::root_of(state, question.session) == front;
+    let is_asked = state.questions.iter().any(|question| is_quit_question(question) && is_shown(question));
     if is_asked || running_turns(state) == 0 && !loses_tabs(state) && loses_turns(state).is_none() {
         operations::quit(state, now, fx);
         return;
     }
     let (title, body) = quit_text(state);
+    // One that was left open in another tab.
+    state.withdraw(|consequence| *consequence == Consequence::Quit);
     let answers = [("Quit", Consequence::Quit), ("Keep working", Consequence::Close)];
     state.ask(state.active, Question::new(title, body, answers).marking_last());
 }
 
 /// Updates the question when the turn ends or a queued prompt starts another. The dialog stays open, because a
 /// `y` typed at that moment must not go into the composer.
-pub fn settle_question(state: &mut State) {
+pub fn refresh_question(state: &mut State) {
     let Some(position) = state.questions.iter().position(is_quit_question) else { return };
     let (title, body) = quit_text(state);
     if let Some(question) = state.questions.get_mut(position) {

@@ -318,6 +318,19 @@ fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
 }
 
 #[test]
+fn quitting_asks_again_in_another_tab() {
+    let (mut app, key, _) = TestApp::two_tabs();
+    app.state.setup.saves_sessions = true;
+    app.flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
+    app.play(Event::Act(Action::Quit)).play(Event::Act(Action::ShowTab(1)));
+    app.play(Event::Act(Action::Quit));
+    assert!(!app.state.is_quitting);
+    assert_eq!((app.modals.len(), app.state.questions.len()), (1, 1), "not the one of the other tab");
+    app.play(Event::Act(Action::Quit));
+    assert!(app.state.is_quitting);
+}
+
+#[test]
 fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
     let closes = |prepare: &dyn Fn(&mut TestApp, SessionKey)| {
         let (mut app, key, _) = TestApp::two_tabs();
