@@ -108,7 +108,7 @@ pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
             dialogs::on_draft(&mut app, text, &mut fx);
         }
     }
-    dialogs::settle(&mut app);
+    dialogs::refresh(&mut app);
     (app, fx)
 }
 
@@ -180,11 +180,11 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
     }
     lifecycle::questions::dismiss_orphans(&mut app.state, now, &mut fx);
     lifecycle::requests::refuse_early(&mut app.state, now, &mut fx);
-    lifecycle::requests::settle(&mut app.state, now);
-    dialogs::settle(app);
+    lifecycle::requests::note_waits(&mut app.state, now);
+    dialogs::refresh(app);
     dialogs::show_left_keys(app, &mut fx);
-    dialogs::settle_search(&mut app.state, &mut fx);
-    dialogs::settle_sessions(app, &mut fx);
+    dialogs::set_search_timer(&mut app.state, &mut fx);
+    dialogs::send_requests(app, &mut fx);
     recording::recorder::flush(&mut app.state, &mut fx);
     state::bodies::trim(&mut app.state, &mut fx);
     fx

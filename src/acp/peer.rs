@@ -149,7 +149,7 @@ async fn drive(
                 peer.on_deadline(Instant::now());
             }
         }
-        peer.settle();
+        peer.finish_batch();
         if let Some(session) = peer.opened.take() {
             workspace.keep(&session);
         }

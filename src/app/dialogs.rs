@@ -37,6 +37,7 @@ mod picks;
 mod providers;
 mod question;
 mod queue;
+mod refresh;
 mod requests;
 mod rewind;
 mod rows;
@@ -44,7 +45,6 @@ mod search;
 mod session_rows;
 mod sessions;
 pub mod settings;
-mod settle;
 mod slash;
 mod stack;
 mod tab_dialogs;
@@ -77,11 +77,11 @@ pub use question::{
     answer_line, has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter,
     show_left_keys, takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
+pub use refresh::{on_frame, on_input, refresh};
 pub use requests::on_request_shown;
 pub use rows::used_synonyms;
-pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
+pub use search::{on_timer as on_search_timer, search_of, set_timer as set_search_timer};
 pub use sessions::on_news as on_sessions_news;
-pub use settle::{on_frame, on_input, settle};
 pub use slash::argument_hint;
 pub use validate::{field_hint, shown_value};
 
@@ -131,7 +131,7 @@ pub fn serve(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
 }
 
 pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    settle(app);
+    refresh(app);
     let shown = app.state.active;
     let is_usual = app.state.is_quitting || question::on_action(app, action, now, fx);
     match action {
@@ -149,7 +149,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
     }
     tab_dialogs::follow(app, fx);
     show_other_draft(app, shown, fx);
-    settle(app);
+    refresh(app);
 }
 
 /// Each session has a separate draft, which the composer must show once another session is active.
@@ -162,13 +162,13 @@ fn show_other_draft(app: &mut App, shown: SessionKey, fx: &mut Vec<Effect>) {
 /// Runs the draft as a command of the user's shell.
 pub fn on_command_line(app: &mut App, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     composer::on_command_line(app, text, now, fx);
-    settle(app);
+    refresh(app);
 }
 
 /// Handles an edit of the line in the top dialog, or in the shown form.
 #[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
 pub fn on_line(app: &mut App, edit: LineEdit, fx: &mut Vec<Effect>) {
-    settle(app);
+    refresh(app);
     if app.state.is_quitting {
         return;
     }
@@ -245,13 +245,13 @@ fn asks(top: Focus) -> bool {
 
 /// A click on a question that the user did not open.
 pub fn on_click(app: &mut App, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
-    settle(app);
+    refresh(app);
     if question::on_click(app, action, now, fx)
         && let Some(action) = action
     {
         route(app, action, now, fx);
     }
-    settle(app);
+    refresh(app);
 }
 
 /// Handles an action while a request is shown and the composer or the search has the keys.
@@ -306,7 +306,7 @@ fn in_a_dialog(action: Action) -> Action {
 }
 
 /// Sends pending requests of the lists of sessions and prompts. Called at the end of each update.
-pub fn settle_sessions(app: &mut App, fx: &mut Vec<Effect>) {
-    sessions::settle(app, fx);
-    history::settle(app, fx);
+pub fn send_requests(app: &mut App, fx: &mut Vec<Effect>) {
+    sessions::refresh_preview(app, fx);
+    history::free_prompts(app, fx);
 }

@@ -449,7 +449,7 @@ pub enum FolderRequest {
     /// The user has not decided yet whether to use them.
     Asked(FolderServers),
     /// The servers in use; may be empty.
-    Settled(Vec<McpServer>),
+    Decided(Vec<McpServer>),
 }
 
 /// The question about the settings of a project, until it is answered.

@@ -182,11 +182,11 @@ impl Replay {
             EntryKind::Message(Direction::FromAgent, text) => played.agent.receive(text, now),
             EntryKind::Message(Direction::ToAgent, text) => {
                 let (conn, sent) = (played.conn, played.agent.sent(text, now));
-                self.settle(now);
+                self.deliver(now);
                 self.on_sent(position, conn, sent, entry.line, now);
             }
         }
-        self.settle(now);
+        self.deliver(now);
     }
 
     fn on_sent(&mut self, position: usize, conn: ConnId, sent: Sent, line: usize, now: Instant) {
@@ -258,7 +258,7 @@ impl Replay {
         work(&mut self.app.state, &mut effects);
         self.carry_out(effects, now);
         self.apply(Event::Focus(true), now);
-        self.settle(now);
+        self.deliver(now);
     }
 
     /// The session with this id, otherwise the first one of the connection.
@@ -294,7 +294,7 @@ impl Replay {
         let last_session = own.find_map(opening).and_then(|(session, _)| session);
         let agent = LoggedAgent::start(&spec, last_session, now);
         self.agents.push(Played { number, conn, agent, was_stopped: false });
-        self.settle(now);
+        self.deliver(now);
     }
 
     /// A new connection replaces one of the same agent that has no more messages.
@@ -312,12 +312,12 @@ impl Replay {
         } else {
             let error = "The log does not record how this connection ended.".to_owned();
             over.agent.close(CloseReason::Lost { error });
-            self.settle(now);
+            self.deliver(now);
         }
     }
 
     /// Passes the events of all agents to the app until there are no more.
-    fn settle(&mut self, now: Instant) {
+    fn deliver(&mut self, now: Instant) {
         while let Some((conn, events)) = self.agents.iter_mut().find_map(|played| {
             let events = played.agent.take_events();
             (!events.is_empty()).then_some((played.conn, events))

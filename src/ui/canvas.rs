@@ -177,7 +177,7 @@ impl Canvas {
 
     /// Sets the keys of all rows of the area, from top to bottom, moves the rows that only moved, and clears the rows
     /// to draw.
-    pub(super) fn settle(&mut self, mut keys: Vec<u64>) {
+    pub(super) fn set_keys(&mut self, mut keys: Vec<u64>) {
         keys.truncate(self.area.height.into());
         let before = std::mem::take(&mut self.keys);
         if self.is_keeping {

@@ -266,8 +266,8 @@ impl Peer {
     }
 
     /// Ends the connection if the agent has too much unread input, and flushes the log file.
-    pub fn settle(&mut self) {
-        self.is_deaf |= self.writer.settle();
+    pub fn finish_batch(&mut self) {
+        self.is_deaf |= self.writer.stop_on_overflow();
         self.tap.flush();
     }
 

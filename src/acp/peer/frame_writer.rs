@@ -49,7 +49,7 @@ impl FrameWriter {
     }
 
     /// Stops the agent and returns `true` if a message was dropped because the queue overflowed.
-    pub fn settle(&mut self) -> bool {
+    pub fn stop_on_overflow(&mut self) -> bool {
         let has_run_over = self.outgoing.as_ref().is_some_and(Outgoing::has_run_over);
         if has_run_over {
             self.stop(true);
@@ -108,12 +108,12 @@ mod tests {
         let params = format!("\"{}\"", "x".repeat(30 << 20));
         for _ in 0..4 {
             painter.notify("session/cancel", &params);
-            assert!(!painter.settle());
+            assert!(!painter.stop_on_overflow());
         }
         assert!(painter.is_full(), "reading pauses");
         painter.notify("session/cancel", &params);
-        assert!(painter.settle(), "the queue overflowed");
-        assert!(!painter.is_full() && !painter.settle());
+        assert!(painter.stop_on_overflow(), "the queue overflowed");
+        assert!(!painter.is_full() && !painter.stop_on_overflow());
         drop(ends);
     }
 }

@@ -82,7 +82,7 @@ pub fn open_session(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
 }
 
 /// Frees the prompts in the store once the list is closed.
-pub fn settle(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn free_prompts(app: &mut App, fx: &mut Vec<Effect>) {
     let is_open =
         |modal: &Modal| matches!(modal, Modal::Picker(it) if matches!(it.kind, PickerKind::History { .. }));
     if app.user.has_prompt_index && !app.modals.iter().any(is_open) {

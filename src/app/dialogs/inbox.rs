@@ -19,11 +19,11 @@ const PAGE_ROWS: isize = 10;
 /// Opens the inbox, or closes it if it is on top.
 pub fn open(app: &mut App) {
     stack::toggle_page(app, Modal::Attention(InboxDialog::default()));
-    settle(app);
+    refresh(app);
 }
 
 /// Keeps the selection on its entry; if that was removed, selects its neighbour.
-pub fn settle(app: &mut App) {
+pub fn refresh(app: &mut App) {
     let Some(Modal::Attention(_)) = app.modals.last() else { return };
     let rows = waiting(&app.state);
     let Some(Modal::Attention(dialog)) = app.modals.last_mut() else { return };
@@ -81,7 +81,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
     };
     dialog.position = position;
     dialog.marked = None;
-    settle(app);
+    refresh(app);
     true
 }
 

@@ -326,7 +326,7 @@ pub struct RequestView {
     pub seen: Option<Box<SeenCall>>,
     /// Whether the call changed while it was shown.
     pub has_changed: bool,
-    /// The request of this view; `dialogs::settle` resets it for another one.
+    /// The request of this view; `dialogs::refresh` resets it for another one.
     pub request_id: Option<RequestId>,
 }
 

@@ -60,7 +60,7 @@ pub fn waits_for_end(app: &App, now: Instant) -> bool {
 }
 
 /// Tells the guard which question is on top. Called after every change of the state.
-pub fn settle(app: &mut App) {
+pub fn refresh(app: &mut App) {
     let asked = asked(app);
     let is_other = asked.map(|asked| asked.id) != app.state.guard.question().map(|asked| asked.id);
     let left = app.state.guard.ask(asked);

@@ -91,7 +91,7 @@ pub fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
 }
 
 /// Sets the timer while some text is not yet searched. Called at the end of each update.
-pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn set_timer(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else { return };
     search.on_changed(session.transcript.take_touched());

@@ -234,7 +234,7 @@ fn preview(app: &mut App, fx: &mut Vec<Effect>) {
 }
 
 /// Updates the preview after rows were added, because the selection may have changed.
-pub fn settle(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn refresh_preview(app: &mut App, fx: &mut Vec<Effect>) {
     request_status(app, fx);
     preview(app, fx);
 }

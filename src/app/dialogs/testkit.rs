@@ -17,7 +17,7 @@ use crate::model::{
 };
 
 use super::{
-    is_closed, on_action, on_draft, on_frame, on_input, on_line, serve, settle, takes_answers, takes_input,
+    is_closed, on_action, on_draft, on_frame, on_input, on_line, refresh, serve, takes_answers, takes_input,
 };
 use crate::guard::Input;
 
@@ -105,7 +105,7 @@ impl Rig {
 
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, ms: u64) -> &mut Self {
-        settle(&mut self.app);
+        refresh(&mut self.app);
         on_frame(&mut self.app.state, true, self.now);
         self.now += Duration::from_millis(ms);
         self
@@ -177,7 +177,7 @@ impl Rig {
             kind,
             since,
         });
-        settle(&mut self.app);
+        refresh(&mut self.app);
     }
 
     pub fn ask_permission(&mut self, number: u64, kinds: &[PermissionKind]) {

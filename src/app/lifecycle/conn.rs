@@ -448,7 +448,7 @@ fn report_end(
             let end = turn::Ending::AgentDied { cause, stderr_tail: lines.to_vec() };
             turn::end(state, key, end, now, fx);
         } else {
-            turn::settle(state, key, now);
+            turn::close_items(state, key, now);
             // Repeated attempts fail with the same reason.
             let is_said = matches!(reason, CloseReason::Unreachable { .. })
                 && state

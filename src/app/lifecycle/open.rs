@@ -129,7 +129,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
             ..copy
         },
     );
-    turn::settle(state, forked, now);
+    turn::close_items(state, forked, now);
     recorder::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
         record::say(copy, format!("Forked from: {source_title}"), None);
@@ -435,7 +435,7 @@ fn finish(
 ) {
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
-    turn::settle(state, key, now);
+    turn::close_items(state, key, now);
     let reported = ReportedSettings::of(&reply);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if reply.id.is_some() {

@@ -225,7 +225,7 @@ pub(in crate::app) fn on_access(
 }
 
 /// Notes which turns wait for the user.
-pub(in crate::app) fn settle(state: &mut State, now: Instant) {
+pub(in crate::app) fn note_waits(state: &mut State, now: Instant) {
     let is_new = |session: &&crate::app::Session| session.wait.is_open() == session.requests.is_empty();
     let changed: Vec<SessionKey> =
         state.sessions.values().filter(is_new).map(|session| session.key).collect();

@@ -20,7 +20,7 @@ use crate::app::{ConnPhase, Consequence, Effect, Question, Session, State};
 pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
     let request = match state.setup.folder_servers.take() {
         Some(found) => judge(state, key, found),
-        None => FolderRequest::Settled(Vec::new()),
+        None => FolderRequest::Decided(Vec::new()),
     };
     state.folder_servers.insert(state.setup.folder.clone(), request);
 }
@@ -28,11 +28,11 @@ pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
 /// A saved decision applies; a file without usable servers needs none.
 fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderRequest {
     match found.answer {
-        Some(false) => FolderRequest::Settled(Vec::new()),
+        Some(false) => FolderRequest::Decided(Vec::new()),
         None if !found.servers.is_empty() => FolderRequest::Asked(found),
         Some(true) | None => {
             report_notes(state, key, &found);
-            FolderRequest::Settled(found.servers)
+            FolderRequest::Decided(found.servers)
         }
     }
 }
@@ -55,7 +55,7 @@ pub(in crate::app) fn must_wait(
     let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
     let folder = session.workspace.cwd.clone();
     match state.folder_servers.get(&folder) {
-        Some(FolderRequest::Settled(servers)) => {
+        Some(FolderRequest::Decided(servers)) => {
             let known: Vec<String> =
                 session.workspace.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
             let new = servers.iter().filter(|server| !known.iter().any(|name| name == server.name()));
@@ -97,10 +97,10 @@ pub(in crate::app) fn on_found(
     };
     let request = match found {
         Ok(Some(found)) => judge(state, first, found),
-        Ok(None) => FolderRequest::Settled(Vec::new()),
+        Ok(None) => FolderRequest::Decided(Vec::new()),
         Err(problem) => {
             call::notice(state, first, Severity::Warning, problem, None);
-            FolderRequest::Settled(Vec::new())
+            FolderRequest::Decided(Vec::new())
         }
     };
     state.folder_servers.insert(folder, request);
@@ -175,7 +175,7 @@ pub fn answer_servers(
             Vec::new()
         }
     };
-    state.folder_servers.insert(folder.to_owned(), FolderRequest::Settled(servers));
+    state.folder_servers.insert(folder.to_owned(), FolderRequest::Decided(servers));
     open_all(state, &waiting, now, fx);
 }
 

@@ -304,7 +304,7 @@ pub(in crate::app) fn on_prepared(
 }
 
 /// Closes open items outside a turn: after a replay, and when no more updates can be received.
-pub(in crate::app) fn settle(state: &mut State, key: SessionKey, now: Instant) {
+pub(in crate::app) fn close_items(state: &mut State, key: SessionKey, now: Instant) {
     if let Some(session) = state.sessions.get_mut(&key)
         && !session.turn.is_running()
     {

@@ -207,7 +207,7 @@ impl Search {
             self.cursor(cursor, session, &pattern, &mut budget);
         }
         self.pattern = Some(pattern);
-        self.settle(session);
+        self.find_current(session);
     }
 
     fn next_cursor(&mut self, session: &Session) -> Option<SearchCursor> {
@@ -284,7 +284,7 @@ impl Search {
 
     /// Keeps the current hit one that exists, or finds the one that is nearest to what the reader sees, as soon as no
     /// other can be nearer.
-    fn settle(&mut self, session: &Session) {
+    fn find_current(&mut self, session: &Session) {
         if let Some((item, nth)) = self.current {
             let count = self.count_in(item);
             if count > 0 {

@@ -106,7 +106,7 @@ impl TestApp {
 
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, seconds: u64) -> &mut Self {
-        dialogs::settle(&mut self.app);
+        dialogs::refresh(&mut self.app);
         dialogs::on_frame(&mut self.app.state, true, self.now);
         self.now += Duration::from_secs(seconds);
         self
@@ -264,7 +264,7 @@ impl TestApp {
         let mut fx = Vec::new();
         change(&mut self.app.state, self.now, &mut fx);
         dialogs::serve(&mut self.app, self.now, &mut fx);
-        dialogs::settle(&mut self.app);
+        dialogs::refresh(&mut self.app);
         self.take(fx);
         self
     }

@@ -132,6 +132,6 @@ impl Replay {
 
     fn serve(&mut self, event: ServiceEvent, now: Instant) {
         self.apply(Event::Service(event), now);
-        self.settle(now);
+        self.deliver(now);
     }
 }

@@ -234,7 +234,7 @@ impl ToolBody {
 
     /// The same, comparing changes synchronously.
     pub fn whole(tool: &ToolCall, session: &Session, render: &RenderContext<'_>, cols: u16) -> Self {
-        cache::settle(&placed(tool, &changes_of(tool)), &Shown::default());
+        cache::compute_now(&placed(tool, &changes_of(tool)), &Shown::default());
         Self::of(tool, session, render, cols)
     }
 

@@ -110,7 +110,7 @@ pub(crate) fn diffs_later(changes: &[Placed<'_>], shown: &Shown) -> Option<Diffs
 }
 
 /// Computes diffs immediately, for callers that cannot retry. May be slow.
-pub(crate) fn settle(changes: &[Placed<'_>], shown: &Shown) {
+pub(crate) fn compute_now(changes: &[Placed<'_>], shown: &Shown) {
     find(changes, shown, true);
 }
 

@@ -251,7 +251,7 @@ fn lists_accept_numbers_and_filter_text() {
 #[test]
 fn forms_are_asked_field_by_field() {
     let mut stage = fixture::form();
-    crate::app::dialogs::settle(&mut stage);
+    crate::app::dialogs::refresh(&mut stage);
     let first = output(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage, "some text");

@@ -182,7 +182,7 @@ pub fn permission() -> Stage {
 
 /// The question on top was shown for some seconds.
 pub fn show(app: &mut App, now: Instant) {
-    dialogs::settle(app);
+    dialogs::refresh(app);
     dialogs::on_frame(&mut app.state, true, ago(now, 5));
 }
 
@@ -302,7 +302,7 @@ pub fn choice() -> Stage {
     let answers = ["Wait", "End the agent's process", "Start it again and resume"];
     let answers = answers.map(|label| (label, Consequence::Close));
     stage.app.state.ask(stage.state.active, Question::new("The agent does not answer", body, answers));
-    crate::app::dialogs::settle(&mut stage);
+    crate::app::dialogs::refresh(&mut stage);
     stage
 }
 

@@ -110,7 +110,7 @@ pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut 
         }
     }
     keys.extend((y..area.bottom()).map(|y| buf.key(bar(y))));
-    buf.settle(keys);
+    buf.set_keys(keys);
     let render = list.render;
     let prompt_bg = render.theme.style(Role::User).bg;
     for shown in &all {

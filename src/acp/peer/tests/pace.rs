@@ -27,7 +27,7 @@ async fn ready(gate: Gate) -> (App, Agent) {
 }
 
 /// Runs all tasks until they wait for a timer or for input.
-async fn settle() {
+async fn run_tasks() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
@@ -44,7 +44,7 @@ async fn updates_are_sent_in_one_batch_when_the_gate_opens() {
         loop {
             agent.say(chunk("a")).await;
             sleep(Duration::from_millis(1)).await;
-            settle().await;
+            run_tasks().await;
             if app.chunks(1).now_or_never().is_none() {
                 break;
             }
@@ -53,22 +53,22 @@ async fn updates_are_sent_in_one_batch_when_the_gate_opens() {
     .await
     .unwrap();
     agent.say(chunk("b")).await;
-    settle().await;
+    run_tasks().await;
     assert_eq!(app.connection.events.len(), 0, "updates are delayed");
     // A cancellation is not delayed.
     app.send(AgentCommand::Cancel(session()));
     assert_eq!(agent.hear().await["method"], "session/cancel");
     keeper.open_at(Instant::now());
-    settle().await;
+    run_tasks().await;
     assert_eq!(app.connection.events.len(), 1, "one batch");
     assert_eq!(app.chunks(2).now_or_never().as_deref(), Some("ab"));
     // A request ends the stream, so the messages after it are not delayed.
     agent.say(permission(&"p1".into())).await;
-    settle().await;
+    run_tasks().await;
     assert!(matches!(app.next().now_or_never(), Some(AgentEvent::Request(..))));
     keeper.open_at(Instant::now() + Duration::from_secs(600));
     agent.say(chunk("c")).await;
-    settle().await;
+    run_tasks().await;
     assert_eq!(app.chunks(1).now_or_never().as_deref(), Some("c"));
 }
 

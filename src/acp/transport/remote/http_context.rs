@@ -56,7 +56,7 @@ pub struct Timeouts {
     /// A POST that failed is reported after this time, if its response may still arrive on an event stream.
     pub grace: Duration,
     /// How long a response in a POST waits for updates that were sent before it on the event stream.
-    pub settle: Duration,
+    pub in_flight: Duration,
 }
 
 impl Default for Timeouts {
@@ -76,7 +76,7 @@ impl Default for Timeouts {
             pong: Duration::from_secs(30),
             head_start: Duration::from_millis(100),
             grace: Duration::from_secs(1),
-            settle: Duration::from_millis(50),
+            in_flight: Duration::from_millis(50),
         }
     }
 }

@@ -380,7 +380,7 @@ impl Server {
             _ => body.clone(),
         };
         if !is_only_way && message.kind == Kind::Request {
-            sleep(context.timeouts.settle).await;
+            sleep(context.timeouts.in_flight).await;
         }
         context.pieces(context.sort(&body)).await?;
         Ok(None)

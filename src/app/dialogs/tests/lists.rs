@@ -271,7 +271,7 @@ fn rig_with_answers(answers: [(&str, Consequence); 4]) -> Rig {
     rig.run_turn();
     let question = Question::new("The agent does not answer", Vec::new(), answers);
     rig.app.state.ask(rig.state.active, question.asked_at(rig.now));
-    super::super::settle(&mut rig);
+    super::super::refresh(&mut rig);
     rig
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::app::dialogs::testkit::{Rig, answers, commands, selected, views};
-use crate::app::dialogs::{Focus, focus, open_sign_in, settle, takes_answers_from};
+use crate::app::dialogs::{Focus, focus, open_sign_in, refresh, takes_answers_from};
 use crate::app::{Consequence, ItemBody, Modal, PickerKind, Question, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
@@ -116,7 +116,7 @@ fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut
             change(call);
         }
     });
-    settle(&mut rig.app);
+    refresh(&mut rig.app);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
         }
     }
     rig.request_view = crate::app::RequestView::default();
-    settle(&mut rig);
+    refresh(&mut rig);
     assert_eq!(rig.request_view.selected, 3, "nothing is marked");
     for position in [2, 3] {
         assert!(answers(&rig.act(Action::Choose(position))).is_empty());
@@ -278,7 +278,7 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
         kind: AuthKind::Agent,
     }];
     open_sign_in(&mut rig, conn);
-    settle(&mut rig);
+    refresh(&mut rig);
     rig.wait(50).act_now(Action::Accept);
     assert_eq!(rig.marked(), "Browser");
     rig.wait(500).act_now(Action::Accept);

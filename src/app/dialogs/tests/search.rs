@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::app::dialogs::testkit::{Rig, views};
-use crate::app::dialogs::{Focus, focus, line_input, on_reading, on_search_timer, settle_search};
+use crate::app::dialogs::{Focus, focus, line_input, on_reading, on_search_timer, set_search_timer};
 use crate::app::{
     Effect, ItemBody, Message, MessagePart, Modal, PickerKind, TimerId, ToolCall, TurnEnd, ViewCommand,
 };
@@ -121,19 +121,19 @@ fn what_comes_later_is_looked_at_by_a_timer_and_moves_nobody() {
     let mut rig = rig();
     find(&mut rig, "needle");
     let key = rig.state.active;
-    let settle = |rig: &mut Rig| {
+    let updated = |rig: &mut Rig| {
         let mut fx = Vec::new();
-        settle_search(&mut rig.state, &mut fx);
+        set_search_timer(&mut rig.state, &mut fx);
         fx
     };
-    settle(&mut rig);
+    updated(&mut rig);
     let mut fx = Vec::new();
     on_search_timer(&mut rig.state, key, &mut fx);
-    assert_eq!(settle(&mut rig), [], "at rest there is no timer");
+    assert_eq!(updated(&mut rig), [], "at rest there is no timer");
     rig.session().transcript.push(1, message(Role::Agent, "one more needle"));
     let timer = Effect::Timer(TimerId::Search(key), Duration::from_millis(100));
-    assert_eq!(settle(&mut rig), [timer]);
-    assert_eq!(settle(&mut rig), [], "one timer is enough");
+    assert_eq!(updated(&mut rig), [timer]);
+    assert_eq!(updated(&mut rig), [], "one timer is enough");
     on_search_timer(&mut rig.state, key, &mut fx);
     assert_eq!(fx, []);
     assert_eq!(rig.session().search.as_ref().map(|search| search.total()), Some(6));
@@ -151,7 +151,7 @@ fn a_long_transcript_is_looked_at_in_steps() {
     let key = rig.state.active;
     let mut steps = 0;
     let mut fx = Vec::new();
-    settle_search(&mut rig.state, &mut fx);
+    set_search_timer(&mut rig.state, &mut fx);
     while let Some(Effect::Timer(TimerId::Search(_), after)) = fx.pop() {
         assert_eq!(after, Duration::ZERO);
         on_search_timer(&mut rig.state, key, &mut fx);
@@ -159,7 +159,7 @@ fn a_long_transcript_is_looked_at_in_steps() {
         if !views(&fx).is_empty() {
             break;
         }
-        settle_search(&mut rig.state, &mut fx);
+        set_search_timer(&mut rig.state, &mut fx);
     }
     assert_eq!((steps, ordinal(&mut rig)), (2, Some(1)));
 }

@@ -128,7 +128,7 @@ proptest! {
         });
         let shown_call = shown_call.unwrap();
         let changes = crate::ui::cells::changes_of(shown_call);
-        cache::settle(&crate::ui::cells::placed(shown_call, &changes), &cache::Shown::default());
+        cache::compute_now(&crate::ui::cells::placed(shown_call, &changes), &cache::Shown::default());
         let mut view = stage.view();
         let screen = pack(&text(&stage.draw(&mut view, &theme("dark"), (100, 6000))));
         prop_assert!(view.shows_end());

@@ -334,7 +334,7 @@ async fn play(seed: u64, carrier: Carrier) {
     let remote = Remote { carrier: Some(carrier), ..at(&server, path) };
     let hasty = Timeouts {
         head_start: Duration::from_millis(5),
-        settle: Duration::from_millis(1),
+        in_flight: Duration::from_millis(1),
         grace: Duration::from_millis(100),
         drain: Duration::from_millis(50),
         ..timeouts()

@@ -10,7 +10,7 @@ use super::{inbox, leave, obstacle, question, requests, stack};
 
 /// Handles the arrival of a key or click. `input`: what it is for a question; `None`: one of its effects tells.
 pub fn on_input(app: &mut App, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
-    settle(app);
+    refresh(app);
     app.state.last_input = Some(now);
     if let Some(input) = input {
         question::judge(app, input, now, fx);
@@ -21,26 +21,26 @@ pub fn on_input(app: &mut App, input: Option<Input>, now: Instant, fx: &mut Vec<
 pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
     if let Some(question) = state.guard.question() {
         state.guard.shown(question, has_end, now);
-        settle_notice(state);
+        clear_notice(state);
     }
 }
 
-/// Resets `state.request_view` for another request, and tells the guard which question is on top. Idempotent; called
+/// Resets `App::request_view` for another request, and tells the guard which question is on top. Idempotent; called
 /// by `app::update` after every event.
-pub fn settle(app: &mut App) {
+pub fn refresh(app: &mut App) {
     let sessions = &app.state.sessions;
     app.background.retain(|key, _| sessions.contains_key(key));
     stack::show_questions(app);
-    inbox::settle(app);
+    inbox::refresh(app);
     requests::on_request_shown(app);
     requests::follow_call(app);
-    leave::settle_question(&mut app.state);
-    question::settle(app);
-    settle_notice(&mut app.state);
+    leave::refresh_question(&mut app.state);
+    question::refresh(app);
+    clear_notice(&mut app.state);
 }
 
 /// Clears a message in the status line that is no longer true.
-fn settle_notice(state: &mut State) {
+fn clear_notice(state: &mut State) {
     let Some(text) = &state.flash else { return };
     let session = |key| state.sessions.get(&key);
     let is_true = match state.flash_end {
