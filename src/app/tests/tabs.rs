@@ -148,8 +148,7 @@ fn a_tab_selected_in_the_palette_shows_its_draft() {
 fn closed_tabs_leave_no_dialogs() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.play(Event::Act(Action::OpenLog));
-    let mut fx = Vec::new();
-    crate::app::lifecycle::operations::close_session(&mut app.app.state, key, app.now, &mut fx);
+    app.flow(|state, now, fx| operations::close_session(state, key, now, fx));
     assert_eq!((app.state.active, app.background.len()), (KEY, 0));
 }
 
