@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::app::{App, Effect, Event, Setup, update};
+use parlor::app::{App, Cx, Effect, Event, Setup, update};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, AgentTerminal, CallTag, ConnId, Patch, Reply, Role, SessionId,
     SessionKey, SessionReply, SessionUpdate, ToolCallPatch, ToolStatus, Usage,
@@ -33,15 +33,9 @@ impl Bench {
             let reply = SessionReply { id: Some("s".into()), ..SessionReply::default() };
             bench.play(AgentEvent::Replied(tag, Ok(Reply::Session(reply))));
         }
-        let mut fx = Vec::new();
-        parlor::app::lifecycle::operations::submit(
-            &mut bench.app.state,
-            SessionKey(1),
-            "go".into(),
-            now,
-            &mut fx,
-        );
-        assert!(call_of(&fx).is_some(), "the turn is running");
+        let mut cx = Cx::new(now);
+        parlor::app::lifecycle::operations::submit(&mut bench.app.state, SessionKey(1), "go".into(), &mut cx);
+        assert!(call_of(&cx.effects).is_some(), "the turn is running");
         bench
     }
 

@@ -60,11 +60,11 @@ pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     let other_tabs = std::mem::take(&mut setup.other_tabs);
     let unsaved = unsaved.map(|why| Unsaved { why, ..Unsaved::default() });
     let mut state = State { unsaved, ..State::new(setup) };
-    let mut fx = Vec::new();
+    let mut cx = Cx::new(now);
     let key = state.add_session();
     state.active = key;
     if let Some(saved) = reopen {
-        reopen_session(&mut state, key, *saved, now, &mut fx);
+        reopen_session(&mut state, key, *saved, &mut cx);
     }
     let named = std::mem::take(&mut state.setup.first_settings);
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -73,10 +73,10 @@ pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     show_problems(&mut state, key);
     lifecycle::servers::take_known(&mut state, key);
     let folder = state.setup.folder.clone();
-    lifecycle::archive::ask_of_folder(&state, &mut fx);
-    fx.push(Effect::LoadGrants);
-    fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
-    fx.push(Effect::ReadGit { session: key, folder });
+    lifecycle::archive::ask_of_folder(&state, &mut cx);
+    cx.effects.push(Effect::LoadGrants);
+    cx.effects.push(Effect::LoadHistory { session: key, folder: folder.clone() });
+    cx.effects.push(Effect::ReadGit { session: key, folder });
     let offers = std::mem::take(&mut state.setup.folder_offers);
     let selects_folder = !offers.is_empty();
     let question = state.setup.project.take().filter(|_| !selects_folder);
@@ -86,45 +86,39 @@ pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     match start_with {
         _ if selects_folder => lifecycle::archive::offer_folders(&mut state, key, offers, now),
         _ if waits => {}
-        Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, now, &mut fx),
+        Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, &mut cx),
         None if state.setup.lists_sessions => {}
         None => state.ui_requests.push(UiRequest::AgentPicker),
     }
-    lifecycle::archive::reopen_tabs(&mut state, key, other_tabs, now, &mut fx);
+    lifecycle::archive::reopen_tabs(&mut state, key, other_tabs, &mut cx);
     if state.setup.lists_sessions {
         state.ui_requests.push(UiRequest::Act(Action::OpenSessions));
     }
     let mut app = App::new(state);
-    dialogs::serve(&mut app, now, &mut fx);
+    dialogs::serve(&mut app, &mut cx);
     if let Some(question) = question {
         lifecycle::project::ask(&mut app.state, ProjectRequest { question, session: key, held }, now);
     }
     if let Some(text) = app.state.setup.first_prompt.take() {
         if !selects_folder && !app.state.setup.lists_sessions {
-            lifecycle::operations::submit(&mut app.state, key, text, now, &mut fx);
+            lifecycle::operations::submit(&mut app.state, key, text, &mut cx);
         } else {
             // The user chooses a folder or a session first.
-            fx.push(Effect::View(ViewCommand::SetDraft(text.clone())));
-            dialogs::on_draft(&mut app, text, &mut fx);
+            cx.effects.push(Effect::View(ViewCommand::SetDraft(text.clone())));
+            dialogs::on_draft(&mut app, text, &mut cx);
         }
     }
     dialogs::refresh(&mut app);
-    (app, fx)
+    (app, cx.effects)
 }
 
 /// Restores the first session from its record, with the current MCP servers and folder.
-fn reopen_session(
-    state: &mut State,
-    key: SessionKey,
-    saved: RecordedSession,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn reopen_session(state: &mut State, key: SessionKey, saved: RecordedSession, cx: &mut Cx) {
     let folder = state.setup.folder.clone();
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let uid = saved.head.saved_as.clone().unwrap_or_default();
     let reading = Reading::of(&uid, &saved);
-    lifecycle::archive::restore_all(session, saved, (None, ""), now, fx);
+    lifecycle::archive::restore_all(session, saved, (None, ""), cx);
     if state.setup.folder_offers.is_empty() {
         session.workspace.cwd = folder;
     } else {
@@ -136,7 +130,7 @@ fn reopen_session(
         }
     }
     if !session.draft.is_empty() {
-        fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+        cx.effects.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
     }
     let waiting = session.outbox.queue_len();
     if waiting > 0 {
@@ -144,7 +138,7 @@ fn reopen_session(
             1 => "1 prompt left in the queue.".to_owned(),
             _ => format!("{waiting} prompts left in the queue."),
         };
-        lifecycle::call::flash(state, message, fx);
+        lifecycle::call::flash(state, message, cx);
     }
 }
 
@@ -158,7 +152,7 @@ fn show_problems(state: &mut State, key: SessionKey) {
 
 /// Applies an event to the state and returns the effects.
 pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
-    let mut fx = Vec::new();
+    let mut cx = Cx::new(now);
     let front_before = app.state.active;
     let is_act = |event: &Event| matches!(event, Event::Act(_));
     let is_wanted = match &event {
@@ -170,57 +164,59 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
     if !lifecycle::updates::is_text_of_turn(&app.state, &event) {
         app.state.chrome_changes = app.state.chrome_changes.wrapping_add(1);
     }
-    on_event(app, event, now, &mut fx);
-    dialogs::serve(app, now, &mut fx);
+    on_event(app, event, &mut cx);
+    dialogs::serve(app, &mut cx);
     if before.is_none_or(|before| touches_front(&app.state) || before != face(app)) {
         app.state.changes = app.state.changes.wrapping_add(1);
     }
     if app.state.active != front_before && !is_wanted {
-        dialogs::show_draft(app, &mut fx);
+        dialogs::show_draft(app, &mut cx);
     }
-    lifecycle::questions::dismiss_orphans(&mut app.state, now, &mut fx);
-    lifecycle::requests::refuse_early(&mut app.state, now, &mut fx);
+    lifecycle::questions::dismiss_orphans(&mut app.state, &mut cx);
+    lifecycle::requests::refuse_early(&mut app.state, &mut cx);
     lifecycle::requests::note_waits(&mut app.state, now);
     dialogs::refresh(app);
-    dialogs::show_left_keys(app, &mut fx);
-    dialogs::set_search_timer(&mut app.state, &mut fx);
-    dialogs::send_requests(app, &mut fx);
-    recording::recorder::flush(&mut app.state, &mut fx);
-    state::bodies::trim(&mut app.state, &mut fx);
-    fx
+    dialogs::show_left_keys(app, &mut cx);
+    dialogs::set_search_timer(&mut app.state, &mut cx);
+    dialogs::send_requests(app, &mut cx);
+    recording::recorder::flush(&mut app.state, &mut cx);
+    state::bodies::trim(&mut app.state, &mut cx);
+    cx.effects
 }
 
-fn on_event(app: &mut App, event: Event, now: Instant, fx: &mut Vec<Effect>) {
+fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
     match event {
-        Event::Agent(conn, event) => on_agent(&mut app.state, conn, event, now, fx),
-        Event::Act(action) => dialogs::on_action(app, action, now, fx),
-        Event::Draft(text) => dialogs::on_draft(app, text, fx),
-        Event::Mention(typed) => dialogs::on_mention(app, typed, fx),
-        Event::Argument(range, path) => dialogs::on_argument(app, (range, path), fx),
-        Event::RunCommand(text) => dialogs::on_command_line(app, &text, now, fx),
-        Event::TypeIn(input) => lifecycle::operations::type_in(&app.state, app.state.active, input, fx),
+        Event::Agent(conn, event) => on_agent(&mut app.state, conn, event, cx),
+        Event::Act(action) => dialogs::on_action(app, action, cx),
+        Event::Draft(text) => dialogs::on_draft(app, text, cx),
+        Event::Mention(typed) => dialogs::on_mention(app, typed, cx),
+        Event::Argument(range, path) => dialogs::on_argument(app, (range, path), cx),
+        Event::RunCommand(text) => dialogs::on_command_line(app, &text, cx),
+        Event::TypeIn(input) => lifecycle::operations::type_in(&app.state, app.state.active, input, cx),
         Event::Copy(text) => {
             let what = "the yanked text".to_owned();
-            fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
+            cx.effects.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
-        Event::ReadClipboard => fx.push(Effect::ReadClipboard { session: app.state.active, before: None }),
-        Event::Pasted(attachment) => fx.push(Effect::SaveAttachment(attachment)),
-        Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, fx),
+        Event::ReadClipboard => {
+            cx.effects.push(Effect::ReadClipboard { session: app.state.active, before: None })
+        }
+        Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
+        Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, cx),
         Event::Cursor(at) => app.user.cursor = at,
-        Event::Line(edit) => dialogs::on_line(app, edit, fx),
+        Event::Line(edit) => dialogs::on_line(app, edit, cx),
         Event::Capturing(key) => dialogs::settings::on_capturing(app, key),
         Event::Captured { keys, label, taken } => {
-            dialogs::settings::on_captured(app, keys, &label, taken, fx);
+            dialogs::settings::on_captured(app, keys, &label, taken, cx);
         }
-        Event::Config(news) => dialogs::settings::on_news(app, *news, now, fx),
-        Event::Message(text) => lifecycle::call::flash(&mut app.state, text, fx),
-        Event::Open(target) => dialogs::on_open(&mut app.state, target, fx),
+        Event::Config(news) => dialogs::settings::on_news(app, *news, cx),
+        Event::Message(text) => lifecycle::call::flash(&mut app.state, text, cx),
+        Event::Open(target) => dialogs::on_open(&mut app.state, target, cx),
         Event::Reading(first, last) => dialogs::on_reading(&mut app.state, first, last),
-        Event::Letter(key, action) => dialogs::on_letter(app, key, action, now, fx),
-        Event::Backspace => dialogs::on_backspace(app, now, fx),
-        Event::Click(action) => dialogs::on_click(app, action, now, fx),
-        Event::Input => dialogs::on_input(app, Some(Input::Look), now, fx),
-        Event::InputElsewhere => dialogs::on_input(app, Some(Input::Elsewhere), now, fx),
+        Event::Letter(key, action) => dialogs::on_letter(app, key, action, cx),
+        Event::Backspace => dialogs::on_backspace(app, cx),
+        Event::Click(action) => dialogs::on_click(app, action, cx),
+        Event::Input => dialogs::on_input(app, Some(Input::Look), cx),
+        Event::InputElsewhere => dialogs::on_input(app, Some(Input::Elsewhere), cx),
         Event::Key(events) => {
             let tells_guard = |event: &Event| {
                 matches!(
@@ -235,29 +231,29 @@ fn on_event(app: &mut App, event: Event, now: Instant, fx: &mut Vec<Effect>) {
             let is_text = events.iter().any(|event| matches!(event, Event::Draft(_)));
             let input = if is_text { Input::Paste } else { Input::Look };
             let is_reported = events.iter().any(tells_guard);
-            dialogs::on_input(app, (!is_reported).then_some(input), now, fx);
+            dialogs::on_input(app, (!is_reported).then_some(input), cx);
             for event in events {
-                on_event(app, event, now, fx);
-                dialogs::serve(app, now, fx);
+                on_event(app, event, cx);
+                dialogs::serve(app, cx);
             }
         }
-        Event::Service(event) => on_service(app, event, now, fx),
+        Event::Service(event) => on_service(app, event, cx),
         Event::Timer(TimerId::CancelOverdue(key)) => {
-            lifecycle::late::on_cancel_overdue(&mut app.state, key, now);
+            lifecycle::late::on_cancel_overdue(&mut app.state, key, cx.now);
         }
-        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(&mut app.state, key, now, fx),
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(&mut app.state, key, cx),
         Event::Timer(TimerId::Flash) => app.state.flash = None,
         Event::Timer(TimerId::QuitWindow) => app.state.last_interrupt = None,
-        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(&mut app.state, key, now, fx),
+        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(&mut app.state, key, cx),
         Event::Timer(TimerId::History(key)) => {
-            lifecycle::spool::on_timer(&mut app.state, key, fx);
-            lifecycle::turn::send_next(&mut app.state, key, now, fx);
+            lifecycle::spool::on_timer(&mut app.state, key, cx);
+            lifecycle::turn::send_next(&mut app.state, key, cx);
         }
         Event::Timer(TimerId::SettingOverdue(key)) => {
-            lifecycle::choices::on_overdue(&mut app.state, key, now, fx);
+            lifecycle::choices::on_overdue(&mut app.state, key, cx);
         }
-        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(&mut app.state, key, now, fx),
-        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(&mut app.state, key, fx),
+        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(&mut app.state, key, cx),
+        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(&mut app.state, key, cx),
         Event::Focus(has_focus) => {
             lifecycle::tabs::set_focus(&mut app.state, has_focus);
             if has_focus {
@@ -265,12 +261,12 @@ fn on_event(app: &mut App, event: Event, now: Instant, fx: &mut Vec<Effect>) {
             }
         }
         Event::Returned => app.state.guard.returned(),
-        Event::Theme(name) => dialogs::on_theme(app, name, fx),
+        Event::Theme(name) => dialogs::on_theme(app, name, cx),
         Event::Screen(screen) => {
             app.state.screen = Some(screen);
-            lifecycle::shell::fit(&mut app.state, fx);
+            lifecycle::shell::fit(&mut app.state, cx);
         }
-        Event::Terminate => lifecycle::conn::quit(&mut app.state, now, fx),
+        Event::Terminate => lifecycle::conn::quit(&mut app.state, cx),
     }
 }
 
@@ -301,41 +297,41 @@ fn touches_front(state: &State) -> bool {
     state.sessions.touched().iter().any(|key| state::lookup::root_of(state, *key) == front)
 }
 
-fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
+fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, cx: &mut Cx) {
     match event {
         AgentEvent::Update(session, update) => {
-            lifecycle::updates::on_update(state, conn, session, update, now, fx);
+            lifecycle::updates::on_update(state, conn, session, update, cx);
         }
-        AgentEvent::TurnBegan(session) => lifecycle::turn::own::on_began(state, conn, &session, now, fx),
+        AgentEvent::TurnBegan(session) => lifecycle::turn::own::on_began(state, conn, &session, cx),
         AgentEvent::TurnEnded(session, result) => {
-            lifecycle::turn::own::on_ended(state, conn, &session, result, now, fx);
+            lifecycle::turn::own::on_ended(state, conn, &session, result, cx);
         }
         AgentEvent::Request(request_id, request) => {
-            lifecycle::requests::on_request(state, conn, request_id, *request, now, fx);
+            lifecycle::requests::on_request(state, conn, request_id, *request, cx);
         }
         AgentEvent::RequestWithdrawn(request_id) => {
-            lifecycle::requests::on_withdrawn(state, conn, request_id, now, fx);
+            lifecycle::requests::on_withdrawn(state, conn, request_id, cx);
         }
         AgentEvent::Replied(tag, result) => {
-            lifecycle::replies::on_replied(state, conn, &tag, result, now, fx);
+            lifecycle::replies::on_replied(state, conn, &tag, result, cx);
         }
-        AgentEvent::ElicitationComplete(id) => lifecycle::requests::on_page_done(state, conn, &id, now, fx),
+        AgentEvent::ElicitationComplete(id) => lifecycle::requests::on_page_done(state, conn, &id, cx),
         AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
-        AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, now, fx),
+        AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, cx),
         AgentEvent::InitializeFailed(error) => {
-            lifecycle::conn::on_initialize_failed(state, conn, &error, now, fx);
+            lifecycle::conn::on_initialize_failed(state, conn, &error, cx);
         }
         AgentEvent::AuthStatus(status) => {
             lifecycle::unstable::on_response(state, conn, Ok(Reply::AuthStatus(status)));
         }
         AgentEvent::Interrupted(is_interrupted) => {
             if let Some(conn) = state.conns.get_mut(&conn) {
-                conn.interrupted = is_interrupted.then(|| conn.interrupted.unwrap_or(now));
+                conn.interrupted = is_interrupted.then(|| conn.interrupted.unwrap_or(cx.now));
             }
         }
-        AgentEvent::SignInOutput(lines) => lifecycle::auth::on_output(state, conn, &lines, now),
-        AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly, now),
-        AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
+        AgentEvent::SignInOutput(lines) => lifecycle::auth::on_output(state, conn, &lines, cx.now),
+        AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly, cx.now),
+        AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, cx),
     }
 }
 
@@ -377,7 +373,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly, now: Instant) {
     }
 }
 
-fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
+fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
     match event {
         ServiceEvent::FileDone { conn, request_id, result, served } => {
             lifecycle::callbacks::on_file_done(
@@ -385,12 +381,11 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
                 (conn, request_id),
                 result,
                 served.map(|served| *served),
-                now,
-                fx,
+                cx,
             );
         }
         ServiceEvent::FileAsks { job, asked } => {
-            lifecycle::callbacks::on_file_asks(&mut app.state, job, *asked, now, fx);
+            lifecycle::callbacks::on_file_asks(&mut app.state, job, *asked, cx);
         }
         ServiceEvent::TerminalOutside { conn, request_id, session, command } => {
             lifecycle::callbacks::on_terminal_outside(
@@ -398,8 +393,7 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
                 (conn, request_id),
                 session,
                 command,
-                now,
-                fx,
+                cx,
             );
         }
         ServiceEvent::Grants(grants) => app.state.grants = grants,
@@ -411,13 +405,12 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
                 session,
                 command,
                 result,
-                now,
-                fx,
+                cx,
             );
         }
         ServiceEvent::ShellStarted { session, number, line, folder, result } => {
             let command = CommandAccess { line, cwd: folder, env: Vec::new() };
-            lifecycle::shell::on_started(&mut app.state, (session, number), command, result, now, fx);
+            lifecycle::shell::on_started(&mut app.state, (session, number), command, result, cx);
         }
         ServiceEvent::ShellFolder(key, folder) => {
             if let Some(session) = app.state.sessions.get_mut(&key) {
@@ -425,16 +418,16 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
             }
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
-            lifecycle::callbacks::on_terminal_output(&mut app.state, &terminal, &bytes, fx);
+            lifecycle::callbacks::on_terminal_output(&mut app.state, &terminal, &bytes, cx);
         }
         ServiceEvent::TerminalHidesInput { terminal, hides_input } => {
-            lifecycle::shell::on_echo(&mut app.state, &terminal, hides_input, fx);
+            lifecycle::shell::on_echo(&mut app.state, &terminal, hides_input, cx);
         }
         ServiceEvent::TerminalEnded { terminal, exit } => {
-            lifecycle::callbacks::on_terminal_ended(&mut app.state, &terminal, &exit, now, fx);
+            lifecycle::callbacks::on_terminal_ended(&mut app.state, &terminal, &exit, cx);
         }
         ServiceEvent::TerminalRead { conn, request_id, result } => {
-            lifecycle::callbacks::on_terminal_read(&mut app.state, conn, request_id, result, fx);
+            lifecycle::callbacks::on_terminal_read(&mut app.state, conn, request_id, result, cx);
         }
         ServiceEvent::DiffsLocated { session, item, found } => {
             if let Some(session) = app.state.sessions.get_mut(&session) {
@@ -442,7 +435,7 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
             }
         }
         ServiceEvent::ServersFound(folder, found) => {
-            lifecycle::servers::on_found(&mut app.state, folder, found, now, fx);
+            lifecycle::servers::on_found(&mut app.state, folder, found, cx);
         }
         ServiceEvent::BodiesSaved(is_saved) => state::bodies::on_saved(&mut app.state, is_saved),
         ServiceEvent::Git(key, git) => {
@@ -454,31 +447,31 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
             }
         }
         ServiceEvent::FilesFound { session, query, files, is_complete } => {
-            dialogs::on_found(app, session, query, files, is_complete, fx);
+            dialogs::on_found(app, session, query, files, is_complete, cx);
         }
         ServiceEvent::SymbolsFound { session, query, symbols, has_tags } => {
             dialogs::on_symbols_found(app, session, query, symbols, has_tags);
         }
         ServiceEvent::TemplatesFound(key, list) => {
             lifecycle::templates::on_found(&mut app.state, key, list);
-            lifecycle::turn::on_commands(&mut app.state, key, now, fx);
+            lifecycle::turn::on_commands(&mut app.state, key, cx);
         }
         ServiceEvent::PromptPrepared(key, id, prepared) => {
-            lifecycle::steer::on_prepared(&mut app.state, key, id, *prepared, now, fx);
+            lifecycle::steer::on_prepared(&mut app.state, key, id, *prepared, cx);
         }
-        ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(app, &job, read, fx),
+        ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(app, &job, read, cx),
         ServiceEvent::SessionAttached(job, label) => {
-            dialogs::on_session_attached(app, &job, label, fx);
+            dialogs::on_session_attached(app, &job, label, cx);
         }
         ServiceEvent::ImagePasted { session, before, label } => {
-            dialogs::on_image(app, session, &before, label, fx);
+            dialogs::on_image(app, session, &before, label, cx);
         }
         // The view inserts a text for the active session.
         ServiceEvent::ClipboardRead { session, text: Ok(_), .. } if session == app.state.active => {}
         ServiceEvent::ClipboardRead { text, .. } => {
             let why = text.err();
             let why = why.unwrap_or_else(|| "Not pasted, because you changed tabs.".to_owned());
-            lifecycle::call::flash(&mut app.state, why, fx);
+            lifecycle::call::flash(&mut app.state, why, cx);
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(app, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(app, &text, found),
@@ -495,27 +488,27 @@ fn on_service(app: &mut App, event: ServiceEvent, now: Instant, fx: &mut Vec<Eff
                 dialogs::on_mentionable(app, &folder, sessions);
             }
             news @ (StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. }) => {
-                dialogs::on_sessions_news(app, news, now);
+                dialogs::on_sessions_news(app, news, cx.now);
             }
-            news => lifecycle::archive::on_news(&mut app.state, news, now, fx),
+            news => lifecycle::archive::on_news(&mut app.state, news, cx),
         },
         ServiceEvent::LoginDone(conn, result) => {
-            lifecycle::auth::on_login_done(&mut app.state, conn, result, now, fx);
+            lifecycle::auth::on_login_done(&mut app.state, conn, result, cx);
         }
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::DraftEdited { session, before, edited } => {
-            dialogs::on_draft_edited(app, session, &before, edited, fx);
+            dialogs::on_draft_edited(app, session, &before, edited, cx);
         }
-        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(&mut app.state, &what, &outcome, fx),
+        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(&mut app.state, &what, &outcome, cx),
         ServiceEvent::RegistryRead { result, is_fetched } => {
-            lifecycle::install::on_registry(&mut app.state, result, is_fetched, now, fx);
+            lifecycle::install::on_registry(&mut app.state, result, is_fetched, cx);
         }
         ServiceEvent::InstallProgress(line) => lifecycle::install::on_progress(&mut app.state, &line),
         ServiceEvent::AgentInstalled { agent, result } => {
-            lifecycle::install::on_installed(&mut app.state, &agent, result, now, fx);
+            lifecycle::install::on_installed(&mut app.state, &agent, result, cx);
         }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
-            lifecycle::call::flash(&mut app.state, text, fx);
+            lifecycle::call::flash(&mut app.state, text, cx);
         }
     }
 }

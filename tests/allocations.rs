@@ -10,7 +10,7 @@ use std::time::Instant;
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
 use parlor::app::lifecycle::operations;
-use parlor::app::{App, Effect, Event, Setup, update};
+use parlor::app::{App, Cx, Effect, Event, Setup, update};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, Reply, Role, SessionKey, SessionReply, SessionUpdate,
 };
@@ -82,8 +82,8 @@ impl Stream {
         let reply = SessionReply { id: Some("s".into()), ..SessionReply::default() };
         let opened = AgentEvent::Replied(call.expect("the session is opened"), Ok(Reply::Session(reply)));
         stream.play(Event::Agent(ConnId(1), opened));
-        let mut fx = Vec::new();
-        operations::submit(&mut stream.app.state, SessionKey(1), "go".into(), now, &mut fx);
+        let mut cx = Cx::new(now);
+        operations::submit(&mut stream.app.state, SessionKey(1), "go".into(), &mut cx);
         stream
     }
 

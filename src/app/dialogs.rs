@@ -85,22 +85,20 @@ pub use sessions::on_news as on_sessions_news;
 pub use slash::argument_hint;
 pub use validate::{field_hint, shown_value};
 
-use std::time::Instant;
-
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{App, Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
+use super::{App, Cx, Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
 
 /// Opens requested dialogs, and runs delayed actions.
-pub fn serve(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
-    tab_dialogs::follow(app, fx);
+pub fn serve(app: &mut App, cx: &mut Cx) {
+    tab_dialogs::follow(app, cx);
     while !app.state.ui_requests.is_empty() {
         for request in std::mem::take(&mut app.state.ui_requests) {
             match request {
                 UiRequest::AgentForPrompt | UiRequest::SignIn { session: None, .. }
                     if !app.modals.is_empty() => {}
                 UiRequest::AgentPicker | UiRequest::AgentForPrompt => open_agents(app),
-                UiRequest::FindAgents => install::search_again(&app.state, fx),
+                UiRequest::FindAgents => install::search_again(&app.state, cx),
                 UiRequest::SignIn { conn, session: None } => open_sign_in(app, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(app, key, conn),
                 UiRequest::CloseAgents => pickers::close_agents(app),
@@ -114,73 +112,73 @@ pub fn serve(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
                 UiRequest::SavedGone(uid) => {
                     session_rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
-                UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, now, fx),
-                UiRequest::Act(action) => on_action(app, action, now, fx),
+                UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
+                UiRequest::Act(action) => on_action(app, action, cx),
                 UiRequest::Command(action, filter) => {
-                    on_command(app, action, now, fx);
+                    on_command(app, action, cx);
                     if !filter.is_empty()
                         && matches!(app.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_)))
                     {
-                        on_line(app, LineEdit::Insert(filter), fx);
+                        on_line(app, LineEdit::Insert(filter), cx);
                     }
                 }
             }
-            tab_dialogs::follow(app, fx);
+            tab_dialogs::follow(app, cx);
         }
     }
 }
 
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
     refresh(app);
     let shown = app.state.active;
-    let is_usual = app.state.is_quitting || question::on_action(app, action, now, fx);
+    let is_usual = app.state.is_quitting || question::on_action(app, action, cx);
     match action {
         _ if !is_usual => {}
-        Action::Redraw => fx.push(Effect::View(ViewCommand::Redraw)),
+        Action::Redraw => cx.effects.push(Effect::View(ViewCommand::Redraw)),
         _ if app.state.is_quitting => {}
-        Action::Suspend => fx.push(Effect::Suspend),
-        Action::Quit => leave::quit(&mut app.state, now, fx),
-        Action::ClearOrQuit => leave::interrupt(app, now, fx),
-        Action::Escape => leave::escape(app, now, fx),
+        Action::Suspend => cx.effects.push(Effect::Suspend),
+        Action::Quit => leave::quit(&mut app.state, cx),
+        Action::ClearOrQuit => leave::interrupt(app, cx),
+        Action::Escape => leave::escape(app, cx),
         // The mouse wheel scrolls at any time.
-        Action::Scroll(lines) if is_beside_draft(app) => stack::scroll(i32::from(lines), fx),
-        _ if is_beside_draft(app) => beside_request(app, action, now, fx),
-        _ => route(app, action, now, fx),
+        Action::Scroll(lines) if is_beside_draft(app) => stack::scroll(i32::from(lines), cx),
+        _ if is_beside_draft(app) => beside_request(app, action, cx),
+        _ => route(app, action, cx),
     }
-    tab_dialogs::follow(app, fx);
-    show_other_draft(app, shown, fx);
+    tab_dialogs::follow(app, cx);
+    show_other_draft(app, shown, cx);
     refresh(app);
 }
 
 /// Each session has a separate draft, which the composer must show once another session is active.
-fn show_other_draft(app: &mut App, shown: SessionKey, fx: &mut Vec<Effect>) {
+fn show_other_draft(app: &mut App, shown: SessionKey, cx: &mut Cx) {
     if app.state.active != shown {
-        composer::show_draft(app, fx);
+        composer::show_draft(app, cx);
     }
 }
 
 /// Runs the draft as a command of the user's shell.
-pub fn on_command_line(app: &mut App, text: &str, now: Instant, fx: &mut Vec<Effect>) {
-    composer::on_command_line(app, text, now, fx);
+pub fn on_command_line(app: &mut App, text: &str, cx: &mut Cx) {
+    composer::on_command_line(app, text, cx);
     refresh(app);
 }
 
 /// Handles an edit of the line in the top dialog, or in the shown form.
 #[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
-pub fn on_line(app: &mut App, edit: LineEdit, fx: &mut Vec<Effect>) {
+pub fn on_line(app: &mut App, edit: LineEdit, cx: &mut Cx) {
     refresh(app);
     if app.state.is_quitting {
         return;
     }
     if focus(app) == Focus::Search || is_beside_draft(app) {
-        search::on_line(&mut app.state, &edit, fx);
+        search::on_line(&mut app.state, &edit, cx);
         return;
     }
     match app.modals.last_mut() {
         Some(Modal::Picker(picker)) if matches!(picker.kind, PickerKind::History { .. }) => {
-            history::on_filter(app, &edit, fx);
+            history::on_filter(app, &edit, cx);
         }
-        Some(Modal::Picker(_)) => picker::on_filter(app, &edit, fx),
+        Some(Modal::Picker(_)) => picker::on_filter(app, &edit, cx),
         Some(Modal::Help { filter } | Modal::Log { filter }) => {
             filter.apply(&edit);
         }
@@ -190,7 +188,7 @@ pub fn on_line(app: &mut App, edit: LineEdit, fx: &mut Vec<Effect>) {
             }
         }
         Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
-        Some(Modal::Sessions(_)) => sessions::on_line(app, &edit, fx),
+        Some(Modal::Sessions(_)) => sessions::on_line(app, &edit, cx),
         Some(
             Modal::Question(..)
             | Modal::Capture(_)
@@ -211,30 +209,30 @@ pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
 }
 
 /// Passes the action to the layer with the focus; an action unknown to it may still be a command.
-fn route(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+fn route(app: &mut App, action: Action, cx: &mut Cx) {
     let top = focus(app);
     if matches!(top, Focus::Main | Focus::Browse | Focus::Terminal) {
-        on_session(app, action, now, fx);
+        on_session(app, action, cx);
         return;
     }
     let scrolls = matches!(action, Action::ScrollTop | Action::ScrollEnd) && asks(top);
     let said = if scrolls { action } else { in_a_dialog(action) };
     let is_done = match top {
-        Focus::Picker => picks::on_action(app, said, now, fx),
-        Focus::Sessions => sessions::on_action(app, said, now, fx),
-        Focus::Choice => choice::on_choice(app, said, now, fx),
-        Focus::Queue => queue::on_action(app, said, now, fx),
-        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(app, said, fx),
-        Focus::Changes => changes::on_action(app, said, fx),
-        Focus::Line => line_dialog::on_action(app, said, now, fx),
-        Focus::Permission | Focus::Access | Focus::Url => requests::on_options(app, said, now, fx),
-        Focus::Form => form::on_action(app, said, now, fx),
-        Focus::Search => search::on_action(app, said, fx),
-        Focus::Attention => inbox::on_action(app, said, now, fx),
+        Focus::Picker => picks::on_action(app, said, cx),
+        Focus::Sessions => sessions::on_action(app, said, cx),
+        Focus::Choice => choice::on_choice(app, said, cx),
+        Focus::Queue => queue::on_action(app, said, cx),
+        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(app, said, cx),
+        Focus::Changes => changes::on_action(app, said, cx),
+        Focus::Line => line_dialog::on_action(app, said, cx),
+        Focus::Permission | Focus::Access | Focus::Url => requests::on_options(app, said, cx),
+        Focus::Form => form::on_action(app, said, cx),
+        Focus::Search => search::on_action(app, said, cx),
+        Focus::Attention => inbox::on_action(app, said, cx),
         Focus::Main | Focus::Browse | Focus::Terminal | Focus::Capture => true,
     };
-    if !is_done && !(asks(top) && (items::on_action(app, action, fx) || copy::on_action(app, action, fx))) {
-        commands::on_action(app, action, now, fx);
+    if !is_done && !(asks(top) && (items::on_action(app, action, cx) || copy::on_action(app, action, cx))) {
+        commands::on_action(app, action, cx);
     }
 }
 
@@ -244,47 +242,47 @@ fn asks(top: Focus) -> bool {
 }
 
 /// A click on a question that the user did not open.
-pub fn on_click(app: &mut App, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_click(app: &mut App, action: Option<Action>, cx: &mut Cx) {
     refresh(app);
-    if question::on_click(app, action, now, fx)
+    if question::on_click(app, action, cx)
         && let Some(action) = action
     {
-        route(app, action, now, fx);
+        route(app, action, cx);
     }
     refresh(app);
 }
 
 /// Handles an action while a request is shown and the composer or the search has the keys.
-fn beside_request(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+fn beside_request(app: &mut App, action: Action, cx: &mut Cx) {
     if base_focus(app) != Focus::Search {
-        on_session(app, action, now, fx);
-    } else if !search::on_action(app, in_a_dialog(action), fx) {
-        commands::on_action(app, action, now, fx);
+        on_session(app, action, cx);
+    } else if !search::on_action(app, in_a_dialog(action), cx) {
+        commands::on_action(app, action, cx);
     }
 }
 
 /// A command from the palette applies to the session, even if a request waits that the palette covered.
-fn on_command(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+fn on_command(app: &mut App, action: Action, cx: &mut Cx) {
     let is_of_program = matches!(
         action,
         Action::Redraw | Action::Suspend | Action::Quit | Action::ClearOrQuit | Action::Escape
     );
     if is_of_program || !app.modals.is_empty() {
-        on_action(app, action, now, fx);
+        on_action(app, action, cx);
     } else {
         let shown = app.state.active;
-        on_session(app, action, now, fx);
-        show_other_draft(app, shown, fx);
+        on_session(app, action, cx);
+        show_other_draft(app, shown, cx);
     }
 }
 
-fn on_session(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    if !composer::on_action(app, action, now, fx)
-        && !attachments::on_action(app, action, fx)
-        && !items::on_action(app, action, fx)
-        && !copy::on_action(app, action, fx)
+fn on_session(app: &mut App, action: Action, cx: &mut Cx) {
+    if !composer::on_action(app, action, cx)
+        && !attachments::on_action(app, action, cx)
+        && !items::on_action(app, action, cx)
+        && !copy::on_action(app, action, cx)
     {
-        commands::on_action(app, action, now, fx);
+        commands::on_action(app, action, cx);
     }
 }
 
@@ -306,7 +304,7 @@ fn in_a_dialog(action: Action) -> Action {
 }
 
 /// Sends pending requests of the lists of sessions and prompts. Called at the end of each update.
-pub fn send_requests(app: &mut App, fx: &mut Vec<Effect>) {
-    sessions::refresh_preview(app, fx);
-    history::free_prompts(app, fx);
+pub fn send_requests(app: &mut App, cx: &mut Cx) {
+    sessions::refresh_preview(app, cx);
+    history::free_prompts(app, cx);
 }

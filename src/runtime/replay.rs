@@ -19,7 +19,7 @@ use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
-use crate::app::{App, Effect, Event, MouseOwner, Setup, State, update};
+use crate::app::{App, Cx, Effect, Event, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::guard::Guard;
 use crate::model::{
@@ -196,7 +196,7 @@ impl Replay {
             Sent::Cancel(session) => {
                 let key = self.session_of(conn, Some(&session));
                 if self.app.state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
-                    self.act(now, |state, fx| operations::cancel_turn(state, key, now, fx));
+                    self.act(now, |state, cx| operations::cancel_turn(state, key, cx));
                 }
             }
             Sent::Request(request, action) => {
@@ -231,32 +231,32 @@ impl Replay {
         if tab::front(&self.app.state) != key {
             self.act(now, |state, _| operations::activate(state, key));
         }
-        self.act(now, |state, fx| match action {
+        self.act(now, |state, cx| match action {
             UserAction::Prompt(text) => {
                 let failed = state.sessions.get(&key).and_then(|session| session.outbox.failed());
                 if failed.is_some_and(|failed| failed.text == text) {
-                    operations::send_again(state, key, now, fx);
+                    operations::send_again(state, key, cx);
                 } else {
-                    operations::submit(state, key, text, now, fx);
+                    operations::submit(state, key, text, cx);
                 }
             }
-            UserAction::NewSession => operations::new_session(state, now, fx),
-            UserAction::Open(id) => operations::open_session(state, id, now, fx),
-            UserAction::Fork => operations::fork_session(state, key, None, now, fx),
-            UserAction::List => operations::list_sessions(state, now, fx),
-            UserAction::Mode(mode) => operations::set_mode(state, key, mode, now, fx),
-            UserAction::Model(model) => operations::set_model(state, key, model, now, fx),
-            UserAction::Option(option, value) => operations::set_option(state, key, option, value, now, fx),
-            UserAction::SignIn(method) => operations::sign_in(state, conn, &method, Vec::new(), now, fx),
+            UserAction::NewSession => operations::new_session(state, cx),
+            UserAction::Open(id) => operations::open_session(state, id, cx),
+            UserAction::Fork => operations::fork_session(state, key, None, cx),
+            UserAction::List => operations::list_sessions(state, cx),
+            UserAction::Mode(mode) => operations::set_mode(state, key, mode, cx),
+            UserAction::Model(model) => operations::set_model(state, key, model, cx),
+            UserAction::Option(option, value) => operations::set_option(state, key, option, value, cx),
+            UserAction::SignIn(method) => operations::sign_in(state, conn, &method, Vec::new(), cx),
             UserAction::Other => {}
         });
     }
 
     /// Calls an operation of the app as its dialogs do, then updates the state as after an event.
-    fn act(&mut self, now: Instant, work: impl FnOnce(&mut State, &mut Vec<Effect>)) {
-        let mut effects = Vec::new();
-        work(&mut self.app.state, &mut effects);
-        self.carry_out(effects, now);
+    fn act(&mut self, now: Instant, work: impl FnOnce(&mut State, &mut Cx)) {
+        let mut cx = Cx::new(now);
+        work(&mut self.app.state, &mut cx);
+        self.carry_out(cx.effects, now);
         self.apply(Event::Focus(true), now);
         self.deliver(now);
     }
@@ -285,8 +285,8 @@ impl Replay {
         if self.wanted.is_empty() {
             let folder = self.app.state.setup.folder.clone();
             let agent = spec.clone();
-            self.act(now, |state, fx| {
-                operations::open_tab(state, folder, agent, now, fx);
+            self.act(now, |state, cx| {
+                operations::open_tab(state, folder, agent, cx);
             });
         }
         let Some(conn) = self.wanted.pop_front() else { return };
@@ -308,7 +308,7 @@ impl Replay {
         let conn = over.conn;
         if over.was_stopped {
             let key = self.session_of(conn, None);
-            self.act(now, |state, fx| operations::restart_agent(state, key, now, fx));
+            self.act(now, |state, cx| operations::restart_agent(state, key, cx));
         } else {
             let error = "The log does not record how this connection ended.".to_owned();
             over.agent.close(CloseReason::Lost { error });

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use parlor::app::lifecycle::operations;
 use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
@@ -50,9 +49,8 @@ fn go_on(loaded: &str, then: &str) -> (Rig, tempfile::TempDir) {
     let set = "? \"session/set_mode\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}\n";
     let mut rig = start(&[HELLO, &opened, set, &turn("Looked.")].concat(), None);
     rig.wait_ready();
-    let (mut fx, key) = (Vec::new(), rig.state.active);
-    operations::set_mode(&mut rig.state, key, "read-only".into(), Instant::now(), &mut fx);
-    rig.run(fx);
+    let key = rig.state.active;
+    rig.operate(|state, cx| operations::set_mode(state, key, "read-only".into(), cx));
     rig.wait("the mode", |state| !state.sessions[&state.active].settings.chosen().is_empty());
     rig.ask("look");
     rig.quit_and_keep();

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use parlor::acp::tap::Tap;
 use parlor::app::dialogs::{self, Focus};
 use parlor::app::{
-    App, ConnPhase, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd, ViewCommand,
-    update,
+    App, ConnPhase, Cx, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd,
+    ViewCommand, update,
 };
 use parlor::model::{
     Action, AgentSpec, Callbacks, ContentBlock, RecordedSession, Role, ServiceEvent, ToolContent,
@@ -172,9 +172,11 @@ impl Rig {
         assert_eq!(self.executor.shut_down(), None);
     }
 
-    /// Executes effects of a test.
-    pub fn run(&mut self, effects: Vec<Effect>) {
-        self.carry_out(effects);
+    /// Performs an operation, and executes its effects.
+    pub fn operate(&mut self, operation: impl FnOnce(&mut State, &mut Cx)) {
+        let mut cx = Cx::new(Instant::now());
+        operation(&mut self.app.state, &mut cx);
+        self.carry_out(cx.effects);
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use parlor::model::{Action, ConfigKind};
+use parlor::app::lifecycle::operations;
+use parlor::model::{Action, ConfigKind, ConfigValue};
 
 use super::rig::{Rig, agent};
 
@@ -156,16 +157,9 @@ fn options_and_modes_are_set() {
         state.sessions[&state.active].modes.as_ref().unwrap().current.as_str() == "code"
     });
     let key = rig.state.active;
-    let mut effects = Vec::new();
-    parlor::app::lifecycle::operations::set_option(
-        &mut rig.state,
-        key,
-        "loud".to_owned(),
-        parlor::model::ConfigValue::Bool(true),
-        std::time::Instant::now(),
-        &mut effects,
-    );
-    rig.run(effects);
+    rig.operate(|state, cx| {
+        operations::set_option(state, key, "loud".to_owned(), ConfigValue::Bool(true), cx);
+    });
     rig.wait_text(r#""type":"boolean""#);
     assert!(matches!(rig.session().options[1].kind, ConfigKind::Boolean { .. }));
 }

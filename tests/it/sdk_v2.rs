@@ -192,10 +192,8 @@ fn acp_v2_sessions_are_listed_replayed_forked_and_closed() {
 #[test]
 fn acp_v2_options_are_set() {
     over_each_transport(|rig| {
-        let (key, mut effects) = (rig.state.active, Vec::new());
-        let (loud, now) = (ConfigValue::Bool(true), std::time::Instant::now());
-        operations::set_option(&mut rig.state, key, "loud".to_owned(), loud, now, &mut effects);
-        rig.run(effects);
+        let (key, loud) = (rig.state.active, ConfigValue::Bool(true));
+        rig.operate(|state, cx| operations::set_option(state, key, "loud".to_owned(), loud, cx));
         rig.wait_text(r#""type":"boolean""#);
         rig.wait("the option", |state| {
             matches!(state.sessions[&state.active].options[1].kind, ConfigKind::Boolean { current: true })

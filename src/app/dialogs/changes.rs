@@ -4,7 +4,7 @@
 
 use crate::app::dialogs::modal::moved;
 use crate::app::state::changes::{ChangedFile, changed_files, first_line};
-use crate::app::{App, ChangesDialog, Effect, Modal, ViewCommand};
+use crate::app::{App, ChangesDialog, Cx, Effect, Modal, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 
 use super::{open, stack};
@@ -19,7 +19,7 @@ pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<
     files.iter().filter(fits).collect()
 }
 
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let files = changed_files(&app.state, app.state.active);
     let Some(Modal::Changes(dialog)) = app.modals.last_mut() else { return false };
     let shown = shown_files(&files, dialog);
@@ -30,8 +30,8 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::NextField => dialog.selected = moved(dialog.selected, 1, count),
         Action::PreviousField => dialog.selected = moved(dialog.selected, -1, count),
         Action::Mark(position) => dialog.selected = moved(usize::from(position), 0, count),
-        Action::NextHunk => fx.push(Effect::View(ViewCommand::JumpHunk(1))),
-        Action::PreviousHunk => fx.push(Effect::View(ViewCommand::JumpHunk(-1))),
+        Action::NextHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(1))),
+        Action::PreviousHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(-1))),
         Action::Filter => dialog.is_filtering = true,
         Action::ToggleContext => dialog.shows_context = !dialog.shows_context,
         // While the filter is edited, the arrow keys select files.
@@ -41,14 +41,14 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::Accept => {
             if let Some(file) = shown.get(dialog.selected) {
                 let line = file.parts.first().and_then(first_line);
-                open::on_open(&mut app.state, Target::File(Location { path: file.path.clone(), line }), fx);
+                open::on_open(&mut app.state, Target::File(Location { path: file.path.clone(), line }), cx);
             }
         }
-        Action::Up => stack::scroll(-1, fx),
-        Action::Down => stack::scroll(1, fx),
-        Action::First => stack::scroll(-stack::ALL_LINES, fx),
-        Action::Last => stack::scroll(stack::ALL_LINES, fx),
-        _ => return stack::scroll_body(action, fx),
+        Action::Up => stack::scroll(-1, cx),
+        Action::Down => stack::scroll(1, cx),
+        Action::First => stack::scroll(-stack::ALL_LINES, cx),
+        Action::Last => stack::scroll(stack::ALL_LINES, cx),
+        _ => return stack::scroll_body(action, cx),
     }
     true
 }

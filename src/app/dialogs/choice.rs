@@ -1,17 +1,15 @@
 //! Dialogs without a list: questions with a few answers, and pages to read.
 
-use std::time::Instant;
-
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations;
 use crate::app::state::question::Answer;
-use crate::app::{App, Consequence, Effect, LineInput, Modal};
+use crate::app::{App, Consequence, Cx, LineInput, Modal};
 use crate::model::{Action, LineEdit};
 
 use super::stack::{ALL_LINES, scroll, scroll_body};
 
 /// Handles an action in a question with a few answers.
-pub fn on_choice(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_choice(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some(Modal::Question(id, marked)) = app.modals.last_mut() else { return false };
     let id = *id;
     let Some(question) = app.state.questions.iter().find(|question| question.id == id) else { return false };
@@ -30,28 +28,28 @@ pub fn on_choice(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
                 _ => answers.iter().position(|answer| answer.consequence == Consequence::Close),
             };
             if let Some(position) = chosen {
-                operations::answer_question(&mut app.state, id, position, now, fx);
+                operations::answer_question(&mut app.state, id, position, cx);
             }
             return true;
         }
-        _ => return scroll_body(action, fx),
+        _ => return scroll_body(action, cx),
     };
     *marked = to;
     true
 }
 
 /// Handles an action in help, log and connection details, some of which have a filter.
-pub fn on_page(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_page(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     match action {
-        Action::Up => scroll(-1, fx),
-        Action::Down => scroll(1, fx),
-        Action::First => scroll(-ALL_LINES, fx),
-        Action::Last => scroll(ALL_LINES, fx),
+        Action::Up => scroll(-1, cx),
+        Action::Down => scroll(1, cx),
+        Action::First => scroll(-ALL_LINES, cx),
+        Action::Last => scroll(ALL_LINES, cx),
         Action::Left => edit_filter(app, &LineEdit::Left),
         Action::Right => edit_filter(app, &LineEdit::Right),
         Action::Choose(digit) => edit_filter(app, &LineEdit::Insert(digit.to_string())),
         Action::Accept | Action::NextField | Action::PreviousField => {}
-        _ => return scroll_body(action, fx),
+        _ => return scroll_body(action, cx),
     }
     true
 }

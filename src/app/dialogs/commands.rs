@@ -2,12 +2,10 @@
 //!
 //! Invariant: a command is never run while [`obstacle`] returns a reason against it.
 
-use std::time::Instant;
-
 use super::notice::{notify, notify_obstacle};
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, ChangesDialog, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
+    App, ChangesDialog, Cx, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
 };
 use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
 
@@ -58,38 +56,40 @@ pub fn is_allowed_during_request(action: Action) -> bool {
     )
 }
 
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
     if let Some(why) = obstacle(&app.state, action) {
-        notify_obstacle(&mut app.state, action, why, fx);
+        notify_obstacle(&mut app.state, action, why, cx);
         return;
     }
     let key = app.state.active;
-    if jump::on_action(app, action, fx)
-        || locations::on_action(app, action, fx)
-        || tabs::on_action(app, action, fx)
+    if jump::on_action(app, action, cx)
+        || locations::on_action(app, action, cx)
+        || tabs::on_action(app, action, cx)
     {
         return;
     }
     match action {
         Action::OpenSearch => search::open(&mut app.state),
-        Action::NextHit => search::step(&mut app.state, true, fx),
-        Action::PreviousHit => search::step(&mut app.state, false, fx),
-        Action::Browse => leave::turn_browsing(app, fx),
-        Action::ScrollLineUp => fx.push(Effect::View(ViewCommand::ScrollLines(-1))),
-        Action::ScrollLineDown => fx.push(Effect::View(ViewCommand::ScrollLines(1))),
-        Action::Scroll(lines) => fx.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),
-        Action::ScrollLeft => fx.push(Effect::View(ViewCommand::ScrollSideways(-1))),
-        Action::ScrollRight => fx.push(Effect::View(ViewCommand::ScrollSideways(1))),
-        Action::ScrollPageUp | Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollPages(-1))),
-        Action::ScrollPageDown | Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollPages(1))),
-        Action::ScrollTop | Action::First => fx.push(Effect::View(ViewCommand::ScrollTop)),
-        Action::ScrollEnd | Action::Last => fx.push(Effect::View(ViewCommand::ScrollEnd)),
-        Action::ToggleWrap => fx.push(Effect::View(ViewCommand::ToggleWrap)),
+        Action::NextHit => search::step(&mut app.state, true, cx),
+        Action::PreviousHit => search::step(&mut app.state, false, cx),
+        Action::Browse => leave::turn_browsing(app, cx),
+        Action::ScrollLineUp => cx.effects.push(Effect::View(ViewCommand::ScrollLines(-1))),
+        Action::ScrollLineDown => cx.effects.push(Effect::View(ViewCommand::ScrollLines(1))),
+        Action::Scroll(lines) => cx.effects.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),
+        Action::ScrollLeft => cx.effects.push(Effect::View(ViewCommand::ScrollSideways(-1))),
+        Action::ScrollRight => cx.effects.push(Effect::View(ViewCommand::ScrollSideways(1))),
+        Action::ScrollPageUp | Action::PageUp => cx.effects.push(Effect::View(ViewCommand::ScrollPages(-1))),
+        Action::ScrollPageDown | Action::PageDown => {
+            cx.effects.push(Effect::View(ViewCommand::ScrollPages(1)))
+        }
+        Action::ScrollTop | Action::First => cx.effects.push(Effect::View(ViewCommand::ScrollTop)),
+        Action::ScrollEnd | Action::Last => cx.effects.push(Effect::View(ViewCommand::ScrollEnd)),
+        Action::ToggleWrap => cx.effects.push(Effect::View(ViewCommand::ToggleWrap)),
         Action::TogglePlan => {
             let Some(session) = app.state.sessions.get_mut(&key) else { return };
             let shows_steps = app.state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
             if app.state.screen.is_some_and(|screen| !screen.fits_plan) {
-                notify(&mut app.state, "The plan needs more rows. Enlarge the window.", fx);
+                notify(&mut app.state, "The plan needs more rows. Enlarge the window.", cx);
                 return;
             }
             session.plan_fold = Some(shows_steps);
@@ -111,7 +111,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
                 _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
             };
             app.state.diff_layout = layout;
-            notify(&mut app.state, message, fx);
+            notify(&mut app.state, message, cx);
         }
         Action::ToggleThoughts => items::toggle_thoughts(&mut app.state),
         Action::ToggleMouse => {
@@ -122,14 +122,14 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
                 MouseOwner::Terminal => (MouseOwner::Parlor, "Mouse capture on."),
             };
             app.state.mouse = owner;
-            fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
-            notify(&mut app.state, text, fx);
+            cx.effects.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
+            notify(&mut app.state, text, cx);
         }
-        Action::CancelTurn => operations::cancel_turn(&mut app.state, key, now, fx),
-        Action::OpenHistory => history::open(app, fx),
-        Action::TypeIntoTerminal => operations::toggle_typing(&mut app.state, key, fx),
-        Action::KillCommand => operations::stop_part(&mut app.state, key, now, fx),
-        Action::ArchiveSession => operations::archive_session(&mut app.state, key, fx),
+        Action::CancelTurn => operations::cancel_turn(&mut app.state, key, cx),
+        Action::OpenHistory => history::open(app, cx),
+        Action::TypeIntoTerminal => operations::toggle_typing(&mut app.state, key, cx),
+        Action::KillCommand => operations::stop_part(&mut app.state, key, cx),
+        Action::ArchiveSession => operations::archive_session(&mut app.state, key, cx),
         Action::OpenProviders => providers::open(app),
         Action::OpenPalette => {
             let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(&app.state));
@@ -148,24 +148,24 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         }
         Action::OpenAttention => inbox::open(app),
         Action::OpenAgents => pickers::open_agents(app),
-        Action::OpenSessions => sessions::open(app, false, now, fx),
-        Action::ContinueLast => operations::continue_last(&mut app.state, now, fx),
-        Action::SearchSessions => sessions::open(app, true, now, fx),
-        Action::ExportSession => sessions::export_shown(&mut app.state, fx),
+        Action::OpenSessions => sessions::open(app, false, cx),
+        Action::ContinueLast => operations::continue_last(&mut app.state, cx),
+        Action::SearchSessions => sessions::open(app, true, cx),
+        Action::ExportSession => sessions::export_shown(&mut app.state, cx),
         Action::HandOver
             if app.state.active_session().is_some_and(|session| session.resume.has_lost_history()) =>
         {
-            operations::tell_agent(&mut app.state, key, fx);
-            operations::send_undecided(&mut app.state, key, now, fx);
+            operations::tell_agent(&mut app.state, key, cx);
+            operations::send_undecided(&mut app.state, key, cx);
         }
-        Action::HandOver => pickers::open_hand_over(app, fx),
-        Action::OpenAgentHistory => operations::show_history(&mut app.state, fx),
-        Action::KeepAgentHistory => operations::keep_history(&mut app.state, fx),
-        Action::PutBackTurns => operations::put_back(&mut app.state, fx),
-        Action::DeleteTurn => delete_turn::ask(&mut app.state, fx),
-        Action::CloseSession => sessions::close(&mut app.state, key, now, fx),
+        Action::HandOver => pickers::open_hand_over(app, cx),
+        Action::OpenAgentHistory => operations::show_history(&mut app.state, cx),
+        Action::KeepAgentHistory => operations::keep_history(&mut app.state, cx),
+        Action::PutBackTurns => operations::put_back(&mut app.state, cx),
+        Action::DeleteTurn => delete_turn::ask(&mut app.state, cx),
+        Action::CloseSession => sessions::close(&mut app.state, key, cx),
         Action::OpenModes => open_modes(app),
-        Action::NextMode => next_mode(&mut app.state, now, fx),
+        Action::NextMode => next_mode(&mut app.state, cx),
         Action::OpenModels => open_models(app),
         Action::OpenOptions => {
             let options = picker::new(PickerKind::Option, "Options", rows::options(&app.state));
@@ -178,7 +178,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
             let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(&app.state));
             picker::push(app, themes);
             // A folder of themes that was created meanwhile is not watched.
-            fx.push(Effect::Configure(ConfigJob::Reread));
+            cx.effects.push(Effect::Configure(ConfigJob::Reread));
         }
         Action::OpenSignIn => {
             if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
@@ -188,19 +188,19 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         }
         Action::SignOut => {
             if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
-                operations::sign_out(&mut app.state, conn, now, fx);
+                operations::sign_out(&mut app.state, conn, cx);
             }
         }
-        Action::OpenQueue => queue::open(app, fx),
-        Action::Rewind => rewind::open(app, fx),
-        Action::NewSession => operations::new_session(&mut app.state, now, fx),
-        Action::ForkSession => sessions::fork_session(&mut app.state, key, now, fx),
+        Action::OpenQueue => queue::open(app, cx),
+        Action::Rewind => rewind::open(app, cx),
+        Action::NewSession => operations::new_session(&mut app.state, cx),
+        Action::ForkSession => sessions::fork_session(&mut app.state, key, cx),
         Action::RenameSession => line_dialog::open_title(app, key),
-        Action::SendAgain => operations::send_again(&mut app.state, key, now, fx),
-        Action::RestartAgent => operations::restart_agent(&mut app.state, key, now, fx),
+        Action::SendAgain => operations::send_again(&mut app.state, key, cx),
+        Action::RestartAgent => operations::restart_agent(&mut app.state, key, cx),
         Action::ForceStop => {
             if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
-                operations::force_stop(&mut app.state, conn, now, fx);
+                operations::force_stop(&mut app.state, conn, cx);
             }
         }
         // The other actions belong to one layer and have no effect here.
@@ -229,7 +229,7 @@ fn open_models(app: &mut App) {
     }
 }
 
-fn next_mode(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+fn next_mode(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;
     if let Some(ConfigOption { id, kind: ConfigKind::Select { current, choices }, .. }) = mode_option(session)
@@ -238,13 +238,13 @@ fn next_mode(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         let next = choices.get(at.map_or(0, |at| at + 1)).or(choices.first());
         if let Some(value) = next.map(|choice| choice.value.clone()).filter(|value| value != current) {
             let id = id.clone();
-            operations::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+            operations::set_option(state, key, id, ConfigValue::Text(value), cx);
         }
     } else if let Some(modes) = &session.modes {
         let at = modes.available.iter().position(|mode| mode.id == modes.current);
         let next = modes.available.get(at.map_or(0, |at| at + 1)).or(modes.available.first());
         if let Some(mode) = next.map(|mode| mode.id.clone()).filter(|mode| *mode != modes.current) {
-            operations::set_mode(state, key, mode, now, fx);
+            operations::set_mode(state, key, mode, cx);
         }
     }
 }

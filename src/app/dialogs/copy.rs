@@ -8,8 +8,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, CopySource, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session, State,
-    ToolCall,
+    App, CopySource, Cx, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session,
+    State, ToolCall,
 };
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
@@ -18,21 +18,21 @@ use crate::model::{
 use super::{leave, obstacle, picker};
 
 /// Handles the copy actions. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some(session) = app.state.active_session() else { return false };
     let source = match action {
         Action::CopySelection => {
-            fx.push(Effect::CopySelection);
+            cx.effects.push(Effect::CopySelection);
             return true;
         }
         Action::QuoteSelection => {
             let item = session.selected.and_then(|id| job_of(session, CopySource::Item(id)));
             leave::stop_browsing(app);
-            fx.push(Effect::QuoteSelection(item.map(|job| job.content)));
+            cx.effects.push(Effect::QuoteSelection(item.map(|job| job.content)));
             return true;
         }
         Action::OpenCopy => {
-            open(app, fx);
+            open(app, cx);
             return true;
         }
         Action::CopyItem => session.selected.map_or(Some(CopySource::Reply), |id| Some(CopySource::Item(id))),
@@ -64,24 +64,24 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         return true;
     }
     match obstacle::obstacle(&app.state, action) {
-        Some(why) => notify(&mut app.state, why, fx),
-        None => copy(&mut app.state, source, fx),
+        Some(why) => notify(&mut app.state, why, cx),
+        None => copy(&mut app.state, source, cx),
     }
     true
 }
 
 /// Copies the source of a selected row.
-pub fn copy(state: &mut State, source: Option<CopySource>, fx: &mut Vec<Effect>) {
+pub fn copy(state: &mut State, source: Option<CopySource>, cx: &mut Cx) {
     let session = state.active_session();
     let job = session.zip(source).and_then(|(session, source)| job_of(session, source));
     match job {
-        Some(job) => fx.push(Effect::Copy(job)),
-        None => notify(state, "Nothing to copy.", fx),
+        Some(job) => cx.effects.push(Effect::Copy(job)),
+        None => notify(state, "Nothing to copy.", cx),
     }
 }
 
 /// Reports where a text was sent, as far as it is known.
-pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut Vec<Effect>) {
+pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, cx: &mut Cx) {
     let text = match outcome {
         CopyOutcome::Program(program) => format!("Copied {what} with {program}."),
         CopyOutcome::TmuxBuffer => format!("Copied {what} to the tmux buffer."),
@@ -91,14 +91,14 @@ pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut 
         CopyOutcome::Failed(why) => format!("Copy failed: {why}"),
         CopyOutcome::Nothing => "No text to copy.".to_owned(),
     };
-    notify(state, text, fx);
+    notify(state, text, cx);
 }
 
 /// Lists what can be copied: of the selected item, otherwise of the last turn.
-fn open(app: &mut App, fx: &mut Vec<Effect>) {
+fn open(app: &mut App, cx: &mut Cx) {
     let rows = app.state.active_session().map(rows).unwrap_or_default();
     if rows.is_empty() {
-        notify(&mut app.state, "Nothing to copy yet.", fx);
+        notify(&mut app.state, "Nothing to copy yet.", cx);
         return;
     }
     let list = picker::new(PickerKind::Copy, "Copy", rows);

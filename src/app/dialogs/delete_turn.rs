@@ -2,17 +2,17 @@
 
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::{Consequence, Effect, Question, State};
+use crate::app::{Consequence, Cx, Question, State};
 
 use super::{jump, rewind};
 
-pub fn ask(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn ask(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;
     let selected = session.selected.and_then(|id| session.transcript.get(id)).map(|item| item.turn);
     let turn = selected.unwrap_or(session.turn_count);
     if let Err(why) = operations::deletable(state, key, turn) {
-        return notify(state, why, fx);
+        return notify(state, why, cx);
     }
     let mut prompts =
         session.transcript.items().iter().filter(|item| item.turn == turn && jump::is_prompt(item));

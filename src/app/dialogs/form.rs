@@ -4,11 +4,9 @@
 //! validated, shown for review, and sent by another Enter. A form with one field, or with one question and a comment,
 //! is sent without a review, because it is completely visible.
 
-use std::time::Instant;
-
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
-use crate::app::{App, Effect, FieldState, FormState, ViewCommand};
+use crate::app::{App, Cx, Effect, FieldState, FormState, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 
 use super::{stack, validate};
@@ -27,11 +25,11 @@ pub fn on_line(app: &mut App, edit: &LineEdit) {
     }
 }
 
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let active = app.state.active;
     match action {
         Action::Decline => {
-            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, now, fx);
+            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, cx);
             return true;
         }
         Action::FullScreen => {
@@ -45,33 +43,33 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
             }
             return true;
         }
-        Action::PageUp | Action::PageDown | Action::Scroll(_) => return stack::scroll_body(action, fx),
+        Action::PageUp | Action::PageDown | Action::Scroll(_) => return stack::scroll_body(action, cx),
         Action::Accept => {
-            finish(app, now, fx);
+            finish(app, cx);
             return true;
         }
         _ => {}
     }
     let Some((form, selected)) = open_form(app) else { return false };
     if form.is_review {
-        return on_review(form, action, fx);
+        return on_review(form, action, cx);
     }
     on_field(form, selected, action)
 }
 
 /// Enter: submits the form if it is complete.
-fn finish(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+fn finish(app: &mut App, cx: &mut Cx) {
     let active = app.state.active;
     if let Some(values) = accept(app) {
         let outcome = ElicitationOutcome::Accept(Some(values));
-        operations::answer_elicitation(&mut app.state, active, outcome, now, fx);
+        operations::answer_elicitation(&mut app.state, active, outcome, cx);
     }
 }
 
-fn on_review(form: &mut FormState, action: Action, fx: &mut Vec<Effect>) -> bool {
+fn on_review(form: &mut FormState, action: Action, cx: &mut Cx) -> bool {
     match action {
-        Action::Up => fx.push(Effect::View(ViewCommand::ScrollDialog(-1))),
-        Action::Down => fx.push(Effect::View(ViewCommand::ScrollDialog(1))),
+        Action::Up => cx.effects.push(Effect::View(ViewCommand::ScrollDialog(-1))),
+        Action::Down => cx.effects.push(Effect::View(ViewCommand::ScrollDialog(1))),
         Action::PreviousField | Action::Left | Action::Edit | Action::Mark(_) => form.is_review = false,
         Action::NextField | Action::Right | Action::First | Action::Last | Action::Choose(_) => {}
         _ => return false,

@@ -3,11 +3,9 @@
 //! The store finds them. Until it has answered, the prompts that the session knows are shown.
 //! Invariant: a chosen prompt goes into the composer, and is sent only when the user sends it.
 
-use std::time::Instant;
-
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::{App, Effect, Modal, Picker, PickerKind, PickerRow, PickerValue};
+use crate::app::{App, Cx, Effect, Modal, Picker, PickerKind, PickerRow, PickerValue};
 use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels};
 
 use super::picker;
@@ -16,7 +14,7 @@ use super::picker;
 const MAX_CHARS: usize = 300;
 
 /// Opens the list of the folder's prompts, or of all prompts if there are none in this folder.
-pub fn open(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn open(app: &mut App, cx: &mut Cx) {
     let Some(session) = app.state.active_session() else { return };
     let mut seen = std::collections::HashSet::new();
     let prompts = session.history.iter().rev().filter(|text| seen.insert(text.as_str()));
@@ -25,24 +23,24 @@ pub fn open(app: &mut App, fx: &mut Vec<Effect>) {
     let kind = PickerKind::History { serial: 0, is_everywhere: rows.is_empty() };
     let title = title(rows.is_empty());
     picker::push(app, picker::new(kind, title, rows));
-    search(app, true, fx);
+    search(app, true, cx);
 }
 
-pub fn on_filter(app: &mut App, edit: &LineEdit, fx: &mut Vec<Effect>) {
+pub fn on_filter(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
     let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
         picker::refilter(picker, &app.state.setup);
-        search(app, false, fx);
+        search(app, false, cx);
     }
 }
 
 /// Switches between this folder and all folders.
-pub fn toggle(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn toggle(app: &mut App, cx: &mut Cx) {
     let Some(picker) = top(app) else { return };
     if let PickerKind::History { is_everywhere, .. } = &mut picker.kind {
         *is_everywhere = !*is_everywhere;
         title(*is_everywhere).clone_into(&mut picker.title);
-        search(app, false, fx);
+        search(app, false, cx);
     }
 }
 
@@ -68,30 +66,30 @@ pub fn on_found(app: &mut App, serial: u64, found: Result<(Vec<FoundPrompt>, usi
 }
 
 /// Opens the session of the selected prompt, at that prompt.
-pub fn open_session(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+pub fn open_session(app: &mut App, cx: &mut Cx) {
     let Some(picker) = top(app) else { return };
     let Some(PickerValue::Prompt(prompt)) = picker::marked_row(picker).map(|row| row.value.clone()) else {
         return;
     };
     let Some(source) = prompt.source else {
-        notify(&mut app.state, "The session of this prompt is not saved.", fx);
+        notify(&mut app.state, "The session of this prompt is not saved.", cx);
         return;
     };
     app.modals.pop();
-    operations::open_saved(&mut app.state, &source.uid, false, Some(source.seq), now, fx);
+    operations::open_saved(&mut app.state, &source.uid, false, Some(source.seq), cx);
 }
 
 /// Frees the prompts in the store once the list is closed.
-pub fn free_prompts(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn free_prompts(app: &mut App, cx: &mut Cx) {
     let is_open =
         |modal: &Modal| matches!(modal, Modal::Picker(it) if matches!(it.kind, PickerKind::History { .. }));
     if app.user.has_prompt_index && !app.modals.iter().any(is_open) {
         app.user.has_prompt_index = false;
-        fx.push(Effect::Store(StoreJob::ForgetPrompts));
+        cx.effects.push(Effect::Store(StoreJob::ForgetPrompts));
     }
 }
 
-fn search(app: &mut App, is_new: bool, fx: &mut Vec<Effect>) {
+fn search(app: &mut App, is_new: bool, cx: &mut Cx) {
     let here = app.state.active_session().map(|session| session.workspace.cwd.clone());
     app.state.next.store += 1;
     let next = app.state.next.store;
@@ -102,7 +100,7 @@ fn search(app: &mut App, is_new: bool, fx: &mut Vec<Effect>) {
     picker.selected = 0;
     let text = picker.filter.text.clone();
     app.user.has_prompt_index = true;
-    fx.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial: next, text, folder, is_new })));
+    cx.effects.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial: next, text, folder, is_new })));
 }
 
 fn top(app: &mut App) -> Option<&mut Picker> {

@@ -4,11 +4,9 @@
 //! its dialog except that Escape returns to the list.
 //! Invariant: a request is answered only where it is expanded.
 
-use std::time::Instant;
-
 use crate::app::dialogs::modal::moved;
 use crate::app::state::inbox::{Waiting, waiting};
-use crate::app::{App, Effect, InboxDialog, Modal};
+use crate::app::{App, Cx, InboxDialog, Modal};
 use crate::model::Action;
 
 use super::{requests, stack, tab_dialogs};
@@ -51,15 +49,15 @@ pub fn leave_whole(app: &mut App) -> bool {
     }
 }
 
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     if is_whole(app) {
-        return action == Action::Left && leave_whole(app) || requests::on_options(app, action, now, fx);
+        return action == Action::Left && leave_whole(app) || requests::on_options(app, action, cx);
     }
     let count = waiting(&app.state).len();
     let Some(Modal::Attention(dialog)) = app.modals.last_mut() else { return false };
     let position = match action {
         Action::Accept => {
-            go(app, fx);
+            go(app, cx);
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
@@ -85,10 +83,10 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
     true
 }
 
-fn go(app: &mut App, fx: &mut Vec<Effect>) {
+fn go(app: &mut App, cx: &mut Cx) {
     let Some(Modal::Attention(InboxDialog { marked, .. })) = app.modals.pop() else { return };
     if let Some((key, _)) = marked {
-        tab_dialogs::show(app, key, fx);
+        tab_dialogs::show(app, key, cx);
     }
 }
 

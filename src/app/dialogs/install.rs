@@ -1,17 +1,17 @@
 //! The agents that can be installed, as rows of the list of agents; `lifecycle::install` installs them.
 
 use crate::app::lifecycle::operations;
-use crate::app::{App, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{App, Cx, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{ConfigJob, RegistryAgent};
 
 use super::agent_rows::{agent_rows, offered_row};
 use super::picker;
 
 /// Reads the registry and looks for agents again, for an open list.
-pub fn search_again(state: &State, fx: &mut Vec<Effect>) {
-    fx.push(Effect::Configure(ConfigJob::Reread));
+pub fn search_again(state: &State, cx: &mut Cx) {
+    cx.effects.push(Effect::Configure(ConfigJob::Reread));
     if state.registry.is_none() {
-        fx.push(Effect::ReadRegistry { refresh: false });
+        cx.effects.push(Effect::ReadRegistry { refresh: false });
     }
 }
 

@@ -4,7 +4,7 @@ use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::state::fold::{fold_of, is_long_prompt};
 use crate::app::{
-    App, Consequence, Effect, Item, ItemBody, Modal, Question, Session, State, Transcript, ViewCommand,
+    App, Consequence, Cx, Effect, Item, ItemBody, Modal, Question, Session, State, Transcript, ViewCommand,
 };
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
@@ -36,23 +36,23 @@ pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> boo
 }
 
 /// Handles actions on items. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     match action {
-        Action::SelectPrevious => select(&mut app.state, Step::Back, fx),
-        Action::SelectNext => select(&mut app.state, Step::On, fx),
+        Action::SelectPrevious => select(&mut app.state, Step::Back, cx),
+        Action::SelectNext => select(&mut app.state, Step::On, cx),
         Action::ToggleFold => {
             let item = app.state.active_session().and_then(foldable_item);
             match item.map(|item| item.id) {
-                Some(id) => toggle(app, id, fx),
-                None => notify(&mut app.state, NOTHING_TO_FOLD, fx),
+                Some(id) => toggle(app, id, cx),
+                None => notify(&mut app.state, NOTHING_TO_FOLD, cx),
             }
         }
-        Action::ToggleItem(id) => toggle(app, id, fx),
+        Action::ToggleItem(id) => toggle(app, id, cx),
         Action::ToggleAllFolds => toggle_all(&mut app.state),
-        Action::InspectItem => inspect(app, fx),
-        Action::OpenLocation => open_location(&mut app.state, fx),
-        Action::ToggleContext => toggle_context(&mut app.state, fx),
-        Action::OpenGap => notify(&mut app.state, "No collapsed diff lines on screen.", fx),
+        Action::InspectItem => inspect(app, cx),
+        Action::OpenLocation => open_location(&mut app.state, cx),
+        Action::ToggleContext => toggle_context(&mut app.state, cx),
+        Action::OpenGap => notify(&mut app.state, "No collapsed diff lines on screen.", cx),
         Action::OpenThisGap(id, gap) => open_gap(&mut app.state, id, gap),
         _ => return false,
     }
@@ -66,9 +66,9 @@ pub fn clear_mark(state: &mut State) {
 }
 
 /// Selects an item on the screen, if none is selected.
-pub fn mark_something(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn mark_something(state: &mut State, cx: &mut Cx) {
     if state.active_session().is_some_and(|session| session.selected.is_none()) {
-        select(state, Step::Back, fx);
+        select(state, Step::Back, cx);
     }
 }
 
@@ -79,7 +79,7 @@ enum Step {
 }
 
 /// Moves the selection over visible items; without one it starts at the end of the screen.
-fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
+fn select(state: &mut State, step: Step, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let items = session.transcript.items();
     let only = session.only;
@@ -100,16 +100,16 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     };
     let Some(next) = next.map(|item| item.id).or(session.selected) else { return };
     session.selected = Some(next);
-    fx.push(Effect::View(ViewCommand::ShowSelected));
+    cx.effects.push(Effect::View(ViewCommand::ShowSelected));
 }
 
 /// Opens or folds an item. That of a subagent shows the subagent's session, and the line about a different history
 /// opens that history.
-fn toggle(app: &mut App, id: ItemId, fx: &mut Vec<Effect>) {
+fn toggle(app: &mut App, id: ItemId, cx: &mut Cx) {
     let is_difference =
         |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
     if app.state.active_session().and_then(|session| session.transcript.get(id)).is_some_and(is_difference) {
-        operations::show_history(&mut app.state, fx);
+        operations::show_history(&mut app.state, cx);
         return;
     }
     let child = app.state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
@@ -117,7 +117,7 @@ fn toggle(app: &mut App, id: ItemId, fx: &mut Vec<Effect>) {
         _ => None,
     });
     if let Some(child) = child {
-        tab_dialogs::show(app, child, fx);
+        tab_dialogs::show(app, child, cx);
         return;
     }
     let shows_thoughts = app.state.shows_thoughts;
@@ -129,12 +129,12 @@ fn toggle(app: &mut App, id: ItemId, fx: &mut Vec<Effect>) {
 }
 
 /// Toggles the unchanged lines of the selected change, or of the last one.
-fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
+fn toggle_context(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let has_changes =
         |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
     let Some(id) = marked_or_last(session, has_changes).map(|item| item.id) else {
-        notify(state, "No diff to expand.", fx);
+        notify(state, "No diff to expand.", cx);
         return;
     };
     session.transcript.edit(id, |item| {
@@ -166,25 +166,25 @@ fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&
     }
 }
 
-fn inspect(app: &mut App, fx: &mut Vec<Effect>) {
+fn inspect(app: &mut App, cx: &mut Cx) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
     match app.state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id)
     {
         Some(id) => app.modals.push(Modal::Inspect(id)),
-        None => notify(&mut app.state, "Select a tool call first.", fx),
+        None => notify(&mut app.state, "Select a tool call first.", cx),
     }
 }
 
 /// Opens the location of a call. If there are several, the user selects one.
-fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
+fn open_location(state: &mut State, cx: &mut Cx) {
     let positions = state.active_session().map(|session| {
         let has_positions = |item: &Item| !locations_of(item).is_empty();
         marked_or_last(session, has_positions).map(locations_of).unwrap_or_default()
     });
     let positions = positions.unwrap_or_default();
     match positions.as_slice() {
-        [] => notify(state, "Select a tool call with a file first.", fx),
-        [only] => open::on_open(state, Target::File(only.clone()), fx),
+        [] => notify(state, "Select a tool call with a file first.", cx),
+        [only] => open::on_open(state, Target::File(only.clone()), cx),
         _ => {
             let folder = state
                 .active_session()
@@ -200,7 +200,7 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
                 match open::opened(state, position.clone()) {
                     Ok(Some(effect)) => answers.push((label(position), Consequence::effect(effect))),
                     Ok(None) => {}
-                    Err(why) => return notify(state, why, fx),
+                    Err(why) => return notify(state, why, cx),
                 }
             }
             state.ask(state.active, Question::new("Open which location?", Vec::new(), answers));

@@ -9,7 +9,7 @@ use crate::app::session::reveal;
 use crate::app::state::outline::{Only, is_failure, is_running};
 use crate::app::state::search::title;
 use crate::app::{
-    App, Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
+    App, Cx, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
     ToolCall, TurnEnd,
 };
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
@@ -31,7 +31,7 @@ enum Stop {
 }
 
 /// Handles actions that jump. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let (stop, is_forward) = match action {
         Action::PreviousPrompt => (Stop::Prompt, false),
         Action::NextPrompt => (Stop::Prompt, true),
@@ -40,11 +40,11 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::PreviousFailure => (Stop::Failure, false),
         Action::NextFailure => (Stop::Failure, true),
         Action::OpenOutline => {
-            open_outline(app, fx);
+            open_outline(app, cx);
             return true;
         }
         Action::OpenTasks => {
-            open_list(app, "Running tasks", PickerKind::Outline, is_running, fx);
+            open_list(app, "Running tasks", PickerKind::Outline, is_running, cx);
             return true;
         }
         Action::OpenFilter => {
@@ -55,18 +55,18 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         }
         _ => return false,
     };
-    jump(&mut app.state, stop, is_forward, action, fx);
+    jump(&mut app.state, stop, is_forward, action, cx);
     true
 }
 
 /// Selects an item and scrolls it to the top of the screen.
-pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
+pub fn go_to(state: &mut State, id: ItemId, cx: &mut Cx) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
-        reveal::show_item(session, id, fx);
+        reveal::show_item(session, id, cx);
     }
 }
 
-fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mut Vec<Effect>) {
+fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     let items = session.transcript.items();
     let is_stop = |item: &&Item| is_stop(item, stop);
@@ -78,7 +78,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         items.get(..before).unwrap_or_default().iter().rev().find(is_stop)
     };
     if let Some(id) = target.map(|item| item.id) {
-        go_to(state, id, fx);
+        go_to(state, id, cx);
         return;
     }
     if !is_forward && operations::waits_for_whole(state, action) {
@@ -90,7 +90,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         Stop::Failure => "failure",
     };
     let position = if is_forward { "below" } else { "above" };
-    notify(state, format!("No {what} {position}."), fx);
+    notify(state, format!("No {what} {position}."), cx);
 }
 
 /// The item where a jump starts; `None`: after the end, or before the start.
@@ -117,27 +117,21 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
     }
 }
 
-fn open_outline(app: &mut App, fx: &mut Vec<Effect>) {
+fn open_outline(app: &mut App, cx: &mut Cx) {
     if !operations::waits_for_whole(&mut app.state, Action::OpenOutline) {
-        open_list(app, "Outline", PickerKind::Outline, |_| true, fx);
+        open_list(app, "Outline", PickerKind::Outline, |_| true, cx);
     }
 }
 
-pub fn open_prompts(app: &mut App, kind: PickerKind, fx: &mut Vec<Effect>) {
-    open_list(app, "Go back to a prompt", kind, is_prompt, fx);
+pub fn open_prompts(app: &mut App, kind: PickerKind, cx: &mut Cx) {
+    open_list(app, "Go back to a prompt", kind, is_prompt, cx);
 }
 
 pub fn is_prompt(item: &Item) -> bool {
     is_stop(item, Stop::Prompt)
 }
 
-fn open_list(
-    app: &mut App,
-    title: &str,
-    kind: PickerKind,
-    is_wanted: fn(&Item) -> bool,
-    fx: &mut Vec<Effect>,
-) {
+fn open_list(app: &mut App, title: &str, kind: PickerKind, is_wanted: fn(&Item) -> bool, cx: &mut Cx) {
     let Some(session) = app.state.active_session() else { return };
     let mut rows: Vec<PickerRow> = Vec::new();
     let mut is_cut = false;
@@ -155,7 +149,7 @@ fn open_list(
     }
     rows.reverse();
     if rows.is_empty() {
-        notify(&mut app.state, "The transcript is empty.", fx);
+        notify(&mut app.state, "The transcript is empty.", cx);
         return;
     }
     let is_rewind = kind == PickerKind::Rewind;

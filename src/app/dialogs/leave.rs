@@ -9,7 +9,7 @@ use crate::app::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
-use crate::app::{App, Consequence, Effect, Question, State, TimerId, Turn};
+use crate::app::{App, Consequence, Cx, Effect, Question, State, TimerId, Turn};
 use crate::model::{Action, Unsaved};
 
 use super::{
@@ -35,7 +35,7 @@ const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 ///
 /// A second press soon after a rejection cancels the turn, even if another request is shown by then:
 /// a user who presses twice wants the agent to stop.
-pub fn escape(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+pub fn escape(app: &mut App, cx: &mut Cx) {
     let active = app.state.active;
     let may_close = app.state.guard.question().is_none() || app.state.guard.rejects();
     let last_escape = app.user.last_escape.take();
@@ -43,19 +43,19 @@ pub fn escape(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
         if inbox::leave_whole(app) {
             // Returning to the list answers nothing.
         } else if may_close && !changes::leave_filter(app) {
-            stack::close_top(app, now, fx);
+            stack::close_top(app, cx);
         }
-    } else if is_within(app.user.last_reject, now) && is_turn_in_full_run(&app.state) {
+    } else if is_within(app.user.last_reject, cx.now) && is_turn_in_full_run(&app.state) {
         app.user.last_reject = None;
-        operations::cancel_turn(&mut app.state, active, now, fx);
-    } else if is_beside_draft(app) && leave_view(app, fx) {
+        operations::cancel_turn(&mut app.state, active, cx);
+    } else if is_beside_draft(app) && leave_view(app, cx) {
         // The request stays open.
     } else if first_request(&app.state).is_some() {
         if may_close {
-            requests::reject(&mut app.state, now, fx);
-            app.user.last_reject = Some(now);
+            requests::reject(&mut app.state, cx);
+            app.user.last_reject = Some(cx.now);
         }
-    } else if composer::close_completions(app) || leave_view(app, fx) {
+    } else if composer::close_completions(app) || leave_view(app, cx) {
         // Closing the dialog is the only effect of this press.
     } else if let Some(conn) = app
         .state
@@ -63,105 +63,105 @@ pub fn escape(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
         .and_then(|session| session.conn)
         .filter(|conn| operations::running_sign_in(&app.state, *conn).is_some())
     {
-        operations::cancel_sign_in(&mut app.state, conn, fx);
+        operations::cancel_sign_in(&mut app.state, conn, cx);
     } else if let Some(parent) = app.state.active_session().and_then(|session| session.parent) {
-        tab_dialogs::show(app, parent, fx);
-    } else if operations::stop_command(&mut app.state, active, fx) {
+        tab_dialogs::show(app, parent, cx);
+    } else if operations::stop_command(&mut app.state, active, cx) {
         // It was started after the turn.
     } else if is_turn_in_full_run(&app.state) {
-        operations::cancel_turn(&mut app.state, active, now, fx);
+        operations::cancel_turn(&mut app.state, active, cx);
     } else if let Some(session) = app.state.sessions.get_mut(&app.state.active)
         && session.selected.take().is_none()
     {
         let is_empty = session.draft.is_empty() && session.turn_count > 0;
         if session.turn.is_running() && is_cancel_overdue(&app.state) {
             // The user chose to wait earlier, and may not want to wait any longer.
-            operations::cancel_turn(&mut app.state, active, now, fx);
+            operations::cancel_turn(&mut app.state, active, cx);
         } else if app.state.active_session().is_some_and(|session| session.turn.is_running()) {
             let end = FlashEnd::Turn(app.state.active);
-            notify(&mut app.state, "Waiting for the agent to stop.", fx);
+            notify(&mut app.state, "Waiting for the agent to stop.", cx);
             app.state.flash_end = end;
         } else if is_empty {
-            list_prompts(app, last_escape, now, fx);
+            list_prompts(app, last_escape, cx);
         }
     }
 }
 
 /// Leaves what has the keys beside the prompt, one thing at a time.
-fn leave_view(app: &mut App, fx: &mut Vec<Effect>) -> bool {
+fn leave_view(app: &mut App, cx: &mut Cx) -> bool {
     search::close(&mut app.state)
         || jump::show_all(&mut app.state)
         || stop_browsing(app)
-        || queue::leave_edit(app, fx)
+        || queue::leave_edit(app, cx)
 }
 
 /// Lists the prompts at the second press of Escape without another effect; announces that at the first.
-fn list_prompts(app: &mut App, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
-    if is_within(last_escape, now) {
+fn list_prompts(app: &mut App, last_escape: Option<Instant>, cx: &mut Cx) {
+    if is_within(last_escape, cx.now) {
         app.state.clear_flash();
         match obstacle::obstacle(&app.state, Action::Rewind) {
-            Some(why) => notify(&mut app.state, why, fx),
-            None => rewind::open(app, fx),
+            Some(why) => notify(&mut app.state, why, cx),
+            None => rewind::open(app, cx),
         }
         return;
     }
-    app.user.last_escape = Some(now);
+    app.user.last_escape = Some(cx.now);
     app.state.set_flash("Press again to go back to an earlier prompt".to_owned(), FlashEnd::Time);
-    fx.push(Effect::Timer(TimerId::Flash, AGAIN));
+    cx.effects.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
 /// Clears the composer, otherwise cancels the turn; a second press within a second quits.
-pub fn interrupt(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+pub fn interrupt(app: &mut App, cx: &mut Cx) {
     let active = app.state.active;
-    if is_within(app.state.last_interrupt, now) {
+    if is_within(app.state.last_interrupt, cx.now) {
         // The turn of this tab was cancelled by the first press, or is meant to end.
         let is_other =
             |session: &crate::app::Session| session.key != app.state.active && session.turn.is_running();
         if app.state.sessions.values().any(is_other) || loses_turns(&app.state).is_some() {
-            quit(&mut app.state, now, fx);
+            quit(&mut app.state, cx);
         } else {
-            operations::quit(&mut app.state, now, fx);
+            operations::quit(&mut app.state, cx);
         }
         return;
     }
     let is_early = app.state.guard.question().is_some() && !app.state.guard.rejects();
     if is_early || is_beside_draft(app) {
         // The composer still has the focus.
-        if composer::clear(app, fx) || operations::stop_command(&mut app.state, active, fx) {
+        if composer::clear(app, cx) || operations::stop_command(&mut app.state, active, cx) {
             return;
         }
-        cancel_if_running(&mut app.state, now, fx);
+        cancel_if_running(&mut app.state, cx);
     } else if !app.modals.is_empty() {
-        stack::close_top(app, now, fx);
+        stack::close_top(app, cx);
     } else if first_request(&app.state).is_some() {
         if is_turn_in_full_run(&app.state) {
-            operations::cancel_turn(&mut app.state, active, now, fx);
+            operations::cancel_turn(&mut app.state, active, cx);
         } else {
-            requests::reject(&mut app.state, now, fx);
+            requests::reject(&mut app.state, cx);
         }
     } else if search::close(&mut app.state)
         || stop_browsing(app)
-        || composer::clear(app, fx)
-        || operations::stop_command(&mut app.state, active, fx)
+        || composer::clear(app, cx)
+        || operations::stop_command(&mut app.state, active, cx)
     {
         return;
     } else {
-        cancel_if_running(&mut app.state, now, fx);
+        cancel_if_running(&mut app.state, cx);
     }
-    app.state.last_interrupt = Some(now);
+    app.state.last_interrupt = Some(cx.now);
     app.state.set_flash("Press again to quit".to_owned(), FlashEnd::Time);
-    fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
-    fx.push(Effect::Timer(TimerId::Flash, AGAIN));
+    cx.effects.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
+    cx.effects.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
 /// Quits; asks for confirmation if a turn is running in any session, if turns are not saved, or if several tabs are open
 /// that are not restored.
-pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub fn quit(state: &mut State, cx: &mut Cx) {
     let front = tab::front(state);
     let is_shown = |question: &Question| lookup::root_of(state, question.session) == front;
     let is_asked = state.questions.iter().any(|question| is_quit_question(question) && is_shown(question));
     if is_asked || running_turns(state) == 0 && !loses_tabs(state) && loses_turns(state).is_none() {
-        operations::quit(state, now, fx);
+        operations::quit(state, cx);
         return;
     }
     let (title, body) = quit_text(state);
@@ -244,10 +244,10 @@ fn running_turns(state: &State) -> usize {
 }
 
 /// Moves the focus to the transcript, or back to the composer.
-pub fn turn_browsing(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn turn_browsing(app: &mut App, cx: &mut Cx) {
     if !stop_browsing(app) {
         app.user.is_browsing = true;
-        super::items::mark_something(&mut app.state, fx);
+        super::items::mark_something(&mut app.state, cx);
     }
 }
 
@@ -260,9 +260,9 @@ pub fn stop_browsing(app: &mut App) -> bool {
     false
 }
 
-fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+fn cancel_if_running(state: &mut State, cx: &mut Cx) {
     if obstacle::can_cancel(state) {
-        operations::cancel_turn(state, state.active, now, fx);
+        operations::cancel_turn(state, state.active, cx);
     }
 }
 

@@ -1,9 +1,7 @@
 //! The single-line input dialog: a title, the variables of a sign-in in turn.
 
-use std::time::Instant;
-
 use crate::app::lifecycle::operations;
-use crate::app::{App, ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind};
+use crate::app::{App, ConnPhase, Cx, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind};
 use crate::model::{Action, AuthMethod, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{providers, session_rows, settings, stack};
@@ -67,11 +65,10 @@ pub fn open_auth_vars(
     method: String,
     given: Vec<(String, String)>,
     missing: Vec<AuthVar>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(var) = missing.first() else {
-        operations::sign_in(&mut app.state, conn, &method, given, now, fx);
+        operations::sign_in(&mut app.state, conn, &method, given, cx);
         return;
     };
     let optional = if var.is_optional { " Optional." } else { "" };
@@ -117,11 +114,11 @@ pub fn open_api_key(app: &mut App, conn: ConnId, method: &AuthMethod) {
     }));
 }
 
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some(Modal::Line(dialog)) = app.modals.last_mut() else { return false };
     let edit = match action {
         Action::Accept => {
-            accept(app, now, fx);
+            accept(app, cx);
             return true;
         }
         Action::Left => LineEdit::Left,
@@ -130,13 +127,13 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         Action::Last => LineEdit::End,
         Action::Choose(digit) => LineEdit::Insert(digit.to_string()),
         Action::Up | Action::Down | Action::NextField | Action::PreviousField => return true,
-        _ => return stack::scroll_body(action, fx),
+        _ => return stack::scroll_body(action, cx),
     };
     dialog.input.apply(&edit);
     true
 }
 
-fn accept(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+fn accept(app: &mut App, cx: &mut Cx) {
     let Some(Modal::Line(dialog)) = app.modals.last_mut() else { return };
     let text = dialog.input.text.trim().to_owned();
     match dialog.purpose.clone() {
@@ -145,32 +142,32 @@ fn accept(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
         }
         LinePurpose::Title(key) => {
             app.modals.pop();
-            operations::set_title(&mut app.state, key, text, now, fx);
+            operations::set_title(&mut app.state, key, text, cx);
             session_rows::refresh(app);
         }
         LinePurpose::SavedTitle(uid) => {
             app.modals.pop();
-            fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
+            cx.effects.push(Effect::Store(StoreJob::Rename { uid, title: text }));
         }
         LinePurpose::Reason { session, request_id } => {
             app.modals.pop();
-            operations::answer_request(&mut app.state, session, request_id, None, now, fx);
-            operations::send_reason(&mut app.state, session, text, now, fx);
+            operations::answer_request(&mut app.state, session, request_id, None, cx);
+            operations::send_reason(&mut app.state, session, text, cx);
         }
-        LinePurpose::Setting(name) => match settings::accept_text(&mut app.state, &name, &text, fx) {
+        LinePurpose::Setting(name) => match settings::accept_text(&mut app.state, &name, &text, cx) {
             Ok(()) => drop(app.modals.pop()),
             Err(problem) => refuse(app, Err(problem)),
         },
         LinePurpose::Keys { context, action } => {
             app.modals.pop();
-            settings::accept_keys(context, action, &text, fx);
+            settings::accept_keys(context, action, &text, cx);
         }
         LinePurpose::ProviderUrl { conn, id, api } => {
-            let taken = providers::take_url(app, conn, id, api, &text, fx);
+            let taken = providers::take_url(app, conn, id, api, &text, cx);
             refuse(app, taken);
         }
         LinePurpose::ProviderHeader { conn, request } => {
-            let taken = providers::take_header(app, conn, request, &text, fx);
+            let taken = providers::take_header(app, conn, request, &text, cx);
             refuse(app, taken);
         }
         LinePurpose::AuthVars { conn, method, mut given, mut missing } => {
@@ -188,7 +185,7 @@ fn accept(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
                 given.push((var.name, text));
             }
             app.modals.pop();
-            open_auth_vars(app, conn, method, given, missing, now, fx);
+            open_auth_vars(app, conn, method, given, missing, cx);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::notice::notify;
 use crate::app::state::locations::of_item;
-use crate::app::{App, Effect, PickerKind, PickerRow, PickerValue, Session};
+use crate::app::{App, Cx, PickerKind, PickerRow, PickerValue, Session};
 use crate::model::{Action, Target};
 
 use super::picker;
@@ -13,7 +13,7 @@ const MAX_ROWS: usize = 200;
 const MAX_ITEMS: usize = 200;
 
 /// Opens the list. Returns whether the action was handled.
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     if action != Action::OpenPlaces {
         return false;
     }
@@ -25,7 +25,7 @@ pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         } else {
             "The transcript above has no file or link."
         };
-        notify(&mut app.state, text, fx);
+        notify(&mut app.state, text, cx);
         return true;
     }
     let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::completion::{Completion, CompletionKind};
 use crate::app::state::fuzzy;
 use crate::app::state::session::KnownOutput;
-use crate::app::{App, Effect, MentionList, Session, ViewCommand};
+use crate::app::{App, Cx, Effect, MentionList, Session, ViewCommand};
 use crate::model::{
     CHANGES, FileQuery, FoundFile, FoundSymbol, LAST_OUTPUT, MentionedSession, SESSIONS, SYMBOLS,
     SessionAttachJob, SessionKey, StoreJob, argument_text, byte_size, mention_text, mentions, output_name,
@@ -30,16 +30,16 @@ const MAX_OUTPUTS: usize = 20;
 const RECENT_PROMPTS: usize = 50;
 
 /// A mention is being typed: its bytes in the draft, and the path so far; `None` if none is.
-pub fn on_mention(app: &mut App, typed: Option<(Range<usize>, String)>, fx: &mut Vec<Effect>) {
-    look_up(app, typed, false, fx);
+pub fn on_mention(app: &mut App, typed: Option<(Range<usize>, String)>, cx: &mut Cx) {
+    look_up(app, typed, false, cx);
 }
 
 /// An argument of a slash command is to be completed as a path: its bytes in the draft, and the path so far.
-pub fn on_argument(app: &mut App, typed: (Range<usize>, String), fx: &mut Vec<Effect>) {
-    look_up(app, Some(typed), true, fx);
+pub fn on_argument(app: &mut App, typed: (Range<usize>, String), cx: &mut Cx) {
+    look_up(app, Some(typed), true, cx);
 }
 
-fn look_up(app: &mut App, typed: Option<(Range<usize>, String)>, is_argument: bool, fx: &mut Vec<Effect>) {
+fn look_up(app: &mut App, typed: Option<(Range<usize>, String)>, is_argument: bool, cx: &mut Cx) {
     let former = app.user.mention.take();
     let Some(session) =
         app.state.sessions.get_mut(&app.state.active).filter(|session| session.parent.is_none())
@@ -63,7 +63,7 @@ fn look_up(app: &mut App, typed: Option<(Range<usize>, String)>, is_argument: bo
     });
     // Files of another machine cannot be listed.
     if session.workspace.remote.is_none() {
-        fx.push(Effect::FindFiles(FileQuery {
+        cx.effects.push(Effect::FindFiles(FileQuery {
             session: session.key,
             folder: session.workspace.cwd.clone(),
             roots: session.workspace.roots(),
@@ -72,7 +72,7 @@ fn look_up(app: &mut App, typed: Option<(Range<usize>, String)>, is_argument: bo
         }));
     }
     if is_new && !is_argument {
-        fx.push(Effect::Store(StoreJob::Mentionable { folder: session.workspace.cwd.clone() }));
+        cx.effects.push(Effect::Store(StoreJob::Mentionable { folder: session.workspace.cwd.clone() }));
     }
     // Typing goes on with the list that the key has opened.
     let is_completing = is_new && is_argument;
@@ -87,7 +87,7 @@ pub fn on_found(
     query: String,
     files: Vec<FoundFile>,
     is_complete: bool,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(list) = app.user.mention.as_mut().filter(|list| list.query == query) else { return };
     if app.state.active != session {
@@ -96,7 +96,7 @@ pub fn on_found(
     let is_only = list.is_completing && is_complete && files.len() == 1;
     (list.found, list.found_for) = (files, query);
     if is_only && let Some(chosen) = completions(app).and_then(|offers| offers.into_iter().next()) {
-        insert(app, chosen, fx);
+        insert(app, chosen, cx);
     }
 }
 
@@ -254,7 +254,7 @@ fn others(session: &Session, query: &str) -> Vec<Completion> {
 
 /// Replaces the typed mention by the chosen one. A folder stays open for its files, and a group for its entries. The
 /// transcript of a session is read first.
-pub fn insert(app: &mut App, chosen: Completion, fx: &mut Vec<Effect>) {
+pub fn insert(app: &mut App, chosen: Completion, cx: &mut Cx) {
     let Some(list) = current(app) else { return };
     let (range, is_argument) = (list.range.clone(), list.is_argument);
     let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
@@ -264,7 +264,7 @@ pub fn insert(app: &mut App, chosen: Completion, fx: &mut Vec<Effect>) {
         let job = SessionAttachJob { session: session.key, text, at: range.start, uid: target, name: path };
         app.user.attaching = Some(session.key);
         app.user.mention = None;
-        return fx.push(Effect::AttachSession(job));
+        return cx.effects.push(Effect::AttachSession(job));
     }
     let is_folder = path.ends_with('/');
     let stays_open = is_folder || kind == CompletionKind::Group;
@@ -283,9 +283,9 @@ pub fn insert(app: &mut App, chosen: Completion, fx: &mut Vec<Effect>) {
     }
     session.draft.replace_range(range.clone(), &text);
     session.listed_files.add_mentions(&text);
-    fx.push(Effect::View(ViewCommand::ReplaceInDraft(range.clone(), text.clone())));
+    cx.effects.push(Effect::View(ViewCommand::ReplaceInDraft(range.clone(), text.clone())));
     let typed = stays_open.then(|| (range.start..range.start + text.len(), path));
-    look_up(app, typed, is_argument, fx);
+    look_up(app, typed, is_argument, cx);
 }
 
 /// Whether a mention of this path is not that of a file.

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use crate::app::state::FlashEnd;
-use crate::app::{Effect, State, TimerId};
+use crate::app::{Cx, Effect, State, TimerId};
 use crate::model::Action;
 
 /// Time for which a message is shown in the status line.
 const FLASH: Duration = Duration::from_secs(4);
 
 /// Shows a message in the status line for a while.
-pub(super) fn notify(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
+pub(super) fn notify(state: &mut State, text: impl Into<String>, cx: &mut Cx) {
     state.set_flash(text.into(), FlashEnd::Time);
-    fx.push(Effect::Timer(TimerId::Flash, FLASH));
+    cx.effects.push(Effect::Timer(TimerId::Flash, FLASH));
 }
 
 /// Shows why an action is not available, until it is.
-pub(super) fn notify_obstacle(state: &mut State, action: Action, why: &str, fx: &mut Vec<Effect>) {
+pub(super) fn notify_obstacle(state: &mut State, action: Action, why: &str, cx: &mut Cx) {
     state.set_flash(why.to_owned(), FlashEnd::Available(action));
-    fx.push(Effect::Timer(TimerId::Flash, FLASH));
+    cx.effects.push(Effect::Timer(TimerId::Flash, FLASH));
 }

@@ -5,16 +5,16 @@
 
 use super::notice::notify;
 use crate::app::state::url::inspect_url;
-use crate::app::{Consequence, Effect, Question, State};
+use crate::app::{Consequence, Cx, Effect, Question, State};
 use crate::model::{Location, Target};
 
-pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
+pub fn on_open(state: &mut State, target: Target, cx: &mut Cx) {
     match target {
         Target::File(location) => match opened(state, location) {
-            Ok(effect) => fx.extend(effect),
-            Err(why) => notify(state, why, fx),
+            Ok(effect) => cx.effects.extend(effect),
+            Err(why) => notify(state, why, cx),
         },
-        Target::Url(url) => ask_for_page(state, url, fx),
+        Target::Url(url) => ask_for_page(state, url, cx),
     }
 }
 
@@ -33,12 +33,12 @@ pub fn opened(state: &State, location: Location) -> Result<Option<Effect>, Strin
     Ok(Some(Effect::OpenFile { location, folder: session.workspace.cwd.clone(), editor }))
 }
 
-fn ask_for_page(state: &mut State, url: String, fx: &mut Vec<Effect>) {
+fn ask_for_page(state: &mut State, url: String, cx: &mut Cx) {
     let mut body = vec![url.clone()];
     if !url.to_ascii_lowercase().starts_with("mailto:") {
         let facts = inspect_url(&url);
         if !facts.can_open {
-            notify(state, facts.warnings.into_iter().next().unwrap_or_default(), fx);
+            notify(state, facts.warnings.into_iter().next().unwrap_or_default(), cx);
             return;
         }
         body.extend(facts.warnings);

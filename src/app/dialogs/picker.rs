@@ -4,7 +4,7 @@
 //! computed from the current `filter` and `rows`, and `selected` is an index into `matches` unless that is empty.
 
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{App, Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup};
+use crate::app::{App, Cx, Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup};
 use crate::model::LineEdit;
 
 use super::rows;
@@ -31,20 +31,20 @@ pub fn push(app: &mut App, picker: Picker) {
 }
 
 /// Handles a change of the top picker's filter.
-pub fn on_filter(app: &mut App, edit: &LineEdit, fx: &mut Vec<Effect>) {
+pub fn on_filter(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
     let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
         refilter(picker, &app.state.setup);
-        preview(picker, &app.state.setup, fx);
+        preview(picker, &app.state.setup, cx);
     }
 }
 
 /// Previews the selected theme; `stack::close_top` reverts the preview.
-pub fn preview(picker: &Picker, setup: &Setup, fx: &mut Vec<Effect>) {
+pub fn preview(picker: &Picker, setup: &Setup, cx: &mut Cx) {
     if picker.kind == PickerKind::Theme
         && let Some(PickerRow { value: PickerValue::Id(name), .. }) = marked_row(picker)
     {
-        fx.push(Effect::SetTheme(setup.theme_named(name).to_owned()));
+        cx.effects.push(Effect::SetTheme(setup.theme_named(name).to_owned()));
     }
 }
 

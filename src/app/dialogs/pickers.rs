@@ -3,7 +3,7 @@
 use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::state::{lookup, tab};
-use crate::app::{App, Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State, UiRequest};
+use crate::app::{App, Cx, Modal, Picker, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{ConnId, SessionKey};
 
 use super::agent_rows::{agent_rows, offered_row};
@@ -61,9 +61,9 @@ pub fn sign_in(state: &State, conn: ConnId) -> Picker {
 }
 
 /// The picker of agents that can continue the shown conversation.
-pub fn open_hand_over(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn open_hand_over(app: &mut App, cx: &mut Cx) {
     if app.state.active_session().is_none_or(|session| session.turn_count == 0) {
-        notify(&mut app.state, "Nothing to hand over yet.", fx);
+        notify(&mut app.state, "Nothing to hand over yet.", cx);
         return;
     }
     let mut picker = picker::new(PickerKind::HandOver, "Hand over conversation to", agent_rows(&app.state));

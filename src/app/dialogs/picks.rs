@@ -1,11 +1,9 @@
 //! The keys of pickers, and the effects of picking a row.
 
-use std::time::Instant;
-
 use super::notice::notify;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::{install, operations};
-use crate::app::{AUTO_THEME, App, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
+use crate::app::{AUTO_THEME, App, Cx, Effect, Modal, PickerKind, PickerRow, PickerValue, State, UiRequest};
 use crate::model::{
     Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SettingChange,
     SettingValue,
@@ -19,21 +17,21 @@ use super::{
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return false };
     let count = picker.matches.len();
     let last = count.saturating_sub(1);
     let position = match action {
         Action::Accept => {
-            pick(app, now, fx);
+            pick(app, cx);
             return true;
         }
         Action::Choose(digit) => {
-            picker::on_filter(app, &LineEdit::Insert(digit.to_string()), fx);
+            picker::on_filter(app, &LineEdit::Insert(digit.to_string()), cx);
             return true;
         }
         Action::ToggleChoice => {
-            picker::on_filter(app, &LineEdit::Insert(" ".to_owned()), fx);
+            picker::on_filter(app, &LineEdit::Insert(" ".to_owned()), cx);
             return true;
         }
         Action::Left | Action::Right => {
@@ -42,14 +40,14 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         }
         Action::NextScope | Action::ReadSession if matches!(picker.kind, PickerKind::History { .. }) => {
             if action == Action::NextScope {
-                history::toggle(app, fx);
+                history::toggle(app, cx);
             } else {
-                history::open_session(app, now, fx);
+                history::open_session(app, cx);
             }
             return true;
         }
         Action::OpenPalette if picker.kind == PickerKind::Palette => {
-            stack::close_top(app, now, fx);
+            stack::close_top(app, cx);
             return true;
         }
         Action::Up | Action::PreviousField => picker.selected.checked_sub(1).unwrap_or(last),
@@ -61,31 +59,31 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         Action::First => 0,
         Action::Last => last,
         Action::Mark(position) => moved(usize::from(position), 0, count),
-        _ => return stack::scroll_body(action, fx),
+        _ => return stack::scroll_body(action, cx),
     };
     if picker.selected != position {
         picker.selected = position;
-        picker::preview(picker, &app.state.setup, fx);
+        picker::preview(picker, &app.state.setup, cx);
     }
     true
 }
 
-fn pick(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+fn pick(app: &mut App, cx: &mut Cx) {
     let Some(Modal::Picker(picker)) = app.modals.last() else { return };
     let Some(value) = picker::marked_row(picker).map(|row| row.value.clone()) else { return };
     // The list stays open, because the agent is not installed yet.
     match &value {
-        PickerValue::Install(id) => return install::ask(&mut app.state, id, None, fx),
+        PickerValue::Install(id) => return install::ask(&mut app.state, id, None, cx),
         PickerValue::FetchRegistry => {
-            notify(&mut app.state, "Fetching the registry", fx);
-            return fx.push(Effect::ReadRegistry { refresh: true });
+            notify(&mut app.state, "Fetching the registry", cx);
+            return cx.effects.push(Effect::ReadRegistry { refresh: true });
         }
         _ => {}
     }
     let (kind, conn) = (picker.kind.clone(), picker.conn);
     // These lists stay open, to change several values.
     match (&kind, &value) {
-        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(app, name, fx),
+        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(app, name, cx),
         (PickerKind::Binding, PickerValue::Id(id)) => return settings::pick_binding(app, id),
         _ => {}
     }
@@ -95,16 +93,16 @@ fn pick(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
         (_, PickerValue::Action(action)) => {
             app.state.ui_requests.push(UiRequest::Command(action, String::new()));
         }
-        (_, PickerValue::Target(target)) => on_open(&mut app.state, target, fx),
+        (_, PickerValue::Target(target)) => on_open(&mut app.state, target, cx),
         (PickerKind::Rewind, PickerValue::Item(id)) => rewind::choose(&mut app.state, id),
-        (_, PickerValue::Item(id)) => jump::go_to(&mut app.state, id, fx),
+        (_, PickerValue::Item(id)) => jump::go_to(&mut app.state, id, cx),
         (_, PickerValue::Only(only)) => {
             if let Some(session) = app.state.sessions.get_mut(&key) {
                 session.only = only;
             }
         }
-        (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(&mut app.state, &name, now, fx),
-        (_, PickerValue::Copy(source)) => copy::copy(&mut app.state, Some(source), fx),
+        (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(&mut app.state, &name, cx),
+        (_, PickerValue::Copy(source)) => copy::copy(&mut app.state, Some(source), cx),
         (_, PickerValue::Install(_) | PickerValue::FetchRegistry)
         | (
             PickerKind::Palette
@@ -119,45 +117,45 @@ fn pick(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
             PickerValue::Id(_),
         ) => {}
         (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {
-            tabs::pick_agent(&mut app.state, folder, &name, now, fx);
+            tabs::pick_agent(&mut app.state, folder, &name, cx);
         }
-        (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(&app.state, text, fx),
+        (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(&app.state, text, cx),
         (PickerKind::Mode, PickerValue::Id(id)) => {
-            operations::set_mode(&mut app.state, key, ModeId::from(id), now, fx);
+            operations::set_mode(&mut app.state, key, ModeId::from(id), cx);
         }
         (PickerKind::Model, PickerValue::Id(id)) => {
-            operations::set_model(&mut app.state, key, ModelId::from(id), now, fx);
+            operations::set_model(&mut app.state, key, ModelId::from(id), cx);
         }
-        (PickerKind::Option, PickerValue::Id(id)) => pick_option(app, id, now, fx),
+        (PickerKind::Option, PickerValue::Id(id)) => pick_option(app, id, cx),
         (PickerKind::OptionValue(id), PickerValue::Id(value)) => {
             app.modals
                 .retain(|modal| !matches!(modal, Modal::Picker(below) if below.kind == PickerKind::Option));
-            operations::set_option(&mut app.state, key, id, ConfigValue::Text(value), now, fx);
+            operations::set_option(&mut app.state, key, id, ConfigValue::Text(value), cx);
         }
         (PickerKind::Theme, PickerValue::Id(name)) => {
             app.state.setup.theme.clone_from(&name);
-            fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
+            cx.effects.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
             let value = Some(SettingValue::Text(name));
             let change = SettingChange::Value { name: "theme".to_owned(), value };
-            fx.push(Effect::Configure(ConfigJob::Change(change)));
+            cx.effects.push(Effect::Configure(ConfigJob::Change(change)));
         }
         (PickerKind::SettingValue(name), PickerValue::Id(word)) => {
-            settings::pick_value(&mut app.state, &name, &word, fx);
+            settings::pick_value(&mut app.state, &name, &word, cx);
         }
-        (PickerKind::BindingWay(id), PickerValue::Id(way)) => settings::pick_way(app, &id, &way, fx),
+        (PickerKind::BindingWay(id), PickerValue::Id(way)) => settings::pick_way(app, &id, &way, cx),
         (PickerKind::HandOver, PickerValue::Id(name)) => {
             let choice = app.state.setup.agents.iter().find(|choice| choice.spec.name == name);
             if let Some(spec) = choice.map(|choice| choice.spec.clone()) {
-                operations::hand_over(&mut app.state, key, spec, now, fx);
+                operations::hand_over(&mut app.state, key, spec, cx);
             }
         }
-        (_, PickerValue::Prompt(prompt)) => draft::recall(app, prompt.text, fx),
+        (_, PickerValue::Prompt(prompt)) => draft::recall(app, prompt.text, cx),
         (PickerKind::Grant, PickerValue::Id(id)) => {
-            operations::revoke(&mut app.state, &id, fx);
-            notify(&mut app.state, "Permission revoked.", fx);
+            operations::revoke(&mut app.state, &id, cx);
+            notify(&mut app.state, "Permission revoked.", cx);
             pickers::open_grants(app);
         }
-        (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(app, conn, &id, now, fx),
+        (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(app, conn, &id, cx),
         (PickerKind::Provider, PickerValue::Id(id)) => {
             if let Some(conn) = conn {
                 providers::pick(app, conn, &id);
@@ -165,31 +163,31 @@ fn pick(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::ProviderApi(id), PickerValue::Id(api)) => {
             if let Some(conn) = conn {
-                providers::pick_api(app, conn, id, api, fx);
+                providers::pick_api(app, conn, id, api, cx);
             }
         }
     }
 }
 
-fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+fn pick_agent(state: &mut State, name: &str, cx: &mut Cx) {
     let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
     let spec = choice.spec.clone();
     let Some(session) = state.active_session() else { return };
     let folder = session.workspace.cwd.clone();
-    fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
+    cx.effects.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
     install::remember(state, &spec.name);
-    operations::start_agent(state, state.active, spec, now, fx);
+    operations::start_agent(state, state.active, spec, cx);
 }
 
 /// Toggles a boolean option; for others a second picker with the values opens.
-fn pick_option(app: &mut App, id: String, now: Instant, fx: &mut Vec<Effect>) {
+fn pick_option(app: &mut App, id: String, cx: &mut Cx) {
     let active = app.state.active;
     let option =
         app.state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
     match option.map(|option| &option.kind) {
         Some(ConfigKind::Boolean { current }) => {
             let value = ConfigValue::Bool(!current);
-            operations::set_option(&mut app.state, active, id, value, now, fx);
+            operations::set_option(&mut app.state, active, id, value, cx);
         }
         Some(ConfigKind::Select { .. }) => {
             let mut options = picker::new(PickerKind::Option, "Options", rows::options(&app.state));
@@ -198,36 +196,36 @@ fn pick_option(app: &mut App, id: String, now: Instant, fx: &mut Vec<Effect>) {
             picker::push(app, options);
             pickers::open_values(app, &id);
         }
-        None => notify(&mut app.state, "The agent no longer offers this option.", fx),
+        None => notify(&mut app.state, "The agent no longer offers this option.", cx),
     }
 }
 
-fn pick_sign_in(app: &mut App, conn: Option<ConnId>, id: &str, now: Instant, fx: &mut Vec<Effect>) {
+fn pick_sign_in(app: &mut App, conn: Option<ConnId>, id: &str, cx: &mut Cx) {
     let Some(conn) = conn else { return };
     let methods =
         app.state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
     let Some(method) = methods.into_iter().flatten().find(|method| method.id == id).cloned() else { return };
     if let Some(refusal) = operations::variables_refused(&app.state, conn, &method) {
-        operations::report_refusal(&mut app.state, conn, &refusal, None, fx);
+        operations::report_refusal(&mut app.state, conn, &refusal, None, cx);
         return;
     }
     match method.kind {
         AuthKind::EnvVar { vars, .. } => {
-            line_dialog::open_auth_vars(app, conn, id.to_owned(), Vec::new(), vars, now, fx);
+            line_dialog::open_auth_vars(app, conn, id.to_owned(), Vec::new(), vars, cx);
         }
         AuthKind::ApiKey => line_dialog::open_api_key(app, conn, &method),
         AuthKind::Agent | AuthKind::Terminal(_) => {
-            operations::sign_in(&mut app.state, conn, id, Vec::new(), now, fx);
+            operations::sign_in(&mut app.state, conn, id, Vec::new(), cx);
         }
     }
 }
 
 /// Sets the theme that matches the terminal, and applies it unless another one is chosen or being chosen.
-pub fn on_theme(app: &mut App, name: String, fx: &mut Vec<Effect>) {
+pub fn on_theme(app: &mut App, name: String, cx: &mut Cx) {
     app.state.setup.auto_theme.clone_from(&name);
     let is_choosing =
         |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
     if app.state.setup.theme == AUTO_THEME && !app.modals.iter().any(is_choosing) {
-        fx.push(Effect::SetTheme(name));
+        cx.effects.push(Effect::SetTheme(name));
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State,
+    App, Cx, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State,
 };
 use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
 
@@ -63,9 +63,9 @@ pub fn pick(app: &mut App, conn: ConnId, id: &str) {
 }
 
 /// An API was picked: asks for its address.
-pub fn pick_api(app: &mut App, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
+pub fn pick_api(app: &mut App, conn: ConnId, id: String, api: String, cx: &mut Cx) {
     if api == OFF {
-        operations::change_provider(&mut app.state, conn, ProviderRequest { id, target: None }, fx);
+        operations::change_provider(&mut app.state, conn, ProviderRequest { id, target: None }, cx);
         return;
     }
     let current = provider(&app.state, conn, &id).and_then(|provider| provider.base_url.clone());
@@ -86,7 +86,7 @@ pub fn take_url(
     id: String,
     api: String,
     url: &str,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Result<(), String> {
     let is_http = url.starts_with("https://") || url.starts_with("http://");
     if !is_http || !validate::is_uri(url) {
@@ -103,7 +103,7 @@ pub fn take_url(
         ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
     let request = ProviderRequest { id, target: Some(target) };
     if is_known {
-        operations::change_provider(&mut app.state, conn, request, fx);
+        operations::change_provider(&mut app.state, conn, request, cx);
     } else {
         request_header(app, conn, request);
     }
@@ -116,11 +116,11 @@ pub fn take_header(
     conn: ConnId,
     mut request: ProviderRequest,
     line: &str,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Result<(), String> {
     if line.is_empty() {
         app.modals.pop();
-        operations::change_provider(&mut app.state, conn, request, fx);
+        operations::change_provider(&mut app.state, conn, request, cx);
         return Ok(());
     }
     let is_name = |name: &str| {

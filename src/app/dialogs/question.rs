@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::state::FlashEnd;
 use crate::app::{
-    AccessChoice, App, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
+    AccessChoice, App, Cx, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
     URL_OPTIONS, ViewCommand,
 };
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
@@ -80,12 +80,12 @@ pub fn refresh(app: &mut App) {
     app.user.asked_in = app.state.active;
 }
 
-pub fn show_left_keys(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn show_left_keys(app: &mut App, cx: &mut Cx) {
     let left = std::mem::take(&mut app.user.unshown);
     let Some(session) = app.state.active_session().filter(|_| !left.is_empty()) else { return };
     if session.draft.ends_with(&left) {
         let start = session.draft.len() - left.len();
-        fx.push(Effect::View(ViewCommand::ReplaceInDraft(start..start, left)));
+        cx.effects.push(Effect::View(ViewCommand::ReplaceInDraft(start..start, left)));
     }
 }
 
@@ -246,46 +246,46 @@ fn can_send(app: &App, position: usize) -> bool {
     !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
 }
 
-pub fn on_letter(app: &mut App, key: char, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_letter(app: &mut App, key: char, action: Option<Action>, cx: &mut Cx) {
     let answer = action.and_then(|action| answer_of(app, action));
-    judge(app, Input::Letter(key, answer), now, fx);
+    judge(app, Input::Letter(key, answer), cx);
 }
 
-pub fn on_backspace(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
-    judge(app, Input::Backspace, now, fx);
+pub fn on_backspace(app: &mut App, cx: &mut Cx) {
+    judge(app, Input::Backspace, cx);
 }
 
 /// A click on a question. Returns whether it has its usual effect.
-pub fn on_click(app: &mut App, action: Option<Action>, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_click(app: &mut App, action: Option<Action>, cx: &mut Cx) -> bool {
     let answer = action.and_then(|action| answer_of(app, action));
-    judge(app, Input::Click(answer), now, fx)
+    judge(app, Input::Click(answer), cx)
 }
 
 /// An action while a question may be on top. Returns whether it has its usual effect.
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let is_entered = app.state.guard.is_entered() && facts(app).has_fields;
     let input = match action {
         Action::AnswerRequest => Input::Switch,
         Action::Decline => {
-            let is_usual = judge(app, Input::Escape, now, fx);
+            let is_usual = judge(app, Input::Escape, cx);
             return is_usual && (app.state.guard.question().is_none() || app.state.guard.rejects());
         }
         Action::Escape | Action::ClearOrQuit => Input::Escape,
         _ if !has_keys(app) => Input::Elsewhere,
-        Action::Submit => return on_action(app, Action::Accept, now, fx),
+        Action::Submit => return on_action(app, Action::Accept, cx),
         // It may have been meant as a completion.
         Action::Complete if !is_entered => {
-            judge(app, Input::Look, now, fx);
+            judge(app, Input::Look, cx);
             return false;
         }
         Action::Accept => Input::Enter(answer_of(app, action)),
         Action::RejectWithReason => {
-            judge(app, Input::Look, now, fx);
+            judge(app, Input::Look, cx);
             if app.state.guard.rejects() {
                 app.state.guard.forget_keys();
                 line_dialog::open_reason(app);
             } else {
-                say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, fx);
+                say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, cx);
             }
             return false;
         }
@@ -302,7 +302,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         | Action::PreviousField
             if focus(app) == Focus::Form =>
         {
-            let is_usual = judge(app, Input::Arrow, now, fx);
+            let is_usual = judge(app, Input::Arrow, cx);
             if is_usual {
                 app.state.guard.enter();
             }
@@ -330,13 +330,13 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
         | Action::Redraw => Input::Look,
         _ => Input::Elsewhere,
     };
-    judge(app, input, now, fx)
+    judge(app, input, cx)
 }
 
 /// Carries out the verdict on an input. Returns whether it has its usual effect.
-pub(super) fn judge(app: &mut App, input: Input, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub(super) fn judge(app: &mut App, input: Input, cx: &mut Cx) -> bool {
     let facts = facts(app);
-    match app.state.guard.on(input, facts, now) {
+    match app.state.guard.on(input, facts, cx.now) {
         Verdict::Pass => return true,
         Verdict::Keep | Verdict::Move => {}
         Verdict::Mark(position) => mark(app, position),
@@ -344,23 +344,23 @@ pub(super) fn judge(app: &mut App, input: Input, now: Instant, fx: &mut Vec<Effe
         Verdict::Type(text) => {
             mark(app, app.user.first_mark);
             if !matches!(app.modals.last(), Some(Modal::Attention(_))) {
-                type_text(app, &text, fx);
+                type_text(app, &text, cx);
             }
-            say_of_question(&mut app.state, "Not answered: the keys are in the prompt.", fx);
+            say_of_question(&mut app.state, "Not answered: the keys are in the prompt.", cx);
             return input == Input::Paste;
         }
         Verdict::Refuse(Refusal::Early) => {
-            say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, fx);
+            say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, cx);
         }
         Verdict::Refuse(Refusal::EndUnseen) => {
-            say_of_question(&mut app.state, "Not answered: scroll to the end of the question first.", fx);
+            say_of_question(&mut app.state, "Not answered: scroll to the end of the question first.", cx);
             if let FlashEnd::Question(id) = app.state.flash_end {
                 app.state.flash_end = FlashEnd::QuestionRead(id);
             }
         }
         Verdict::Give(question, answer) => {
             if asked(app) == Some(question) {
-                give(app, answer, now, fx);
+                give(app, answer, cx);
             }
         }
     }
@@ -368,41 +368,41 @@ pub(super) fn judge(app: &mut App, input: Input, now: Instant, fx: &mut Vec<Effe
 }
 
 /// Shows a message in the status line while the question is on top.
-fn say_of_question(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
-    notify(state, text, fx);
+fn say_of_question(state: &mut State, text: &str, cx: &mut Cx) {
+    notify(state, text, cx);
     if let Some(question) = state.guard.question() {
         state.flash_end = FlashEnd::Question(question.id);
     }
 }
 
-fn give(app: &mut App, answer: Option<Answer>, now: Instant, fx: &mut Vec<Effect>) {
+fn give(app: &mut App, answer: Option<Answer>, cx: &mut Cx) {
     if let Some(answer) = answer {
         mark(app, answer.position);
     }
     match focus(app) {
         Focus::Form => {
-            form::on_action(app, Action::Accept, now, fx);
+            form::on_action(app, Action::Accept, cx);
         }
         Focus::Choice => {
-            choice::on_choice(app, Action::Accept, now, fx);
+            choice::on_choice(app, Action::Accept, cx);
         }
         Focus::Picker => {
-            picks::on_action(app, Action::Accept, now, fx);
+            picks::on_action(app, Action::Accept, cx);
         }
-        Focus::Url => requests::answer_url(app, now, fx),
-        _ => requests::answer(app, now, fx),
+        Focus::Url => requests::answer_url(app, cx),
+        _ => requests::answer(app, cx),
     }
 }
 
 /// Answers the question on top of plain-text mode, which has checked the line.
-pub fn answer_line(app: &mut App, position: usize, now: Instant, fx: &mut Vec<Effect>) {
-    give(app, answer_at(app, position), now, fx);
+pub fn answer_line(app: &mut App, position: usize, cx: &mut Cx) {
+    give(app, answer_at(app, position), cx);
 }
 
-fn type_text(app: &mut App, text: &str, fx: &mut Vec<Effect>) {
+fn type_text(app: &mut App, text: &str, cx: &mut Cx) {
     let Some(session) = app.state.active_session() else { return };
     let end = session.draft.len();
     let draft = format!("{}{text}", session.draft);
-    on_draft(app, draft, fx);
-    fx.push(Effect::View(ViewCommand::ReplaceInDraft(end..end, text.to_owned())));
+    on_draft(app, draft, cx);
+    cx.effects.push(Effect::View(ViewCommand::ReplaceInDraft(end..end, text.to_owned())));
 }

@@ -3,17 +3,17 @@
 use std::time::Instant;
 
 use crate::app::state::{FlashEnd, lookup, tab};
-use crate::app::{App, Effect, State};
+use crate::app::{App, Cx, State};
 use crate::guard::Input;
 
 use super::{inbox, leave, obstacle, question, requests, stack};
 
 /// Handles the arrival of a key or click. `input`: what it is for a question; `None`: one of its effects tells.
-pub fn on_input(app: &mut App, input: Option<Input>, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_input(app: &mut App, input: Option<Input>, cx: &mut Cx) {
     refresh(app);
-    app.state.last_input = Some(now);
+    app.state.last_input = Some(cx.now);
     if let Some(input) = input {
-        question::judge(app, input, now, fx);
+        question::judge(app, input, cx);
     }
 }
 

@@ -1,13 +1,11 @@
 //! Requests of the agent with a few answers: permissions, files and commands, pages to visit.
 
-use std::time::Instant;
-
 use super::notice::notify;
 use crate::app::dialogs::modal::moved;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::state::lookup::first_request;
 use crate::app::{
-    App, Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
+    App, Cx, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
     URL_OPTIONS,
 };
 use crate::model::{Action, ElicitationMode};
@@ -72,7 +70,7 @@ fn keep_form(app: &mut App, left: RequestView) {
 }
 
 /// Handles the keys of requests with several answers, apart from those that answer.
-pub fn on_options(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let active = app.state.active;
     let Some((_, open)) = app.shown_request() else { return false };
     let count = match &open.kind {
@@ -81,14 +79,14 @@ pub fn on_options(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effe
         OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
     };
     if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-        operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, now, fx);
+        operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, cx);
         return true;
     }
-    move_mark(app, action, count, fx)
+    move_mark(app, action, count, cx)
 }
 
 /// Gives the marked answer to the shown permission request, file or command.
-pub fn answer(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+pub fn answer(app: &mut App, cx: &mut Cx) {
     let position = app.request_view.selected;
     let Some((key, open)) = app.shown_request() else { return };
     let request_id = open.request_id;
@@ -100,38 +98,38 @@ pub fn answer(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
         OpenRequestKind::Elicitation(_) => return,
     };
     if count == 0 {
-        notify(&mut app.state, "The agent offers no options. The request can only be rejected.", fx);
+        notify(&mut app.state, "The agent offers no options. The request can only be rejected.", cx);
     } else if position >= count {
-        notify(&mut app.state, "Select an answer first, or type its number.", fx);
+        notify(&mut app.state, "Select an answer first, or type its number.", cx);
     } else if is_ambiguous {
-        notify(&mut app.state, "This option cannot be sent: duplicate id.", fx);
+        notify(&mut app.state, "This option cannot be sent: duplicate id.", cx);
     } else {
-        operations::answer_request(&mut app.state, key, request_id, Some(position), now, fx);
+        operations::answer_request(&mut app.state, key, request_id, Some(position), cx);
     }
 }
 
 /// Gives the marked answer to a request to open a page.
-pub fn answer_url(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+pub fn answer_url(app: &mut App, cx: &mut Cx) {
     let active = app.state.active;
     match app.request_view.selected {
         0 if can_open(&app.state) => {
-            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Accept(None), now, fx);
+            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Accept(None), cx);
         }
         0 => {
-            notify(&mut app.state, "This address cannot be opened safely. Decline, or copy it manually.", fx);
+            notify(&mut app.state, "This address cannot be opened safely. Decline, or copy it manually.", cx);
         }
-        _ => operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, now, fx),
+        _ => operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, cx),
     }
 }
 
 /// Rejects the shown request once, with the option that has the least effect on later requests.
-pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub fn reject(state: &mut State, cx: &mut Cx) {
     match first_request(state).map(|open| &open.kind) {
         Some(OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_)) => {
-            operations::answer_first_request(state, state.active, None, now, fx);
+            operations::answer_first_request(state, state.active, None, cx);
         }
         Some(OpenRequestKind::Elicitation(_)) => {
-            operations::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, now, fx);
+            operations::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, cx);
         }
         None => {}
     }
@@ -156,7 +154,7 @@ fn fresh_view(open: &OpenRequest) -> RequestView {
 }
 
 /// Moves the selection among the answers, or scrolls the content.
-fn move_mark(app: &mut App, action: Action, count: usize, fx: &mut Vec<Effect>) -> bool {
+fn move_mark(app: &mut App, action: Action, count: usize, cx: &mut Cx) -> bool {
     let selected = app.request_view.selected;
     app.request_view.selected = match action {
         Action::Up | Action::Left | Action::PreviousField => moved(selected.min(count), -1, count),
@@ -176,7 +174,7 @@ fn move_mark(app: &mut App, action: Action, count: usize, fx: &mut Vec<Effect>) 
             app.modals.extend(tool.map(Modal::Inspect));
             selected
         }
-        _ => return stack::scroll_body(action, fx),
+        _ => return stack::scroll_body(action, cx),
     };
     true
 }

@@ -3,13 +3,11 @@
 //! Invariants: the session itself is neither changed nor removed; the dialog says what the agent keeps and that files are
 //! not reverted.
 
-use std::time::Instant;
-
 use crate::app::lifecycle::operations;
 use crate::app::state::changes;
 use crate::app::state::place;
 use crate::app::{
-    App, Consequence, Effect, ItemBody, MessagePart, PickerKind, Question, RewindWay, Session, State,
+    App, Consequence, Cx, Effect, ItemBody, MessagePart, PickerKind, Question, RewindWay, Session, State,
 };
 use crate::model::{Action, Attachment, ItemId, SessionKey};
 
@@ -21,9 +19,9 @@ const MAX_FILES: usize = 4;
 const MAX_CHARS: usize = 200;
 
 /// Lists the prompts of the session.
-pub fn open(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn open(app: &mut App, cx: &mut Cx) {
     if !operations::waits_for_whole(&mut app.state, Action::Rewind) {
-        jump::open_prompts(app, PickerKind::Rewind, fx);
+        jump::open_prompts(app, PickerKind::Rewind, cx);
     }
 }
 
@@ -65,30 +63,24 @@ pub fn choose(state: &mut State, id: ItemId) {
 }
 
 /// Goes back to a prompt in the chosen way.
-pub fn go_back(
-    app: &mut App,
-    key: SessionKey,
-    id: ItemId,
-    way: RewindWay,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn go_back(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &mut Cx) {
     let Some(session) = app.state.sessions.get(&key) else { return };
     let Some(prompt) = prompt_of(session, id) else { return };
     if way != RewindWay::Show
         && let Some(ItemBody::Message(message)) = session.transcript.get(id).map(|item| &item.body)
     {
         // The files of old pastes are removed after some time.
-        fx.extend(message.pasted_texts().map(|text| Effect::SaveAttachment(Attachment::of_text(text))));
+        cx.effects
+            .extend(message.pasted_texts().map(|text| Effect::SaveAttachment(Attachment::of_text(text))));
     }
     match way {
-        RewindWay::Show => return jump::go_to(&mut app.state, id, fx),
-        RewindWay::Edit => return draft::recall(app, prompt, fx),
-        RewindWay::Fork(turn) => operations::fork_session(&mut app.state, key, turn, now, fx),
-        RewindWay::HandOver => operations::hand_over_before(&mut app.state, key, id, now, fx),
+        RewindWay::Show => return jump::go_to(&mut app.state, id, cx),
+        RewindWay::Edit => return draft::recall(app, prompt, cx),
+        RewindWay::Fork(turn) => operations::fork_session(&mut app.state, key, turn, cx),
+        RewindWay::HandOver => operations::hand_over_before(&mut app.state, key, id, cx),
     }
     if app.state.active != key {
-        draft::set_draft(app, prompt, fx);
+        draft::set_draft(app, prompt, cx);
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::notice::notify;
 use crate::app::state::search::{Hit, Search, hits, texts};
-use crate::app::{App, Effect, ItemBody, Session, State, TimerId, ViewCommand};
+use crate::app::{App, Cx, Effect, ItemBody, Session, State, TimerId, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
 use super::items;
@@ -48,57 +48,57 @@ pub fn search_of(state: &State) -> Option<&Search> {
 }
 
 /// Handles an action of the input line. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     match action {
         Action::Accept if app.user.is_browsing => stop_typing(&mut app.state),
-        Action::Accept | Action::Down | Action::NextHit => walk(&mut app.state, Search::next, fx),
-        Action::Up | Action::PreviousHit => walk(&mut app.state, Search::previous, fx),
+        Action::Accept | Action::Down | Action::NextHit => walk(&mut app.state, Search::next, cx),
+        Action::Up | Action::PreviousHit => walk(&mut app.state, Search::previous, cx),
         // The focus moves to the transcript, where letters move between matches.
         Action::NextField | Action::Browse => {
             app.user.is_browsing = true;
             stop_typing(&mut app.state);
         }
         Action::ToggleRegex => {
-            change(&mut app.state, fx, |search| {
+            change(&mut app.state, cx, |search| {
                 search.is_regex = !search.is_regex;
                 true
             });
         }
-        Action::Left => on_line(&mut app.state, &LineEdit::Left, fx),
-        Action::Right => on_line(&mut app.state, &LineEdit::Right, fx),
+        Action::Left => on_line(&mut app.state, &LineEdit::Left, cx),
+        Action::Right => on_line(&mut app.state, &LineEdit::Right, cx),
         _ => return false,
     }
     true
 }
 
 /// Moves to the next or the previous match.
-pub fn step(state: &mut State, is_forward: bool, fx: &mut Vec<Effect>) {
-    walk(state, if is_forward { Search::next } else { Search::previous }, fx);
+pub fn step(state: &mut State, is_forward: bool, cx: &mut Cx) {
+    walk(state, if is_forward { Search::next } else { Search::previous }, cx);
 }
 
 /// Handles a change of the query.
-pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
-    change(state, fx, |search| search.input.apply(edit));
+pub fn on_line(state: &mut State, edit: &LineEdit, cx: &mut Cx) {
+    change(state, cx, |search| search.input.apply(edit));
 }
 
-pub fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn on_timer(state: &mut State, key: SessionKey, cx: &mut Cx) {
     if let Some(session) = state.sessions.get_mut(&key)
         && let Some(search) = &mut session.search
     {
         search.is_timed = false;
     }
-    look(state, key, fx);
+    look(state, key, cx);
 }
 
 /// Sets the timer while some text is not yet searched. Called at the end of each update.
-pub fn set_timer(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn set_timer(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else { return };
     search.on_changed(session.transcript.take_touched());
     if search.is_pending() && !search.is_timed {
         search.is_timed = true;
         let after = if search.is_complete() { CHANGED_AFTER } else { Duration::ZERO };
-        fx.push(Effect::Timer(TimerId::Search(session.key), after));
+        cx.effects.push(Effect::Timer(TimerId::Search(session.key), after));
     }
 }
 
@@ -110,18 +110,18 @@ fn stop_typing(state: &mut State) {
     }
 }
 
-fn change(state: &mut State, fx: &mut Vec<Effect>, change: impl FnOnce(&mut Search) -> bool) {
+fn change(state: &mut State, cx: &mut Cx, change: impl FnOnce(&mut Search) -> bool) {
     let key = state.active;
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(search) = &mut session.search else { return };
     if change(search) {
         search.restart();
-        look(state, key, fx);
+        look(state, key, cx);
     }
 }
 
 /// Runs one step, and shows the first match when it is found.
-fn look(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+fn look(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(mut search) = session.search.take() else { return };
     let before = search.current();
@@ -129,22 +129,22 @@ fn look(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let is_found = before.is_none() && search.current().is_some();
     session.search = Some(search);
     if is_found && key == state.active {
-        reveal(state, fx);
+        reveal(state, cx);
     }
 }
 
-fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>) {
+fn walk(state: &mut State, step: impl FnOnce(&mut Search), cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else {
-        notify(state, "Search first.", fx);
+        notify(state, "Search first.", cx);
         return;
     };
     step(search);
-    reveal(state, fx);
+    reveal(state, cx);
 }
 
 /// Opens the item of the current match if it hides the match, and scrolls to the match.
-fn reveal(state: &mut State, fx: &mut Vec<Effect>) {
+fn reveal(state: &mut State, cx: &mut Cx) {
     let shows_thoughts = state.shows_thoughts;
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(hit) = session.search.as_ref().and_then(|search| search.current()) else { return };
@@ -155,7 +155,7 @@ fn reveal(state: &mut State, fx: &mut Vec<Effect>) {
     if is_covered(session, hit, shows_thoughts) {
         open_item(session, hit.item);
     }
-    fx.push(Effect::View(ViewCommand::ShowHit));
+    cx.effects.push(Effect::View(ViewCommand::ShowHit));
 }
 
 fn open_item(session: &mut Session, id: ItemId) {

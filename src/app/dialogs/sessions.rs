@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, Consequence, Effect, Modal, Preview, Question, Scope, Session, SessionEntry, SessionsDialog, Sort,
-    State, TextSearch, read_search, restore, session_title,
+    App, Consequence, Cx, Effect, Modal, Preview, Question, Scope, Session, SessionEntry, SessionsDialog,
+    Sort, State, TextSearch, read_search, restore, session_title,
 };
 use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
 
@@ -26,9 +26,9 @@ const PAGE_ROWS: isize = 10;
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
 /// Opens the list, or the full-text search, and requests the data from store and agent.
-pub fn open(app: &mut App, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
+pub fn open(app: &mut App, is_search: bool, cx: &mut Cx) {
     if let Some(Modal::Sessions(_)) = app.modals.last() {
-        toggle_search(app, fx);
+        toggle_search(app, cx);
         return;
     }
     app.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
@@ -37,14 +37,14 @@ pub fn open(app: &mut App, is_search: bool, now: Instant, fx: &mut Vec<Effect>) 
         conn.listing = crate::app::Listing::default();
     }
     let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
-    dialog.serial = operations::list_saved(&mut app.state, fx);
+    dialog.serial = operations::list_saved(&mut app.state, cx);
     dialog.text = is_search.then(TextSearch::default);
     dialog.join(&app.state);
     app.modals.push(Modal::Sessions(Box::new(dialog)));
     if app.state.conn_of(app.state.active).is_some_and(|conn| conn.capabilities().can_list) {
-        operations::list_sessions(&mut app.state, now, fx);
+        operations::list_sessions(&mut app.state, cx);
     }
-    preview(app, fx);
+    preview(app, cx);
 }
 
 /// Applies what the store found for the dialog.
@@ -100,33 +100,33 @@ pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
     }
 }
 
-pub fn on_line(app: &mut App, edit: &LineEdit, fx: &mut Vec<Effect>) {
+pub fn on_line(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
     let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     if !dialog.filter.apply(edit) {
         return;
     }
     if dialog.text.is_some() {
-        search(app, fx);
+        search(app, cx);
     } else {
         dialog.is_chosen = true;
         dialog.refilter();
-        preview(app, fx);
+        preview(app, cx);
     }
 }
 
 /// Handles an action in the dialog. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
     match action {
-        Action::Choose(digit) => on_line(app, &LineEdit::Insert(digit.to_string()), fx),
-        Action::ToggleChoice => on_line(app, &LineEdit::Insert(" ".to_owned()), fx),
+        Action::Choose(digit) => on_line(app, &LineEdit::Insert(digit.to_string()), cx),
+        Action::ToggleChoice => on_line(app, &LineEdit::Insert(" ".to_owned()), cx),
         Action::Left | Action::Right => {
             dialog.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
         }
-        Action::Accept => accept(app, true, now, fx),
-        Action::ReadSession => accept(app, false, now, fx),
-        Action::OpenSessions => stack::close_top(app, now, fx),
-        Action::SearchSessions => toggle_search(app, fx),
+        Action::Accept => accept(app, true, cx),
+        Action::ReadSession => accept(app, false, cx),
+        Action::OpenSessions => stack::close_top(app, cx),
+        Action::SearchSessions => toggle_search(app, cx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
                 // Without other folders of the repository this scope would show the same.
@@ -135,7 +135,7 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
                 Scope::All => Scope::Folder,
             };
             dialog.refilter();
-            preview(app, fx);
+            preview(app, cx);
         }
         Action::NextSort => {
             dialog.sort = match dialog.sort {
@@ -145,20 +145,20 @@ pub fn on_action(app: &mut App, action: Action, now: Instant, fx: &mut Vec<Effec
                 Sort::Folder => Sort::Time,
             };
             session_rows::refresh(app);
-            preview(app, fx);
+            preview(app, cx);
         }
-        Action::Remove => remove(app, now, fx),
-        Action::CloseSession => close_marked(app, now, fx),
-        Action::RenameSession => rename(app, fx),
-        Action::ForkSession => fork(app, now, fx),
-        Action::ExportSession => export(app, fx),
-        Action::HandOver => hand_over(app, fx),
-        _ => return walk(app, action, fx),
+        Action::Remove => remove(app, cx),
+        Action::CloseSession => close_marked(app, cx),
+        Action::RenameSession => rename(app, cx),
+        Action::ForkSession => fork(app, cx),
+        Action::ExportSession => export(app, cx),
+        Action::HandOver => hand_over(app, cx),
+        _ => return walk(app, action, cx),
     }
     true
 }
 
-fn walk(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+fn walk(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
     let (position, count) = match &dialog.text {
         Some(text) => (text.selected, text.hits.len()),
@@ -175,7 +175,7 @@ fn walk(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::First => 0,
         Action::Last => last,
         Action::Mark(position) => moved(usize::from(position), 0, count),
-        _ => return stack::scroll_body(action, fx),
+        _ => return stack::scroll_body(action, cx),
     };
     if let Some(text) = &mut dialog.text {
         text.selected = new;
@@ -184,24 +184,24 @@ fn walk(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
         dialog.is_chosen = true;
     }
     if new != position {
-        preview(app, fx);
+        preview(app, cx);
     }
     true
 }
 
 /// Switches between filtering by name and the full-text search.
-fn toggle_search(app: &mut App, fx: &mut Vec<Effect>) {
+fn toggle_search(app: &mut App, cx: &mut Cx) {
     let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     if dialog.text.take().is_none() {
         dialog.text = Some(TextSearch::default());
-        search(app, fx);
+        search(app, cx);
     } else {
         dialog.refilter();
-        preview(app, fx);
+        preview(app, cx);
     }
 }
 
-fn search(app: &mut App, fx: &mut Vec<Effect>) {
+fn search(app: &mut App, cx: &mut Cx) {
     app.state.next.store += 1;
     let serial = app.state.next.store;
     let here = app.state.setup.folder.clone();
@@ -211,13 +211,13 @@ fn search(app: &mut App, fx: &mut Vec<Effect>) {
     text.serial = serial;
     text.is_running = !search.text.is_empty();
     if text.is_running {
-        fx.push(Effect::Store(StoreJob::Search { serial, search }));
+        cx.effects.push(Effect::Store(StoreJob::Search { serial, search }));
     } else {
         text.hits.clear();
     }
 }
 
-fn preview(app: &mut App, fx: &mut Vec<Effect>) {
+fn preview(app: &mut App, cx: &mut Cx) {
     let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
     let uid = match &dialog.text {
         Some(_) => None,
@@ -229,79 +229,79 @@ fn preview(app: &mut App, fx: &mut Vec<Effect>) {
     };
     if dialog.preview.as_ref().is_none_or(|preview| preview.uid != uid) {
         dialog.preview = Some(Preview { uid: uid.clone(), session: None });
-        fx.push(Effect::Store(StoreJob::Preview { uid }));
+        cx.effects.push(Effect::Store(StoreJob::Preview { uid }));
     }
 }
 
 /// Updates the preview after rows were added, because the selection may have changed.
-pub fn refresh_preview(app: &mut App, fx: &mut Vec<Effect>) {
-    request_status(app, fx);
-    preview(app, fx);
+pub fn refresh_preview(app: &mut App, cx: &mut Cx) {
+    request_status(app, cx);
+    preview(app, cx);
 }
 
 /// Asks the agent whether it has the selected session in memory, unless that was done.
-fn request_status(app: &mut App, fx: &mut Vec<Effect>) {
+fn request_status(app: &mut App, cx: &mut Cx) {
     let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
     let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
     let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
     if let Some(id) = unasked.map(|info| info.id.clone()) {
-        operations::request_status(&mut app.state, id, fx);
+        operations::request_status(&mut app.state, id, cx);
     }
 }
 
 /// Opens the selected session, or the selected hit.
-fn accept(app: &mut App, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
+fn accept(app: &mut App, takes: bool, cx: &mut Cx) {
     let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
     if dialog.text.is_some() {
         if let Some(hit) = dialog.marked_hit().cloned() {
             app.modals.pop();
             app.state.searched = Some(hit.snippet.clone());
             // A place is looked up to be read; a key goes on from there.
-            operations::open_saved(&mut app.state, &hit.uid, false, Some(hit.seq), now, fx);
+            operations::open_saved(&mut app.state, &hit.uid, false, Some(hit.seq), cx);
         }
         return;
     }
     let Some(row) = dialog.marked().cloned() else { return };
     app.modals.pop();
     if let Some(open) = &row.open {
-        tab_dialogs::show(app, open.key, fx);
+        tab_dialogs::show(app, open.key, cx);
         if takes {
-            operations::start_reading(&mut app.state, open.key, now, fx);
+            operations::start_reading(&mut app.state, open.key, cx);
         }
     } else if let Some(saved) = &row.saved {
-        operations::open_saved(&mut app.state, &saved.uid, takes, None, now, fx);
+        operations::open_saved(&mut app.state, &saved.uid, takes, None, cx);
     } else if let Some(info) = &row.listed {
         if takes {
-            operations::open_session(&mut app.state, info.id.clone(), now, fx);
+            operations::open_session(&mut app.state, info.id.clone(), cx);
         } else {
             notify(
                 &mut app.state,
                 "This session is not saved in parlor. Open it to load it from the agent.",
-                fx,
+                cx,
             );
         }
     }
 }
 
 /// Asks whether to remove the selected session: to close it if it is open, otherwise to delete it.
-fn remove(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+fn remove(app: &mut App, cx: &mut Cx) {
     let Some(row) = marked(app) else { return };
     if row.open.is_some() {
-        close_marked(app, now, fx);
+        close_marked(app, cx);
     } else {
-        ask_delete(&mut app.state, &row, fx);
+        ask_delete(&mut app.state, &row, cx);
     }
 }
 
-fn close_marked(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+fn close_marked(app: &mut App, cx: &mut Cx) {
     match marked(app).and_then(|row| row.open) {
-        Some(open) => close(&mut app.state, open.key, now, fx),
-        None => notify(&mut app.state, "This session is not open.", fx),
+        Some(open) => close(&mut app.state, open.key, cx),
+        None => notify(&mut app.state, "This session is not open.", cx),
     }
 }
 
 /// Closes a session; asks first if work would be interrupted or lost.
-pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub fn close(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let is_harmless = state.sessions.get(&key).is_some_and(|session| {
         let is_busy = session.turn.is_running() || !session.requests.is_empty();
         let is_recorded = state.setup.saves_sessions || session.transcript.items().is_empty();
@@ -310,16 +310,16 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
         !is_busy && is_recorded && is_written && is_saved && session.parent.is_none()
     });
     if is_harmless {
-        operations::close_session(state, key, now, fx);
+        operations::close_session(state, key, cx);
     } else {
-        ask_close(state, key, fx);
+        ask_close(state, key, cx);
     }
 }
 
-pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn ask_close(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     if session.parent.is_some() {
-        notify(state, "Subagent sessions close with their parent session.", fx);
+        notify(state, "Subagent sessions close with their parent session.", cx);
         return;
     }
     let mut body = vec![session_title(session)];
@@ -343,14 +343,14 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     ask(state, "Close session?", body, "Close", Consequence::CloseSession(key));
 }
 
-fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
+fn ask_delete(state: &mut State, row: &SessionEntry, cx: &mut Cx) {
     let can_delete = state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_delete);
     let agent = state.conn_of(state.active).map(|conn| conn.spec.name.clone()).unwrap_or_default();
     let listed: Option<SessionId> = row.listed.as_ref().map(|info| info.id.clone()).filter(|_| can_delete);
     let mut body = vec![row.name().to_owned()];
     let outcome = match (row.uid(), &listed) {
         (None, None) if row.listed.is_some() => {
-            notify(state, "This session is stored by the agent, which cannot delete sessions.", fx);
+            notify(state, "This session is stored by the agent, which cannot delete sessions.", cx);
             return;
         }
         (None, None) => return,
@@ -376,7 +376,7 @@ fn ask(state: &mut State, title: &str, body: Vec<String>, label: &str, consequen
     state.ask(state.active, Question::new(title, body, answers).marking_last());
 }
 
-fn rename(app: &mut App, fx: &mut Vec<Effect>) {
+fn rename(app: &mut App, cx: &mut Cx) {
     let Some(row) = marked(app) else { return };
     match (&row.open, row.uid()) {
         (Some(open), _) => line_dialog::open_title(app, open.key),
@@ -391,30 +391,30 @@ fn rename(app: &mut App, fx: &mut Vec<Effect>) {
             line_dialog::open_kept_title(app, uid, row.name(), help);
         }
         (None, None) => {
-            notify(&mut app.state, "This session is stored by the agent only. Open it first.", fx);
+            notify(&mut app.state, "This session is stored by the agent only. Open it first.", cx);
         }
     }
 }
 
-fn fork(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+fn fork(app: &mut App, cx: &mut Cx) {
     match marked(app).and_then(|row| row.open) {
         Some(open) => {
             app.modals.pop();
-            fork_session(&mut app.state, open.key, now, fx);
+            fork_session(&mut app.state, open.key, cx);
         }
-        None => notify(&mut app.state, "Open the session first to fork it.", fx),
+        None => notify(&mut app.state, "Open the session first to fork it.", cx),
     }
 }
 
 /// Copies a session. If the agent can copy up to a turn and an earlier one is selected, the user chooses.
-pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub fn fork_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let can_branch = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_fork_at_turn);
     let marked = state.sessions.get(&key).and_then(|session| {
         let turn = session.transcript.get(session.selected?)?.turn;
         (turn > 0 && turn < session.turn_count).then_some((turn, session.turn_count))
     });
     let Some((turn, last)) = marked.filter(|_| can_branch) else {
-        operations::fork_session(state, key, None, now, fx);
+        operations::fork_session(state, key, None, cx);
         return;
     };
     let body = vec!["Creates an independent copy. This session is not changed.".to_owned()];
@@ -427,15 +427,15 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
 
 const NOT_SAVED: &str = "This session is not saved yet.";
 
-fn export(app: &mut App, fx: &mut Vec<Effect>) {
+fn export(app: &mut App, cx: &mut Cx) {
     let Some(row) = marked(app) else { return };
     match row.uid() {
         Some(uid) => ask_export(&mut app.state, uid, row.name()),
-        None => notify(&mut app.state, NOT_SAVED, fx),
+        None => notify(&mut app.state, NOT_SAVED, cx),
     }
 }
 
-pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn export_shown(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     let reading = session.read_only.as_ref().map(|reading| reading.uid.clone());
     match session.recorder.saved_as().map(str::to_owned).or(reading) {
@@ -443,7 +443,7 @@ pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
             let name = session_title(session);
             ask_export(state, &uid, &name);
         }
-        None => notify(state, NOT_SAVED, fx),
+        None => notify(state, NOT_SAVED, cx),
     }
 }
 
@@ -462,14 +462,14 @@ fn ask_export(state: &mut State, uid: &str, name: &str) {
     state.ask(state.active, Question::new("Export session", body, answers));
 }
 
-fn hand_over(app: &mut App, fx: &mut Vec<Effect>) {
+fn hand_over(app: &mut App, cx: &mut Cx) {
     match marked(app).and_then(|row| row.open) {
         Some(open) => {
             app.modals.pop();
-            tab_dialogs::show(app, open.key, fx);
-            pickers::open_hand_over(app, fx);
+            tab_dialogs::show(app, open.key, cx);
+            pickers::open_hand_over(app, cx);
         }
-        None => notify(&mut app.state, "Open the session first to hand it over.", fx),
+        None => notify(&mut app.state, "Open the session first to hand it over.", cx),
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::Instant;
 use super::notice::notify;
 use crate::app::lifecycle::call;
 use crate::app::{
-    AUTO_THEME, App, ConfigNews, Consequence, Effect, KeyCapture, LineDialog, LineInput, LinePurpose, Modal,
-    MouseOwner, PickerKind, PickerRow, PickerValue, Question, State, UiRequest,
+    AUTO_THEME, App, ConfigNews, Consequence, Cx, Effect, KeyCapture, LineDialog, LineInput, LinePurpose,
+    Modal, MouseOwner, PickerKind, PickerRow, PickerValue, Question, State, UiRequest,
 };
 use crate::model::{
     Action, Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue,
@@ -83,7 +83,7 @@ pub fn description(setting: &SettingRow) -> String {
 }
 
 /// Handles Enter in the list of settings, which stays open.
-pub fn pick(app: &mut App, name: &str, fx: &mut Vec<Effect>) {
+pub fn pick(app: &mut App, name: &str, cx: &mut Cx) {
     let Some(setting) = app.state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
     };
@@ -94,7 +94,7 @@ pub fn pick(app: &mut App, name: &str, fx: &mut Vec<Effect>) {
                 Some(_) if !setting.unset.is_empty() => None,
                 _ => Some(SettingValue::Flag(true)),
             };
-            change_value(&mut app.state, &setting, value, fx);
+            change_value(&mut app.state, &setting, value, cx);
         }
         SettingKind::Word(choices) => open_choices(app, &setting, choices),
         SettingKind::Theme => app.state.ui_requests.push(UiRequest::Act(Action::OpenThemes)),
@@ -104,7 +104,7 @@ pub fn pick(app: &mut App, name: &str, fx: &mut Vec<Effect>) {
             let help = format!("{} Leave it empty to restore the default.", description(&setting));
             push_line(app, &setting.name, help, &value, LinePurpose::Setting(setting.name.clone()));
         }
-        SettingKind::File => open_file(&mut app.state, setting.line, fx),
+        SettingKind::File => open_file(&mut app.state, setting.line, cx),
     }
 }
 
@@ -135,7 +135,7 @@ fn open_choices(app: &mut App, setting: &SettingRow, choices: &[&str]) {
     picker::push(app, values);
 }
 
-pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect>) {
+pub fn pick_value(state: &mut State, name: &str, word: &str, cx: &mut Cx) {
     let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
     };
@@ -144,11 +144,11 @@ pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect
         Ok(number) => SettingValue::Number(number),
         Err(_) => SettingValue::Text(word.to_owned()),
     });
-    change_value(state, &setting, value, fx);
+    change_value(state, &setting, value, cx);
 }
 
 /// Handles the text of a setting; the error says what is wrong with it.
-pub fn accept_text(state: &mut State, name: &str, text: &str, fx: &mut Vec<Effect>) -> Result<(), String> {
+pub fn accept_text(state: &mut State, name: &str, text: &str, cx: &mut Cx) -> Result<(), String> {
     let setting = state.setup.settings.iter().find(|setting| setting.name == *name).cloned();
     let setting = setting.ok_or_else(|| format!("unknown setting `{name}`"))?;
     let value = match setting.kind {
@@ -159,15 +159,15 @@ pub fn accept_text(state: &mut State, name: &str, text: &str, fx: &mut Vec<Effec
         }
         _ => Some(SettingValue::Text(text.to_owned())),
     };
-    change_value(state, &setting, value, fx);
+    change_value(state, &setting, value, cx);
     Ok(())
 }
 
-fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingValue>, fx: &mut Vec<Effect>) {
+fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingValue>, cx: &mut Cx) {
     let widens = value.as_ref().is_some_and(|value| setting.widens(value));
     let change = SettingChange::Value { name: setting.name.clone(), value };
     if !widens {
-        fx.push(Effect::Configure(ConfigJob::Change(change)));
+        cx.effects.push(Effect::Configure(ConfigJob::Change(change)));
         return;
     }
     let text = if let SettingChange::Value { value: Some(value), .. } = &change {
@@ -181,11 +181,11 @@ fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingVa
     state.ask(state.active, question.marking_last());
 }
 
-fn open_file(state: &mut State, line: Option<usize>, fx: &mut Vec<Effect>) {
+fn open_file(state: &mut State, line: Option<usize>, cx: &mut Cx) {
     let path = state.setup.config_file.clone();
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     let line = line.and_then(|line| u32::try_from(line).ok());
-    fx.push(Effect::OpenFile { location: Location { path, line }, folder, editor: None });
+    cx.effects.push(Effect::OpenFile { location: Location { path, line }, folder, editor: None });
 }
 
 fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {
@@ -219,7 +219,7 @@ pub fn pick_binding(app: &mut App, id: &str) {
 }
 
 /// Handles the choice of a way to change the keys of an action.
-pub fn pick_way(app: &mut App, id: &str, way: &str, fx: &mut Vec<Effect>) {
+pub fn pick_way(app: &mut App, id: &str, way: &str, cx: &mut Cx) {
     let Some(binding) = binding_of(&app.state, id).cloned() else { return };
     match way {
         "replace" | "add" => app.modals.push(Modal::Capture(KeyCapture {
@@ -232,8 +232,8 @@ pub fn pick_way(app: &mut App, id: &str, way: &str, fx: &mut Vec<Effect>) {
             let purpose = LinePurpose::Keys { context: binding.context, action: binding.action };
             push_line(app, binding.text, help, &binding.keys.join(", "), purpose);
         }
-        "unbind" => fx.push(change_keys(&binding, Some(Vec::new()))),
-        _ => fx.push(change_keys(&binding, None)),
+        "unbind" => cx.effects.push(change_keys(&binding, Some(Vec::new()))),
+        _ => cx.effects.push(change_keys(&binding, None)),
     }
 }
 
@@ -242,11 +242,11 @@ fn change_keys(binding: &BindingRow, keys: Option<Vec<String>>) -> Effect {
     Effect::Configure(ConfigJob::Change(SettingChange::Keys { context, action, keys }))
 }
 
-pub fn accept_keys(context: &'static str, action: &'static str, text: &str, fx: &mut Vec<Effect>) {
+pub fn accept_keys(context: &'static str, action: &'static str, text: &str, cx: &mut Cx) {
     // The comma itself is a key, too.
     let keys = text.split(", ").map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned).collect();
     let change = SettingChange::Keys { context, action, keys: Some(keys) };
-    fx.push(Effect::Configure(ConfigJob::Change(change)));
+    cx.effects.push(Effect::Configure(ConfigJob::Change(change)));
 }
 
 /// Handles a key of the sequence that is being captured.
@@ -257,23 +257,17 @@ pub fn on_capturing(app: &mut App, key: String) {
 }
 
 /// Handles captured keys. `taken`: the keys among them that have another meaning, and that meaning.
-pub fn on_captured(
-    app: &mut App,
-    keys: String,
-    label: &str,
-    taken: Option<(String, String)>,
-    fx: &mut Vec<Effect>,
-) {
+pub fn on_captured(app: &mut App, keys: String, label: &str, taken: Option<(String, String)>, cx: &mut Cx) {
     let Some(Modal::Capture(_)) = app.modals.last() else { return };
     let Some(Modal::Capture(KeyCapture { binding, mut keeps, .. })) = app.modals.pop() else { return };
     if keeps.contains(&keys) {
-        notify(&mut app.state, format!("{label} is already bound to it."), fx);
+        notify(&mut app.state, format!("{label} is already bound to it."), cx);
         return;
     }
     keeps.push(keys);
     let Effect::Configure(job) = change_keys(&binding, Some(keeps)) else { return };
     let Some((old, taken)) = taken.filter(|(_, taken)| taken != binding.text) else {
-        fx.push(Effect::Configure(job));
+        cx.effects.push(Effect::Configure(job));
         return;
     };
     let body = vec![format!("{old} is bound to: {taken}. {label} will be bound to: {}.", binding.text)];
@@ -282,7 +276,7 @@ pub fn on_captured(
 }
 
 /// Applies a configuration that was read again, and reports the outcome.
-pub fn on_news(app: &mut App, news: ConfigNews, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
     let active = app.state.active;
     let ConfigNews { setup, changed, held, problems, change } = news;
     let has = |name: &str| changed.contains(&name);
@@ -303,7 +297,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, now: Instant, fx: &mut Vec<Effec
         if has("ui.mouse") {
             setup.mouse = new.mouse;
             app.state.mouse = new.mouse;
-            fx.push(Effect::CaptureMouse(new.mouse == MouseOwner::Parlor));
+            cx.effects.push(Effect::CaptureMouse(new.mouse == MouseOwner::Parlor));
         }
         if setup.folds != new.folds {
             setup.folds = new.folds;
@@ -319,7 +313,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, now: Instant, fx: &mut Vec<Effec
             picker::replace_rows(picker, &app.state.setup, themes);
         } else {
             // Also after a change of its file.
-            fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
+            cx.effects.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
         }
     }
     for problem in problems {
@@ -332,20 +326,20 @@ pub fn on_news(app: &mut App, news: ConfigNews, now: Instant, fx: &mut Vec<Effec
         );
     }
     match change {
-        Some((change, Ok(()))) => say_changed(&mut app.state, &change, fx),
-        Some((change, Err(why))) => report_failure(&mut app.state, &change, &why, fx),
+        Some((change, Ok(()))) => say_changed(&mut app.state, &change, cx),
+        Some((change, Err(why))) => report_failure(&mut app.state, &change, &why, cx),
         None if !changed.is_empty() => {
             let names = match changed.as_slice() {
                 [.., _, _, _, _] => format!("{} settings changed", changed.len()),
                 names => format!("{} changed", names.join(", ")),
             };
             let text = format!("{}: {names}", file_name(&app.state));
-            notify(&mut app.state, text, fx);
+            notify(&mut app.state, text, cx);
         }
         None => {}
     }
     if !held.is_empty() {
-        ask_for_held(&mut app.state, &held, now);
+        ask_for_held(&mut app.state, &held, cx.now);
     }
     refresh(app);
 }
@@ -374,7 +368,7 @@ fn file_name(state: &State) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn say_changed(state: &mut State, change: &SettingChange, fx: &mut Vec<Effect>) {
+fn say_changed(state: &mut State, change: &SettingChange, cx: &mut Cx) {
     let file = file_name(state);
     let text = match change {
         SettingChange::Value { name, value } => {
@@ -400,17 +394,17 @@ fn say_changed(state: &mut State, change: &SettingChange, fx: &mut Vec<Effect>) 
             format!("{text}: {}, saved to {file}", keys.as_deref().unwrap_or("no key"))
         }
     };
-    notify(state, text, fx);
+    notify(state, text, cx);
 }
 
-fn report_failure(state: &mut State, change: &SettingChange, why: &str, fx: &mut Vec<Effect>) {
+fn report_failure(state: &mut State, change: &SettingChange, why: &str, cx: &mut Cx) {
     let detail = format!("{}: {why}", state.setup.config_file.display());
     if matches!(change, SettingChange::Value { name, .. } if name == "theme") {
         let title = "The theme was not saved and applies until you quit.";
         call::notice(state, state.active, Severity::Warning, title, Some(detail));
         return;
     }
-    notify(state, format!("{} was not changed.", change.name()), fx);
+    notify(state, format!("{} was not changed.", change.name()), cx);
     let title = format!("{} was not changed", change.name());
     state.ask(state.active, Question::new(title, vec![detail], [("Close", Consequence::Close)]));
 }

@@ -4,7 +4,6 @@
 //! Invariant: a text that is not a command is sent unchanged.
 
 use std::borrow::Cow;
-use std::time::Instant;
 
 use super::completion::{Completion, CompletionKind};
 use super::notice::notify_obstacle;
@@ -12,7 +11,7 @@ use super::obstacle;
 use crate::app::lifecycle::operations;
 use crate::app::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{Effect, Session, State, UiRequest};
+use crate::app::{Cx, Session, State, UiRequest};
 use crate::model::{Action, SlashCommand, TemplateSource};
 
 /// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.
@@ -159,30 +158,30 @@ pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> 
 }
 
 /// Whether the command is available; shows a notice otherwise.
-pub fn is_possible(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn is_possible(state: &mut State, action: Action, cx: &mut Cx) -> bool {
     let why = obstacle::obstacle(state, action);
     if let Some(why) = why {
-        notify_obstacle(state, action, why, fx);
+        notify_obstacle(state, action, why, cx);
     }
     why.is_none()
 }
 
 /// Runs a command, and sets the filter of the list it opens.
-pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &mut Vec<Effect>) {
+pub fn run(state: &mut State, action: Action, filter: &str, cx: &mut Cx) {
     if action == Action::NewSession {
-        clear(state, now, fx);
+        clear(state, cx);
         return;
     }
     state.ui_requests.push(UiRequest::Command(action, filter.to_owned()));
 }
 
 /// Replaces the active session by a new one, at the end of its turn.
-fn clear(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+fn clear(state: &mut State, cx: &mut Cx) {
     let key = state.active;
     if state.active_session().is_some_and(|session| session.turn.is_running()) {
         // The name with its prefix is that of parlor, whatever the agent has by then.
-        operations::submit(state, key, format!("/{OWN_PREFIX}:clear"), now, fx);
+        operations::submit(state, key, format!("/{OWN_PREFIX}:clear"), cx);
     } else {
-        operations::start_over(state, key, now, fx);
+        operations::start_over(state, key, cx);
     }
 }

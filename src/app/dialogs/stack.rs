@@ -1,21 +1,19 @@
 //! The stack of open dialogs: closing the top one, opening a page, scrolling.
 
-use std::time::Instant;
-
 use crate::app::lifecycle::operations;
 use crate::app::state::{lookup, tab};
-use crate::app::{App, Effect, Modal, PickerKind, Question, QuestionId, ViewCommand};
+use crate::app::{App, Cx, Effect, Modal, PickerKind, Question, QuestionId, ViewCommand};
 use crate::model::Action;
 
 /// More lines than any dialog has: scrolls to its start or end.
 pub const ALL_LINES: i32 = 1_000_000;
 
 /// Closes the top dialog: dismisses a question, and reverts a previewed theme.
-pub fn close_top(app: &mut App, now: Instant, fx: &mut Vec<Effect>) {
+pub fn close_top(app: &mut App, cx: &mut Cx) {
     match app.modals.pop() {
-        Some(Modal::Question(id, _)) => operations::dismiss_question(&mut app.state, id, now, fx),
+        Some(Modal::Question(id, _)) => operations::dismiss_question(&mut app.state, id, cx),
         Some(Modal::Picker(picker)) if picker.kind == PickerKind::Theme => {
-            fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
+            cx.effects.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
         }
         _ => {}
     }
@@ -52,18 +50,18 @@ pub fn toggle_page(app: &mut App, page: Modal) {
 }
 
 /// Scrolls the body of the top dialog by lines (negative: up).
-pub fn scroll(lines: i32, fx: &mut Vec<Effect>) {
-    fx.push(Effect::View(ViewCommand::ScrollDialog(lines)));
+pub fn scroll(lines: i32, cx: &mut Cx) {
+    cx.effects.push(Effect::View(ViewCommand::ScrollDialog(lines)));
 }
 
 /// Handles scroll actions. Returns whether it was one.
-pub fn scroll_body(action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn scroll_body(action: Action, cx: &mut Cx) -> bool {
     match action {
-        Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollDialogPages(-1))),
-        Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollDialogPages(1))),
-        Action::Scroll(lines) => scroll(i32::from(lines), fx),
-        Action::ScrollTop => scroll(-ALL_LINES, fx),
-        Action::ScrollEnd => scroll(ALL_LINES, fx),
+        Action::PageUp => cx.effects.push(Effect::View(ViewCommand::ScrollDialogPages(-1))),
+        Action::PageDown => cx.effects.push(Effect::View(ViewCommand::ScrollDialogPages(1))),
+        Action::Scroll(lines) => scroll(i32::from(lines), cx),
+        Action::ScrollTop => scroll(-ALL_LINES, cx),
+        Action::ScrollEnd => scroll(ALL_LINES, cx),
         _ => return false,
     }
     true

@@ -4,20 +4,20 @@
 
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
-use crate::app::{App, Effect, Modal, PickerKind, TabUi};
+use crate::app::{App, Cx, Effect, Modal, PickerKind, TabUi};
 use crate::model::SessionKey;
 
 /// Makes a session the active one.
-pub fn show(app: &mut App, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn show(app: &mut App, key: SessionKey, cx: &mut Cx) {
     operations::activate(&mut app.state, key);
-    follow(app, fx);
+    follow(app, cx);
 }
 
 /// Shows the dialogs of the active tab, if another one was active before.
-pub fn follow(app: &mut App, fx: &mut Vec<Effect>) {
+pub fn follow(app: &mut App, cx: &mut Cx) {
     let to = tab::front(&app.state);
     let Some(from) = app.user.shown_tab.replace(to).filter(|from| *from != to) else { return };
-    set_aside(app, from, fx);
+    set_aside(app, from, cx);
     let TabUi { modals, is_browsing } = app.background.remove(&to).unwrap_or_default();
     app.modals = modals;
     app.user.is_browsing = is_browsing;
@@ -28,13 +28,13 @@ pub fn follow(app: &mut App, fx: &mut Vec<Effect>) {
 }
 
 /// Saves the dialogs with their tab. Others are closed.
-fn set_aside(app: &mut App, from: SessionKey, fx: &mut Vec<Effect>) {
+fn set_aside(app: &mut App, from: SessionKey, cx: &mut Cx) {
     let mut modals = std::mem::take(&mut app.modals);
     let is_browsing = std::mem::take(&mut app.user.is_browsing);
     modals.retain(|modal| match modal {
         Modal::Picker(picker) => {
             if picker.kind == PickerKind::Theme {
-                fx.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
+                cx.effects.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
             }
             matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
         }

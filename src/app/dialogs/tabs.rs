@@ -6,35 +6,34 @@
 use super::notice::notify;
 use crate::app::state::tab;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs;
-use crate::app::{App, Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{App, Cx, Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{Action, SessionKey};
 
 use super::{agent_rows, picker, tab_dialogs};
 
 /// Handles tab actions. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     match action {
         Action::NewTab => {
             let folder = front_folder(&app.state);
             open_agents(app, folder);
         }
-        Action::NewTabElsewhere => open_folders(app, fx),
-        Action::NextTab => step(app, 1, fx),
-        Action::PreviousTab => step(app, -1, fx),
+        Action::NewTabElsewhere => open_folders(app, cx),
+        Action::NextTab => step(app, 1, cx),
+        Action::PreviousTab => step(app, -1, cx),
         Action::MoveTabLeft => tabs::move_front(&mut app.state, false),
         Action::MoveTabRight => tabs::move_front(&mut app.state, true),
         Action::FormerTab => {
             let former = app.user.former_tab.filter(|key| app.state.sessions.contains_key(key));
             match former.filter(|key| *key != tab::front(&app.state)) {
-                Some(key) => tab_dialogs::show(app, key, fx),
-                None => notify(&mut app.state, "No previous tab.", fx),
+                Some(key) => tab_dialogs::show(app, key, cx),
+                None => notify(&mut app.state, "No previous tab.", cx),
             }
         }
-        Action::ShowTab(position) => show_at(app, position, fx),
+        Action::ShowTab(position) => show_at(app, position, cx),
         _ => return false,
     }
     true
@@ -44,28 +43,28 @@ fn keys(state: &State) -> Vec<SessionKey> {
     tab::tabs(state).map(|session| session.key).collect()
 }
 
-fn step(app: &mut App, by: isize, fx: &mut Vec<Effect>) {
+fn step(app: &mut App, by: isize, cx: &mut Cx) {
     let keys = keys(&app.state);
     let front = tab::front(&app.state);
     let position = keys.iter().position(|key| *key == front).unwrap_or(0);
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(position).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
-        tab_dialogs::show(app, *key, fx);
+        tab_dialogs::show(app, *key, cx);
     }
 }
 
-fn show_at(app: &mut App, position: u8, fx: &mut Vec<Effect>) {
+fn show_at(app: &mut App, position: u8, cx: &mut Cx) {
     let keys = keys(&app.state);
     if let Some(key) = usize::from(position).checked_sub(1).and_then(|position| keys.get(position)) {
-        tab_dialogs::show(app, *key, fx);
+        tab_dialogs::show(app, *key, cx);
         return;
     }
     let text = match keys.len() {
         1 => "Only 1 tab open.".to_owned(),
         count => format!("Only {count} tabs open."),
     };
-    notify(&mut app.state, text, fx);
+    notify(&mut app.state, text, cx);
 }
 
 fn front_folder(state: &State) -> PathBuf {
@@ -103,17 +102,17 @@ fn open_agents(app: &mut App, folder: PathBuf) {
     picker::push(app, agents);
 }
 
-pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, cx: &mut Cx) {
     let listed = state.setup.agents.iter().map(|choice| &choice.spec);
     let mut known = listed.chain(state.conns.values().map(|conn| &conn.spec));
     let Some(spec) = known.find(|spec| spec.name == name).cloned() else { return };
-    fx.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
-    operations::open_tab(state, folder, spec, now, fx);
+    cx.effects.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
+    operations::open_tab(state, folder, spec, cx);
 }
 
-fn open_folders(app: &mut App, fx: &mut Vec<Effect>) {
+fn open_folders(app: &mut App, cx: &mut Cx) {
     push_folders(app, LineInput::default(), None);
-    fx.push(Effect::ListFolders);
+    cx.effects.push(Effect::ListFolders);
 }
 
 fn push_folders(app: &mut App, filter: LineInput, note: Option<String>) {
@@ -155,8 +154,8 @@ pub fn on_folders(app: &mut App, folders: &[PathBuf]) {
 }
 
 /// A folder was picked or typed: checks whether it exists.
-pub fn pick_folder(state: &State, text: String, fx: &mut Vec<Effect>) {
-    fx.push(Effect::FindFolder { text, base: front_folder(state) });
+pub fn pick_folder(state: &State, text: String, cx: &mut Cx) {
+    cx.effects.push(Effect::FindFolder { text, base: front_folder(state) });
 }
 
 /// The result of the check: continues with the agent, or shows the error to enter another folder.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::app::{
-    AccessRequest, AccessWork, AgentChoice, App, Conn, ConnPhase, Effect, Modal, OpenRequest,
+    AccessRequest, AccessWork, AgentChoice, App, Conn, ConnPhase, Cx, Effect, Modal, OpenRequest,
     OpenRequestKind, Picker, RequestClass, Session, SessionPhase, Setup, ThemeInfo, ToolCall, Turn,
     ViewCommand,
 };
@@ -135,18 +135,18 @@ impl Rig {
 
     /// A key without a pause.
     pub fn act_now(&mut self, action: Action) -> Vec<Effect> {
-        let mut fx = Vec::new();
-        on_input(&mut self.app, None, self.now, &mut fx);
-        on_action(&mut self.app, action, self.now, &mut fx);
-        serve(&mut self.app, self.now, &mut fx);
-        fx
+        let mut cx = Cx::new(self.now);
+        on_input(&mut self.app, None, &mut cx);
+        on_action(&mut self.app, action, &mut cx);
+        serve(&mut self.app, &mut cx);
+        cx.effects
     }
 
     pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
-        let mut fx = Vec::new();
-        on_input(&mut self.app, Some(Input::Paste), self.now, &mut fx);
-        on_draft(&mut self.app, text.to_owned(), &mut fx);
-        fx
+        let mut cx = Cx::new(self.now);
+        on_input(&mut self.app, Some(Input::Paste), &mut cx);
+        on_draft(&mut self.app, text.to_owned(), &mut cx);
+        cx.effects
     }
 
     /// Types text into the top input, after a pause of a second.
@@ -155,11 +155,11 @@ impl Rig {
     }
 
     pub fn edit_line(&mut self, edit: LineEdit) -> Vec<Effect> {
-        let mut fx = Vec::new();
+        let mut cx = Cx::new(self.now);
         self.wait(1001);
-        on_input(&mut self.app, Some(Input::Look), self.now, &mut fx);
-        on_line(&mut self.app, edit, &mut fx);
-        fx
+        on_input(&mut self.app, Some(Input::Look), &mut cx);
+        on_line(&mut self.app, edit, &mut cx);
+        cx.effects
     }
 
     pub fn ask(&mut self, number: u64, kind: OpenRequestKind) {

@@ -23,101 +23,94 @@ use super::{call, close, conn, from_list, history, spool, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
 use crate::app::state::{lookup, tab};
 use crate::app::{
-    Consequence, Effect, ItemBody, OtherTab, Question, RecorderState, Session, SessionPhase, State,
+    Consequence, Cx, Effect, ItemBody, OtherTab, Question, RecorderState, Session, SessionPhase, State,
 };
 
 pub(in crate::app) use offer::ask as ask_of_folder;
 pub use offer::continue_last;
 
 /// Requests the list of stored sessions; returns the number of its pages.
-pub fn list_saved(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
+pub fn list_saved(state: &mut State, cx: &mut Cx) -> u64 {
     state.next.store += 1;
     let serial = state.next.store;
     let folder = call_folder(state);
-    fx.push(Effect::Store(StoreJob::List { serial, folder }));
+    cx.effects.push(Effect::Store(StoreJob::List { serial, folder }));
     serial
 }
 
 /// Opens a stored session to continue or read it, optionally at an event. An open session is activated.
-pub fn open_saved(
-    state: &mut State,
-    uid: &str,
-    takes: bool,
-    at: Option<i64>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn open_saved(state: &mut State, uid: &str, takes: bool, at: Option<i64>, cx: &mut Cx) {
     let open = lookup::open_as(state, uid).or_else(|| lookup::read_as(state, uid).filter(|_| at.is_some()));
     if let Some(key) = open {
         tabs::activate(state, key);
         if let Some(at) = at {
-            fx.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
+            cx.effects.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
         }
         if takes {
-            start_reading(state, key, now, fx);
+            start_reading(state, key, cx);
         }
         return;
     }
     let folder = call_folder(state);
-    fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
+    cx.effects.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
 }
 
 /// Continues a read-only session: locks it in the store. If it is open in another tab, that one is activated. If its
 /// folder is missing, or only an imported file names it, the user selects one first.
-pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
+pub fn start_reading(state: &mut State, key: SessionKey, cx: &mut Cx) -> bool {
     let Some(uid) = lookup::reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
     if let Some(open) = lookup::open_as(state, &uid).filter(|open| *open != key) {
         let typed = state.sessions.get_mut(&key);
         let (draft, queue) = typed
             .map(|typed| (std::mem::take(&mut typed.draft), typed.outbox.take_free()))
             .unwrap_or_default();
-        close::close_session(state, key, now, fx);
+        close::close_session(state, key, cx);
         tabs::activate(state, open);
         if let Some(session) = state.sessions.get_mut(&open).filter(|session| session.draft.is_empty()) {
             session.draft = draft;
         }
         for prompt in queue {
-            turn::submit(state, open, prompt.text, now, fx);
+            turn::submit(state, open, prompt.text, cx);
         }
         return true;
     }
     if spool::is_spool(state, &uid) {
-        call::flash(state, "Keep the agent's history as a session first, with the command palette.", fx);
+        call::flash(state, "Keep the agent's history as a session first, with the command palette.", cx);
         return true;
     }
     let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.read_only.as_mut()) else {
         return false;
     };
     if !reading.offers.is_empty() {
-        ask_folder(state, key, now);
+        ask_folder(state, key, cx.now);
         return true;
     }
     if !std::mem::replace(&mut reading.is_taking, true) {
-        fx.push(Effect::Store(StoreJob::Take { key, uid: reading.uid.clone() }));
+        cx.effects.push(Effect::Store(StoreJob::Take { key, uid: reading.uid.clone() }));
     }
     true
 }
 
-pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
+pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, cx: &mut Cx) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.workspace.cwd.clone_from(&folder);
         if let Some(reading) = &mut session.read_only {
             reading.offers.clear();
         }
-        fx.push(Effect::ReadGit { session: key, folder });
-        start_reading(state, key, now, fx);
+        cx.effects.push(Effect::ReadGit { session: key, folder });
+        start_reading(state, key, cx);
     }
 }
 
 /// Moves the stored sessions of a read-only session's missing folder to another.
-pub fn move_sessions(state: &State, key: SessionKey, to: PathBuf, fx: &mut Vec<Effect>) {
+pub fn move_sessions(state: &State, key: SessionKey, to: PathBuf, cx: &mut Cx) {
     if let Some(session) = state.sessions.get(&key).filter(|session| session.read_only.is_some()) {
         let from = session.workspace.cwd.clone();
-        fx.push(Effect::Store(StoreJob::MoveFolder { from, to }));
+        cx.effects.push(Effect::Store(StoreJob::MoveFolder { from, to }));
     }
 }
 
-pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, cx: &mut Cx) {
     match news {
         StoreNews::UsedAgents { here, all } => offer::on_agents(state, here, all),
         StoreNews::FolderSession(row) => offer::on_session(state, *row),
@@ -135,44 +128,44 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         | StoreNews::Found { .. }
         | StoreNews::Prompts { .. }
         | StoreNews::Mentionable { .. } => {}
-        StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
-        StoreNews::NotSaved(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
-        StoreNews::Taken { key, saved } => on_taken(state, key, saved.map(|saved| *saved), now, fx),
+        StoreNews::Opened(opening) => on_opened(state, *opening, cx),
+        StoreNews::NotSaved(conn, info) => from_list::on_not_kept(state, conn, *info, cx),
+        StoreNews::Taken { key, saved } => on_taken(state, key, saved.map(|saved| *saved), cx),
         StoreNews::Loaded { key, page } => {
-            loading::on_loaded(state, key, page, fx);
+            loading::on_loaded(state, key, page, cx);
             if let Some(session) = state.sessions.get_mut(&key) {
                 spool::on_whole(session);
             }
-            turn::send_next(state, key, now, fx);
+            turn::send_next(state, key, cx);
         }
-        StoreNews::Around { key, page } => on_around(state, key, page, now, fx),
+        StoreNews::Around { key, page } => on_around(state, key, page, cx),
         StoreNews::SpoolRead { key, from, events } => {
-            spool::on_read(state, key, from, events, now);
-            turn::send_next(state, key, now, fx);
+            spool::on_read(state, key, from, events, cx.now);
+            turn::send_next(state, key, cx);
         }
-        StoreNews::Forgotten { key, turns, result } => spool::on_forgotten(state, key, turns, result, fx),
+        StoreNews::Forgotten { key, turns, result } => spool::on_forgotten(state, key, turns, result, cx),
         StoreNews::Renamed { uid, title, result } => match result {
-            Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
-            Err(why) => call::flash(state, format!("Rename failed: {why}"), fx),
+            Ok(whose) => titles::on_renamed(state, &uid, &title, whose, cx),
+            Err(why) => call::flash(state, format!("Rename failed: {why}"), cx),
         },
         StoreNews::TitleKnown { uid, result } => match result {
             Ok(()) => mark_title(state, &uid, None, false),
-            Err(why) => call::flash(state, why, fx),
+            Err(why) => call::flash(state, why, cx),
         },
         StoreNews::Deleted { uid, result } => match result {
             Ok(()) => {
                 state.ui_requests.push(UiRequest::SavedGone(uid));
-                call::flash(state, "Session deleted from parlor.", fx);
+                call::flash(state, "Session deleted from parlor.", cx);
             }
-            Err(why) => call::flash(state, format!("Delete failed: {why}"), fx),
+            Err(why) => call::flash(state, format!("Delete failed: {why}"), cx),
         },
         StoreNews::Exported(Ok(path)) => {
-            call::flash(state, format!("Exported to {}", path.display()), fx);
+            call::flash(state, format!("Exported to {}", path.display()), cx);
             let title = format!("Session exported to {}.", path.display());
             push_note(state, Severity::Info, title);
         }
-        StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), fx),
-        StoreNews::Written { key, upto } => spool::on_written(state, key, upto, fx),
+        StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), cx),
+        StoreNews::Written { key, upto } => spool::on_written(state, key, upto, cx),
         StoreNews::SavedAs { key, uid } => match state.sessions.get_mut(&key) {
             Some(session) => session.recorder.set_saved_as(Some(uid)),
             None => spool::on_kept_as(state, key, uid),
@@ -187,12 +180,12 @@ fn push_note(state: &mut State, severity: Severity, title: String) {
     }
 }
 
-fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut Vec<Effect>) {
+fn on_opened(state: &mut State, opening: ArchiveOpening, cx: &mut Cx) {
     let ArchiveOpening { uid, takes, at, saved, offers } = opening;
     let saved = match saved {
         Ok(saved) => saved,
         Err(why) => {
-            call::flash(state, why, fx);
+            call::flash(state, why, cx);
             return;
         }
     };
@@ -205,16 +198,16 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
     state.flash = None;
     // Another part of the same read-only session replaces it.
     let read = lookup::read_as(state, &uid);
-    let key = add(state, &uid, saved, (takes, at), now, fx);
+    let key = add(state, &uid, saved, (takes, at), cx);
     if let Some(read) = read {
-        close::close_session(state, read, now, fx);
+        close::close_session(state, read, cx);
     }
     if takes {
-        go_on(state, key, now, fx);
+        go_on(state, key, cx);
     }
-    drop_unused(state, former, now, fx);
+    drop_unused(state, former, cx);
     if let Some(offers) = offers {
-        offer_folders(state, key, offers, now);
+        offer_folders(state, key, offers, cx.now);
     }
 }
 
@@ -224,8 +217,7 @@ fn add(
     uid: &str,
     saved: RecordedSession,
     (takes, at): (bool, Option<i64>),
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> SessionKey {
     // Its draft is in the tab where it is open.
     let is_second = lookup::open_as(state, uid).is_some_and(|open| lookup::reading_of(state, open).is_none());
@@ -234,7 +226,7 @@ fn add(
     let open_in = saved.open_in;
     let searched = state.searched.take().unwrap_or_default();
     if let Some(session) = state.sessions.get_mut(&key) {
-        restore_all(session, saved, (at, &searched), now, fx);
+        restore_all(session, saved, (at, &searched), cx);
         if !takes {
             set_reading(session, reading, open_in);
         }
@@ -242,10 +234,10 @@ fn add(
             session.draft.clear();
             session.outbox.take_queue();
         }
-        fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
+        cx.effects.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
     tabs::activate(state, key);
-    history::init_history(state, key, fx);
+    history::init_history(state, key, cx);
     key
 }
 
@@ -254,34 +246,27 @@ pub(in crate::app) fn restore_all(
     session: &mut Session,
     saved: RecordedSession,
     (at, searched): (Option<i64>, &str),
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let (uid, end, has_more) =
         (saved.head.saved_as.clone().unwrap_or_default(), saved.end_seq, saved.has_earlier || at.is_some());
     let came_from = saved.came_from.clone();
-    restore::restore(session, saved, now);
+    restore::restore(session, saved, cx.now);
     if has_more {
-        loading::begin(session, &uid, end, came_from.as_ref(), (at, searched), now, fx);
+        loading::begin(session, &uid, end, came_from.as_ref(), (at, searched), cx);
     }
 }
 
 /// Finds an event in the transcript with the events around it.
-fn on_around(
-    state: &mut State,
-    key: SessionKey,
-    page: Result<EventPage, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn on_around(state: &mut State, key: SessionKey, page: Result<EventPage, String>, cx: &mut Cx) {
     let found = match page {
-        Ok(page) => state.sessions.get(&key).and_then(|session| restore::position_of(session, page, now)),
-        Err(why) => return call::flash(state, why, fx),
+        Ok(page) => state.sessions.get(&key).and_then(|session| restore::position_of(session, page, cx.now)),
+        Err(why) => return call::flash(state, why, cx),
     };
     let searched = state.searched.take().unwrap_or_default();
-    let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", fx) };
+    let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", cx) };
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
-        reveal::show_found(session, item, &searched, fx);
+        reveal::show_found(session, item, &searched, cx);
     }
 }
 
@@ -299,28 +284,22 @@ pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_
 }
 
 /// Opens the other tabs of the last run beside the active one, which stays active.
-pub(in crate::app) fn reopen_tabs(
-    state: &mut State,
-    front: SessionKey,
-    tabs: Vec<OtherTab>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn reopen_tabs(state: &mut State, front: SessionKey, tabs: Vec<OtherTab>, cx: &mut Cx) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for OtherTab { saved, is_before, is_view } in tabs {
         let key = state.add_session_in(saved.head.workspace.cwd.clone());
         if let Some(session) = state.sessions.get_mut(&key) {
             let reading = Reading::of(saved.head.saved_as.as_deref().unwrap_or_default(), &saved);
             let open_in = saved.open_in;
-            restore_all(session, *saved, (None, ""), now, fx);
+            restore_all(session, *saved, (None, ""), cx);
             if is_view {
                 set_reading(session, reading, open_in);
             }
-            fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
+            cx.effects.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
         }
-        history::init_history(state, key, fx);
+        history::init_history(state, key, cx);
         if !is_view {
-            start_known(state, key, now, fx);
+            start_known(state, key, cx);
         }
         if is_before { before.push(key) } else { after.push(key) }
     }
@@ -333,16 +312,16 @@ pub(in crate::app) fn reopen_tabs(
 }
 
 /// Continues a stored session with its agent; the user chooses if it is not known.
-fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    if !start_known(state, key, now, fx) {
+fn go_on(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    if !start_known(state, key, cx) {
         state.ui_requests.push(UiRequest::AgentPicker);
     }
 }
 
 /// Starts the agent of a stored session. Returns whether it is known.
-fn start_known(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
+fn start_known(state: &mut State, key: SessionKey, cx: &mut Cx) -> bool {
     if let Some(spec) = agent_of(state, key) {
-        conn::start_agent(state, key, spec, now, fx);
+        conn::start_agent(state, key, spec, cx);
         return true;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -379,7 +358,7 @@ fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
 }
 
 /// Closes a session without prompts after another one was opened from it.
-pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, cx: &mut Cx) {
     let is_unused = state.sessions.get(&former).is_some_and(|session| {
         session.key != state.active
             && lookup::is_fresh(session)
@@ -389,24 +368,18 @@ pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: In
             && session.recorder.saved_as().is_none()
     });
     if is_unused {
-        close::close_session(state, former, now, fx);
+        close::close_session(state, former, cx);
     }
 }
 
-fn on_taken(
-    state: &mut State,
-    key: SessionKey,
-    saved: Result<RecordedSession, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn on_taken(state: &mut State, key: SessionKey, saved: Result<RecordedSession, String>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(reading) = &mut session.read_only else { return };
     reading.is_taking = false;
     let saved = match saved {
         Ok(saved) => saved,
         Err(why) => {
-            call::flash(state, why, fx);
+            call::flash(state, why, cx);
             return;
         }
     };
@@ -428,7 +401,7 @@ fn on_taken(
         drop(session.transcript.take());
         session.forget_positions();
         session.turn_count = 0;
-        restore_all(session, saved, (None, ""), now, fx);
+        restore_all(session, saved, (None, ""), cx);
     }
     session.title = title.or(session.title.take());
     session.workspace.cwd = folder;
@@ -437,7 +410,7 @@ fn on_taken(
         session.draft = draft;
     }
     session.outbox.adopt(typed);
-    go_on(state, key, now, fx);
+    go_on(state, key, cx);
 }
 
 /// Reports that the folder is missing, or that only an imported file names it, and asks where to continue.

@@ -20,7 +20,7 @@ use super::{call, conn, open, policy, tabs, turn};
 use crate::app::session::access;
 use crate::app::state::url::inspect_url;
 use crate::app::state::{lookup, texts};
-use crate::app::{ConnPhase, Consequence, Effect, Question, SessionPhase, SignInTry, State};
+use crate::app::{ConnPhase, Consequence, Cx, Effect, Question, SessionPhase, SignInTry, State};
 
 const SIGN_IN_FAILED: &str = "Sign-in failed.";
 
@@ -33,8 +33,7 @@ pub(in crate::app) fn need_sign_in(
     conn: ConnId,
     key: SessionKey,
     text: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let is_known = state
         .sessions
@@ -42,7 +41,7 @@ pub(in crate::app) fn need_sign_in(
         .any(|session| session.conn == Some(conn) && session.phase == SessionPhase::NeedsSignIn);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.phase = SessionPhase::NeedsSignIn;
-    session.start.require_sign_in(now);
+    session.start.require_sign_in(cx.now);
     let has_prompt = session.outbox.unsent().is_some() || session.outbox.queue_len() > 0;
     if running_sign_in(state, conn).is_some() {
         return;
@@ -54,7 +53,7 @@ pub(in crate::app) fn need_sign_in(
         && let Some(method) = methods.iter().find(|method| method.id == *id).cloned()
     {
         // The agent read its variables at its start, but still wants to be told which method applies.
-        authenticate(state, conn, &method, None, fx);
+        authenticate(state, conn, &method, None, cx);
         return;
     }
     let has_methods = !methods.is_empty();
@@ -79,21 +78,14 @@ pub(in crate::app) fn need_sign_in(
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
         state.ui_requests.push(UiRequest::SignIn { conn, session: Some(key) });
-        tabs::announce(state, key, "sign-in required.", fx);
+        tabs::announce(state, key, "sign-in required.", cx);
     }
 }
 
 /// Signs in with a method of the agent; for `env_var` methods `vars` holds the values.
-pub fn sign_in(
-    state: &mut State,
-    conn: ConnId,
-    method_id: &str,
-    vars: Vec<(String, String)>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn sign_in(state: &mut State, conn: ConnId, method_id: &str, vars: Vec<(String, String)>, cx: &mut Cx) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
         return;
     };
     let method = open
@@ -103,57 +95,44 @@ pub fn sign_in(
         .cloned();
     let spec = open.spec.clone();
     let Some(method) = method else {
-        call::flash(state, "The agent does not support this sign-in method.", fx);
+        call::flash(state, "The agent does not support this sign-in method.", cx);
         return;
     };
     match method.kind {
         AuthKind::Agent => {
-            authenticate(state, conn, &method, None, fx);
-            call::flash(state, "Signing in. A page may open in your browser.", fx);
+            authenticate(state, conn, &method, None, cx);
+            call::flash(state, "Signing in. A page may open in your browser.", cx);
         }
         AuthKind::ApiKey => {
             let key = vars.into_iter().next().map(|(_, key)| Secret::new(key));
-            authenticate(state, conn, &method, key, fx);
+            authenticate(state, conn, &method, key, cx);
         }
-        AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, now, fx),
+        AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, cx),
         AuthKind::EnvVar { .. } => {
             if let Err(refusal) = refuse_variables(&spec, vars.iter().map(|(name, _)| name.as_str())) {
-                report_refusal(state, conn, &refusal, None, fx);
+                report_refusal(state, conn, &refusal, None, cx);
                 return;
             }
             let attempt =
                 SignInTry { name: method.name, printed: Vec::new(), to_authenticate: Some(method.id) };
-            restart(state, conn, with_env(spec, vars), attempt, now, fx);
+            restart(state, conn, with_env(spec, vars), attempt, cx);
         }
     }
 }
 
 /// Calls `authenticate` with a method of the agent.
-fn authenticate(
-    state: &mut State,
-    conn: ConnId,
-    method: &AuthMethod,
-    api_key: Option<Secret>,
-    fx: &mut Vec<Effect>,
-) {
+fn authenticate(state: &mut State, conn: ConnId, method: &AuthMethod, api_key: Option<Secret>, cx: &mut Cx) {
     if let Some(open) = state.conns.get_mut(&conn) {
         open.sign_in =
             Some(SignInTry { name: method.name.clone(), printed: Vec::new(), to_authenticate: None });
     }
     let request = Call::Authenticate { method_id: method.id.clone(), api_key };
-    call::call(state, conn, Purpose::Authenticate, request, fx);
+    call::call(state, conn, Purpose::Authenticate, request, cx);
 }
 
 /// Starts the agent again after a sign-in that it reads at its start.
-fn restart(
-    state: &mut State,
-    conn: ConnId,
-    spec: AgentSpec,
-    attempt: SignInTry,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let fresh = conn::reconnect(state, conn, spec, now, fx);
+fn restart(state: &mut State, conn: ConnId, spec: AgentSpec, attempt: SignInTry, cx: &mut Cx) {
+    let fresh = conn::reconnect(state, conn, spec, cx);
     if let Some(open) = fresh.and_then(|fresh| state.conns.get_mut(&fresh)) {
         open.sign_in = Some(attempt);
     }
@@ -183,7 +162,7 @@ pub(in crate::app) fn report_refusal(
     conn: ConnId,
     refusal: &SignInRefusal,
     by_hand: Option<String>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let reason = refusal.reason();
     let detail = by_hand.map(|line| {
@@ -201,23 +180,16 @@ pub(in crate::app) fn report_refusal(
             Some(detail.clone().unwrap_or_else(|| reason.clone())),
         );
     }
-    call::flash(state, reason, fx);
+    call::flash(state, reason, cx);
 }
 
 /// Shows the complete command of a sign-in, and asks whether to run it.
-fn confirm(
-    state: &mut State,
-    conn: ConnId,
-    spec: &AgentSpec,
-    command: &SignInCommand,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn confirm(state: &mut State, conn: ConnId, spec: &AgentSpec, command: &SignInCommand, cx: &mut Cx) {
     let runs = match command.spec_for(spec) {
         Ok(runs) => runs,
         Err(refusal) => {
             let by_hand = (refusal != SignInRefusal::Remote).then(|| command.as_text(spec));
-            report_refusal(state, conn, &refusal, by_hand, fx);
+            report_refusal(state, conn, &refusal, by_hand, cx);
             return;
         }
     };
@@ -232,7 +204,7 @@ fn confirm(
             &Facts::default(),
         )
     {
-        call::flash(state, by.description(), fx);
+        call::flash(state, by.description(), cx);
         return;
     }
     let mut body = vec![
@@ -253,23 +225,17 @@ fn confirm(
     }
     let run = Consequence::RunLogin(conn, Box::new(runs), command.env.clone());
     let answers = [("Do not run", Consequence::Close), ("Run", run)];
-    let question = Question::new("Run this command to sign in?", body, answers).asked_at(now);
+    let question = Question::new("Run this command to sign in?", body, answers).asked_at(cx.now);
     state.ask(first.unwrap_or(state.active), question);
 }
 
 /// Runs a sign-in command that the user has seen and allowed, if its agent still exists.
-pub fn run_login(
-    state: &mut State,
-    conn: ConnId,
-    spec: &AgentSpec,
-    env: &[(String, String)],
-    fx: &mut Vec<Effect>,
-) {
+pub fn run_login(state: &mut State, conn: ConnId, spec: &AgentSpec, env: &[(String, String)], cx: &mut Cx) {
     if let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.phase == ConnPhase::Ready) {
         open.login_line = Some(spec.command_line());
-        fx.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
+        cx.effects.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
     } else {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
     }
 }
 
@@ -325,12 +291,12 @@ pub fn running_sign_in(state: &State, conn: ConnId) -> Option<u64> {
 }
 
 /// Cancels a pending sign-in. Source: ACP v1, `$/cancel_request`.
-pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+pub fn cancel_sign_in(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let Some(number) = running_sign_in(state, conn) else { return };
     let tag = state.conns.get_mut(&conn).and_then(|open| open.open_calls.remove(&number));
     if let Some(tag) = tag {
-        fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag)));
-        call::flash(state, "Sign-in cancelled. Select a sign-in method to try again.", fx);
+        cx.effects.push(Effect::Send(conn, AgentCommand::CancelCall(tag)));
+        call::flash(state, "Sign-in cancelled. Select a sign-in method to try again.", cx);
     }
 }
 
@@ -352,8 +318,7 @@ pub(in crate::app) fn on_authenticated(
     state: &mut State,
     conn: ConnId,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     if let Err(error) = result {
         let mut text = texts::error_text(&error);
@@ -363,7 +328,7 @@ pub(in crate::app) fn on_authenticated(
             text.push('\n');
             text.push_str(&without_browser(open.and_then(|open| open.info.as_ref())));
         }
-        report_failure(state, conn, &text, fx);
+        report_failure(state, conn, &text, cx);
         return;
     }
     for key in lookup::sessions_of(state, conn, false) {
@@ -373,9 +338,9 @@ pub(in crate::app) fn on_authenticated(
         }
         if session.outbox.unsent().is_some() && session.id.is_some() {
             session.phase = SessionPhase::Ready;
-            turn::send_next(state, key, now, fx);
+            turn::send_next(state, key, cx);
         } else {
-            open::open(state, key, now, fx);
+            open::open(state, key, cx);
         }
     }
 }
@@ -385,8 +350,7 @@ pub(in crate::app) fn on_login_done(
     state: &mut State,
     conn: ConnId,
     result: Result<(), String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let line = state.conns.get_mut(&conn).and_then(|open| open.login_line.take());
     let first = lookup::sessions_of(state, conn, false).first().copied();
@@ -395,17 +359,17 @@ pub(in crate::app) fn on_login_done(
         let mut record = AccessRecord::new(Access::SignIn { line }, outcome);
         // The notice below has the rest.
         record.error = result.as_ref().err().and_then(|text| text.lines().next()).map(str::to_owned);
-        access::add(session, record, now);
+        access::add(session, record, cx.now);
     }
     match result {
         Ok(()) => {
             if let Some(spec) = state.conns.get(&conn).map(|conn| conn.spec.clone()) {
                 let attempt =
                     SignInTry { name: "the command".to_owned(), printed: Vec::new(), to_authenticate: None };
-                restart(state, conn, spec, attempt, now, fx);
+                restart(state, conn, spec, attempt, cx);
             }
         }
-        Err(text) => report_failure(state, conn, &text, fx),
+        Err(text) => report_failure(state, conn, &text, cx),
     }
 }
 
@@ -430,7 +394,7 @@ fn without_browser(info: Option<&AgentInfo>) -> String {
     format!("This method needs a browser on this machine. Without one: {}.", names.join(", "))
 }
 
-fn report_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
+fn report_failure(state: &mut State, conn: ConnId, text: &str, cx: &mut Cx) {
     if let Some(open) = state.conns.get_mut(&conn) {
         open.sign_in = None;
     }
@@ -443,40 +407,36 @@ fn report_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effe
         }
     }
     let first = text.lines().next().unwrap_or_default();
-    call::flash(state, format!("Sign-in failed: {first}"), fx);
+    call::flash(state, format!("Sign-in failed: {first}"), cx);
 }
 
 /// A session of the connection is open, or has processed a prompt: a sign-in before it has worked.
-pub(in crate::app) fn on_proof(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_proof(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let attempt = state.conns.get_mut(&conn).and_then(|open| open.sign_in.take());
     if attempt.is_some() {
-        call::flash(state, "Signed in.", fx);
+        call::flash(state, "Signed in.", cx);
     }
 }
 
 /// Signs out, if the agent supports that.
-pub fn sign_out(state: &mut State, conn: ConnId, _now: Instant, fx: &mut Vec<Effect>) {
+pub fn sign_out(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
         return;
     };
     if open.capabilities().can_log_out {
-        call::call(state, conn, Purpose::LogOut, Call::LogOut, fx);
+        call::call(state, conn, Purpose::LogOut, Call::LogOut, cx);
     } else {
-        call::flash(state, "This agent does not support signing out.", fx);
+        call::flash(state, "This agent does not support signing out.", cx);
     }
 }
 
 /// The response to `logout`.
-pub(in crate::app) fn on_signed_out(
-    state: &mut State,
-    result: Result<Reply, CallError>,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_signed_out(state: &mut State, result: Result<Reply, CallError>, cx: &mut Cx) {
     match result {
-        Ok(_) => call::flash(state, "Signed out. The next session requires sign-in.", fx),
+        Ok(_) => call::flash(state, "Signed out. The next session requires sign-in.", cx),
         Err(error) => {
-            call::flash(state, format!("Sign-out failed: {}", texts::error_text(&error)), fx);
+            call::flash(state, format!("Sign-out failed: {}", texts::error_text(&error)), cx);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{
 
 use crate::app::session::record;
 use crate::app::state::FlashEnd;
-use crate::app::{ConnPhase, Effect, State, TimerId};
+use crate::app::{ConnPhase, Cx, Effect, State, TimerId};
 
 /// Time for which a message is shown in the status line.
 const FLASH_TIME: Duration = Duration::from_secs(6);
@@ -23,31 +23,26 @@ pub(in crate::app) fn call(
     conn: ConnId,
     purpose: Purpose,
     call: Call,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Option<u64> {
     let open = state.conns.get_mut(&conn).filter(|conn| conn.phase == ConnPhase::Ready)?;
     state.next.call += 1;
     let number = state.next.call;
     let tag = CallTag { number, purpose };
     open.open_calls.insert(number, tag.clone());
-    fx.push(Effect::Send(conn, AgentCommand::Call(tag, call)));
+    cx.effects.push(Effect::Send(conn, AgentCommand::Call(tag, call)));
     Some(number)
 }
 
 /// Shows a short message in the status line for a while.
-pub(in crate::app) fn flash(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
-    flash_until(state, text, FlashEnd::Time, fx);
+pub(in crate::app) fn flash(state: &mut State, text: impl Into<String>, cx: &mut Cx) {
+    flash_until(state, text, FlashEnd::Time, cx);
 }
 
 /// The same for a message that something makes untrue.
-pub(in crate::app) fn flash_until(
-    state: &mut State,
-    text: impl Into<String>,
-    end: FlashEnd,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn flash_until(state: &mut State, text: impl Into<String>, end: FlashEnd, cx: &mut Cx) {
     state.set_flash(text.into(), end);
-    fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
+    cx.effects.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 
 pub(in crate::app) fn notice(
@@ -63,8 +58,8 @@ pub(in crate::app) fn notice(
 }
 
 /// Closes a session of the agent, if the agent supports that.
-pub(in crate::app) fn close_session(state: &mut State, agent: ConnId, id: SessionId, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn close_session(state: &mut State, agent: ConnId, id: SessionId, cx: &mut Cx) {
     if state.conns.get(&agent).is_some_and(|conn| conn.capabilities().can_close) {
-        call(state, agent, Purpose::CloseSession(id.clone()), Call::CloseSession(id), fx);
+        call(state, agent, Purpose::CloseSession(id.clone()), Call::CloseSession(id), cx);
     }
 }

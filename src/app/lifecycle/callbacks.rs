@@ -7,7 +7,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::model::{
     Access, AccessRecord, AgentRequest, Allowance, AllowedBy, AskedFile, Callbacks, CommandAccess, ConnId,
@@ -23,7 +22,7 @@ pub(in crate::app) use question::{note_refused, on_answered};
 use super::{policy, requests, shell};
 use crate::app::session::{access, record, terminals};
 use crate::app::state::lookup;
-use crate::app::{AccessWork, Effect, RequestClass, Session, Starting, State, TerminalView};
+use crate::app::{AccessWork, Cx, Effect, RequestClass, Session, Starting, State, TerminalView};
 
 const MANY_FILES: &str = "too many open file requests; wait for the responses";
 
@@ -39,48 +38,47 @@ pub(in crate::app) fn on_request(
     conn: ConnId,
     request_id: RequestId,
     request: AgentRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let offered = state.conns.get(&conn).map(|conn| conn.spec.callbacks).unwrap_or_default();
     if let Some(method) = missing_offer(&request, offered) {
         let error = RpcError::new(RpcError::METHOD_NOT_FOUND, format!("{method} is not offered"));
-        requests::answer(state, conn, request_id, Response::Error(error), fx);
+        requests::answer(state, conn, request_id, Response::Error(error), cx);
         return;
     }
     match request {
         AgentRequest::ReadFile { session, path, line, limit } => {
             let op = FileOp::Read { line, limit };
-            on_file(state, conn, request_id, session.as_ref(), &path, op, fx);
+            on_file(state, conn, request_id, session.as_ref(), &path, op, cx);
         }
         AgentRequest::WriteFile { session, path, content } => {
-            on_file(state, conn, request_id, session.as_ref(), &path, FileOp::Write { content }, fx);
+            on_file(state, conn, request_id, session.as_ref(), &path, FileOp::Write { content }, cx);
         }
         AgentRequest::TerminalCreate { session, command } => {
-            on_create(state, conn, request_id, session.as_ref(), command, now, fx);
+            on_create(state, conn, request_id, session.as_ref(), command, cx);
         }
         AgentRequest::TerminalOutput(id) => {
             if is_live(state, conn, &id) {
-                fx.push(Effect::Terminal(TerminalJob::Output { conn, request_id, terminal: id }));
+                cx.effects.push(Effect::Terminal(TerminalJob::Output { conn, request_id, terminal: id }));
             } else {
-                answer_unknown(state, conn, request_id, &id, fx);
+                answer_unknown(state, conn, request_id, &id, cx);
             }
         }
-        AgentRequest::TerminalWait(id) => on_wait(state, conn, request_id, id, fx),
+        AgentRequest::TerminalWait(id) => on_wait(state, conn, request_id, id, cx),
         AgentRequest::TerminalKill(id) => {
             if is_live(state, conn, &id) {
-                fx.push(Effect::Terminal(TerminalJob::Kill(id)));
-                requests::answer(state, conn, request_id, Response::Done, fx);
+                cx.effects.push(Effect::Terminal(TerminalJob::Kill(id)));
+                requests::answer(state, conn, request_id, Response::Done, cx);
             } else {
-                answer_unknown(state, conn, request_id, &id, fx);
+                answer_unknown(state, conn, request_id, &id, cx);
             }
         }
-        AgentRequest::TerminalRelease(id) => on_release(state, conn, request_id, &id, now, fx),
+        AgentRequest::TerminalRelease(id) => on_release(state, conn, request_id, &id, cx),
         AgentRequest::Permission(_) => {
-            requests::answer(state, conn, request_id, Response::PermissionCancelled, fx);
+            requests::answer(state, conn, request_id, Response::PermissionCancelled, cx);
         }
         AgentRequest::Elicitation(_) => {
-            requests::answer(state, conn, request_id, Response::ElicitationCancelled, fx);
+            requests::answer(state, conn, request_id, Response::ElicitationCancelled, cx);
         }
     }
 }
@@ -110,11 +108,11 @@ fn on_file(
     session: Option<&SessionId>,
     path: &Path,
     op: FileOp,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
-    let key = requests::route(state, conn, session, fx);
+    let key = requests::route(state, conn, session, cx);
     let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
-        answer_no_session(state, conn, request_id, fx);
+        answer_no_session(state, conn, request_id, cx);
         return;
     };
     let roots = policy::roots(session);
@@ -135,41 +133,30 @@ fn on_file(
         missing_reads_empty,
         op,
     };
-    if !open.files.add(job, fx) {
-        refuse(state, conn, request_id, MANY_FILES, fx);
+    if !open.files.add(job, cx) {
+        refuse(state, conn, request_id, MANY_FILES, cx);
     }
 }
 
 /// Stops the file requests of a top-level session, because its turn or the session itself has ended. `keeps_writes`: only
 /// reads, because an agent may end its turn without waiting for its last write.
-pub(in crate::app) fn stop_files(
-    state: &mut State,
-    key: SessionKey,
-    keeps_writes: bool,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn stop_files(state: &mut State, key: SessionKey, keeps_writes: bool, cx: &mut Cx) {
     let mut dropped = Vec::new();
     for (conn, open) in &mut state.conns {
-        let stopped = open.files.stop(key, keeps_writes, fx);
+        let stopped = open.files.stop(key, keeps_writes, cx);
         dropped.extend(stopped.into_iter().map(|request_id| (*conn, request_id)));
     }
     for (conn, request_id) in dropped {
         let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-        requests::answer(state, conn, request_id, Response::Error(error), fx);
+        requests::answer(state, conn, request_id, Response::Error(error), cx);
     }
 }
 
 /// The policy asks the user about a file, unless an approved call shows the same change.
-pub(in crate::app) fn on_file_asks(
-    state: &mut State,
-    job: FileJob,
-    asked: AskedFile,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_file_asks(state: &mut State, job: FileJob, asked: AskedFile, cx: &mut Cx) {
     let (conn, request_id) = (job.conn, job.request_id);
     if let Some(open) = state.conns.get_mut(&conn) {
-        open.files.served(request_id, fx);
+        open.files.served(request_id, cx);
     }
     let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id));
     let Some(RequestClass::File(key)) = class.cloned() else { return };
@@ -178,19 +165,19 @@ pub(in crate::app) fn on_file_asks(
     // A grant may have been added since the job was created.
     let policy = policy::of(state, conn, key);
     if let Verdict::Allow(allowed) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
-        add_file(state, FileJob { allowed: Some(allowed), ..job }, fx);
+        add_file(state, FileJob { allowed: Some(allowed), ..job }, cx);
         return;
     }
-    let open = question(state, conn, AccessWork::File(job), access, why, change, now);
-    requests::on_access(state, (conn, request_id), key, open, now, fx);
+    let open = question(state, conn, AccessWork::File(job), access, why, change, cx.now);
+    requests::on_access(state, (conn, request_id), key, open, cx);
 }
 
 /// Passes an allowed job to the service again.
-fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
+fn add_file(state: &mut State, job: FileJob, cx: &mut Cx) {
     let (conn, request_id) = (job.conn, job.request_id);
-    let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
+    let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, cx));
     if !was_added {
-        refuse(state, conn, request_id, MANY_FILES, fx);
+        refuse(state, conn, request_id, MANY_FILES, cx);
     }
 }
 
@@ -200,16 +187,15 @@ fn on_create(
     request_id: RequestId,
     session: Option<&SessionId>,
     mut command: TerminalCommand,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
-    let key = requests::route(state, conn, session, fx);
+    let key = requests::route(state, conn, session, cx);
     let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
-        answer_no_session(state, conn, request_id, fx);
+        answer_no_session(state, conn, request_id, cx);
         return;
     };
     if let Some(message) = too_many_terminals(state, conn) {
-        refuse(state, conn, request_id, message, fx);
+        refuse(state, conn, request_id, message, cx);
         return;
     }
     let folder = session.workspace.folder();
@@ -217,7 +203,7 @@ fn on_create(
     let is_inside = policy::is_inside(session, &cwd);
     command.cwd = Some(cwd);
     let key = session.key;
-    judge(state, (conn, request_id), key, command, is_inside, now, fx);
+    judge(state, (conn, request_id), key, command, is_inside, cx);
 }
 
 /// Why an agent gets no more terminals, if a limit is reached.
@@ -246,8 +232,7 @@ fn judge(
     key: SessionKey,
     command: TerminalCommand,
     is_inside: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let run = access_of(&command);
     let covering = policy::covering(state, conn, key, &run);
@@ -261,17 +246,17 @@ fn judge(
                 policy::use_approval(state, key, position);
             }
             // An approved command runs where it was shown. If a link leads out, it is checked again as outside.
-            start(state, (conn, request_id), key, command, allowed, is_inside, fx);
+            start(state, (conn, request_id), key, command, allowed, is_inside, cx);
             return;
         }
         Verdict::Ask(why) => why,
         Verdict::Refuse(by) => {
-            refuse(state, conn, request_id, by.description(), fx);
+            refuse(state, conn, request_id, by.description(), cx);
             return;
         }
     };
-    let open = question(state, conn, AccessWork::Run(key, command), access, why, None, now);
-    requests::on_access(state, (conn, request_id), key, open, now, fx);
+    let open = question(state, conn, AccessWork::Run(key, command), access, why, None, cx.now);
+    requests::on_access(state, (conn, request_id), key, open, cx);
 }
 
 fn access_of(command: &TerminalCommand) -> CommandAccess {
@@ -290,7 +275,7 @@ fn start(
     command: TerminalCommand,
     allowed: Allowance,
     is_bound: bool,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let roots = state.sessions.get(&key).map(policy::roots).unwrap_or_default();
     let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.open_requests.contains_key(&request_id))
@@ -302,7 +287,7 @@ fn start(
     let within = is_bound.then_some(roots);
     let has_input = state.setup.policy.command_input;
     let size = shell::size_of(state.screen, false, false);
-    fx.push(Effect::Terminal(TerminalJob::Create {
+    cx.effects.push(Effect::Terminal(TerminalJob::Create {
         conn,
         request_id,
         session: key,
@@ -319,72 +304,57 @@ pub(in crate::app) fn on_terminal_outside(
     (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     command: TerminalCommand,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     if state.conns.get(&conn).is_some_and(|conn| conn.open_requests.contains_key(&request_id)) {
-        judge(state, (conn, request_id), key, command, false, now, fx);
+        judge(state, (conn, request_id), key, command, false, cx);
     }
 }
 
-fn on_wait(state: &mut State, conn: ConnId, request_id: RequestId, id: TerminalId, fx: &mut Vec<Effect>) {
+fn on_wait(state: &mut State, conn: ConnId, request_id: RequestId, id: TerminalId, cx: &mut Cx) {
     let open = state.conns.get(&conn);
     if let Some(exit) = open.and_then(|conn| conn.terminal_exits.get(&id)).cloned() {
-        requests::answer(state, conn, request_id, Response::TerminalExit(exit), fx);
+        requests::answer(state, conn, request_id, Response::TerminalExit(exit), cx);
         return;
     }
     let key = open.and_then(|conn| conn.terminals.get(&id)).copied();
     let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) else {
-        answer_unknown(state, conn, request_id, &id, fx);
+        answer_unknown(state, conn, request_id, &id, cx);
         return;
     };
     match session.terminals.get(&id).map(|view| view.exit.clone()) {
         Some(Some(exit)) => {
-            requests::answer(state, conn, request_id, Response::TerminalExit(exit), fx);
+            requests::answer(state, conn, request_id, Response::TerminalExit(exit), cx);
         }
         Some(None) => session.terminal_waits.push((conn, request_id, id)),
-        None => answer_unknown(state, conn, request_id, &id, fx),
+        None => answer_unknown(state, conn, request_id, &id, cx),
     }
 }
 
 /// Kills a running command and invalidates the id; the output stays in the transcript.
-fn on_release(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    id: &TerminalId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn on_release(state: &mut State, conn: ConnId, request_id: RequestId, id: &TerminalId, cx: &mut Cx) {
     let Some(key) = state.conns.get_mut(&conn).and_then(|conn| conn.terminals.remove(id)) else {
-        answer_unknown(state, conn, request_id, id, fx);
+        answer_unknown(state, conn, request_id, id, cx);
         return;
     };
     if let Some(open) = state.conns.get_mut(&conn) {
         open.terminal_exits.remove(id);
     }
-    fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
-    requests::answer(state, conn, request_id, Response::Done, fx);
+    cx.effects.push(Effect::Terminal(TerminalJob::Release(id.clone())));
+    requests::answer(state, conn, request_id, Response::Done, cx);
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
-    end_terminal(state, key, id, &killed, now, fx);
+    end_terminal(state, key, id, &killed, cx);
 }
 
 /// Notes the end of a command, unless a more precise one is known, and answers the requests that wait for it.
-fn end_terminal(
-    state: &mut State,
-    key: SessionKey,
-    id: &TerminalId,
-    exit: &ExitInfo,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn end_terminal(state: &mut State, key: SessionKey, id: &TerminalId, exit: &ExitInfo, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    terminals::end_if_running(session, id, exit, now);
+    terminals::end_if_running(session, id, exit, cx.now);
     let (ended, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
     session.terminal_waits = waiting;
     for (conn, request_id, _) in ended {
-        requests::answer(state, conn, request_id, Response::TerminalExit(exit.clone()), fx);
+        requests::answer(state, conn, request_id, Response::TerminalExit(exit.clone()), cx);
     }
 }
 
@@ -392,31 +362,19 @@ fn is_live(state: &State, conn: ConnId, id: &TerminalId) -> bool {
     state.conns.get(&conn).is_some_and(|conn| conn.terminals.contains_key(id))
 }
 
-fn answer_unknown(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    id: &TerminalId,
-    fx: &mut Vec<Effect>,
-) {
+fn answer_unknown(state: &mut State, conn: ConnId, request_id: RequestId, id: &TerminalId, cx: &mut Cx) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("unknown or released terminal {id}"));
-    requests::answer(state, conn, request_id, Response::Error(error), fx);
+    requests::answer(state, conn, request_id, Response::Error(error), cx);
 }
 
-fn refuse(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    why: impl Into<String>,
-    fx: &mut Vec<Effect>,
-) {
+fn refuse(state: &mut State, conn: ConnId, request_id: RequestId, why: impl Into<String>, cx: &mut Cx) {
     let error = RpcError::new(RpcError::INTERNAL, why);
-    requests::answer(state, conn, request_id, Response::Error(error), fx);
+    requests::answer(state, conn, request_id, Response::Error(error), cx);
 }
 
-fn answer_no_session(state: &mut State, conn: ConnId, request_id: RequestId, fx: &mut Vec<Effect>) {
+fn answer_no_session(state: &mut State, conn: ConnId, request_id: RequestId, cx: &mut Cx) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session for this request");
-    requests::answer(state, conn, request_id, Response::Error(error), fx);
+    requests::answer(state, conn, request_id, Response::Error(error), cx);
 }
 
 pub(in crate::app) fn on_file_done(
@@ -424,12 +382,11 @@ pub(in crate::app) fn on_file_done(
     (conn, request_id): (ConnId, RequestId),
     result: Result<Option<String>, RpcError>,
     served: Option<ServedFile>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned();
     if let Some(open) = state.conns.get_mut(&conn) {
-        open.files.served(request_id, fx);
+        open.files.served(request_id, cx);
     }
     if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)
@@ -438,14 +395,14 @@ pub(in crate::app) fn on_file_done(
     {
         let error = result.as_ref().err().map(|error| error.message.clone());
         let record = AccessRecord::allowed(served.access, served.allowed);
-        access::add(session, AccessRecord { change: served.change, error, ..record }, now);
+        access::add(session, AccessRecord { change: served.change, error, ..record }, cx.now);
     }
     let reply = match result {
         Ok(Some(text)) => Response::FileContent(text),
         Ok(None) => Response::Done,
         Err(error) => Response::Error(error),
     };
-    requests::answer(state, conn, request_id, reply, fx);
+    requests::answer(state, conn, request_id, reply, cx);
 }
 
 /// A command was started, or failed to start. If the request was closed meanwhile, the command is released.
@@ -457,8 +414,7 @@ pub(in crate::app) fn on_terminal_started(
     key: SessionKey,
     command: String,
     result: Result<TerminalId, RpcError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned();
     let starting = match class {
@@ -471,15 +427,15 @@ pub(in crate::app) fn on_terminal_started(
         Ok(id) => id,
         Err(error) => {
             if let Some((session, record)) = state.sessions.get_mut(&key).zip(record) {
-                access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, now);
+                access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, cx.now);
             }
-            requests::answer(state, conn, request_id, Response::Error(error), fx);
+            requests::answer(state, conn, request_id, Response::Error(error), cx);
             return;
         }
     };
     let (Some(record), true) = (record, state.sessions.contains_key(&key)) else {
-        fx.push(Effect::Terminal(TerminalJob::Release(id)));
-        answer_no_session(state, conn, request_id, fx);
+        cx.effects.push(Effect::Terminal(TerminalJob::Release(id)));
+        answer_no_session(state, conn, request_id, cx);
         return;
     };
     if let Some(open) = state.conns.get_mut(&conn) {
@@ -488,20 +444,15 @@ pub(in crate::app) fn on_terminal_started(
     if let Some(session) = state.sessions.get_mut(&key) {
         let cwd = record.command().map(|command| command.cwd.clone());
         let size = Some(shell::size_of(state.screen, false, false));
-        let view = TerminalView { command: Some(command), cwd, size, ..TerminalView::new(true, now) };
+        let view = TerminalView { command: Some(command), cwd, size, ..TerminalView::new(true, cx.now) };
         session.terminals.insert(id.clone(), view);
-        access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, now);
+        access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, cx.now);
     }
-    requests::answer(state, conn, request_id, Response::TerminalCreated(id), fx);
+    requests::answer(state, conn, request_id, Response::TerminalCreated(id), cx);
 }
 
 /// A command run by parlor wrote output.
-pub(in crate::app) fn on_terminal_output(
-    state: &mut State,
-    id: &TerminalId,
-    bytes: &[u8],
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_terminal_output(state: &mut State, id: &TerminalId, bytes: &[u8], cx: &mut Cx) {
     let Some(key) = owner(state, id) else { return };
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let modes = |session: &Session| {
@@ -511,31 +462,25 @@ pub(in crate::app) fn on_terminal_output(
     let before = modes(session);
     terminals::on_output(session, id, bytes);
     if modes(session) != before {
-        shell::on_switch(state, key, id, before, fx);
+        shell::on_switch(state, key, id, before, cx);
     }
 }
 
 /// A command run by parlor ended: answers the requests that wait for it.
-pub(in crate::app) fn on_terminal_ended(
-    state: &mut State,
-    id: &TerminalId,
-    exit: &ExitInfo,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_terminal_ended(state: &mut State, id: &TerminalId, exit: &ExitInfo, cx: &mut Cx) {
     if let Some(open) = state.conns.values_mut().find(|conn| conn.terminals.contains_key(id)) {
         open.terminal_exits.insert(id.clone(), exit.clone());
     }
     let Some(key) = owner(state, id) else { return };
     if let Some(session) = state.sessions.get_mut(&key) {
-        terminals::on_ended(session, id, exit, now);
+        terminals::on_ended(session, id, exit, cx.now);
         if let Some(view) = session.terminals.get(id) {
             let record = terminals::record(id, view, exit);
             record::note(session, record);
         }
-        shell::on_ended(session, id, fx);
+        shell::on_ended(session, id, cx);
     }
-    end_terminal(state, key, id, exit, now, fx);
+    end_terminal(state, key, id, exit, cx);
 }
 
 /// The output requested by the agent.
@@ -544,13 +489,13 @@ pub(in crate::app) fn on_terminal_read(
     conn: ConnId,
     request_id: RequestId,
     result: Result<(String, bool, Option<ExitInfo>), RpcError>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let reply = match result {
         Ok((output, is_truncated, exit)) => Response::TerminalOutput { output, is_truncated, exit },
         Err(error) => Response::Error(error),
     };
-    requests::answer(state, conn, request_id, reply, fx);
+    requests::answer(state, conn, request_id, reply, cx);
 }
 
 fn owner(state: &State, id: &TerminalId) -> Option<SessionKey> {

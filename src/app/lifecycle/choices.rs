@@ -4,7 +4,7 @@
 //! a separate list and as a config option: both are synchronized.
 //! Invariant: only offered values are sent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
@@ -14,43 +14,36 @@ use crate::model::{
 use super::{call, chosen, titles, turn};
 use crate::app::session::settings;
 use crate::app::state::texts;
-use crate::app::{ConnPhase, Effect, SessionPhase, State, TimerId, Wanted};
+use crate::app::{ConnPhase, Cx, Effect, SessionPhase, State, TimerId, Wanted};
 
 /// Time after which prompts no longer wait for the confirmation of a change.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some((conn, id)) = reachable(state, key, fx) else { return };
+pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, cx: &mut Cx) {
+    let Some((conn, id)) = reachable(state, key, cx) else { return };
     let offered = state.sessions.get(&key).and_then(|session| session.modes.as_ref());
     if !offered.is_some_and(|modes| modes.available.iter().any(|known| known.id == mode)) {
-        call::flash(state, "This agent does not offer this mode.", fx);
+        call::flash(state, "This agent does not offer this mode.", cx);
         return;
     }
     let request = Call::SetMode(id, mode.clone());
-    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Setting(Setting::Mode(mode)), fx);
+    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Setting(Setting::Mode(mode)), cx);
 }
 
 /// Sets the model, for agents without config options.
-pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some((conn, id)) = reachable(state, key, fx) else { return };
+pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, cx: &mut Cx) {
+    let Some((conn, id)) = reachable(state, key, cx) else { return };
     let offered = state.sessions.get(&key).and_then(|session| session.models.as_ref());
     if !offered.is_some_and(|models| models.available.iter().any(|known| known.id == model)) {
-        call::flash(state, "This agent does not offer this model.", fx);
+        call::flash(state, "This agent does not offer this model.", cx);
         return;
     }
     let request = Call::SetModel(id, model.clone());
-    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Setting(Setting::Model(model)), fx);
+    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Setting(Setting::Model(model)), cx);
 }
 
-pub fn set_option(
-    state: &mut State,
-    key: SessionKey,
-    option: String,
-    value: ConfigValue,
-    _now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let Some((conn, id)) = reachable(state, key, fx) else { return };
+pub fn set_option(state: &mut State, key: SessionKey, option: String, value: ConfigValue, cx: &mut Cx) {
+    let Some((conn, id)) = reachable(state, key, cx) else { return };
     let known =
         state.sessions.get(&key).and_then(|session| session.options.iter().find(|known| known.id == option));
     let is_offered = match (known.map(|known| &known.kind), &value) {
@@ -61,7 +54,7 @@ pub fn set_option(
         _ => false,
     };
     if !is_offered {
-        call::flash(state, "This agent does not offer this option.", fx);
+        call::flash(state, "This agent does not offer this option.", cx);
         return;
     }
     let request = Call::SetOption(id, option.clone(), value.clone());
@@ -72,11 +65,11 @@ pub fn set_option(
         Purpose::SetOption(key),
         request,
         Wanted::Setting(Setting::Option(option, value)),
-        fx,
+        cx,
     );
 }
 
-fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option<(ConnId, SessionId)> {
+fn reachable(state: &mut State, key: SessionKey, cx: &mut Cx) -> Option<(ConnId, SessionId)> {
     let found = state
         .sessions
         .get(&key)
@@ -84,7 +77,7 @@ fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option
         .and_then(|session| Some((session.conn?, session.id.clone()?)))
         .filter(|(conn, _)| state.conns.get(conn).is_some_and(|conn| conn.phase == ConnPhase::Ready));
     if found.is_none() {
-        call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
+        call::flash(state, crate::app::state::texts::NOT_OPEN, cx);
     }
     found
 }
@@ -97,11 +90,11 @@ pub(in crate::app) fn ask(
     purpose: Purpose,
     request: Call,
     wanted: Wanted,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Option<u64> {
-    let number = call::call(state, conn, purpose, request, fx)?;
+    let number = call::call(state, conn, purpose, request, cx)?;
     if matches!(wanted, Wanted::Setting(_)) {
-        fx.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
+        cx.effects.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         session.settings.request(number, wanted);
@@ -111,7 +104,7 @@ pub(in crate::app) fn ask(
 
 /// The agent has not confirmed a change in time: prompts no longer wait. They still wait for settings restored after a
 /// reopen, because the mode of the agent is unknown until then (`chosen`).
-pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(what) = session.pending_setting().filter(|_| session.settings.restoring().is_none()) else {
         return;
@@ -121,7 +114,7 @@ pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instan
         let title = format!("The agent has not confirmed the new {what}.");
         let detail = "The queued prompt was sent anyway.".to_owned();
         call::notice(state, key, Severity::Warning, title, Some(detail));
-        turn::send_next(state, key, now, fx);
+        turn::send_next(state, key, cx);
     }
 }
 
@@ -131,8 +124,7 @@ pub(in crate::app) fn on_set(
     key: SessionKey,
     number: u64,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(wanted) = session.settings.answered(number) else { return };
@@ -169,17 +161,17 @@ pub(in crate::app) fn on_set(
         Err(error) => Some(error),
     };
     if let Some(title) = named {
-        titles::on_title_response(state, key, &title, stored, problem.as_ref(), fx);
+        titles::on_title_response(state, key, &title, stored, problem.as_ref(), cx);
         return;
     }
-    if chosen::on_restored_setting(state, key, number, problem.as_ref(), now, fx) {
+    if chosen::on_restored_setting(state, key, number, problem.as_ref(), cx) {
         return;
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let is_open = session.phase == SessionPhase::Ready && !session.turn.is_running();
     let Some(error) = problem else {
         if is_open {
-            turn::send_next(state, key, now, fx);
+            turn::send_next(state, key, cx);
         }
         return;
     };
@@ -192,5 +184,5 @@ pub(in crate::app) fn on_set(
     } else {
         ""
     };
-    call::flash(state, format!("Change failed: {}{waits}", texts::error_text(&error)), fx);
+    call::flash(state, format!("Change failed: {}{waits}", texts::error_text(&error)), cx);
 }

@@ -6,7 +6,6 @@
 //! one cannot be set, waiting prompts are retained and the user is informed.
 
 use std::collections::VecDeque;
-use std::time::Instant;
 
 use crate::model::{
     Call, CallError, ConfigKind, ConfigOption, ConfigValue, Purpose, SessionKey, SessionReply, Setting,
@@ -17,7 +16,7 @@ use super::{call, choices, open, turn};
 use crate::app::session::settings;
 use crate::app::state::lookup::{mode_option, model_option};
 use crate::app::state::texts;
-use crate::app::{Effect, PromptState, Session, State, Wanted};
+use crate::app::{Cx, PromptState, Session, State, Wanted};
 
 /// Maximum number of models or modes in a message.
 const MAX_LISTED: usize = 12;
@@ -46,7 +45,7 @@ pub(in crate::app) fn restore_settings(
     state: &mut State,
     key: SessionKey,
     reported: ReportedSettings,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let unknown = choose_named(session);
@@ -65,7 +64,7 @@ pub(in crate::app) fn restore_settings(
     if !problems.is_empty() {
         hold_prompts(state, key, &problems.join("\n"));
     }
-    set_next(state, key, fx);
+    set_next(state, key, cx);
 }
 
 /// Chooses the settings that the command line names. Returns what is wrong with those that the agent does not offer, each in
@@ -170,7 +169,7 @@ fn choice_text(choice: &Setting) -> String {
     }
 }
 
-fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+fn set_next(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.settings.set_restoring(None);
     let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
@@ -182,7 +181,7 @@ fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
             (Purpose::SetOption(key), Call::SetOption(id, option.clone(), value.clone()))
         }
     };
-    let number = choices::ask(state, conn, key, purpose, request, Wanted::Setting(choice), fx);
+    let number = choices::ask(state, conn, key, purpose, request, Wanted::Setting(choice), cx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.settings.set_restoring(number);
     }
@@ -238,8 +237,7 @@ pub(in crate::app) fn on_restored_setting(
     key: SessionKey,
     number: u64,
     problem: Option<&CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> bool {
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     if session.settings.restoring() != Some(number) {
@@ -249,16 +247,16 @@ pub(in crate::app) fn on_restored_setting(
         // The session does not exist, so asking about the settings would be useless.
         session.settings.stop_restoring();
         if session.resume.doubt().is_some() {
-            open::open_replacement(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
+            open::open_replacement(state, key, crate::app::state::texts::NOT_RESUMED, cx);
         } else {
-            turn::send_next(state, key, now, fx);
+            turn::send_next(state, key, cx);
         }
         return true;
     }
     if let Some(error) = problem {
         hold_prompts(state, key, &texts::error_text(error));
     }
-    set_next(state, key, fx);
-    turn::send_next(state, key, now, fx);
+    set_next(state, key, cx);
+    turn::send_next(state, key, cx);
     true
 }

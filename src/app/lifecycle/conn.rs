@@ -17,7 +17,7 @@ use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, un
 use crate::app::session::terminals;
 use crate::app::state::{FlashEnd, lookup, tab, texts};
 use crate::app::{
-    Conn, ConnPhase, Consequence, Effect, ItemBody, Question, Session, SessionPhase, State, UnseenKind,
+    Conn, ConnPhase, Consequence, Cx, Effect, ItemBody, Question, Session, SessionPhase, State, UnseenKind,
 };
 
 /// Crashes further apart than this are not counted together.
@@ -43,46 +43,40 @@ const REMOTE_CRASH_WINDOW: Duration = Duration::from_secs(600);
 
 /// Starts an agent for a session (stopping its previous one), then opens the session: resume if the session has an id
 /// and the agent supports it, otherwise load, otherwise new. Another program cannot use the old id.
-pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let former = session.conn;
     let is_same_program = former
         .and_then(|conn| state.conns.get(&conn))
         .map_or_else(|| session.recorder.is_with(&spec), |conn| tab::is_same_program(&conn.spec, &spec));
     if let Some(former) = former {
-        turn::abandon(state, key, Decider::AgentStopped, now, fx);
+        turn::abandon(state, key, Decider::AgentStopped, cx);
         let is_shared = lookup::sessions_of(state, former, false).iter().any(|other| *other != key);
         let id = state.sessions.get(&key).and_then(|session| session.id.clone());
         if !is_shared {
-            retire(state, former, false, now, fx);
+            retire(state, former, false, cx);
         } else if let Some(id) = id {
-            call::close_session(state, former, id, fx);
+            call::close_session(state, former, id, cx);
         }
     }
     if !is_same_program {
         open::clear_agent_state(state, key);
     }
-    join_or_connect(state, key, spec, now, fx);
+    join_or_connect(state, key, spec, cx);
 }
 
 /// Connects a session: to the process that another tab of this folder shares, otherwise a new one.
-pub(in crate::app) fn join_or_connect(
-    state: &mut State,
-    key: SessionKey,
-    spec: AgentSpec,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn join_or_connect(state: &mut State, key: SessionKey, spec: AgentSpec, cx: &mut Cx) {
     let folder = state.sessions.get(&key).map(|session| session.workspace.cwd.clone()).unwrap_or_default();
     let Some(shared) = tab::to_share(state, &spec, &folder, Some(key)) else {
-        connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
+        connect(state, &[key], spec, Duration::ZERO, Vec::new(), cx);
         return;
     };
     if let Some(session) = state.sessions.get_mut(&key) {
-        begin_with(session, shared, &spec, now);
+        begin_with(session, shared, &spec, cx.now);
     }
     drop_unused(state);
-    open::open_if_ready(state, shared, key, now, fx);
+    open::open_if_ready(state, shared, key, cx);
 }
 
 /// Sets the connection of a session, and remembers it for its protocol log.
@@ -106,9 +100,9 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
 
 /// Restarts the session's agent and reopens the session; the transcript stays. Other sessions of the same process are
 /// reopened too.
-pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub fn restart_agent(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let root = lookup::root_of(state, key);
-    if archive::start_reading(state, root, now, fx) {
+    if archive::start_reading(state, root, cx) {
         return;
     }
     let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
@@ -116,16 +110,16 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         return;
     };
     if state.conns.get(&conn).is_some_and(|conn| conn.interrupted.is_some()) {
-        fx.push(Effect::RetryNow(conn));
+        cx.effects.push(Effect::RetryNow(conn));
         return;
     }
     // The agent is running; only the session is archived.
     let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
     if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-        unstable::archive_session(state, root, fx);
+        unstable::archive_session(state, root, cx);
         return;
     }
-    reconnect(state, conn, spec, now, fx);
+    reconnect(state, conn, spec, cx);
 }
 
 /// Replaces a connection, open or closed, for all of its sessions. Returns the new one.
@@ -133,21 +127,20 @@ pub(in crate::app) fn reconnect(
     state: &mut State,
     conn: ConnId,
     spec: AgentSpec,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Option<ConnId> {
     let keys = lookup::sessions_of(state, conn, false);
     // Attempts to reconnect go on if this one fails.
     let is_reconnecting = |conn: &&Conn| conn.phase != ConnPhase::Ready && conn.spec.is_elsewhere();
     let crashes = state.conns.get(&conn).filter(is_reconnecting).map(|conn| conn.crashes.clone());
-    retire(state, conn, false, now, fx);
-    connect(state, &keys, spec, Duration::ZERO, crashes.unwrap_or_default(), now, fx)
+    retire(state, conn, false, cx);
+    connect(state, &keys, spec, Duration::ZERO, crashes.unwrap_or_default(), cx)
 }
 
 /// Kills an agent's process immediately.
-pub fn force_stop(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
+pub fn force_stop(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let keys = lookup::sessions_of(state, conn, true);
-    retire(state, conn, true, now, fx);
+    retire(state, conn, true, cx);
     for key in keys {
         set_ended(state, key, "The agent was stopped. Restart it to continue.");
     }
@@ -159,8 +152,7 @@ fn connect(
     spec: AgentSpec,
     delay: Duration,
     crashes: Vec<Instant>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Option<ConnId> {
     // Nothing is started while quitting.
     if state.is_quitting {
@@ -172,16 +164,16 @@ fn connect(
     let id = ConnId(state.next.conn);
     for key in keys {
         if let Some(session) = state.sessions.get_mut(key) {
-            begin_with(session, id, &spec, now);
+            begin_with(session, id, &spec, cx.now);
         }
     }
-    state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
+    state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), cx.now) });
     if state.flash_end == FlashEnd::Start {
         state.clear_flash();
     }
     drop_unused(state);
     state.withdraw(|consequence| matches!(consequence, Consequence::Restart(key) if keys.contains(key)));
-    fx.push(Effect::Connect { conn: id, spec, cwd, delay });
+    cx.effects.push(Effect::Connect { conn: id, spec, cwd, delay });
     Some(id)
 }
 
@@ -192,22 +184,16 @@ fn drop_unused(state: &mut State) {
 }
 
 /// Releases an open connection: ends turns, answers all requests, then stops the process.
-pub(in crate::app) fn retire(
-    state: &mut State,
-    conn: ConnId,
-    force: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn retire(state: &mut State, conn: ConnId, force: bool, cx: &mut Cx) {
     let Some(phase) = state.conns.get(&conn).map(|conn| conn.phase.clone()) else { return };
     if matches!(phase, ConnPhase::Closed(_)) {
         return;
     }
     let by = if state.is_quitting { Decider::SessionClosed } else { Decider::AgentStopped };
     for key in lookup::sessions_of(state, conn, false) {
-        turn::abandon(state, key, by, now, fx);
+        turn::abandon(state, key, by, cx);
     }
-    requests::answer_all(state, conn, by, now, fx);
+    requests::answer_all(state, conn, by, cx);
     for key in lookup::sessions_of(state, conn, true) {
         let is_child = state.sessions.get(&key).is_some_and(|session| session.parent.is_some());
         if is_child {
@@ -220,7 +206,7 @@ pub(in crate::app) fn retire(
         conn.early = crate::app::Early::default();
     }
     state.withdraw(|consequence| *consequence == Consequence::ForceStop(conn));
-    fx.push(Effect::Disconnect { conn, force });
+    cx.effects.push(Effect::Disconnect { conn, force });
 }
 
 /// The process is running; `initialize` was sent.
@@ -235,13 +221,7 @@ pub(in crate::app) fn on_started(state: &mut State, conn: ConnId, pid: Option<u3
 }
 
 /// `initialize` was answered: opens the sessions of this connection.
-pub(in crate::app) fn on_ready(
-    state: &mut State,
-    conn: ConnId,
-    mut info: AgentInfo,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, mut info: AgentInfo, cx: &mut Cx) {
     let Some(open_conn) =
         state.conns.get_mut(&conn).filter(|conn| matches!(conn.phase, ConnPhase::Starting { .. }))
     else {
@@ -249,7 +229,7 @@ pub(in crate::app) fn on_ready(
     };
     open_conn.phase = ConnPhase::Ready;
     let command = open_conn.spec.command.clone();
-    note_start(state, &command, true, fx);
+    note_start(state, &command, true, cx);
     let Some(open_conn) = state.conns.get_mut(&conn) else { return };
     let hint = info.last_session.take();
     let version = info.protocol_version;
@@ -258,7 +238,7 @@ pub(in crate::app) fn on_ready(
     let is_first = open_conn.crashes.is_empty() && !agent.is_empty();
     let keys = lookup::sessions_of(state, conn, false);
     if let Some(session) = keys.first().and_then(|key| state.sessions.get(key)).filter(|_| is_first) {
-        fx.push(Effect::SaveAgentChoice { folder: session.workspace.cwd.clone(), agent });
+        cx.effects.push(Effect::SaveAgentChoice { folder: session.workspace.cwd.clone(), agent });
     }
     if let (Some(id), Some(session)) = (hint, keys.first().and_then(|key| state.sessions.get_mut(key)))
         && session.id.is_none()
@@ -267,64 +247,52 @@ pub(in crate::app) fn on_ready(
         session.id = Some(id);
         session.resume.hint();
     }
-    version::remember(state, conn, version, fx);
-    unstable::on_ready(state, conn, fx);
+    version::remember(state, conn, version, cx);
+    unstable::on_ready(state, conn, cx);
     for key in keys {
         unsupported::report_folders(state, key);
-        open::open(state, key, now, fx);
+        open::open(state, key, cx);
     }
 }
 
 /// Records whether an agent that was installed from the registry has started.
-fn note_start(state: &State, command: &str, has_worked: bool, fx: &mut Vec<Effect>) {
+fn note_start(state: &State, command: &str, has_worked: bool, cx: &mut Cx) {
     let is_it =
         |choice: &&crate::app::AgentChoice| choice.source == "installed" && choice.spec.command == command;
     let id = state.setup.agents.iter().find(is_it).and_then(|choice| choice.registry_id.clone());
-    fx.extend(id.map(|id| Effect::NoteStart { id, has_worked }));
+    cx.effects.extend(id.map(|id| Effect::NoteStart { id, has_worked }));
 }
 
 /// `initialize` failed: the sessions show the reason, and the process is stopped.
-pub(in crate::app) fn on_initialize_failed(
-    state: &mut State,
-    conn: ConnId,
-    error: &CallError,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_initialize_failed(state: &mut State, conn: ConnId, error: &CallError, cx: &mut Cx) {
     let is_starting =
         state.conns.get(&conn).is_some_and(|conn| matches!(conn.phase, ConnPhase::Starting { .. }));
     // When the stream has ended, `Closed` follows with exit status and stderr.
     if !is_starting || *error == CallError::Lost {
         return;
     }
-    if offer_draft(state, conn, error, now, fx) {
+    if offer_draft(state, conn, error, cx) {
         return;
     }
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
-    note_start(state, &command, false, fx);
+    note_start(state, &command, false, cx);
     let next = texts::next_for_agent(error);
     let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
     let title = texts::start_fault("The agent could not be initialized.", error);
-    retire(state, conn, false, now, fx);
+    retire(state, conn, false, cx);
     for key in lookup::sessions_of(state, conn, false) {
         call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
         }
         let failed = UnseenKind::Failed("The agent could not be initialized.".to_owned());
-        tabs::note_unseen(state, key, failed, now);
+        tabs::note_unseen(state, key, failed, cx.now);
     }
 }
 
 /// Starts an agent that refused version 1 again, and offers it version 2. Returns whether it did: only once, because the
 /// second start offers it from the beginning.
-fn offer_draft(
-    state: &mut State,
-    conn: ConnId,
-    error: &CallError,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) -> bool {
+fn offer_draft(state: &mut State, conn: ConnId, error: &CallError, cx: &mut Cx) -> bool {
     let refused = state.conns.get_mut(&conn).filter(|conn| conn.spec.wire.protocol == 0);
     let (Some(refused), CallError::OtherVersion { theirs }) = (refused, error) else { return false };
     if !texts::is_draft(theirs) {
@@ -334,23 +302,17 @@ fn offer_draft(
     spec.wire.protocol = version::DRAFT;
     let crashes = std::mem::take(&mut refused.crashes);
     let keys = lookup::sessions_of(state, conn, false);
-    retire(state, conn, false, now, fx);
-    connect(state, &keys, spec, Duration::ZERO, crashes, now, fx);
+    retire(state, conn, false, cx);
+    connect(state, &keys, spec, Duration::ZERO, crashes, cx);
     true
 }
 
 /// Handles the end of a connection. Its requests need no response; its commands are ended.
-pub(in crate::app) fn on_closed(
-    state: &mut State,
-    conn: ConnId,
-    reason: &CloseReason,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_closed(state: &mut State, conn: ConnId, reason: &CloseReason, cx: &mut Cx) {
     if state.conns.get(&conn).is_none_or(|conn| matches!(conn.phase, ConnPhase::Closed(_))) {
         return;
     }
-    requests::drop_all(state, conn, Decider::ConnectionLost, now);
+    requests::drop_all(state, conn, Decider::ConnectionLost, cx.now);
     let Some(closing) = state.conns.get_mut(&conn) else { return };
     let before = std::mem::replace(&mut closing.phase, ConnPhase::Closed(reason.clone()));
     closing.open_calls.clear();
@@ -361,9 +323,9 @@ pub(in crate::app) fn on_closed(
     let is_unproven = before != ConnPhase::Ready && crashes.is_empty();
     let noise = std::mem::take(&mut closing.noise);
     if matches!(before, ConnPhase::Starting { .. }) {
-        note_start(state, &spec.command, false, fx);
+        note_start(state, &spec.command, false, cx);
     }
-    end_terminals(state, conn, now, fx);
+    end_terminals(state, conn, cx);
     state.withdraw(|consequence| *consequence == Consequence::ForceStop(conn));
     // A connection stopped by parlor was handled when it was released.
     let is_ours = before == ConnPhase::Stopping;
@@ -388,21 +350,21 @@ pub(in crate::app) fn on_closed(
         } else {
             (BACK_OFF, CRASH_WINDOW)
         };
-        crashes.retain(|crash| now.duration_since(*crash) < window);
-        crashes.push(now);
+        crashes.retain(|crash| cx.now.duration_since(*crash) < window);
+        crashes.push(cx.now);
         let delay = back_off.get(crashes.len() - 1).copied();
         let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
-        report_end(state, conn, reason, &lines, is_tried_again, now, fx);
+        report_end(state, conn, reason, &lines, is_tried_again, cx);
         let keys = lookup::sessions_of(state, conn, false);
         match delay {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
                 if let Some(key) = keys.first() {
-                    ssh_sign_in::offer_sign_in(state, conn, *key, reason, now);
+                    ssh_sign_in::offer_sign_in(state, conn, *key, reason, cx.now);
                 }
             }
             _ if !is_worth_a_try => {}
-            Some(delay) => drop(connect(state, &keys, spec.clone(), delay, crashes, now, fx)),
-            None => give_up(state, conn, reason, &crashes, &keys, now),
+            Some(delay) => drop(connect(state, &keys, spec.clone(), delay, crashes, cx)),
+            None => give_up(state, conn, reason, &crashes, &keys, cx.now),
         }
         for key in keys {
             // Sessions without a new agent are given up.
@@ -411,9 +373,9 @@ pub(in crate::app) fn on_closed(
                 _ => None,
             });
             if let Some(cause) = cause {
-                tabs::note_unseen(state, key, UnseenKind::Failed(cause), now);
+                tabs::note_unseen(state, key, UnseenKind::Failed(cause), cx.now);
                 let what = if spec.remote.is_some() { "connection lost." } else { "agent exited." };
-                tabs::announce(state, key, what, fx);
+                tabs::announce(state, key, what, cx);
             }
         }
     }
@@ -428,8 +390,7 @@ fn report_end(
     reason: &CloseReason,
     lines: &[String],
     is_tried_again: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let cause = texts::close_cause(reason, &command);
@@ -446,9 +407,9 @@ fn report_end(
         if session.turn.is_running() {
             let cause = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}. {cause}"));
             let end = turn::Ending::AgentDied { cause, stderr_tail: lines.to_vec() };
-            turn::end(state, key, end, now, fx);
+            turn::end(state, key, end, cx);
         } else {
-            turn::close_items(state, key, now);
+            turn::close_items(state, key, cx.now);
             // Repeated attempts fail with the same reason.
             let is_said = matches!(reason, CloseReason::Unreachable { .. })
                 && state
@@ -531,43 +492,43 @@ fn set_ended(state: &mut State, key: SessionKey, cause: &str) {
 }
 
 /// Ends the commands of a closed connection with their child processes.
-fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
+fn end_terminals(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let live = state.conns.get_mut(&conn).map(|conn| std::mem::take(&mut conn.terminals)).unwrap_or_default();
     if live.is_empty() {
         return;
     }
-    fx.push(Effect::Terminal(TerminalJob::ReleaseAll(conn)));
+    cx.effects.push(Effect::Terminal(TerminalJob::ReleaseAll(conn)));
     for (terminal, key) in live {
         if let Some(session) = state.sessions.get_mut(&key) {
             let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
-            terminals::end_if_running(session, &terminal, &exit, now);
+            terminals::end_if_running(session, &terminal, &exit, cx.now);
         }
     }
 }
 
 /// Quits: cancels turns, answers all requests, stops all agents, ends the program.
-pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub fn quit(state: &mut State, cx: &mut Cx) {
     let is_impatient = state.is_quitting;
     state.is_quitting = true;
     let conns: Vec<ConnId> = state.conns.keys().copied().collect();
     for conn in conns {
         let phase = state.conns.get(&conn).map(|conn| conn.phase.clone());
         match phase {
-            Some(ConnPhase::Starting { .. } | ConnPhase::Ready) => retire(state, conn, false, now, fx),
+            Some(ConnPhase::Starting { .. } | ConnPhase::Ready) => retire(state, conn, false, cx),
             Some(ConnPhase::Stopping) if is_impatient => {
-                fx.push(Effect::Disconnect { conn, force: true });
+                cx.effects.push(Effect::Disconnect { conn, force: true });
             }
             _ => {}
         }
     }
-    fx.push(Effect::Quit);
+    cx.effects.push(Effect::Quit);
 }
 
-pub(in crate::app) fn send_cancel(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn send_cancel(state: &State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     if let (Some(conn), Some(id)) = (session.conn, session.id.clone())
         && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready)
     {
-        fx.push(Effect::Send(conn, AgentCommand::Cancel(id)));
+        cx.effects.push(Effect::Send(conn, AgentCommand::Cancel(id)));
     }
 }

@@ -12,15 +12,15 @@ use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoo
 
 use super::{archive, call, history, open, tabs};
 use crate::app::state::{lookup, tab};
-use crate::app::{ConnPhase, Consequence, Effect, Question, Session, State};
+use crate::app::{ConnPhase, Consequence, Cx, Effect, Question, Session, State};
 
 /// Opens a session that the agent listed, replacing the active session if that has no prompts.
-pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
+pub fn open_session(state: &mut State, id: SessionId, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
     let Some((conn, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
         return;
     };
     // Agents refuse to load an open session, so it is activated.
@@ -29,7 +29,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         return;
     }
     if !caps.can_load && !caps.can_resume {
-        call::flash(state, "This agent cannot load previous sessions.", fx);
+        call::flash(state, "This agent cannot load previous sessions.", cx);
         return;
     }
     let listed = state.listed().iter().find(|info| info.id == id).cloned();
@@ -45,70 +45,51 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     if state.setup.saves_sessions {
         let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
         let folder = state.setup.folder.clone();
-        fx.push(Effect::Store(StoreJob::OpenListed { conn, agent, info: Box::new(listed), folder }));
+        cx.effects.push(Effect::Store(StoreJob::OpenListed { conn, agent, info: Box::new(listed), folder }));
     } else {
-        ask_or_open(state, conn, listed, now, fx);
+        ask_or_open(state, conn, listed, cx);
     }
 }
 
 /// Opens a session from the agent, because it is not in the store.
-pub(in crate::app) fn on_not_kept(
-    state: &mut State,
-    conn: ConnId,
-    info: SessionInfo,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_not_kept(state: &mut State, conn: ConnId, info: SessionInfo, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
     if state.conn_of(root).is_some_and(|open| open.id == conn && open.phase == ConnPhase::Ready) {
-        ask_or_open(state, conn, info, now, fx);
+        ask_or_open(state, conn, info, cx);
     }
 }
 
-fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, now: Instant, fx: &mut Vec<Effect>) {
+fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
-    match question_of_folders(state, root, &info, now) {
+    match question_of_folders(state, root, &info, cx.now) {
         Some(question) => state.ask(root, question),
-        None => open_from_list(state, conn, info, false, now, fx),
+        None => open_from_list(state, conn, info, false, cx),
     }
 }
 
 /// Opens a session that the agent listed, after the user has confirmed its folders.
-pub fn open_listed(
-    state: &mut State,
-    info: &SessionInfo,
-    with_folders: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn open_listed(state: &mut State, info: &SessionInfo, with_folders: bool, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
     match state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id) {
-        Some(conn) => open_from_list(state, conn, info.clone(), with_folders, now, fx),
-        None => call::flash(state, crate::app::state::texts::NOT_READY, fx),
+        Some(conn) => open_from_list(state, conn, info.clone(), with_folders, cx),
+        None => call::flash(state, crate::app::state::texts::NOT_READY, cx),
     }
 }
 
-fn open_from_list(
-    state: &mut State,
-    conn: ConnId,
-    info: SessionInfo,
-    with_folders: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn open_from_list(state: &mut State, conn: ConnId, info: SessionInfo, with_folders: bool, cx: &mut Cx) {
     if let Some(open) = lookup::session_by_id(state, conn, &info.id) {
         tabs::activate(state, open);
         return;
     }
     let former = tab::front(state);
     let folder = lookup::folder_of(state, lookup::root_of(state, state.active));
-    let key = open::add_beside(state, conn, folder, now, fx);
+    let key = open::add_beside(state, conn, folder, cx);
     if let Some(session) = state.sessions.get_mut(&key) {
         take_listed(session, info, with_folders);
     }
-    history::init_history(state, key, fx);
-    open::open(state, key, now, fx);
-    archive::drop_unused(state, former, now, fx);
+    history::init_history(state, key, cx);
+    open::open(state, key, cx);
+    archive::drop_unused(state, former, cx);
 }
 
 /// The question before a session opens in folders reported by the agent; `None` if it works only in a folder that the

@@ -12,7 +12,6 @@ use crate::app::Handover;
 use crate::app::recording::recorder;
 use crate::app::state::place;
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use crate::model::{
     Action, AgentSpec, ConnId, ContentBlock, ItemId, Record, ResourceBody, Role, SessionKey, Setting,
@@ -22,7 +21,7 @@ use crate::model::{
 use super::{call, conn, history, tabs};
 use crate::app::session::record;
 use crate::app::state::lookup;
-use crate::app::{Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, session_title};
+use crate::app::{Cx, Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, session_title};
 
 /// Default maximum size in bytes.
 pub const DEFAULT_BYTES: usize = 64 << 10;
@@ -37,35 +36,29 @@ const MESSAGE_PART: usize = 4;
 const TAG: &str = "earlier_conversation";
 
 /// Opens a session with another agent whose first prompt includes this session's conversation.
-pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, cx: &mut Cx) {
     let from = lookup::root_of(state, from);
-    if is_part(state, from, fx) {
+    if is_part(state, from, cx) {
         return;
     }
     let Some(text) = document(state, from, None) else {
-        call::flash(state, "Nothing to hand over yet.", fx);
+        call::flash(state, "Nothing to hand over yet.", cx);
         return;
     };
     let name = spec.name.clone();
-    begin_beside(state, from, Some(text), spec, Vec::new(), now, fx);
+    begin_beside(state, from, Some(text), spec, Vec::new(), cx);
     if let Some(source) = state.sessions.get_mut(&from) {
         record::say(source, format!("Conversation handed over to {name}."), None);
     }
 }
 
 /// Opens a session with the same agent whose first prompt includes the conversation before an item.
-pub fn hand_over_before(
-    state: &mut State,
-    from: SessionKey,
-    item: ItemId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn hand_over_before(state: &mut State, from: SessionKey, item: ItemId, cx: &mut Cx) {
     let Some(spec) = agent_of(state, from) else { return };
-    if !is_part(state, from, fx) {
+    if !is_part(state, from, cx) {
         let chosen = state.sessions.get(&from).map(|session| session.settings.chosen().to_vec());
         let text = document(state, from, Some(item));
-        begin_beside(state, from, text, spec, chosen.unwrap_or_default(), now, fx);
+        begin_beside(state, from, text, spec, chosen.unwrap_or_default(), cx);
     }
 }
 
@@ -80,10 +73,10 @@ pub fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
 }
 
 /// Whether only a part of the session is loaded, which cannot be handed over; says so.
-fn is_part(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) -> bool {
+fn is_part(state: &mut State, from: SessionKey, cx: &mut Cx) -> bool {
     let is_part = state.sessions.get(&from).is_some_and(|session| session.loading.is_some());
     if is_part {
-        call::flash(state, "The session is still being read. Try again in a moment.", fx);
+        call::flash(state, "The session is still being read. Try again in a moment.", cx);
     }
     is_part
 }
@@ -95,15 +88,14 @@ fn begin_beside(
     text: Option<String>,
     spec: AgentSpec,
     chosen: Vec<Setting>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let agent = agent_name(state, from);
     let key = state.add_session();
     let Some(source) = state.sessions.get(&from) else { return };
     let (workspace, name) = (source.workspace.clone(), session_title(source));
     if let Some(session) = state.sessions.get_mut(&key) {
-        fx.push(Effect::ReadGit { session: key, folder: workspace.cwd.clone() });
+        cx.effects.push(Effect::ReadGit { session: key, folder: workspace.cwd.clone() });
         session.workspace = workspace;
         session.settings.set_chosen(chosen);
         let detail = text.as_ref().map(|text| {
@@ -121,19 +113,19 @@ fn begin_beside(
     }
     recorder::link(state, from, key, None);
     tabs::activate(state, key);
-    history::init_history(state, key, fx);
-    conn::start_agent(state, key, spec, now, fx);
+    history::init_history(state, key, cx);
+    conn::start_agent(state, key, spec, cx);
 }
 
 /// Sends the conversation with the next prompt to the session's agent.
-pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn tell_agent(state: &mut State, key: SessionKey, cx: &mut Cx) {
     if state.sessions.get(&key).is_some_and(|session| session.resume.handover().is_some()) {
-        call::flash(state, "The conversation is already sent with your next prompt.", fx);
+        call::flash(state, "The conversation is already sent with your next prompt.", cx);
         return;
     }
     let agent = agent_name(state, key);
     let Some(text) = document(state, key, None) else {
-        call::flash(state, "Nothing to send yet.", fx);
+        call::flash(state, "Nothing to send yet.", cx);
         return;
     };
     let size = byte_size(text.len() as u64);

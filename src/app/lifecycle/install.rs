@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use crate::app::{Consequence, Effect, Question, State, UiRequest};
+use crate::app::{Consequence, Cx, Effect, Question, State, UiRequest};
 use crate::escape::visible;
 use crate::model::{AgentSpec, ConfigJob, CopyContent, CopyJob, RegistryAgent, RegistryIndex};
 
@@ -14,37 +14,31 @@ use super::conn::start_agent;
 /// Number of lines of the progress that are shown.
 const LINES: usize = 6;
 
-pub fn on_registry(
-    state: &mut State,
-    result: Result<RegistryIndex, String>,
-    is_fetched: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn on_registry(state: &mut State, result: Result<RegistryIndex, String>, is_fetched: bool, cx: &mut Cx) {
     match result {
         Ok(index) => {
             if is_fetched {
-                flash(state, format!("{} agents in the registry.", index.agents.len()), fx);
+                flash(state, format!("{} agents in the registry.", index.agents.len()), cx);
             }
             state.registry = Some(index);
         }
-        Err(error) => flash(state, error, fx),
+        Err(error) => flash(state, error, cx),
     }
     state.ui_requests.push(UiRequest::AgentsChanged);
     if let Some(id) = state.setup.install_first.take() {
-        ask(state, &id, Some(now), fx);
+        ask(state, &id, Some(cx.now), cx);
     }
 }
 
 /// Shows what installing an agent downloads and runs, and asks.
-pub fn ask(state: &mut State, id: &str, asked_at: Option<Instant>, fx: &mut Vec<Effect>) {
+pub fn ask(state: &mut State, id: &str, asked_at: Option<Instant>, cx: &mut Cx) {
     let agent = state.registry.as_ref().and_then(|index| index.agents.iter().find(|agent| agent.id == id));
     let Some(agent) = agent.cloned() else {
-        flash(state, "The registry does not have this agent. Fetch the registry.", fx);
+        flash(state, "The registry does not have this agent. Fetch the registry.", cx);
         return;
     };
     if state.installing.is_some() {
-        flash(state, "Another agent is being installed.", fx);
+        flash(state, "Another agent is being installed.", cx);
         return;
     }
     let mut body: Vec<String> = Vec::new();
@@ -59,12 +53,12 @@ pub fn ask(state: &mut State, id: &str, asked_at: Option<Instant>, fx: &mut Vec<
     state.ask(state.active, Question { asked_at, ..question });
 }
 
-pub fn start(state: &mut State, agent: &RegistryAgent, scripts: &[String], fx: &mut Vec<Effect>) {
+pub fn start(state: &mut State, agent: &RegistryAgent, scripts: &[String], cx: &mut Cx) {
     if state.installing.is_some() {
         return;
     }
     state.installing = Some(Vec::new());
-    fx.push(Effect::InstallAgent { agent: Box::new(agent.clone()), scripts: scripts.to_vec() });
+    cx.effects.push(Effect::InstallAgent { agent: Box::new(agent.clone()), scripts: scripts.to_vec() });
     let title = format!("Installing {}", visible(&agent.title));
     let cancel = [("Cancel", Consequence::effect(Effect::CancelInstall))];
     state.ask(state.active, Question::new(title, vec!["Starting".to_owned()], cancel));
@@ -91,12 +85,11 @@ pub fn on_installed(
     state: &mut State,
     agent: &RegistryAgent,
     result: Result<(Box<AgentSpec>, Vec<String>), String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     state.installing = None;
     state.withdraw(cancels);
-    fx.push(Effect::Configure(ConfigJob::Reread));
+    cx.effects.push(Effect::Configure(ConfigJob::Reread));
     let title = visible(&agent.title).into_owned();
     let (spec, skipped) = match result {
         Ok(done) => done,
@@ -109,13 +102,13 @@ pub fn on_installed(
             let answers = [("Close", Consequence::Close), ("Try again", again)].into_iter().chain(copy);
             let body = error.lines().map(|line| visible(line).into_owned()).collect();
             let question = Question::new(format!("{title} was not installed"), body, answers);
-            state.ask(state.active, question.asked_at(now));
+            state.ask(state.active, question.asked_at(cx.now));
             return;
         }
     };
     if skipped.is_empty() {
-        flash(state, format!("{title} {} was installed.", agent.version), fx);
-        begin(state, *spec, now, fx);
+        flash(state, format!("{title} {} was installed.", agent.version), cx);
+        begin(state, *spec, cx);
         return;
     }
     let names = visible(&skipped.join(", ")).into_owned();
@@ -128,7 +121,7 @@ pub fn on_installed(
         ("Start without them".to_owned(), Consequence::StartAgent(spec)),
         (format!("Run the scripts of {names}"), run),
     ];
-    state.ask(state.active, Question::new("Run install scripts?", body, answers).asked_at(now));
+    state.ask(state.active, Question::new("Run install scripts?", body, answers).asked_at(cx.now));
 }
 
 /// Marks the agent as the one last used in the folder.
@@ -138,15 +131,15 @@ pub fn remember(state: &mut State, name: &str) {
 }
 
 /// Starts an installed agent in the active session, unless another one runs there.
-pub fn begin(state: &mut State, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+pub fn begin(state: &mut State, spec: AgentSpec, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     let (key, folder) = (session.key, session.workspace.cwd.clone());
     if session.turn_count > 0 {
-        flash(state, format!("{} is installed. Open it in a new tab.", spec.shown_name()), fx);
+        flash(state, format!("{} is installed. Open it in a new tab.", spec.shown_name()), cx);
         return;
     }
     state.ui_requests.push(UiRequest::CloseAgents);
-    fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
+    cx.effects.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
     remember(state, &spec.name);
-    start_agent(state, key, spec, now, fx);
+    start_agent(state, key, spec, cx);
 }

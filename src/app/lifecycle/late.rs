@@ -6,7 +6,7 @@ use crate::app::state::lookup;
 use std::time::{Duration, Instant};
 
 use super::tabs;
-use crate::app::{Consequence, Effect, Question, State, TimerId, Turn};
+use crate::app::{Consequence, Cx, Effect, Question, State, TimerId, Turn};
 use crate::model::SessionKey;
 
 /// Time without a response to a cancel before the user is asked.
@@ -54,19 +54,19 @@ pub(in crate::app) fn note_activity(state: &mut State, key: SessionKey, now: Ins
 }
 
 /// Checks a running turn: shows a hint if it was quiet, and sets the next check.
-pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let Turn::Running { last_news, .. } = session.turn else { return };
-    let quiet = now.saturating_duration_since(last_news);
+    let quiet = cx.now.saturating_duration_since(last_news);
     if !session.requests.is_empty() {
         // The agent waits for the user.
-        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+        cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else if quiet >= QUIET_LIMIT {
         let minutes = quiet.as_secs() / 60;
         let text = format!("No activity from the agent for {minutes} min.");
-        tabs::flash(state, key, &text, fx);
-        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+        tabs::flash(state, key, &text, cx);
+        cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else {
-        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT.saturating_sub(quiet)));
+        cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT.saturating_sub(quiet)));
     }
 }

@@ -6,13 +6,12 @@
 //! is used once, and pages and rows are limited.
 
 use crate::app::Listing;
-use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId};
 
 use super::call;
 use crate::app::state::{lookup, texts};
-use crate::app::{Conn, ConnPhase, Effect, State, UiRequest};
+use crate::app::{Conn, ConnPhase, Cx, State, UiRequest};
 
 /// Maximum number of rows of an agent's list.
 const MAX_LISTED: usize = 5_000;
@@ -20,27 +19,27 @@ const MAX_LISTED: usize = 5_000;
 const MAX_PAGES: usize = 500;
 
 /// Requests the agent's sessions; the dialog is filled with the response.
-pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
+pub fn list_sessions(state: &mut State, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
     let folder = state.sessions.get(&root).map(|session| session.workspace.folder().to_owned());
     let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
     let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
         return;
     };
     conn.listing = Listing { folder, ..Listing::default() };
     let (conn, can_list) = (conn.id, conn.capabilities().can_list);
     state.ui_requests.push(UiRequest::SessionsChanged);
     if can_list {
-        ask_for_page(state, conn, None, fx);
+        ask_for_page(state, conn, None, cx);
     } else {
-        call::flash(state, "This agent cannot list its sessions.", fx);
+        call::flash(state, "This agent cannot list its sessions.", cx);
     }
 }
 
-fn ask_for_page(state: &mut State, conn: ConnId, cursor: Option<String>, fx: &mut Vec<Effect>) {
+fn ask_for_page(state: &mut State, conn: ConnId, cursor: Option<String>, cx: &mut Cx) {
     let cwd = state.conns.get(&conn).and_then(|conn| conn.listing.folder.clone());
-    let number = call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
+    let number = call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, cx);
     if let Some(conn) = state.conns.get_mut(&conn) {
         conn.listing.open_call = number;
     }
@@ -52,7 +51,7 @@ pub(in crate::app) fn on_list(
     conn: ConnId,
     number: u64,
     result: Result<Reply, CallError>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let is_shown = state.conn_of(lookup::root_of(state, state.active)).is_some_and(|shown| shown.id == conn);
     let Some(listing) = state.conns.get_mut(&conn).map(|conn| &mut conn.listing) else { return };
@@ -71,26 +70,26 @@ pub(in crate::app) fn on_list(
             let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
             state.ui_requests.push(UiRequest::SessionsChanged);
             if next.is_some() {
-                ask_for_page(state, conn, next, fx);
+                ask_for_page(state, conn, next, cx);
             }
         }
         _ if !is_shown => {}
-        Ok(_) => call::flash(state, "The agent's session list could not be read. See the protocol log.", fx),
+        Ok(_) => call::flash(state, "The agent's session list could not be read. See the protocol log.", cx),
         Err(error) => {
             let text = format!("Session list unavailable: {}", texts::error_text(&error));
-            call::flash(state, text, fx);
+            call::flash(state, text, cx);
         }
     }
 }
 
 /// Asks the agent whether it has a listed session in memory, if supported; one request at a time.
-pub fn request_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
+pub fn request_status(state: &mut State, id: SessionId, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
     let is_asking =
         |conn: &Conn| conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SessionStatus(_)));
     let conn = state.conn_of(root).filter(|conn| conn.capabilities().tells_status && !is_asking(conn));
     if let Some(conn) = conn.map(|conn| conn.id) {
-        call::call(state, conn, Purpose::SessionStatus(id.clone()), Call::SessionStatus(id), fx);
+        call::call(state, conn, Purpose::SessionStatus(id.clone()), Call::SessionStatus(id), cx);
     }
 }
 

@@ -1,30 +1,23 @@
 //! Opens a tab with a new session.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use crate::model::{AgentSpec, SessionKey};
 
 use super::tabs::activate;
 use super::{conn, history};
 use crate::app::state::tab;
-use crate::app::{Effect, SessionPhase, State};
+use crate::app::{Cx, Effect, SessionPhase, State};
 
 /// Opens a tab with a new session in an absolute folder, and activates it.
-pub fn open_tab(
-    state: &mut State,
-    folder: PathBuf,
-    agent: AgentSpec,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) -> SessionKey {
+pub fn open_tab(state: &mut State, folder: PathBuf, agent: AgentSpec, cx: &mut Cx) -> SessionKey {
     let key = state.add_session_in(folder.clone());
     let before = tab::front(state);
     activate(state, key);
     drop_blank(state, before);
-    fx.push(Effect::ReadGit { session: key, folder });
-    history::init_history(state, key, fx);
-    conn::start_agent(state, key, agent, now, fx);
+    cx.effects.push(Effect::ReadGit { session: key, folder });
+    history::init_history(state, key, cx);
+    conn::start_agent(state, key, agent, cx);
     key
 }
 

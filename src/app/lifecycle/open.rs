@@ -7,7 +7,6 @@
 
 use crate::app::UiRequest;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use crate::model::{
     Call, CallError, ConnId, NoticeKind, Purpose, Reply, SessionId, SessionKey, SessionReply, Severity,
@@ -23,37 +22,37 @@ use crate::app::session::{clear, record, settings};
 use crate::app::state::session::Opened;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{
-    ConnPhase, Effect, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State, UnseenKind,
+    ConnPhase, Cx, Effect, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State, UnseenKind,
     session_title,
 };
 
-pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub fn new_session(state: &mut State, cx: &mut Cx) {
     let root = lookup::root_of(state, state.active);
     let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
         if state.conn_of(root).is_some() {
-            call::flash(state, "The agent is not running. Restart it, or select another agent.", fx);
+            call::flash(state, "The agent is not running. Restart it, or select another agent.", cx);
         } else {
             state.ui_requests.push(UiRequest::AgentPicker);
         }
         return;
     };
     let folder = lookup::folder_of(state, root);
-    let key = add_beside(state, conn, folder, now, fx);
-    history::init_history(state, key, fx);
-    open_if_ready(state, conn, key, now, fx);
+    let key = add_beside(state, conn, folder, cx);
+    history::init_history(state, key, cx);
+    open_if_ready(state, conn, key, cx);
 }
 
 /// Replaces a session by a new one with the same agent, folders, settings and unsent text. The former one is closed, and
 /// stays in the list of sessions.
-pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub fn start_over(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let key = lookup::root_of(state, key);
     let Some(conn) = state.conn_of(key).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
-        call::flash(state, texts::NOT_READY, fx);
+        call::flash(state, texts::NOT_READY, cx);
         return;
     };
     let Some(former) = state.sessions.get(&key) else { return };
     if former.turn_count == 0 {
-        call::flash(state, "The context is already empty.", fx);
+        call::flash(state, "The context is already empty.", cx);
         return;
     }
     let title = session_title(former);
@@ -70,7 +69,7 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         (session.draft, session.stash) = (draft, stash);
         session.outbox.adopt(queue);
         session.settings.set_chosen(chosen);
-        session.phase = SessionPhase::Starting { since: now };
+        session.phase = SessionPhase::Starting { since: cx.now };
         conn::take_conn(session, conn);
         let notice = format!("New session with an empty context. Previous session: {title}");
         session.transcript.push(0, ItemBody::notice(Severity::Info, notice, None));
@@ -78,28 +77,28 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     if tab::front(state) == key {
         tabs::activate(state, fresh);
     }
-    close::close_session(state, key, now, fx);
-    open_if_ready(state, conn, fresh, now, fx);
+    close::close_session(state, key, cx);
+    open_if_ready(state, conn, fresh, cx);
 }
 
 /// Copies the session if the agent supports that, optionally up to the end of a turn.
-pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: Instant, fx: &mut Vec<Effect>) {
+pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, cx: &mut Cx) {
     let Some((conn, caps)) =
         state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
         return;
     };
     let Some(source) = state.sessions.get(&key).filter(|session| session.phase == SessionPhase::Ready) else {
-        call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
+        call::flash(state, crate::app::state::texts::NOT_OPEN, cx);
         return;
     };
     if source.loading.is_some() {
-        call::flash(state, "The session is still being read. Try again in a moment.", fx);
+        call::flash(state, "The session is still being read. Try again in a moment.", cx);
         return;
     }
     let (Some(id), true) = (source.id.clone(), caps.can_fork) else {
-        call::flash(state, "This agent cannot fork sessions.", fx);
+        call::flash(state, "This agent cannot fork sessions.", cx);
         return;
     };
     let turns = at.map_or(source.turn_count, |at| at.clamp(1, source.turn_count.max(1)));
@@ -118,23 +117,23 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     copy.resume = ResumeState::copy_of(key);
     copy.start.add_conn(conn);
     let source_title = session_title(source);
-    let forked = add_beside(state, conn, workspace.cwd.clone(), now, fx);
+    let forked = add_beside(state, conn, workspace.cwd.clone(), cx);
     state.sessions.insert(
         forked,
         crate::app::Session {
             key: forked,
             rank: forked.0,
             conn: Some(conn),
-            phase: SessionPhase::Opening { since: now, is_replay: false },
+            phase: SessionPhase::Opening { since: cx.now, is_replay: false },
             ..copy
         },
     );
-    turn::close_items(state, forked, now);
+    turn::close_items(state, forked, cx.now);
     recorder::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
         record::say(copy, format!("Forked from: {source_title}"), None);
     }
-    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, workspace, turns), fx);
+    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, workspace, turns), cx);
 }
 
 /// Adds a session with an open connection, and activates it.
@@ -142,8 +141,7 @@ pub(in crate::app) fn add_beside(
     state: &mut State,
     conn: ConnId,
     folder: PathBuf,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> SessionKey {
     let key = state.add_session_in(folder);
     tabs::activate(state, key);
@@ -151,28 +149,22 @@ pub(in crate::app) fn add_beside(
     if let Some(session) = state.sessions.get_mut(&key) {
         session.workspace.remote = spec.and_then(|spec| spec.remote_folder(&session.workspace.cwd));
         conn::take_conn(session, conn);
-        session.phase = SessionPhase::Starting { since: now };
-        fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
+        session.phase = SessionPhase::Starting { since: cx.now };
+        cx.effects.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
     key
 }
 
-pub(in crate::app) fn open_if_ready(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn open_if_ready(state: &mut State, conn: ConnId, key: SessionKey, cx: &mut Cx) {
     if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-        open(state, key, now, fx);
+        open(state, key, cx);
     }
 }
 
 /// Opens a session on its connection, which is ready. After a crash the transcript stays if the agent can resume; a
 /// session from the list is loaded, because only a load replays its history.
-pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    if unstable::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
+pub(in crate::app) fn open(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    if unstable::must_wait(state, key) || servers::must_wait(state, key, cx) {
         return;
     }
     unsupported::report_servers(state, key);
@@ -193,15 +185,15 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
         clear::was_cleared(session) || !session.resume.was_open() || session.resume.former_id().is_some();
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
-            unarchive(state, key, now, fx);
+            unarchive(state, key, cx);
         }
         Some(_) if caps.can_resume && (keeps_view && !may_differ || !caps.can_load) => {
-            resume(state, key, now, fx);
+            resume(state, key, cx);
         }
-        Some(_) if caps.can_load => load(state, key, now, fx),
-        Some(_) => open_replacement(state, key, "The agent can neither resume nor load sessions.", now, fx),
-        None if is_reopening => open_replacement(state, key, "The session has no id.", now, fx),
-        None => create(state, key, now, fx),
+        Some(_) if caps.can_load => load(state, key, cx),
+        Some(_) => open_replacement(state, key, "The agent can neither resume nor load sessions.", cx),
+        None if is_reopening => open_replacement(state, key, "The session has no id.", cx),
+        None => create(state, key, cx),
     }
 }
 
@@ -211,40 +203,40 @@ fn is_listed_away(state: &State, key: SessionKey, id: &SessionId) -> bool {
 }
 
 /// Unarchives a session before it continues. Source: `session/unarchive` (unstable).
-fn unarchive(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+fn unarchive(state: &mut State, key: SessionKey, cx: &mut Cx) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.is_archived = true;
     }
-    call_open(state, key, false, now, fx, |session| {
+    call_open(state, key, false, cx, |session| {
         Some((Purpose::Archive(key), Call::Archive(session.id.clone()?, false)))
     });
 }
 
-fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    call_open(state, key, false, now, fx, |session| {
+fn create(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    call_open(state, key, false, cx, |session| {
         Some((Purpose::NewSession(key), Call::NewSession(session.workspace.clone())))
     });
 }
 
-fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+fn resume(state: &mut State, key: SessionKey, cx: &mut Cx) {
     // Some agents replay the history on a resume too.
     if state.sessions.get(&key).is_some_and(|session| session.turn_count > 0) {
         spool::begin(state, key, false);
     }
-    call_open(state, key, false, now, fx, |session| {
+    call_open(state, key, false, cx, |session| {
         let id = session.id.clone()?;
         Some((Purpose::ResumeSession(key), Call::ResumeSession(id, session.workspace.clone())))
     });
 }
 
-fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+fn load(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let is_shown = |session: &crate::app::Session| session.turn_count > 0 && session.resume.keeps_view();
     if state.sessions.get(&key).is_some_and(is_shown) {
         spool::begin(state, key, true);
     } else {
         spool::begin_whole(state, key);
     }
-    call_open(state, key, true, now, fx, |session| {
+    call_open(state, key, true, cx, |session| {
         let id = session.id.clone()?;
         Some((Purpose::LoadSession(key), Call::LoadSession(id, session.workspace.clone())))
     });
@@ -254,14 +246,13 @@ fn call_open(
     state: &mut State,
     key: SessionKey,
     is_replay: bool,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
     make: impl FnOnce(&crate::app::Session) -> Option<(Purpose, Call)>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if let (Some(conn), Some((purpose, request))) = (session.conn, make(session)) {
-        session.phase = SessionPhase::Opening { since: now, is_replay };
-        call::call(state, conn, purpose, request, fx);
+        session.phase = SessionPhase::Opening { since: cx.now, is_replay };
+        call::call(state, conn, purpose, request, cx);
     }
 }
 
@@ -275,20 +266,14 @@ fn ends_with_not_restored(session: &crate::app::Session) -> bool {
 }
 
 /// The agent could not restore the conversation: opens a new session, with a notice.
-pub(in crate::app) fn open_replacement(
-    state: &mut State,
-    key: SessionKey,
-    why: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn open_replacement(state: &mut State, key: SessionKey, why: &str, cx: &mut Cx) {
     let session = state.sessions.get(&key);
     let has_talked = session.is_some_and(|session| session.turn_count > 0);
     let caps = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
     let former = session.and_then(|session| session.id.clone());
     let former = former.filter(|_| has_talked && (caps.can_load || caps.can_resume));
     if session.is_some_and(ends_with_not_restored) {
-        call::flash(state, "The agent still could not restore this conversation.", fx);
+        call::flash(state, "The agent still could not restore this conversation.", cx);
     } else if has_talked {
         let mut detail =
             format!("{why} A new session was started. The agent does not have the history above.");
@@ -312,10 +297,10 @@ pub(in crate::app) fn open_replacement(
         if has_talked && session.outbox.queue_len() > 0 {
             // These prompts were meant for the agent that knows the conversation: the user decides.
             session.outbox.hold();
-            tabs::flash_hold(state, key, fx);
+            tabs::flash_hold(state, key, cx);
         }
     }
-    create(state, key, now, fx);
+    create(state, key, cx);
 }
 
 /// Drops data of the previous agent, or of the previous session id.
@@ -363,8 +348,7 @@ pub(in crate::app) fn on_opened(
     key: SessionKey,
     purpose: &Purpose,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let is_awaited = state.sessions.get(&key).is_some_and(|session| {
         session.conn == Some(conn) && matches!(session.phase, SessionPhase::Opening { .. })
@@ -400,9 +384,9 @@ pub(in crate::app) fn on_opened(
                 let title = "Session resumed. The agent does not send earlier messages.";
                 call::notice(state, key, Severity::Info, title, None);
             }
-            finish(state, conn, key, is_fresh, reply, now, fx);
+            finish(state, conn, key, is_fresh, reply, cx);
         }
-        Err(error) => on_open_failed(state, conn, key, purpose, error, now, fx),
+        Err(error) => on_open_failed(state, conn, key, purpose, error, cx),
     }
 }
 
@@ -430,12 +414,11 @@ fn finish(
     key: SessionKey,
     is_fresh: bool,
     reply: SessionReply,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
-    turn::close_items(state, key, now);
+    turn::close_items(state, key, cx.now);
     let reported = ReportedSettings::of(&reply);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if reply.id.is_some() {
@@ -454,7 +437,7 @@ fn finish(
     if session.commands.is_empty() {
         session.commands = commands;
     }
-    spool::on_answered(session, fx);
+    spool::on_answered(session, cx);
     let text = match session.resume.opened(is_fresh, reply.is_provisional) {
         Opened::AsUsual => None,
         Opened::Restored => Some("The agent restored this conversation."),
@@ -464,22 +447,24 @@ fn finish(
         record::say(session, text.to_owned(), None);
     }
     session.phase = SessionPhase::Ready;
-    session.outbox.expect_commands_until(session.commands.is_empty().then(|| now + prompt::COMMANDS_LIMIT));
+    session
+        .outbox
+        .expect_commands_until(session.commands.is_empty().then(|| cx.now + prompt::COMMANDS_LIMIT));
     settings::agree(session);
     let folder = session.workspace.cwd.clone();
     let id = session.id.clone();
-    auth::on_proof(state, conn, fx);
+    auth::on_proof(state, conn, cx);
     if let Some(id) = id {
-        updates::replay_early(state, conn, key, &id, now, fx);
+        updates::replay_early(state, conn, key, &id, cx);
     }
-    fx.push(Effect::ReadGit { session: key, folder });
-    chosen::restore_settings(state, key, reported, fx);
-    titles::send_pending_title(state, key, fx);
+    cx.effects.push(Effect::ReadGit { session: key, folder });
+    chosen::restore_settings(state, key, reported, cx);
+    titles::send_pending_title(state, key, cx);
     if let Some(session) = state.sessions.get_mut(&key) {
         // What another agent takes may differ.
         session.outbox.stop_preparing();
     }
-    turn::send_next(state, key, now, fx);
+    turn::send_next(state, key, cx);
 }
 
 fn on_open_failed(
@@ -488,8 +473,7 @@ fn on_open_failed(
     key: SessionKey,
     purpose: &Purpose,
     error: CallError,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     // The end of the connection follows, with more details.
     if error == CallError::Lost {
@@ -505,18 +489,18 @@ fn on_open_failed(
     let text = texts::error_text(&error);
     let is_gone = texts::is_session_gone(&error);
     match purpose {
-        Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
-        _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, now, fx),
-        Purpose::ResumeSession(_) if caps.can_load => load(state, key, now, fx),
+        Purpose::ForkSession(_) => drop_fork(state, key, &text, cx),
+        _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, cx),
+        Purpose::ResumeSession(_) if caps.can_load => load(state, key, cx),
         Purpose::ResumeSession(_) if is_hinted => {
             let title = "The last session has expired. A new session was started.";
             call::notice(state, key, Severity::Info, title, Some(text));
             clear_agent_state(state, key);
-            create(state, key, now, fx);
+            create(state, key, cx);
         }
         Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening && is_gone => {
             let why = format!("Resume failed: {text}");
-            open_replacement(state, key, &why, now, fx);
+            open_replacement(state, key, &why, cx);
         }
         _ => {
             call::notice(
@@ -530,14 +514,14 @@ fn on_open_failed(
                 session.phase = SessionPhase::Failed(error);
             }
             let failed = UnseenKind::Failed(NOT_OPENED.to_owned());
-            tabs::note_unseen(state, key, failed, now);
+            tabs::note_unseen(state, key, failed, cx.now);
         }
     }
 }
 
 /// Removes a copy that failed; text typed in it is moved to the source session.
-fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
-    requests::clear_session(state, key, now, fx);
+fn drop_fork(state: &mut State, key: SessionKey, text: &str, cx: &mut Cx) {
+    requests::clear_session(state, key, cx);
     let cause = format!("Fork failed: {text}");
     let Some(mut copy) = state.sessions.remove(&key) else { return };
     let source = copy.resume.copied_from().filter(|source| state.sessions.contains_key(source));
@@ -557,5 +541,5 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
         // The copy was already removed, and its dialogs with it.
         tabs::activate(state, source);
     }
-    call::flash(state, cause, fx);
+    call::flash(state, cause, cx);
 }

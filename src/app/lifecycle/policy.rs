@@ -18,7 +18,7 @@ use crate::model::{
 use crate::app::session::access;
 use crate::app::state::changes::{explains, plain, replaced};
 use crate::app::state::lookup;
-use crate::app::{Effect, Session, State, ToolCall, Turn};
+use crate::app::{Cx, Effect, Session, State, ToolCall, Turn};
 
 /// Maximum number of protected files named in a dialog. Its approval covers no other.
 const MAX_MARKED: usize = 4;
@@ -197,7 +197,7 @@ pub(in crate::app) fn add_grant(
     key: SessionKey,
     grant: Grant,
     scope: GrantScope,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(agent) = state.conns.get(&conn).map(|conn| agent_of(&conn.spec)) else { return };
     let root = lookup::root_of(state, key);
@@ -209,7 +209,7 @@ pub(in crate::app) fn add_grant(
             if !state.grants.contains(&stored) {
                 state.grants.push(stored.clone());
             }
-            fx.push(Effect::SaveGrant(stored));
+            cx.effects.push(Effect::SaveGrant(stored));
         }
     }
 }
@@ -239,7 +239,7 @@ pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
     own.chain(stored).collect()
 }
 
-pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
+pub fn revoke(state: &mut State, id: &str, cx: &mut Cx) {
     let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
     let key = state.active;
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -249,7 +249,7 @@ pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
         let StoredGrant { agent, folder, grant } = stored;
         let is_it = ListedGrant { agent, grant, folder: Some(folder) }.id() == id;
         if is_it {
-            fx.push(Effect::RemoveGrant(stored.clone()));
+            cx.effects.push(Effect::RemoveGrant(stored.clone()));
         }
         !is_it
     });

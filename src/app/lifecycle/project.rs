@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::{call, conn};
-use crate::app::{Consequence, Effect, ProjectRequest, Question, State, TrustAnswer, UiRequest};
+use crate::app::{Consequence, Cx, Effect, ProjectRequest, Question, State, TrustAnswer, UiRequest};
 use crate::escape::visible;
 use crate::model::{ConfigJob, ProjectQuestion};
 
@@ -22,7 +22,7 @@ pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Insta
 }
 
 /// Applies and saves the user's answer.
-pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: &mut Vec<Effect>) {
+pub fn answer_project(state: &mut State, answer: TrustAnswer, cx: &mut Cx) {
     let Some(request) = state.project.take() else { return };
     let ProjectRequest { question, session, held } = *request;
     let ProjectQuestion { file, theme, agent: chosen, templates, answer_file, .. } = *question;
@@ -30,26 +30,26 @@ pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: 
     let mut agent = None;
     match answer {
         TrustAnswer::Use => {
-            fx.push(keep(true));
-            fx.push(Effect::Configure(ConfigJob::UseProject));
+            cx.effects.push(keep(true));
+            cx.effects.push(Effect::Configure(ConfigJob::UseProject));
             if let Some(theme) = theme {
                 state.setup.theme = theme;
-                fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+                cx.effects.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
             }
             if templates == Some(false) {
                 state.setup.without_templates = Some(state.setup.folder.clone());
             }
             agent = chosen;
         }
-        TrustAnswer::LeaveOut => fx.push(keep(false)),
+        TrustAnswer::LeaveOut => cx.effects.push(keep(false)),
         TrustAnswer::NotNow => {
             let text = "The project's configuration is not used. You will be asked again at the next start.";
-            call::flash(state, text, fx);
+            call::flash(state, text, cx);
         }
     }
     let Some(held) = held else { return };
     match agent.or(held.map(|spec| *spec)) {
-        Some(spec) => conn::start_agent(state, session, spec, now, fx),
+        Some(spec) => conn::start_agent(state, session, spec, cx),
         None => state.ui_requests.push(UiRequest::AgentPicker),
     }
 }

@@ -3,11 +3,11 @@
 //! `turn` sends them. Invariants: a prompt that cannot be sent is given back to the user; the agent's command precedes a
 //! template of the same name, also if the agent lists its commands a moment after the session was opened.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{call, shell, templates};
 use crate::app::state::commands;
-use crate::app::{Conn, Effect, Prompt, Session, State, TimerId, ViewCommand};
+use crate::app::{Conn, Cx, Effect, Prompt, Session, State, TimerId, ViewCommand};
 use crate::model::{
     PreparedPrompt, PromptId, PromptJob, PromptTakes, SessionKey, attachment_labels, mentions,
 };
@@ -19,7 +19,7 @@ pub(super) const COMMANDS_LIMIT: Duration = Duration::from_secs(2);
 const MAX_HISTORY: usize = 1_000;
 
 /// Has the files and attachments of a prompt read, and the template that it calls. Returns whether it refers to any.
-pub(super) fn prepare(state: &mut State, key: SessionKey, prompt: PromptId, fx: &mut Vec<Effect>) -> bool {
+pub(super) fn prepare(state: &mut State, key: SessionKey, prompt: PromptId, cx: &mut Cx) -> bool {
     let Some(session) = state.sessions.get(&key) else { return false };
     let Some(text) = session.outbox.get(prompt).map(|prompt| prompt.text.clone()) else { return false };
     let template = commands::template_call(state, session, &text);
@@ -29,7 +29,7 @@ pub(super) fn prepare(state: &mut State, key: SessionKey, prompt: PromptId, fx: 
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let outputs = shell::outputs(session, &text, template.is_some());
     let workspace = &session.workspace;
-    fx.push(Effect::PreparePrompt(PromptJob {
+    cx.effects.push(Effect::PreparePrompt(PromptJob {
         session: key,
         prompt,
         text,
@@ -52,8 +52,7 @@ pub(super) fn is_obstructed(
     state: &mut State,
     key: SessionKey,
     prepared: &PreparedPrompt,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> bool {
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     let mut problems = prepared.problems.clone();
@@ -69,24 +68,18 @@ pub(super) fn is_obstructed(
         Some(_) if state.setup.is_plain => {
             problems.push("Start parlor without --plain to review it.".to_owned());
         }
-        Some(template) => templates::ask(state, key, vec![template], now),
+        Some(template) => templates::ask(state, key, vec![template], cx.now),
         None => {}
     }
-    call::flash(state, format!("Not sent. {}", problems.join(" ")), fx);
+    call::flash(state, format!("Not sent. {}", problems.join(" ")), cx);
     true
 }
 
 /// Whether a prompt has to wait, because a template that it calls may have the name of a command that the agent has not
 /// listed yet.
-pub(super) fn waits_for_commands(
-    state: &mut State,
-    key: SessionKey,
-    text: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) -> bool {
+pub(super) fn waits_for_commands(state: &mut State, key: SessionKey, text: &str, cx: &mut Cx) -> bool {
     let Some(session) = state.sessions.get(&key) else { return false };
-    let Some(left) = session.outbox.commands_until().and_then(|until| until.checked_duration_since(now))
+    let Some(left) = session.outbox.commands_until().and_then(|until| until.checked_duration_since(cx.now))
     else {
         return false;
     };
@@ -95,9 +88,9 @@ pub(super) fn waits_for_commands(
         return false;
     }
     if !session.templates.is_loaded {
-        templates::load_templates(state, key, fx);
+        templates::load_templates(state, key, cx);
     }
-    fx.push(Effect::Timer(TimerId::Commands(key), left));
+    cx.effects.push(Effect::Timer(TimerId::Commands(key), left));
     if let Some(session) = state.sessions.get_mut(&key) {
         session.outbox.wait_for_commands();
     }
@@ -106,7 +99,7 @@ pub(super) fn waits_for_commands(
 
 /// Gives a prompt that cannot be sent back to the user: in the composer, or first in the queue if the composer is in use.
 /// The queue waits.
-pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId, fx: &mut Vec<Effect>) {
+pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId, cx: &mut Cx) {
     let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.outbox.give_back(prompt);
@@ -116,12 +109,12 @@ pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId, fx
     let Some(Prompt { text, .. }) = session.outbox.remove(prompt) else { return };
     session.draft.clone_from(&text);
     if is_active {
-        fx.push(Effect::View(ViewCommand::SetDraft(text)));
+        cx.effects.push(Effect::View(ViewCommand::SetDraft(text)));
     }
 }
 
 /// Adds a text to the prompt history, unless it equals the last one.
-pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
+pub fn remember(session: &mut Session, text: &str, cx: &mut Cx) {
     if text.trim().is_empty() {
         return;
     }
@@ -131,5 +124,5 @@ pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
             session.history.remove(0);
         }
     }
-    fx.push(Effect::SavePrompt { folder: session.workspace.cwd.clone(), text: text.to_owned() });
+    cx.effects.push(Effect::SavePrompt { folder: session.workspace.cwd.clone(), text: text.to_owned() });
 }

@@ -8,12 +8,12 @@ use crate::model::{Call, CallError, ConnId, ProviderRequest, Purpose, Reply, Sev
 
 use super::call;
 use crate::app::state::{lookup, texts};
-use crate::app::{Effect, State};
+use crate::app::{Cx, State};
 
-pub fn change(state: &mut State, conn: ConnId, request: ProviderRequest, fx: &mut Vec<Effect>) {
+pub fn change(state: &mut State, conn: ConnId, request: ProviderRequest, cx: &mut Cx) {
     let purpose = Purpose::ChangeProvider(Box::new(request.clone()));
-    if call::call(state, conn, purpose, Call::SetProvider(request), fx).is_none() {
-        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+    if call::call(state, conn, purpose, Call::SetProvider(request), cx).is_none() {
+        call::flash(state, crate::app::state::texts::NOT_READY, cx);
     }
 }
 
@@ -22,7 +22,7 @@ pub(in crate::app) fn on_changed(
     conn: ConnId,
     request: &ProviderRequest,
     result: Result<Reply, CallError>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     // The message may be longer than the status line.
     let asked_in = lookup::root_of(state, state.active);
@@ -43,5 +43,5 @@ pub(in crate::app) fn on_changed(
     // The protocol does not specify whether open sessions switch their provider.
     let detail = "Open sessions may still use the old provider. Start a new session to be sure.";
     call::notice(state, asked_in, Severity::Info, title, Some(detail.to_owned()));
-    call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
+    call::call(state, conn, Purpose::ListProviders, Call::ListProviders, cx);
 }

@@ -2,13 +2,11 @@
 //!
 //! A response is used once. Responses to calls of a closed connection are ignored.
 
-use std::time::Instant;
-
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
 use super::{auth, call, choices, close, listing, open, providers, steer, titles, turn, unstable};
 use crate::app::state::texts;
-use crate::app::{Effect, State};
+use crate::app::{Cx, Effect, State};
 
 /// Handles the response to a call.
 pub(in crate::app) fn on_replied(
@@ -16,8 +14,7 @@ pub(in crate::app) fn on_replied(
     conn: ConnId,
     tag: &CallTag,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let was_open =
         state.conns.get_mut(&conn).is_some_and(|conn| conn.open_calls.remove(&tag.number).is_some());
@@ -26,34 +23,34 @@ pub(in crate::app) fn on_replied(
     }
     // The agent can stop working on the call. Source: ACP v1, `$/cancel_request`.
     if matches!(result, Err(CallError::TimedOut(_))) {
-        fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag.clone())));
+        cx.effects.push(Effect::Send(conn, AgentCommand::CancelCall(tag.clone())));
     }
     match &tag.purpose {
-        Purpose::Prompt(key) => turn::on_reply(state, conn, *key, tag.number, result, now, fx),
-        Purpose::Steer(key) => steer::on_steered(state, *key, tag.number, result, now, fx),
+        Purpose::Prompt(key) => turn::on_reply(state, conn, *key, tag.number, result, cx),
+        Purpose::Steer(key) => steer::on_steered(state, *key, tag.number, result, cx),
         Purpose::NewSession(key)
         | Purpose::LoadSession(key)
         | Purpose::ResumeSession(key)
         | Purpose::ForkSession(key) => {
-            open::on_opened(state, conn, *key, &tag.purpose, result, now, fx);
+            open::on_opened(state, conn, *key, &tag.purpose, result, cx);
         }
-        Purpose::ListSessions => listing::on_list(state, conn, tag.number, result, fx),
-        Purpose::Authenticate => auth::on_authenticated(state, conn, result, now, fx),
-        Purpose::LogOut => auth::on_signed_out(state, result, fx),
+        Purpose::ListSessions => listing::on_list(state, conn, tag.number, result, cx),
+        Purpose::Authenticate => auth::on_authenticated(state, conn, result, cx),
+        Purpose::LogOut => auth::on_signed_out(state, result, cx),
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
-            choices::on_set(state, *key, tag.number, result, now, fx);
+            choices::on_set(state, *key, tag.number, result, cx);
         }
-        Purpose::TitleSaved(request) => titles::on_stored_title_set(state, request, result, fx),
-        Purpose::StopPart(_) => unstable::on_stopped(state, result, fx),
-        Purpose::Archive(key) => unstable::on_archived(state, *key, result, now, fx),
+        Purpose::TitleSaved(request) => titles::on_stored_title_set(state, request, result, cx),
+        Purpose::StopPart(_) => unstable::on_stopped(state, result, cx),
+        Purpose::Archive(key) => unstable::on_archived(state, *key, result, cx),
         Purpose::AuthStatus | Purpose::ListProviders => unstable::on_response(state, conn, result),
-        Purpose::ChangeProvider(request) => providers::on_changed(state, conn, request, result, fx),
+        Purpose::ChangeProvider(request) => providers::on_changed(state, conn, request, result, cx),
         Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
-        Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, now, fx),
-        Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, fx),
+        Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, cx),
+        Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, cx),
         Purpose::CloseSession(_) => {
             if let Err(error) = result {
-                call::flash(state, format!("Close failed: {}", texts::error_text(&error)), fx);
+                call::flash(state, format!("Close failed: {}", texts::error_text(&error)), cx);
             }
         }
     }

@@ -25,7 +25,7 @@ use super::{call, callbacks, late, policy, spool, tabs};
 use crate::app::session::{diffs, record, tools};
 use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{
-    AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
+    AccessChoice, AccessRequest, AccessWork, Cx, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
     RequestClass, State, Turn,
 };
 
@@ -34,12 +34,12 @@ pub(in crate::app) fn answer(
     conn: ConnId,
     request_id: RequestId,
     answer: Response,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> bool {
     let was_open =
         state.conns.get_mut(&conn).is_some_and(|conn| conn.open_requests.remove(&request_id).is_some());
     if was_open {
-        fx.push(Effect::Send(conn, AgentCommand::Respond(request_id, answer)));
+        cx.effects.push(Effect::Send(conn, AgentCommand::Respond(request_id, answer)));
     }
     was_open
 }
@@ -49,8 +49,7 @@ pub(in crate::app) fn on_request(
     conn: ConnId,
     request_id: RequestId,
     request: AgentRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let is_quitting = state.is_quitting;
     let Some(open) = state.conns.get_mut(&conn) else { return };
@@ -60,26 +59,19 @@ pub(in crate::app) fn on_request(
     open.open_requests.insert(request_id, class_of(&request));
     if is_quitting || !open.is_alive() {
         let class = class_of(&request);
-        answer(state, conn, request_id, unavailable_response(&class), fx);
+        answer(state, conn, request_id, unavailable_response(&class), cx);
         return;
     }
     if let Some(request) = early::keep(state, conn, request_id, request) {
-        dispatch(state, conn, request_id, request, now, fx);
+        dispatch(state, conn, request_id, request, cx);
     }
 }
 
-fn dispatch(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    request: AgentRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+fn dispatch(state: &mut State, conn: ConnId, request_id: RequestId, request: AgentRequest, cx: &mut Cx) {
     match request {
-        AgentRequest::Permission(request) => on_permission(state, conn, request_id, request, now, fx),
-        AgentRequest::Elicitation(request) => on_elicitation(state, conn, request_id, request, now, fx),
-        other => callbacks::on_request(state, conn, request_id, other, now, fx),
+        AgentRequest::Permission(request) => on_permission(state, conn, request_id, request, cx),
+        AgentRequest::Elicitation(request) => on_elicitation(state, conn, request_id, request, cx),
+        other => callbacks::on_request(state, conn, request_id, other, cx),
     }
 }
 
@@ -124,7 +116,7 @@ pub(in crate::app) fn route(
     state: &mut State,
     conn: ConnId,
     id: Option<&SessionId>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Option<SessionKey> {
     let found = match id {
         Some(id) => lookup::session_by_id(state, conn, id),
@@ -135,7 +127,7 @@ pub(in crate::app) fn route(
     };
     if found.is_none() {
         let agent = state.conns.get(&conn).map(|conn| conn.spec.shown_name().to_owned()).unwrap_or_default();
-        call::flash(state, format!("{agent}: refused a request for a session that is not open."), fx);
+        call::flash(state, format!("{agent}: refused a request for a session that is not open."), cx);
     }
     found
 }
@@ -150,16 +142,15 @@ fn on_permission(
     conn: ConnId,
     request_id: RequestId,
     request: PermissionRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
-    let Some(key) = route(state, conn, request.session.as_ref(), fx) else {
-        answer(state, conn, request_id, Response::PermissionCancelled, fx);
+    let Some(key) = route(state, conn, request.session.as_ref(), cx) else {
+        answer(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     };
     let is_cancelled = is_cancelling(state, key);
-    let Some(tool) = place_call(state, key, &request, now, fx) else {
-        answer(state, conn, request_id, Response::PermissionCancelled, fx);
+    let Some(tool) = place_call(state, key, &request, cx) else {
+        answer(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     };
     let kind = OpenRequestKind::Permission { request, tool };
@@ -170,12 +161,12 @@ fn on_permission(
             lookup::root_of(state, key),
             &kind,
             &Decision::Cancelled(Decider::TurnCancelled),
-            now,
+            cx.now,
         );
-        answer(state, conn, request_id, Response::PermissionCancelled, fx);
+        answer(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     }
-    enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
+    enqueue(state, key, OpenRequest { conn, request_id, kind, since: cx.now }, cx);
 }
 
 /// Merges the request's call with the known one. A subagent's call is copied to the transcript with the question; the
@@ -184,14 +175,13 @@ fn place_call(
     state: &mut State,
     key: SessionKey,
     request: &PermissionRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> Option<ItemId> {
     let root = lookup::root_of(state, key);
     let session = state.sessions.get_mut(&key)?;
-    spool::show_call(session, &request.tool.id, now);
-    let position = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
-    diffs::locate(session, position, fx);
+    spool::show_call(session, &request.tool.id, cx.now);
+    let position = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, cx.now);
+    diffs::locate(session, position, cx);
     let asked = Record::Asked { tool: Box::new(request.tool.clone()), options: request.options.clone() };
     record::note(session, asked);
     if root == key {
@@ -202,7 +192,7 @@ fn place_call(
     copy.decision = None;
     let session = state.sessions.get_mut(&root)?;
     let copy = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(copy)));
-    diffs::locate(session, copy, fx);
+    diffs::locate(session, copy, cx);
     Some(copy)
 }
 
@@ -212,16 +202,15 @@ pub(in crate::app) fn on_access(
     (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     open: AccessRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
         let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-        answer(state, conn, request_id, Response::Error(error), fx);
+        answer(state, conn, request_id, Response::Error(error), cx);
         return;
     }
     let kind = OpenRequestKind::Access(Box::new(open));
-    enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
+    enqueue(state, key, OpenRequest { conn, request_id, kind, since: cx.now }, cx);
 }
 
 /// Notes which turns wait for the user.
@@ -236,7 +225,7 @@ pub(in crate::app) fn note_waits(state: &mut State, now: Instant) {
     }
 }
 
-fn enqueue(state: &mut State, key: SessionKey, request: OpenRequest, fx: &mut Vec<Effect>) {
+fn enqueue(state: &mut State, key: SessionKey, request: OpenRequest, cx: &mut Cx) {
     let root = lookup::root_of(state, key);
     let text = match &request.kind {
         OpenRequestKind::Permission { .. } => "permission required.",
@@ -248,20 +237,14 @@ fn enqueue(state: &mut State, key: SessionKey, request: OpenRequest, fx: &mut Ve
     session.requests.push_back(request);
     if is_child_shown {
         let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
-        call::flash_until(state, format!("{name}: answer required."), FlashEnd::Answer(root), fx);
+        call::flash_until(state, format!("{name}: answer required."), FlashEnd::Answer(root), cx);
     }
-    tabs::announce(state, root, text, fx);
+    tabs::announce(state, root, text, cx);
 }
 
 /// The agent has cancelled a request, which is still answered. A file or command in progress is answered with its
 /// result.
-pub(in crate::app) fn on_withdrawn(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_withdrawn(state: &mut State, conn: ConnId, request_id: RequestId, cx: &mut Cx) {
     let Some(class) = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned()
     else {
         return;
@@ -274,13 +257,13 @@ pub(in crate::app) fn on_withdrawn(
     });
     let was_waiting = taken.is_some() || is_early;
     if let Some((key, kind)) = taken {
-        note_decision(state, key, &kind, &Decision::Cancelled(Decider::Agent), now);
+        note_decision(state, key, &kind, &Decision::Cancelled(Decider::Agent), cx.now);
     }
     for session in state.sessions.values_mut() {
         session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, request_id));
     }
     if was_waiting || class == RequestClass::TerminalWait {
-        answer(state, conn, request_id, cancelled(&class), fx);
+        answer(state, conn, request_id, cancelled(&class), cx);
     }
 }
 
@@ -293,14 +276,8 @@ fn take(state: &mut State, conn: ConnId, request_id: RequestId) -> Option<(Sessi
 }
 
 /// Answers all requests of the session that wait for the user or a file.
-pub(in crate::app) fn cancel_all(
-    state: &mut State,
-    key: SessionKey,
-    by: Decider,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    callbacks::stop_files(state, key, false, fx);
+pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, by: Decider, cx: &mut Cx) {
+    callbacks::stop_files(state, key, false, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let open = std::mem::take(&mut session.requests);
     for OpenRequest { conn, request_id, kind, .. } in open {
@@ -312,21 +289,21 @@ pub(in crate::app) fn cancel_all(
                 AccessWork::Run(..) => RequestClass::TerminalCreate(Box::default()),
             },
         };
-        note_decision(state, key, &kind, &Decision::Cancelled(by), now);
-        answer(state, conn, request_id, cancelled(&class), fx);
+        note_decision(state, key, &kind, &Decision::Cancelled(by), cx.now);
+        answer(state, conn, request_id, cancelled(&class), cx);
     }
 }
 
 /// Answers all requests of a session that is being removed.
-pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    cancel_all(state, key, Decider::SessionClosed, now, fx);
+pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    cancel_all(state, key, Decider::SessionClosed, cx);
     let waits = state
         .sessions
         .get_mut(&key)
         .map(|session| std::mem::take(&mut session.terminal_waits))
         .unwrap_or_default();
     for (conn, request_id, _) in waits {
-        answer(state, conn, request_id, cancelled(&RequestClass::TerminalWait), fx);
+        answer(state, conn, request_id, cancelled(&RequestClass::TerminalWait), cx);
     }
 }
 
@@ -346,14 +323,8 @@ pub(in crate::app) fn drop_all(state: &mut State, conn: ConnId, by: Decider, now
 }
 
 /// Answers all requests of a connection that is being released.
-pub(in crate::app) fn answer_all(
-    state: &mut State,
-    conn: ConnId,
-    by: Decider,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    drop_all(state, conn, by, now);
+pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, by: Decider, cx: &mut Cx) {
+    drop_all(state, conn, by, cx.now);
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.clear();
     }
@@ -365,23 +336,17 @@ pub(in crate::app) fn answer_all(
         })
         .unwrap_or_default();
     for (request_id, class) in open {
-        answer(state, conn, request_id, unavailable_response(&class), fx);
+        answer(state, conn, request_id, unavailable_response(&class), cx);
     }
 }
 
 /// Answers the first open request, a permission, file or command, with the option at this index; `None` rejects (the
 /// agent's `reject_once` option if there is one, otherwise `cancelled`).
-pub fn answer_first_request(
-    state: &mut State,
-    key: SessionKey,
-    option: Option<usize>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn answer_first_request(state: &mut State, key: SessionKey, option: Option<usize>, cx: &mut Cx) {
     if let Some(first) =
         state.sessions.get(&key).and_then(|session| session.requests.front()).map(|open| open.request_id)
     {
-        answer_request(state, key, first, option, now, fx);
+        answer_request(state, key, first, option, cx);
     }
 }
 
@@ -391,15 +356,14 @@ pub fn answer_request(
     key: SessionKey,
     request_id: RequestId,
     option: Option<usize>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let open = state
         .sessions
         .get(&key)
         .and_then(|session| session.requests.iter().find(|open| open.request_id == request_id));
     let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
-    late::note_activity(state, key, now);
+    late::note_activity(state, key, cx.now);
     match &kind {
         OpenRequestKind::Permission { request, tool } => {
             let chosen = match option {
@@ -430,8 +394,8 @@ pub fn answer_request(
                     policy::note_approval(state, key, conn, &call, is_always);
                 }
             }
-            note_decision(state, key, &kind, &decision, now);
-            answer(state, conn, request_id, reply, fx);
+            note_decision(state, key, &kind, &decision, cx.now);
+            answer(state, conn, request_id, reply, cx);
         }
         OpenRequestKind::Access(open) => {
             let choice = match option {
@@ -442,9 +406,9 @@ pub fn answer_request(
                 None => AccessChoice::Refuse,
             };
             take(state, conn, request_id);
-            callbacks::on_answered(state, (conn, request_id), open, choice, Decider::User, now, fx);
+            callbacks::on_answered(state, (conn, request_id), open, choice, Decider::User, cx);
             if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
-                answer_same(state, key, conn, open, choice, now, fx);
+                answer_same(state, key, conn, open, choice, cx);
             }
         }
         OpenRequestKind::Elicitation(_) => {}
@@ -458,8 +422,7 @@ fn answer_same(
     conn: ConnId,
     granted: &AccessRequest,
     choice: AccessChoice,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let is_same = |open: &&OpenRequest| match &open.kind {
         OpenRequestKind::Access(other) if open.conn == conn => match choice {
@@ -473,7 +436,7 @@ fn answer_same(
     for OpenRequest { request_id, kind, .. } in same {
         if let OpenRequestKind::Access(open) = kind {
             take(state, conn, request_id);
-            callbacks::on_answered(state, (conn, request_id), &open, choice, Decider::Rule, now, fx);
+            callbacks::on_answered(state, (conn, request_id), &open, choice, Decider::Rule, cx);
         }
     }
 }

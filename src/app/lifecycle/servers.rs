@@ -14,7 +14,7 @@ use crate::escape::visible;
 use crate::model::{FolderServers, McpServer, SessionKey, Severity};
 
 use super::{call, open};
-use crate::app::{ConnPhase, Consequence, Effect, Question, Session, State};
+use crate::app::{ConnPhase, Consequence, Cx, Effect, Question, Session, State};
 
 /// The servers found in the first folder before the start, with the saved decision.
 pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
@@ -38,12 +38,7 @@ fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderRequ
 }
 
 /// Whether a session must wait for the decision, in which case the user is asked. Otherwise its servers are set.
-pub(in crate::app) fn must_wait(
-    state: &mut State,
-    key: SessionKey,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) -> bool {
+pub(in crate::app) fn must_wait(state: &mut State, key: SessionKey, cx: &mut Cx) -> bool {
     // Headers and variables of servers are secrets: a remote agent gets them only if allowed.
     let gets_servers = state.conn_of(key).is_some_and(|conn| conn.spec.gets_servers());
     let configured = if gets_servers { state.setup.mcp_servers.clone() } else { Vec::new() };
@@ -65,14 +60,14 @@ pub(in crate::app) fn must_wait(
         }
         Some(FolderRequest::Looking) => {}
         Some(FolderRequest::Asked(found)) => {
-            let question = question(found, now);
+            let question = question(found, cx.now);
             if !is_asked(state, &folder) {
                 state.ask(key, question);
             }
         }
         None => {
             state.folder_servers.insert(folder.clone(), FolderRequest::Looking);
-            fx.push(Effect::FindServers { folder });
+            cx.effects.push(Effect::FindServers { folder });
         }
     }
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -86,8 +81,7 @@ pub(in crate::app) fn on_found(
     state: &mut State,
     folder: PathBuf,
     found: Result<Option<FolderServers>, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let waiting = waiting(state, &folder);
     let Some(first) = waiting.first().copied() else {
@@ -104,7 +98,7 @@ pub(in crate::app) fn on_found(
         }
     };
     state.folder_servers.insert(folder, request);
-    open_all(state, &waiting, now, fx);
+    open_all(state, &waiting, cx);
 }
 
 fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
@@ -113,13 +107,13 @@ fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
     sessions.filter(waits).map(|session| session.key).collect()
 }
 
-fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<Effect>) {
+fn open_all(state: &mut State, keys: &[SessionKey], cx: &mut Cx) {
     for key in keys {
         if let Some(session) = state.sessions.get_mut(key) {
             session.start.wait_for_servers(false);
         }
         if state.conn_of(*key).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-            open::open(state, *key, now, fx);
+            open::open(state, *key, cx);
         }
     }
 }
@@ -150,33 +144,27 @@ fn is_asked(state: &State, folder: &Path) -> bool {
 }
 
 /// Applies and saves the user's decision about a folder.
-pub fn answer_servers(
-    state: &mut State,
-    folder: &Path,
-    answer: TrustAnswer,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub fn answer_servers(state: &mut State, folder: &Path, answer: TrustAnswer, cx: &mut Cx) {
     let Some(FolderRequest::Asked(found)) = state.folder_servers.get(folder).cloned() else { return };
     let waiting = waiting(state, folder);
     let servers = match answer {
         TrustAnswer::Use => {
-            fx.push(keep(&found, true));
+            cx.effects.push(keep(&found, true));
             report_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
             found.servers
         }
         TrustAnswer::LeaveOut => {
-            fx.push(keep(&found, false));
+            cx.effects.push(keep(&found, false));
             Vec::new()
         }
         TrustAnswer::NotNow => {
             let text = "The folder's MCP servers are not used. You will be asked again at the next start.";
-            call::flash(state, text, fx);
+            call::flash(state, text, cx);
             Vec::new()
         }
     };
     state.folder_servers.insert(folder.to_owned(), FolderRequest::Decided(servers));
-    open_all(state, &waiting, now, fx);
+    open_all(state, &waiting, cx);
 }
 
 fn keep(found: &FolderServers, allows: bool) -> Effect {

@@ -4,12 +4,12 @@
 //! Invariants: a command is run only by [`run`], which is called with the text that the user has seen; the agent gets
 //! its output only in a prompt that mentions it; the agent's roots do not depend on its folder.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::call;
 use crate::app::session::access;
 use crate::app::state::lookup;
-use crate::app::{Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
+use crate::app::{Cx, Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
 use crate::model::{
     Access, AccessOutcome, AccessRecord, Action, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT,
     Mention, SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions,
@@ -46,7 +46,7 @@ pub fn obstacle(session: &Session) -> Option<&'static str> {
 }
 
 /// Runs a command line. `attaches`: its output goes into the next prompt, as a mention in the draft.
-pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, fx: &mut Vec<Effect>) {
+pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, cx: &mut Cx) {
     let size = size_of(state.screen, true, false);
     let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -54,10 +54,10 @@ pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, fx:
     let number = known.unwrap_or(0).max(session.shell.last_number).saturating_add(1);
     session.shell.last_number = number;
     let folder = session.workspace.cwd.clone();
-    fx.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, size }));
+    cx.effects.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, size }));
     if attaches && is_active {
         session.draft = mention_of(number);
-        fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+        cx.effects.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn size_of(screen: Option<Screen>, is_users: bool, is_full: bool) -> 
 }
 
 /// Adapts all running terminals to the size of the screen, and to how they are shown.
-pub(in crate::app) fn fit(state: &mut State, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn fit(state: &mut State, cx: &mut Cx) {
     let screen = state.screen;
     let mut changed = Vec::new();
     for (key, session) in state.sessions.iter() {
@@ -90,7 +90,7 @@ pub(in crate::app) fn fit(state: &mut State, fx: &mut Vec<Effect>) {
         if let Some(view) = session.and_then(|session| session.terminals.get_mut(&id)) {
             view.size = Some(size);
         }
-        fx.push(Effect::Terminal(TerminalJob::Resize(id, size)));
+        cx.effects.push(Effect::Terminal(TerminalJob::Resize(id, size)));
     }
 }
 
@@ -101,7 +101,7 @@ pub(super) fn on_switch(
     key: SessionKey,
     id: &TerminalId,
     before: (bool, bool),
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let last_input = state.last_input;
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -112,14 +112,14 @@ pub(super) fn on_switch(
         session.shell.returns_keys = view.modes.is_alternate;
         session.shell.typing = Some(id.clone());
     } else if before.0 && !view.modes.is_alternate && session.shell.typing.as_ref() == Some(id) {
-        fx.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
+        cx.effects.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
     }
-    fit(state, fx);
+    fit(state, cx);
 }
 
 /// A command began or ended to read a line without an echo. What is typed then is a password, which must not become a
 /// prompt: the command gets the keys, unless a prompt is being written.
-pub(in crate::app) fn on_echo(state: &mut State, id: &TerminalId, hides_input: bool, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_echo(state: &mut State, id: &TerminalId, hides_input: bool, cx: &mut Cx) {
     let Some(session) = state.sessions.values_mut().find(|session| session.shell.running.contains(id)) else {
         return;
     };
@@ -130,9 +130,9 @@ pub(in crate::app) fn on_echo(state: &mut State, id: &TerminalId, hides_input: b
         session.shell.returns_keys = true;
         session.shell.typing = Some(id.clone());
     } else if !hides_input && session.shell.returns_keys && session.shell.typing.as_ref() == Some(id) {
-        fx.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
+        cx.effects.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
     }
-    fit(state, fx);
+    fit(state, cx);
 }
 
 /// Whether a draft contains at most the mention of a command.
@@ -151,12 +151,11 @@ pub(in crate::app) fn on_started(
     (key, number): (SessionKey, u32),
     command: CommandAccess,
     result: Result<TerminalId, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else {
-        fx.extend(result.ok().map(|id| Effect::Terminal(TerminalJob::Release(id))));
+        cx.effects.extend(result.ok().map(|id| Effect::Terminal(TerminalJob::Release(id))));
         return;
     };
     let (line, cwd) = (command.line.clone(), command.cwd.clone());
@@ -168,19 +167,19 @@ pub(in crate::app) fn on_started(
                 cwd: Some(cwd),
                 number: Some(number),
                 size: Some(size_of(state.screen, true, false)),
-                ..TerminalView::new(true, now)
+                ..TerminalView::new(true, cx.now)
             };
             session.terminals.insert(id.clone(), view);
             session.shell.running.push(id.clone());
-            access::add(session, AccessRecord { terminal: Some(id), ..record }, now);
+            access::add(session, AccessRecord { terminal: Some(id), ..record }, cx.now);
         }
         Err(error) => {
-            access::add(session, AccessRecord { error: Some(error), ..record }, now);
+            access::add(session, AccessRecord { error: Some(error), ..record }, cx.now);
             // There is no output to send.
             if let Some(rest) = session.draft.strip_prefix(&mention_of(number)) {
                 session.draft = rest.to_owned();
                 if is_active {
-                    fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+                    cx.effects.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
                 }
             }
         }
@@ -188,25 +187,25 @@ pub(in crate::app) fn on_started(
 }
 
 /// A command of the user or of an agent has ended.
-pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, cx: &mut Cx) {
     let running = &mut session.shell.running;
     if let Some(at) = running.iter().position(|other| other == id) {
         running.remove(at);
-        fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
+        cx.effects.push(Effect::Terminal(TerminalJob::Release(id.clone())));
     }
     if session.shell.typing.as_ref() == Some(id) {
         if session.shell.returns_keys {
             // A full-screen program has no line of input that could be incomplete.
             session.shell.typing = None;
         } else {
-            fx.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
+            cx.effects.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
         }
     }
 }
 
 /// The keys return from a terminal whose command has ended, once they pause.
-pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let is_quiet = state.last_input.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);
+pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let is_quiet = state.last_input.is_none_or(|last| cx.now.saturating_duration_since(last) >= PAUSE);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(id) = &session.shell.typing else { return };
     let keeps = |view: &TerminalView| {
@@ -218,55 +217,55 @@ pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, now: Instant,
     }
     if is_quiet {
         session.shell.typing = None;
-        fit(state, fx);
+        fit(state, cx);
     } else {
-        fx.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
+        cx.effects.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
     }
 }
 
 /// Moves the keys to the terminal of the selected item, or of the only running command, or back from it.
-pub fn toggle_typing(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn toggle_typing(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.shell.returns_keys = false;
     if session.shell.typing.take().is_some() {
-        fit(state, fx);
+        fit(state, cx);
         return;
     }
     let marked = session.selected.and_then(|item| session.running_terminal(item));
     let Some(id) = marked.or_else(|| session.shell.running.last().cloned()) else {
-        call::flash(state, "No running command accepts input.", fx);
+        call::flash(state, "No running command accepts input.", cx);
         return;
     };
     if !session.is_users(&id) && !state.setup.policy.command_input {
         let message = "Commands of agents have no input. `command_input` in the configuration allows it.";
-        call::flash(state, message, fx);
+        call::flash(state, message, cx);
         return;
     }
     session.shell.typing = Some(id);
-    fit(state, fx);
+    fit(state, cx);
 }
 
-pub fn type_in(state: &State, key: SessionKey, input: TerminalInput, fx: &mut Vec<Effect>) {
+pub fn type_in(state: &State, key: SessionKey, input: TerminalInput, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     if let Some(id) = session.typing()
         && session.terminals.get(id).is_some_and(|view| view.exit.is_none())
     {
-        fx.push(Effect::Terminal(TerminalJob::Input(id.clone(), input)));
+        cx.effects.push(Effect::Terminal(TerminalJob::Input(id.clone(), input)));
     }
 }
 
 /// Stops the command that Escape stops. Returns whether there is one.
-pub fn stop(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> bool {
+pub fn stop(state: &mut State, key: SessionKey, cx: &mut Cx) -> bool {
     let key = lookup::root_of(state, key);
     let stopped = state.sessions.get(&key).and_then(Session::command_to_stop).map(|(id, _)| id.clone());
-    fx.extend(stopped.iter().cloned().map(|id| Effect::Terminal(TerminalJob::Kill(id))));
+    cx.effects.extend(stopped.iter().cloned().map(|id| Effect::Terminal(TerminalJob::Kill(id))));
     stopped.is_some()
 }
 
 /// Stops the commands of a session that is being closed.
-pub(in crate::app) fn close(session: &Session, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn close(session: &Session, cx: &mut Cx) {
     if session.shell.last_number > 0 {
-        fx.push(Effect::Terminal(TerminalJob::CloseShell(session.key)));
+        cx.effects.push(Effect::Terminal(TerminalJob::CloseShell(session.key)));
     }
 }
 

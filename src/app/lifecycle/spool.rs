@@ -16,7 +16,7 @@ use super::call;
 use crate::app::session::recorded_turns::recorded_turns;
 use crate::app::state::place::{self, Outcome, Place};
 use crate::app::state::replay::{self, Replay, Spool, Taking};
-use crate::app::{Effect, Item, ItemBody, Session, SessionPhase, State, TimerId};
+use crate::app::{Cx, Effect, Item, ItemBody, Session, SessionPhase, State, TimerId};
 use crate::model::{
     ItemId, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate, Severity, StoreJob,
     ToolCallId,
@@ -61,11 +61,7 @@ pub(in crate::app) fn end(session: &mut Session) {
 }
 
 /// Takes an update for the spool if it belongs to the history; otherwise returns it.
-pub(super) fn take(
-    session: &mut Session,
-    update: SessionUpdate,
-    fx: &mut Vec<Effect>,
-) -> Option<SessionUpdate> {
+pub(super) fn take(session: &mut Session, update: SessionUpdate, cx: &mut Cx) -> Option<SessionUpdate> {
     let is_part = match &session.replay {
         Replay::Beside(spool) if !spool.is_over && is_item(&update) => {
             let is_going_on =
@@ -91,7 +87,7 @@ pub(super) fn take(
     // What comes late is compared after the next pause.
     if spool.is_answered && (spool.is_quiet || spool.seen == 1) {
         spool.is_quiet = false;
-        fx.push(Effect::Timer(TimerId::History(key), QUIET));
+        cx.effects.push(Effect::Timer(TimerId::History(key), QUIET));
     }
     let record = Box::new(Record::Update(update));
     session.recorder.note_in_spool(spool.key, Note::Event { turn: unit, record });
@@ -180,7 +176,7 @@ pub(super) fn show_call(session: &mut Session, call: &ToolCallId, now: Instant) 
 }
 
 /// The call that opens the session was answered; the rest of the replay, or all of it, may follow.
-pub(super) fn on_answered(session: &mut Session, fx: &mut Vec<Effect>) {
+pub(super) fn on_answered(session: &mut Session, cx: &mut Cx) {
     session.recorder.end_diversion(true);
     match &mut session.replay {
         Replay::None => {}
@@ -189,7 +185,7 @@ pub(super) fn on_answered(session: &mut Session, fx: &mut Vec<Effect>) {
             spool.is_answered = true;
             spool.checked = spool.seen;
             if spool.has_begun() || spool.is_expected {
-                fx.push(Effect::Timer(TimerId::History(session.key), QUIET));
+                cx.effects.push(Effect::Timer(TimerId::History(session.key), QUIET));
             } else {
                 spool.is_quiet = true;
             }
@@ -198,14 +194,14 @@ pub(super) fn on_answered(session: &mut Session, fx: &mut Vec<Effect>) {
 }
 
 /// Checks whether the replay has paused.
-pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_timer(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Replay::Beside(spool) = &mut session.replay else { return };
     if spool.is_over {
         return;
     }
     if std::mem::replace(&mut spool.checked, spool.seen) != spool.seen {
-        fx.push(Effect::Timer(TimerId::History(key), QUIET));
+        cx.effects.push(Effect::Timer(TimerId::History(key), QUIET));
         return;
     }
     spool.is_quiet = true;
@@ -387,14 +383,14 @@ pub(super) fn on_kept_as(state: &mut State, spool: SessionKey, uid: String) {
 }
 
 /// The store has written everything up to a request to confirm it.
-pub(super) fn on_written(state: &mut State, spool: SessionKey, upto: u64, fx: &mut Vec<Effect>) {
+pub(super) fn on_written(state: &mut State, spool: SessionKey, upto: u64, cx: &mut Cx) {
     let Some((key, spool)) = spool_of(state, spool) else { return };
     spool.written = spool.written.max(upto);
     if let (Some(taking), Some(uid)) = (&mut spool.taking, &spool.uid)
         && spool.written == spool.sync
         && !std::mem::replace(&mut taking.is_asked, true)
     {
-        fx.push(Effect::Store(StoreJob::ReadSpool { key, uid: uid.clone(), from: taking.from }));
+        cx.effects.push(Effect::Store(StoreJob::ReadSpool { key, uid: uid.clone(), from: taking.from }));
     }
 }
 
@@ -456,28 +452,28 @@ pub(super) fn holds_prompts(state: &State, key: SessionKey) -> bool {
 }
 
 /// Shows the history that the agent replayed for the active session.
-pub fn show_history(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn show_history(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     let uid = match &session.replay {
         Replay::Beside(spool) => spool.uid.clone(),
         _ => None,
     };
     let Some(uid) = uid else {
-        return call::flash(state, "The agent has not sent its history of this session.", fx);
+        return call::flash(state, "The agent has not sent its history of this session.", cx);
     };
     let folder = state.setup.folder.clone();
-    fx.push(Effect::Store(StoreJob::Open { uid, takes: false, at: None, folder }));
+    cx.effects.push(Effect::Store(StoreJob::Open { uid, takes: false, at: None, folder }));
 }
 
 /// Keeps the agent's history that is open in the active tab as a session of its own.
-pub fn keep_history(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn keep_history(state: &mut State, cx: &mut Cx) {
     let reading = state.active_session().and_then(|session| session.read_only.as_ref());
     let uid = reading.map(|reading| reading.uid.clone());
     let owner = uid.and_then(|uid| owner_of(state, |spool| spool.uid.as_ref() == Some(&uid)));
     state.next.session += 1;
     let next = SessionKey(state.next.session);
     let Some(session) = owner.and_then(|key| state.sessions.get_mut(&key)) else {
-        return call::flash(state, "This is not an agent's history. Open one first.", fx);
+        return call::flash(state, "This is not an agent's history. Open one first.", cx);
     };
     let title = format!("{} (agent's history)", crate::app::session_title(session));
     let Replay::Beside(spool) = &mut session.replay else { return };
@@ -487,7 +483,7 @@ pub fn keep_history(state: &mut State, fx: &mut Vec<Effect>) {
     let former = std::mem::replace(&mut **spool, rest);
     session.recorder.note_in_spool(former.key, Note::KeepSpool { title: title.clone() });
     session.recorder.note_in_spool(former.key, Note::Closed);
-    call::flash(state, format!("Saved as session: {title}"), fx);
+    call::flash(state, format!("Saved as session: {title}"), cx);
 }
 
 /// Whether this stored session is the history of an agent that is not kept.
@@ -496,24 +492,24 @@ pub(super) fn is_spool(state: &State, uid: &str) -> bool {
 }
 
 /// Removes turns that were taken from the agent's history: those after the selected marker, otherwise after the last one.
-pub fn put_back(state: &mut State, fx: &mut Vec<Effect>) {
+pub fn put_back(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     if session.turn.is_running() || session.loading.is_some() {
-        return call::flash(state, "Wait until the turn has ended.", fx);
+        return call::flash(state, "Wait until the turn has ended.", cx);
     }
     let items = session.transcript.items();
     let is_marker = |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. });
     let selected = session.selected.and_then(|id| session.transcript.index_of(id));
     let selected = selected.filter(|at| items.get(*at).is_some_and(is_marker));
     let Some(at) = selected.or_else(|| items.iter().rposition(is_marker)) else {
-        return call::flash(state, "No turns of the agent's history were added here.", fx);
+        return call::flash(state, "No turns of the agent's history were added here.", cx);
     };
     // The turn of the marker is a recorded one.
     let first = items.get(at).map(|item| item.turn + 1);
     let is_sent = |item: &&Item| matches!(&item.body, ItemBody::Message(message) if message.is_local);
     let end = items.iter().skip(at).find(is_sent).map_or(session.turn_count + 1, |item| item.turn);
     let (Some(first), Some(uid)) = (first, session.recorder.saved_as().map(str::to_owned)) else { return };
-    fx.push(Effect::Store(StoreJob::ForgetTurns { key: session.key, uid, turns: first..end }));
+    cx.effects.push(Effect::Store(StoreJob::ForgetTurns { key: session.key, uid, turns: first..end }));
 }
 
 /// The id of the record from which a turn can be deleted now, or why it cannot be.
@@ -528,10 +524,10 @@ pub fn deletable(state: &State, key: SessionKey, turn: u32) -> Result<String, &'
     }
 }
 
-pub fn delete_turn(state: &mut State, key: SessionKey, turn: u32, fx: &mut Vec<Effect>) {
+pub fn delete_turn(state: &mut State, key: SessionKey, turn: u32, cx: &mut Cx) {
     match deletable(state, key, turn) {
-        Ok(uid) => fx.push(Effect::Store(StoreJob::ForgetTurns { key, uid, turns: turn..turn + 1 })),
-        Err(why) => call::flash(state, why, fx),
+        Ok(uid) => cx.effects.push(Effect::Store(StoreJob::ForgetTurns { key, uid, turns: turn..turn + 1 })),
+        Err(why) => call::flash(state, why, cx),
     }
 }
 
@@ -541,10 +537,10 @@ pub(super) fn on_forgotten(
     key: SessionKey,
     turns: Range<u32>,
     result: Result<(), String>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     if let Err(why) = result {
-        return call::flash(state, format!("Not removed: {why}"), fx);
+        return call::flash(state, format!("Not removed: {why}"), cx);
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.transcript.remove_turns(&turns);
@@ -560,7 +556,7 @@ pub(super) fn on_forgotten(
     let folder = session.workspace.cwd.clone();
     for session in state.sessions.values_mut().filter(|session| session.workspace.cwd == folder) {
         session.history.clear();
-        fx.push(Effect::LoadHistory { session: session.key, folder: folder.clone() });
+        cx.effects.push(Effect::LoadHistory { session: session.key, folder: folder.clone() });
     }
-    call::flash(state, "Removed from the record. The agent still has its own history.", fx);
+    call::flash(state, "Removed from the record. The agent still has its own history.", cx);
 }

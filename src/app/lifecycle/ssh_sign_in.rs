@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::model::{AgentSpec, CloseReason, ConnId, SessionKey};
 
 use crate::app::state::texts;
-use crate::app::{Consequence, Effect, Question, State};
+use crate::app::{Consequence, Cx, Effect, Question, State};
 
 /// The host of an agent requires an interaction in the terminal.
 pub(in crate::app) fn offer_sign_in(
@@ -31,10 +31,10 @@ pub(in crate::app) fn offer_sign_in(
 }
 
 /// Signs in to the host of an agent that refused the connection; the agent is restarted afterwards.
-pub fn sign_in_to_host(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+pub fn sign_in_to_host(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let ssh = state.conns.get(&conn).filter(|conn| !conn.is_alive()).and_then(|conn| conn.spec.ssh.clone());
     if ssh.is_some() {
         let spec = AgentSpec { ssh, ..AgentSpec::default() };
-        fx.push(Effect::RunLogin { conn, spec, env: Vec::new() });
+        cx.effects.push(Effect::RunLogin { conn, spec, env: Vec::new() });
     }
 }

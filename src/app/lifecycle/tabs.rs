@@ -12,7 +12,7 @@ use crate::model::SessionKey;
 
 use super::call;
 use crate::app::state::{FlashEnd, lookup, tab, texts};
-use crate::app::{Effect, State};
+use crate::app::{Cx, Effect, State};
 
 /// Remembers an event that the user does not see: in an inactive tab, or without the focus. A failure replaces a success; of several successes the first is shown.
 pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
@@ -36,38 +36,38 @@ pub(in crate::app) fn tab_name(state: &State, key: SessionKey) -> String {
 }
 
 /// Shows a short message about a session, prefixed with the tab's name if it is inactive.
-pub(in crate::app) fn flash(state: &mut State, key: SessionKey, text: &str, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn flash(state: &mut State, key: SessionKey, text: &str, cx: &mut Cx) {
     if lookup::root_of(state, key) == tab::front(state) {
-        call::flash(state, text, fx);
+        call::flash(state, text, cx);
     } else {
         let name = tab_name(state, key);
-        call::flash(state, format!("{name}: {text}"), fx);
+        call::flash(state, format!("{name}: {text}"), cx);
     }
 }
 
 /// Says that the queue is on hold, as long as that is true.
-pub(in crate::app) fn flash_hold(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn flash_hold(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let (text, held) = (texts::queue_on_hold(session.outbox.queue_len()), session.outbox.held());
-    flash(state, key, &text, fx);
+    flash(state, key, &text, cx);
     state.flash_end = FlashEnd::Hold(key, held);
 }
 
 /// Notifies the user, who looks at another tab or window, with one line and the configured notification.
-pub(in crate::app) fn announce(state: &mut State, key: SessionKey, text: &str, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn announce(state: &mut State, key: SessionKey, text: &str, cx: &mut Cx) {
     let is_front = lookup::root_of(state, key) == tab::front(state);
     if is_front && state.has_focus {
         return;
     }
     if !is_front {
         let text = format!("{}: {text}", tab_name(state, key));
-        call::flash_until(state, text, FlashEnd::Shown(key), fx);
+        call::flash_until(state, text, FlashEnd::Shown(key), cx);
     }
     // The exit of an agent also ends its turn: only the last reason is sent.
-    fx.retain(|effect| !matches!(effect, Effect::Announce { session, .. } if *session == key));
+    cx.effects.retain(|effect| !matches!(effect, Effect::Announce { session, .. } if *session == key));
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    fx.push(Effect::Announce { session: key, text: first.chain(letters).collect() });
+    cx.effects.push(Effect::Announce { session: key, text: first.chain(letters).collect() });
 }
 
 /// Sets whether the terminal has the focus, in which the user sees the active tab.

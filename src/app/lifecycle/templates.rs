@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::app::state::commands;
-use crate::app::{Consequence, Effect, Question, State, TrustAnswer};
+use crate::app::{Consequence, Cx, Effect, Question, State, TrustAnswer};
 use crate::escape::{self, visible};
 use crate::model::{SessionKey, Severity, TemplateList, UnreviewedTemplate};
 
@@ -16,10 +16,10 @@ use super::call;
 /// More consecutive blank lines are counted.
 const MAX_BLANK_LINES: usize = 3;
 
-pub fn load_templates(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn load_templates(state: &State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key).filter(|session| session.parent.is_none()) else { return };
     let project = commands::project_of(state, session);
-    fx.push(Effect::LoadTemplates { session: key, project, answers: Vec::new(), allows: false });
+    cx.effects.push(Effect::LoadTemplates { session: key, project, answers: Vec::new(), allows: false });
 }
 
 /// The templates were listed. Problems are reported once.
@@ -86,10 +86,10 @@ pub(super) fn answer(
     key: SessionKey,
     answers: Vec<(PathBuf, PathBuf)>,
     answer: TrustAnswer,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get(&key).filter(|_| answer != TrustAnswer::NotNow) else { return };
-    fx.push(Effect::LoadTemplates {
+    cx.effects.push(Effect::LoadTemplates {
         session: key,
         project: commands::project_of(state, session),
         answers,

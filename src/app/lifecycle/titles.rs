@@ -5,19 +5,17 @@
 //! input, `store` the storage.
 //! Invariants: titles are sent only to agents that support them; an agent has a title once it has confirmed it.
 
-use std::time::Instant;
-
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleRequest};
 
 use super::{archive, call, choices};
 use crate::app::state::{lookup, texts};
-use crate::app::{ConnPhase, Effect, SessionPhase, State, Wanted};
+use crate::app::{ConnPhase, Cx, Effect, SessionPhase, State, Wanted};
 
 #[allow(clippy::needless_pass_by_value, reason = "all actions of the user are passed by value")]
-pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
+pub fn set_title(state: &mut State, key: SessionKey, title: String, cx: &mut Cx) {
     let title = title.trim().to_owned();
     if title.is_empty() {
-        call::flash(state, "A title needs at least one character.", fx);
+        call::flash(state, "A title needs at least one character.", cx);
         return;
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -25,14 +23,14 @@ pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instan
     session.title_state.set_by_user(true);
     // A read-only session is renamed in the store, whose result says whether the agent can be informed.
     if let Some(reading) = &session.read_only {
-        fx.push(Effect::Store(StoreJob::Rename { uid: reading.uid.clone(), title }));
+        cx.effects.push(Effect::Store(StoreJob::Rename { uid: reading.uid.clone(), title }));
         return;
     }
-    send_pending_title(state, key, fx);
+    send_pending_title(state, key, cx);
 }
 
 /// Sends the title of an open session to its agent, if the agent does not have it and supports titles.
-pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
     let owed = state.sessions.get(&key).filter(|session| {
         can && session.title_state.is_owed()
@@ -42,7 +40,7 @@ pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, fx:
     let owed = owed.and_then(|session| Some((session.conn?, session.id.clone()?, session.title.clone()?)));
     if let Some((conn, id, title)) = owed {
         let request = Call::SetTitle(id, title.clone());
-        choices::ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), fx);
+        choices::ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), cx);
     }
 }
 
@@ -53,7 +51,7 @@ pub(in crate::app) fn on_title_response(
     sent_title: &str,
     stored: Option<String>,
     problem: Option<&CallError>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match problem {
@@ -65,7 +63,7 @@ pub(in crate::app) fn on_title_response(
         }
         Some(error) => {
             let why = texts::error_text(error);
-            call::flash(state, format!("Renamed in parlor only; the agent rejected the title: {why}"), fx);
+            call::flash(state, format!("Renamed in parlor only; the agent rejected the title: {why}"), cx);
         }
     }
 }
@@ -88,17 +86,17 @@ pub(in crate::app) fn on_renamed(
     uid: &str,
     title: &str,
     whose: Option<(String, SessionId)>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     archive::mark_title(state, uid, Some(title), true);
     let taker = whose.and_then(|(agent, id)| Some((taker(state, &agent)?, id, agent)));
     let Some((conn, id, agent)) = taker else {
-        call::flash(state, "Renamed. The agent is updated when the session is opened.", fx);
+        call::flash(state, "Renamed. The agent is updated when the session is opened.", cx);
         return;
     };
     let request_info = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
     let request = Call::SetTitle(id, title.to_owned());
-    call::call(state, conn, Purpose::TitleSaved(Box::new(request_info)), request, fx);
+    call::call(state, conn, Purpose::TitleSaved(Box::new(request_info)), request, cx);
 }
 
 /// The response to setting the title of a session that is not open.
@@ -106,20 +104,20 @@ pub(in crate::app) fn on_stored_title_set(
     state: &mut State,
     TitleRequest { uid, title, agent }: &TitleRequest,
     result: Result<Reply, CallError>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     match result {
         Ok(_) => {
-            fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
+            cx.effects.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
             let open = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
             if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
                 session.title_state.agent_has_it();
             }
-            call::flash(state, format!("Renamed in parlor and in {agent}."), fx);
+            call::flash(state, format!("Renamed in parlor and in {agent}."), cx);
         }
         Err(error) => {
             let why = texts::error_text(&error);
-            call::flash(state, format!("Renamed in parlor only; {agent} rejected the title: {why}"), fx);
+            call::flash(state, format!("Renamed in parlor only; {agent} rejected the title: {why}"), cx);
         }
     }
 }

@@ -4,7 +4,6 @@
 //! Invariant: only advertised methods are called, and the user is informed if a configured one is not supported.
 
 use crate::app::Part;
-use std::time::Instant;
 
 use crate::model::{
     AgentCommand, Call, CallError, ConnId, ItemId, Purpose, Record, Reply, SessionKey, Severity, TerminalId,
@@ -15,7 +14,7 @@ use super::{call, open};
 use crate::app::session::record;
 use crate::app::state::outline::is_subagent_running;
 use crate::app::state::{lookup, texts};
-use crate::app::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State};
+use crate::app::{ConnPhase, Cx, Effect, ItemBody, Session, SessionPhase, State};
 
 /// Whether a running part can be cancelled separately.
 pub fn has_stoppable(session: &Session) -> bool {
@@ -60,7 +59,7 @@ fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
 }
 
 /// Cancels the selected part of the work, or the only running one; otherwise the command run by parlor.
-pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub fn stop_part(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let parts = stoppable(session);
     let marked = parts.iter().find(|(item, _)| session.selected == Some(*item));
@@ -71,9 +70,9 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
     });
     let Some((_, part)) = chosen.cloned() else {
         if parts.len() > 1 && !has_own {
-            call::flash(state, "Several commands or subagents are running. Select the one to stop.", fx);
+            call::flash(state, "Several commands or subagents are running. Select the one to stop.", cx);
         } else {
-            kill_command(state, key, now, fx);
+            kill_command(state, key, cx);
         }
         return;
     };
@@ -82,33 +81,33 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
         Part::Tool(tool) => Call::StopTool(id, tool),
         Part::Terminal(terminal) => Call::StopTerminal(id, terminal),
         Part::Child(child) => {
-            fx.push(Effect::Send(conn, AgentCommand::Cancel(child)));
-            call::flash(state, "Stopping the subagent.", fx);
+            cx.effects.push(Effect::Send(conn, AgentCommand::Cancel(child)));
+            call::flash(state, "Stopping the subagent.", cx);
             return;
         }
     };
-    call::call(state, conn, Purpose::StopPart(key), request, fx);
+    call::call(state, conn, Purpose::StopPart(key), request, cx);
 }
 
 /// The response to cancelling a part; its end is reported by an update. Source: ACP v2 tool-calls.
-pub(in crate::app) fn on_stopped(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_stopped(state: &mut State, result: Result<Reply, CallError>, cx: &mut Cx) {
     let text = match result {
         Ok(_) => "Stopping.".to_owned(),
         Err(error) => format!("Stop failed: {}", texts::error_text(&error)),
     };
-    call::flash(state, text, fx);
+    call::flash(state, text, cx);
 }
 
-pub fn archive_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub fn archive_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_archive);
     let Some(session) = state.sessions.get(&key).filter(|_| can) else { return };
     if session.turn.is_running() {
-        call::flash(state, "A turn is running. Stop it first.", fx);
+        call::flash(state, "A turn is running. Stop it first.", cx);
         return;
     }
     if let (Some(conn), Some(id)) = (session.conn, session.id.clone()) {
         let request = Call::Archive(id, !session.is_archived);
-        call::call(state, conn, Purpose::Archive(key), request, fx);
+        call::call(state, conn, Purpose::Archive(key), request, cx);
     }
 }
 
@@ -117,8 +116,7 @@ pub(in crate::app) fn on_archived(
     state: &mut State,
     key: SessionKey,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if !session.is_archived {
@@ -128,16 +126,16 @@ pub(in crate::app) fn on_archived(
                 record::note(session, Record::Archived { is_away: true });
                 let cause = "Session archived.".to_owned();
                 session.phase = SessionPhase::Ended { cause: cause.clone() };
-                call::flash(state, cause, fx);
+                call::flash(state, cause, cx);
             }
-            Err(error) => call::flash(state, format!("Archive failed: {}", texts::error_text(&error)), fx),
+            Err(error) => call::flash(state, format!("Archive failed: {}", texts::error_text(&error)), cx),
         }
         return;
     }
     let is_opening = matches!(session.phase, SessionPhase::Opening { .. });
     if let Err(error) = &result {
         let text = format!("Unarchive failed: {}", texts::error_text(error));
-        call::flash(state, text, fx);
+        call::flash(state, text, cx);
         // The call that opens the session shows whether it can continue anyway.
         if !is_opening {
             return;
@@ -153,22 +151,22 @@ pub(in crate::app) fn on_archived(
     for info in listed.filter(|info| Some(&info.id) == id.as_ref()) {
         info.is_archived = false;
     }
-    open::open(state, key, now, fx);
+    open::open(state, key, cx);
 }
 
 /// The agent is ready: sets the configured providers, and requests its status.
-pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, cx: &mut Cx) {
     let Some(open) = state.conns.get(&conn) else { return };
     let (can, wire) = (open.capabilities(), open.spec.wire.clone());
     if can.tells_auth {
-        call::call(state, conn, Purpose::AuthStatus, Call::AuthStatus, fx);
+        call::call(state, conn, Purpose::AuthStatus, Call::AuthStatus, cx);
     }
     if can.has_providers {
         for provider in &wire.providers {
             let purpose = Purpose::SetProvider(provider.id.clone());
-            call::call(state, conn, purpose, Call::SetProvider(provider.clone()), fx);
+            call::call(state, conn, purpose, Call::SetProvider(provider.clone()), cx);
         }
-        call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
+        call::call(state, conn, Purpose::ListProviders, Call::ListProviders, cx);
     } else if !wire.providers.is_empty() {
         report(
             state,
@@ -180,7 +178,7 @@ pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Eff
     if can.deaf_in_turn {
         let text = "This agent cannot receive answers during a turn. Select a mode that does not ask for \
             permission.";
-        call::flash(state, text, fx);
+        call::flash(state, text, cx);
     }
     if wire.system_prompt.as_ref().is_some_and(|prompt| !can.takes(prompt)) {
         let detail = if can.system_prompt {
@@ -218,8 +216,7 @@ pub(in crate::app) fn on_provider_set(
     conn: ConnId,
     id: &str,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     if let Err(error) = result {
         let title = format!("Provider {id} could not be set.");
@@ -229,7 +226,7 @@ pub(in crate::app) fn on_provider_set(
         let waits = state.sessions.get(&key).is_some_and(|session| session.start.waits_for_setup());
         let is_ready = state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready);
         if waits && is_ready && !must_wait(state, key) {
-            open::open(state, key, now, fx);
+            open::open(state, key, cx);
         }
     }
 }
@@ -246,7 +243,7 @@ pub(in crate::app) fn on_response(state: &mut State, conn: ConnId, result: Resul
 }
 
 /// Kills the running command of the selected item, or the only running one.
-fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
+fn kill_command(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let running: Vec<TerminalId> = session
         .terminals
@@ -261,10 +258,10 @@ fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<
         _ => None,
     });
     match chosen {
-        Some(id) => fx.push(Effect::Terminal(TerminalJob::Kill(id.clone()))),
+        Some(id) => cx.effects.push(Effect::Terminal(TerminalJob::Kill(id.clone()))),
         None if running.is_empty() => {
-            call::flash(state, "No command to stop.", fx);
+            call::flash(state, "No command to stop.", cx);
         }
-        None => call::flash(state, "Several commands are running. Select the one to stop.", fx),
+        None => call::flash(state, "Several commands are running. Select the one to stop.", cx),
     }
 }

@@ -4,8 +4,6 @@
 //! be received before its session is known (then it waits), outside a turn, and after a cancel: all are applied, but do
 //! not start or end a turn.
 
-use std::time::Instant;
-
 use crate::model::{
     AgentEvent, Bounded, Capacity, ConnId, ItemId, Note, Record, Role, SessionId, SessionKey, SessionUpdate,
     Severity, SubagentPatch,
@@ -14,7 +12,7 @@ use crate::model::{
 use super::{call, late, requests, spool, turn};
 use crate::app::session::{apply, clear, messages, record};
 use crate::app::state::lookup;
-use crate::app::{Early, Effect, Event, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
+use crate::app::{Cx, Early, Event, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
 /// Limit of updates per connection that wait for their session; the oldest are dropped.
 const MAX_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
@@ -28,11 +26,10 @@ pub(in crate::app) fn on_update(
     conn: ConnId,
     id: SessionId,
     update: SessionUpdate,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     match lookup::session_by_id(state, conn, &id) {
-        Some(key) => apply(state, conn, key, update, now, fx),
+        Some(key) => apply(state, conn, key, update, cx),
         None => save_early(state, conn, id, update),
     }
 }
@@ -83,12 +80,11 @@ pub(in crate::app) fn replay_early(
     conn: ConnId,
     key: SessionKey,
     id: &SessionId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(open) = state.conns.get_mut(&conn) else { return };
     if open.early.updates.is_empty() {
-        requests::dispatch_early(state, conn, id, now, fx);
+        requests::dispatch_early(state, conn, id, cx);
         return;
     }
     let dropped_count = std::mem::take(&mut open.early.dropped_count);
@@ -98,9 +94,9 @@ pub(in crate::app) fn replay_early(
         call::notice(state, key, Severity::Warning, title, None);
     }
     for (_, update) in mine {
-        apply(state, conn, key, update, now, fx);
+        apply(state, conn, key, update, cx);
     }
-    requests::dispatch_early(state, conn, id, now, fx);
+    requests::dispatch_early(state, conn, id, cx);
 }
 
 pub(in crate::app) fn apply(
@@ -108,16 +104,15 @@ pub(in crate::app) fn apply(
     conn: ConnId,
     key: SessionKey,
     update: SessionUpdate,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
-    late::note_activity(state, key, now);
+    late::note_activity(state, key, cx.now);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let makes_items = makes_items(&update);
     let update = if session.turn.is_running() {
         update
     } else {
-        match spool::take(session, update, fx) {
+        match spool::take(session, update, cx) {
             Some(update) => update,
             None => return,
         }
@@ -133,11 +128,11 @@ pub(in crate::app) fn apply(
     let next = session.transcript.next_id();
     match update {
         SessionUpdate::Subagent(patch) => {
-            if !on_subagent(state, conn, key, patch, now, fx) {
+            if !on_subagent(state, conn, key, patch, cx) {
                 return;
             }
         }
-        other => apply::apply_here(session, other, now, fx),
+        other => apply::apply_here(session, other, cx),
     }
     count_calls(state, key, next);
     // After the update, because a message of a replayed history starts the turn it is counted in.
@@ -147,7 +142,7 @@ pub(in crate::app) fn apply(
             record::note(session, record);
         }
         if lists_commands {
-            turn::on_commands(state, key, now, fx);
+            turn::on_commands(state, key, cx);
         }
     }
 }
@@ -197,8 +192,7 @@ fn on_subagent(
     conn: ConnId,
     parent: SessionKey,
     patch: SubagentPatch,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) -> bool {
     let id = patch.session.clone();
     let child = match lookup::session_by_id(state, conn, &id) {
@@ -212,7 +206,7 @@ fn on_subagent(
     };
     apply::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
     let new_title = patch.title.clone();
-    let position = apply::on_subagent(session, patch, now);
+    let position = apply::on_subagent(session, patch, cx.now);
     session.transcript.edit(position, |item| {
         if let ItemBody::Subagent { key, .. } = &mut item.body {
             *key = Some(child);
@@ -221,7 +215,7 @@ fn on_subagent(
     if let Some(session) = state.sessions.get_mut(&child) {
         new_title.apply(&mut session.title);
     }
-    replay_early(state, conn, child, &id, now, fx);
+    replay_early(state, conn, child, &id, cx);
     true
 }
 

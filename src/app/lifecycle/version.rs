@@ -1,7 +1,7 @@
 //! The version of the protocol that an agent is offered: version 1, unless another one is configured, or the agent spoke
 //! the draft of version 2 when it was last started. `conn` offers version 2 to an agent that refuses version 1.
 
-use crate::app::{Effect, State};
+use crate::app::{Cx, Effect, State};
 use crate::model::{AgentSpec, ConnId};
 
 /// The draft that is offered to agents that refuse version 1.
@@ -15,11 +15,11 @@ pub(super) fn with_known(state: &State, mut spec: AgentSpec) -> AgentSpec {
 }
 
 /// Remembers the version that an agent speaks, if that changes what it is offered next.
-pub(super) fn remember(state: &mut State, conn: ConnId, version: u16, fx: &mut Vec<Effect>) {
+pub(super) fn remember(state: &mut State, conn: ConnId, version: u16, cx: &mut Cx) {
     let Some(agent) = state.conns.get(&conn).map(|conn| conn.spec.command_line()) else { return };
     let (known, is_draft) = (&mut state.setup.draft_agents, version == DRAFT);
     let has_changed = if is_draft { known.insert(agent.clone()) } else { known.remove(&agent) };
     if has_changed {
-        fx.push(Effect::SaveDraftAgent { agent, is_draft });
+        cx.effects.push(Effect::SaveDraftAgent { agent, is_draft });
     }
 }

@@ -3,13 +3,11 @@
 //! All events are applied to a separate session, in order, because later ones may change the items of earlier ones. Ids
 //! of items are assigned from the end, so that what is on the screen keeps its place.
 
-use std::time::Instant;
-
 use crate::app::recording::restore;
 use crate::app::session::{play, reveal};
 use crate::app::state::recorded::{Loading, Playing};
 use crate::app::state::search::Search;
-use crate::app::{Effect, ItemBody, Session, State, UiRequest};
+use crate::app::{Cx, Effect, ItemBody, Session, State, UiRequest};
 use crate::model::{Action, EventPage, ItemId, SessionKey, StoreJob};
 
 /// The line above the end of a session while the rest is read.
@@ -22,8 +20,7 @@ pub(in crate::app) fn begin(
     before: i64,
     came_from: Option<&(String, String)>,
     (at, searched): (Option<i64>, &str),
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     session.transcript.set_head(READING.to_owned());
     let mut whole = Session::new(session.key, session.workspace.clone());
@@ -31,7 +28,7 @@ pub(in crate::app) fn begin(
     restore::say_origin(&mut whole, came_from);
     session.loading = Some(Loading {
         whole: Box::new(whole),
-        playing: Playing::new(now),
+        playing: Playing::new(cx.now),
         end: session.transcript.next_id(),
         found: None,
         searched: searched.to_owned(),
@@ -39,7 +36,7 @@ pub(in crate::app) fn begin(
         unreadable_count: 0,
         has_failed: false,
     });
-    fx.push(Effect::Store(StoreJob::Load { key: session.key, uid: uid.to_owned(), before, at }));
+    cx.effects.push(Effect::Store(StoreJob::Load { key: session.key, uid: uid.to_owned(), before, at }));
 }
 
 /// Whether an action that needs the whole session waits until it is read.
@@ -55,7 +52,7 @@ pub(in crate::app) fn on_loaded(
     state: &mut State,
     key: SessionKey,
     page: Result<EventPage, String>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(loading) = session.loading.as_mut().filter(|loading| !loading.has_failed) else { return };
@@ -69,14 +66,14 @@ pub(in crate::app) fn on_loaded(
             let found = play::feed(&mut loading.whole, &mut loading.playing, events, mark);
             loading.found = found.or(loading.found);
             if is_last {
-                finish(state, key, fx);
+                finish(state, key, cx);
             }
         }
     }
 }
 
 /// Puts the whole session in the place of its end.
-fn finish(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+fn finish(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let children: Vec<_> = state
         .sessions
         .values()
@@ -112,7 +109,7 @@ fn finish(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     restore::say_unreadable(session, unreadable_count);
     session.search.iter_mut().for_each(|search| Search::restart(search));
     if let Some(found) = found.map(here) {
-        reveal::show_found(session, found, &searched, fx);
+        reveal::show_found(session, found, &searched, cx);
     }
     if let Some(action) = redo.filter(|_| state.active == key) {
         state.ui_requests.push(UiRequest::Act(action));

@@ -8,10 +8,10 @@
 use crate::model::{Note, SessionHead, SessionId, SessionKey, Unsaved};
 
 use crate::app::state::tab;
-use crate::app::{Conn, Effect, Replay, Session, State};
+use crate::app::{Conn, Cx, Effect, Replay, Session, State};
 
 /// Emits the notes of the touched sessions.
-pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn flush(state: &mut State, cx: &mut Cx) {
     let front = tab::front(state);
     let uids = state.sessions.values().filter_map(|session| Some(&session.read_only.as_ref()?.uid));
     if !uids.clone().eq(&state.views) {
@@ -22,12 +22,12 @@ pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
     let (conns, views, unsaved) = (&state.conns, &state.views, &mut state.unsaved);
     state.sessions.visit_touched(|session| {
         let conn = session.conn.and_then(|conn| conns.get(&conn));
-        flush_session(session, conn, (session.key == front, views), unsaved, fx);
+        flush_session(session, conn, (session.key == front, views), unsaved, cx);
     });
 }
 
 /// Emits the last notes of a session that is removed from the state.
-pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn close(state: &mut State, key: SessionKey, cx: &mut Cx) {
     if let Some(session) = state.sessions.get_mut(&key) {
         let conn = session.conn.and_then(|conn| state.conns.get(&conn));
         session.recorder.end_diversion(false);
@@ -37,8 +37,8 @@ pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Eff
             let spool = spool.key;
             session.recorder.note_in_spool(spool, Note::Closed);
         }
-        flush_session(session, conn, (false, &[]), &mut state.unsaved, fx);
-        fx.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
+        flush_session(session, conn, (false, &[]), &mut state.unsaved, cx);
+        cx.effects.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
     }
 }
 
@@ -107,7 +107,7 @@ fn flush_session(
     conn: Option<&Conn>,
     tab: (bool, &[String]),
     unsaved: &mut Option<Unsaved>,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     if conn.is_none() && session.recorder.saved_as().is_none() && session.recorder.head.is_none() {
         return;
@@ -143,9 +143,9 @@ fn flush_session(
         let head = conn.filter(|_| is_first).map(|conn| head_of(session, conn, (false, &[])));
         let head = head.map(|head| Note::Head(Box::new(SessionHead { saved_as: None, ..head })));
         let new = [note].into_iter().chain(head);
-        match fx.last_mut() {
+        match cx.effects.last_mut() {
             Some(Effect::Keep { session, notes }) if *session == spool => notes.extend(new),
-            _ => fx.push(Effect::Keep { session: spool, notes: new.collect() }),
+            _ => cx.effects.push(Effect::Keep { session: spool, notes: new.collect() }),
         }
     }
     if let Some(unsaved) = unsaved {
@@ -158,7 +158,7 @@ fn flush_session(
         }
     }
     if !notes.is_empty() {
-        fx.push(Effect::Keep { session: session.key, notes });
+        cx.effects.push(Effect::Keep { session: session.key, notes });
     }
 }
 

@@ -10,41 +10,36 @@ use crate::model::{
 
 use super::{diffs, messages, settings, terminals, tools};
 use crate::app::state::texts;
-use crate::app::{Effect, ItemBody, Part, Session};
+use crate::app::{Cx, ItemBody, Part, Session};
 
 /// Applies an update that affects only its session.
-pub(in crate::app) fn apply_here(
-    session: &mut Session,
-    update: SessionUpdate,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn apply_here(session: &mut Session, update: SessionUpdate, cx: &mut Cx) {
     session.grown_bytes += crate::model::weight::of_update(&update);
     match update {
         SessionUpdate::Chunk { role, message, text } => {
-            messages::on_chunk(session, role, message, text, now);
+            messages::on_chunk(session, role, message, text, cx.now);
         }
         SessionUpdate::Block { role, message, block } => {
-            messages::on_block(session, role, message, block, now);
+            messages::on_block(session, role, message, block, cx.now);
         }
         SessionUpdate::Message { role, message, content, more_content } => {
-            messages::on_message(session, role, &message, content, now);
+            messages::on_message(session, role, &message, content, cx.now);
             for block in more_content {
-                messages::on_more(session, role, &message, block, now);
+                messages::on_more(session, role, &message, block, cx.now);
             }
         }
         SessionUpdate::Terminal(news) => {
             if let AgentTerminal::About { id, can_cancel, .. } = &news {
                 note_part(session, Part::Terminal(id.clone()), can_cancel);
             }
-            terminals::on_agent_terminal(session, news, now);
+            terminals::on_agent_terminal(session, news, cx.now);
         }
         SessionUpdate::Tool(patch) => {
             note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
             let wants_positions = diffs::may_change_diffs(&patch);
-            let item = tools::upsert(session, *patch, tools::Origin::Update, now);
+            let item = tools::upsert(session, *patch, tools::Origin::Update, cx.now);
             if wants_positions {
-                diffs::locate(session, item, fx);
+                diffs::locate(session, item, cx);
             }
         }
         SessionUpdate::Plan(plan) => on_plan(session, plan),

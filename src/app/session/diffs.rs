@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 use super::record;
-use crate::app::{Effect, ItemBody, Session, ToolCall};
+use crate::app::{Cx, Effect, ItemBody, Session, ToolCall};
 
 /// Maximum number of items searched for a call whose position has changed.
 const MAX_LOOKED_AT: usize = 500;
@@ -27,7 +27,7 @@ pub(in crate::app) fn may_change_diffs(patch: &ToolCallPatch) -> bool {
 
 /// Requests the unknown positions of a call's changes. When the call has ended, those not found before are requested
 /// again.
-pub(in crate::app) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn locate(session: &Session, item: ItemId, cx: &mut Cx) {
     // The files of another machine are not here, and a local file of the same name is a different one.
     if session.workspace.remote.is_some() {
         return;
@@ -41,7 +41,7 @@ pub(in crate::app) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effec
         return;
     }
     let roots = session.workspace.roots();
-    fx.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, requests }));
+    cx.effects.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, requests }));
 }
 
 fn needs_position(call: &ToolCall, diff: &FileDiff, is_done: bool) -> bool {

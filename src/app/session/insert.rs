@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::model::{ItemId, SessionUpdate, ToolStatus};
 
 use super::{apply, messages, tools};
-use crate::app::{Replay, Session};
+use crate::app::{Cx, Replay, Session};
 
 /// Inserts the items of an event before this number of items at the end of the turn.
 pub(in crate::app) fn play(
@@ -31,7 +31,7 @@ fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<Se
     for update in updates {
         match update {
             SessionUpdate::Subagent(patch) => drop(apply::on_subagent(&mut made, patch, now)),
-            other => apply::apply_here(&mut made, other, now, &mut Vec::new()),
+            other => apply::apply_here(&mut made, other, &mut Cx::new(now)),
         }
     }
     messages::close(&mut made, now);

@@ -13,7 +13,7 @@ use crate::model::{
 use super::{access, apply, diffs, insert, messages, tools, turns};
 use crate::app::state::recorded::Playing;
 use crate::app::{
-    Decision, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView, Turn,
+    Cx, Decision, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView, Turn,
     TurnEnd, TurnSummary,
 };
 
@@ -145,7 +145,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         Record::Update(update) => {
             // The positions of changes in their files at that time cannot be determined later.
             if let Some(update) = messages::without_echo(session, update) {
-                apply::apply_here(session, update, now, &mut Vec::new());
+                apply::apply_here(session, update, &mut Cx::new(now));
             }
         }
         Record::Asked { tool: patch, options } => {

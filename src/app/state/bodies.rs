@@ -3,7 +3,7 @@
 //! After [`BUDGET_BYTES`] of new content, everything large is saved in a file ([`Effect::SaveBodies`]), and unloaded once
 //! it is saved. A text that is used is read again, and stays in memory until the next time.
 
-use crate::app::{Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall};
+use crate::app::{Cx, Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall};
 use crate::model::{
     Body, ContentBlock, DiffChange, FileDiff, Growing, LARGE_BYTES, ReadBytes, ResourceBody, ToolContent,
     UnsavedBody,
@@ -21,10 +21,10 @@ pub struct Bodies {
 }
 
 /// Unloads large texts if there is much new content.
-pub(in crate::app) fn trim(state: &mut State, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn trim(state: &mut State, cx: &mut Cx) {
     let grown: usize = state.sessions.values().map(grown_bytes).sum();
     if !state.bodies.is_saving && grown + state.bodies.read.count() >= BUDGET_BYTES {
-        unload(state, fx);
+        unload(state, cx);
     }
 }
 
@@ -36,7 +36,7 @@ pub(in crate::app) fn on_saved(state: &mut State, is_saved: bool) {
     }
 }
 
-fn unload(state: &mut State, fx: &mut Vec<Effect>) {
+fn unload(state: &mut State, cx: &mut Cx) {
     state.bodies.read.reset();
     for session in state.sessions.all_unchanged() {
         session.grown_bytes = 0;
@@ -46,7 +46,7 @@ fn unload(state: &mut State, fx: &mut Vec<Effect>) {
     visit_all(state, &mut |body| bodies.extend(body.unload()));
     if !bodies.is_empty() {
         state.bodies.is_saving = true;
-        fx.push(Effect::SaveBodies { bodies, read: state.bodies.read.clone() });
+        cx.effects.push(Effect::SaveBodies { bodies, read: state.bodies.read.clone() });
     }
 }
 

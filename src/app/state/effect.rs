@@ -2,13 +2,26 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
     FileJob, FileQuery, LocateJob, Location, Note, PromptJob, ReadBytes, RegistryAgent, SessionAttachJob,
     SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
 };
+
+/// The context of a reducer: the time of the event, and the effects to carry out after it.
+#[derive(Debug)]
+pub struct Cx {
+    pub now: Instant,
+    pub effects: Vec<Effect>,
+}
+
+impl Cx {
+    pub fn new(now: Instant) -> Self {
+        Self { now, effects: Vec::new() }
+    }
+}
 
 /// A side effect.
 #[derive(Debug, Clone, PartialEq)]

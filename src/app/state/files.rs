@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::model::{FileJob, FileOp, RequestId, SessionKey};
 
-use crate::app::Effect;
+use crate::app::{Cx, Effect};
 
 /// Maximum number of jobs of a session that are served at a time.
 const AT_ONCE: usize = 4;
@@ -33,7 +33,7 @@ struct Queue {
 
 impl FileJobs {
     /// Adds a job; `false`: too many of its session are waiting.
-    pub(in crate::app) fn add(&mut self, job: FileJob, fx: &mut Vec<Effect>) -> bool {
+    pub(in crate::app) fn add(&mut self, job: FileJob, cx: &mut Cx) -> bool {
         let queue = self.queues.entry(job.session).or_default();
         let size = size_of_content(&job);
         // A job larger than the limit is accepted if no other is waiting.
@@ -43,14 +43,14 @@ impl FileJobs {
         }
         queue.bytes += size;
         queue.waiting.push_back(job);
-        queue.start(fx);
+        queue.start(cx);
         true
     }
 
-    pub(in crate::app) fn served(&mut self, request_id: RequestId, fx: &mut Vec<Effect>) {
+    pub(in crate::app) fn served(&mut self, request_id: RequestId, cx: &mut Cx) {
         for queue in self.queues.values_mut().filter(|queue| queue.running.contains(&request_id)) {
             queue.running.remove(&request_id);
-            queue.start(fx);
+            queue.start(cx);
         }
         self.queues.retain(|_, queue| !queue.running.is_empty() || !queue.waiting.is_empty());
     }
@@ -61,7 +61,7 @@ impl FileJobs {
         &mut self,
         session: SessionKey,
         keeps_writes: bool,
-        fx: &mut Vec<Effect>,
+        cx: &mut Cx,
     ) -> Vec<RequestId> {
         let Some(queue) = self.queues.get_mut(&session) else { return Vec::new() };
         let is_saved = |job: &FileJob| keeps_writes && matches!(job.op, FileOp::Write { .. });
@@ -69,7 +69,7 @@ impl FileJobs {
         queue.waiting = waiting;
         queue.bytes = queue.waiting.iter().map(size_of_content).sum();
         if !queue.running.is_empty() {
-            fx.push(Effect::StopFiles { session, keeps_writes });
+            cx.effects.push(Effect::StopFiles { session, keeps_writes });
         }
         let dropped: VecDeque<FileJob> = dropped;
         dropped.into_iter().map(|job| job.request_id).collect()
@@ -85,13 +85,13 @@ impl FileJobs {
 }
 
 impl Queue {
-    fn start(&mut self, fx: &mut Vec<Effect>) {
+    fn start(&mut self, cx: &mut Cx) {
         while self.running.len() < AT_ONCE
             && let Some(job) = self.waiting.pop_front()
         {
             self.bytes -= size_of_content(&job);
             self.running.insert(job.request_id);
-            fx.push(Effect::File(job));
+            cx.effects.push(Effect::File(job));
         }
     }
 }

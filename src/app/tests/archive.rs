@@ -94,7 +94,7 @@ fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
     // A second request activates it instead of opening it again.
     let key = app.state.active;
     app.state.active = KEY;
-    app.flow(|state, now, fx| operations::open_saved(state, "k1", true, None, now, fx));
+    app.flow(|state, cx| operations::open_saved(state, "k1", true, None, cx));
     assert_eq!((app.state.active, other_jobs(&mut app).len()), (key, 0));
 }
 
@@ -144,7 +144,7 @@ fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
     let mut app = TestApp::ready();
     tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
     let key = app.state.active;
-    app.flow(|state, now, fx| operations::submit(state, key, "next".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "next".into(), cx));
     let mut newer = saved("k1");
     newer.events.extend([prompt("fourth", 4), said("4", 4)]);
     newer.end_seq = 10;
@@ -163,7 +163,7 @@ fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
     let queued = || RecordedSession { queue: vec!["saved".into()], ..saved("k1") };
     tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(queued()), ..opening(false) })));
     let key = app.state.active;
-    app.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "typed".into(), cx));
     tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(queued())) });
     let queue = shown(&app).outbox.queue().map(|prompt| (prompt.text.as_str(), prompt.is_on_hold()));
     assert_eq!(queue.collect::<Vec<_>>(), [("typed", false), ("saved", true)]);
@@ -187,7 +187,7 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     let key = app.state.active;
     assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: None }]);
     app.reply(Ok(Reply::Session(SessionReply::default())));
-    app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
     assert!(!shown(&app).turn.is_running(), "prompts wait until the record is read");
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
     let conn = shown(&app).conn.unwrap();
@@ -264,7 +264,7 @@ fn a_record_that_cannot_be_read_shows_its_end() {
     assert!(reported[0].contains("could not be read: The disk is away."), "{reported:?}");
     app.reply(Ok(Reply::Session(SessionReply::default())));
     app.play(Event::Timer(TimerId::History(key))).play(Event::Timer(TimerId::History(key)));
-    app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
     assert!(shown(&app).turn.is_running(), "the session can be used");
 }
 
@@ -302,7 +302,7 @@ fn a_hit_in_an_open_session_is_found_by_content() {
         tell(&mut app, StoreNews::Loaded { key: open, page: Ok(page) });
     }
     jobs(&mut app);
-    app.flow(|state, now, fx| operations::open_saved(state, "k1", false, Some(7), now, fx));
+    app.flow(|state, cx| operations::open_saved(state, "k1", false, Some(7), cx));
     assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let events = vec![prompt("third", 3), said("3", 3)];
     let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
@@ -372,7 +372,7 @@ fn a_prompt_asks_for_the_folder_that_a_file_names() {
     app.wait(2).play(Event::Input).play(Event::Act(Action::Escape));
     assert!(app.modals.is_empty());
 
-    app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
     assert_eq!(app.state.questions.len(), 1, "asked again");
     assert_eq!(other_jobs(&mut app), []);
     app.wait(2).play(Event::Input).answer(1);
@@ -384,10 +384,10 @@ fn a_listed_session_continues_its_stored_record() {
     let mut app = TestApp::ready();
     *app.state.listed_mut() = vec![listed("old")];
     let fx = {
-        let (now, mut fx) = (app.now, Vec::new());
-        operations::open_session(&mut app.state, "old".into(), now, &mut fx);
-        fx.extend(update(&mut app.app, Event::Input, now));
-        fx
+        let mut cx = Cx::new(app.now);
+        operations::open_session(&mut app.state, "old".into(), &mut cx);
+        cx.effects.extend(update(&mut app.app, Event::Input, cx.now));
+        cx.effects
     };
     let heads: Vec<&SessionHead> = fx
         .iter()
@@ -420,7 +420,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
         };
         *app.state.listed_mut() = vec![info.clone()];
         app.fx.clear();
-        app.flow(|state, now, fx| operations::open_session(state, "old".into(), now, fx));
+        app.flow(|state, cx| operations::open_session(state, "old".into(), cx));
         let (conn, folder) = (app.conn(), app.state.setup.folder.clone());
         let info = Box::new(info);
         let agent = app.state.conns[&conn].spec.name.clone();
@@ -439,7 +439,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
 #[test]
 fn a_title_set_by_the_user_is_not_replaced_by_the_agent() {
     let mut app = TestApp::ready();
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx));
+    app.flow(|state, cx| operations::set_title(state, KEY, "Mine".into(), cx));
     app.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
     assert_eq!(app.session().title.as_deref(), Some("Mine"));
 }
@@ -450,7 +450,7 @@ fn a_copy_up_to_a_turn_has_the_items_until_then() {
     app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
     app.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
     app.fx.clear();
-    app.flow(|state, now, fx| operations::fork_session(state, KEY, Some(1), now, fx));
+    app.flow(|state, cx| operations::fork_session(state, KEY, Some(1), cx));
     let sent = app.fx.iter().find_map(|effect| match effect {
         Effect::Send(_, AgentCommand::Call(_, Call::ForkSession(_, _, turns))) => Some(*turns),
         _ => None,

@@ -167,7 +167,7 @@ fn closing_a_session_stops_its_file_requests() {
     let mut app = TestApp::running();
     app.flow(operations::new_session).open("two");
     app.fx.clear();
-    app.ask(1, read("a")).flow(|state, now, fx| operations::close_session(state, KEY, now, fx));
+    app.ask(1, read("a")).flow(|state, cx| operations::close_session(state, KEY, cx));
     let sent = app.sent();
     assert!(sent.contains("stop files of 1"), "{sent}");
 }
@@ -277,7 +277,7 @@ fn the_end_of_an_agent_ends_its_commands() {
 
 #[test]
 fn the_user_kills_the_selected_command_or_the_only_one() {
-    let kill = |state: &mut State, now, fx: &mut Vec<Effect>| operations::stop_part(state, KEY, now, fx);
+    let kill = |state: &mut State, cx: &mut Cx| operations::stop_part(state, KEY, cx);
     let mut app = with_command();
     app.flow(kill).expect_sent("terminal kill x");
     app.ask(2, create(TerminalCommand::default())).choose(Some(0));

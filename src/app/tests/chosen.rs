@@ -19,7 +19,7 @@ fn reported(current: &str) -> Reply {
 fn read_only() -> TestApp {
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).reply(Ok(reported("full")));
-    app.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
+    app.flow(|state, cx| operations::set_mode(state, KEY, "read-only".into(), cx));
     app.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
     app.fx.clear();
     app
@@ -86,7 +86,7 @@ fn a_replacement_session_gets_the_settings_of_the_previous_one() {
     // Another agent has separate settings.
     let mut app = read_only();
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    app.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
+    app.flow(|state, cx| operations::start_agent(state, KEY, other, cx));
     app.handshake(all_capabilities());
     app.fx.clear();
     app.reply(Ok(reported("full"))).expect_sent("");
@@ -118,7 +118,7 @@ fn a_chosen_option_is_restored_with_its_last_reported_value() {
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).reply(Ok(session("low")));
     let high = ConfigValue::Text("high".to_owned());
-    app.flow(|state, now, fx| operations::set_option(state, KEY, "effort".into(), high, now, fx));
+    app.flow(|state, cx| operations::set_option(state, KEY, "effort".into(), high, cx));
     app.reply(Ok(Reply::Options(vec![option("most")])));
     app.submit("look").end_turn(StopReason::EndTurn);
     again(&mut app, session("low"));
@@ -148,7 +148,7 @@ fn a_prompt_waits_for_the_mode_chosen_before_it() {
     app.fx.clear();
     let choose = |app: &mut TestApp, mode: &str| {
         let mode = ModeId::from(mode.to_owned());
-        app.flow(|state, now, fx| operations::set_mode(state, KEY, mode, now, fx));
+        app.flow(|state, cx| operations::set_mode(state, KEY, mode, cx));
     };
     choose(&mut app, "read-only");
     app.submit("look").expect_sent("call mode read-only");
@@ -170,7 +170,7 @@ fn a_prompt_waits_for_the_mode_chosen_before_it() {
     choose(&mut app, "plan");
     app.crash().handshake(all_capabilities()).reply(Ok(reported("full")));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "T".to_owned(), now, fx));
+    app.flow(|state, cx| operations::set_title(state, KEY, "T".to_owned(), cx));
     app.submit("again");
     assert!(app.sent().contains("prompt \"again\""));
 }
@@ -209,7 +209,7 @@ fn a_model_reported_by_the_agent_is_not_restored() {
     again(&mut app, session("new"));
     app.expect_sent("");
     // A chosen one is restored, even if the agent changed it later.
-    app.flow(|state, now, fx| operations::set_model(state, KEY, "old".into(), now, fx));
+    app.flow(|state, cx| operations::set_model(state, KEY, "old".into(), cx));
     app.reply(Ok(Reply::Done));
     app.update(SessionUpdate::Model("new".into()));
     again(&mut app, session("old"));
@@ -220,7 +220,7 @@ fn a_model_reported_by_the_agent_is_not_restored() {
 fn waiting() -> TestApp {
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).reply(Ok(reported("full")));
-    app.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
+    app.flow(|state, cx| operations::set_mode(state, KEY, "read-only".into(), cx));
     let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));
     assert!(app.fx.contains(&timer), "{:?}", app.fx);
     app.fx.clear();

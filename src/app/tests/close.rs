@@ -9,9 +9,9 @@ fn acp_v1_a_closed_session_is_closed_by_the_agent_and_another_one_is_shown() {
     let mut app = TestApp::ready();
     app.flow(operations::new_session).open("two");
     let two = app.state.active;
-    app.flow(|state, now, fx| operations::submit(state, two, "go".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, two, "go".into(), cx));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::close_session(state, two, now, fx));
+    app.flow(|state, cx| operations::close_session(state, two, cx));
     app.expect_sent("cancel two\ncall close two");
     assert_eq!((app.state.active, app.state.sessions.len()), (KEY, 1));
     app.reply(Ok(Reply::Done)).expect("ready · idle");
@@ -20,7 +20,7 @@ fn acp_v1_a_closed_session_is_closed_by_the_agent_and_another_one_is_shown() {
 #[test]
 fn the_last_session_cannot_be_closed() {
     let mut app = TestApp::ready();
-    app.flow(|state, now, fx| operations::close_session(state, KEY, now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::close_session(state, KEY, cx)).expect_sent("");
     assert_eq!(app.state.sessions.len(), 1);
 }
 
@@ -31,7 +31,7 @@ fn acp_v1_session_close_is_sent_only_if_advertised() {
     app.flow(operations::new_session).open("two");
     app.fx.clear();
     let two = app.state.active;
-    app.flow(|state, now, fx| operations::close_session(state, two, now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::close_session(state, two, cx)).expect_sent("");
     assert_eq!(app.state.sessions.len(), 1);
 }
 
@@ -49,7 +49,7 @@ fn the_requests_of_a_closed_session_are_answered() {
     );
     app.fx.clear();
     let two = app.state.active;
-    app.flow(|state, now, fx| operations::close_session(state, two, now, fx));
+    app.flow(|state, cx| operations::close_session(state, two, cx));
     app.expect_sent("answer 1: permission cancelled\ncall close two");
 }
 
@@ -57,23 +57,23 @@ fn the_requests_of_a_closed_session_are_answered() {
 fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_confirms() {
     let mut app = TestApp::ready();
     *app.state.listed_mut() = vec![listed("old"), listed("older")];
-    app.flow(|state, _, fx| close::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
+    app.flow(|state, cx| close::delete_session(state, "old".into(), cx)).expect_sent("call delete old");
     app.fail(-32603, "no");
     assert_eq!(app.state.listed().len(), 2);
     assert_eq!(app.state.flash.as_deref(), Some("Delete failed: no"));
-    app.flow(|state, _, fx| close::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
+    app.flow(|state, cx| close::delete_session(state, "old".into(), cx)).reply(Ok(Reply::Done));
     assert_eq!(app.state.listed(), [listed("older")]);
 }
 
 #[test]
 fn acp_v1_open_sessions_and_those_of_agents_without_delete_are_not_deleted() {
     let mut app = TestApp::ready();
-    app.flow(|state, _, fx| close::delete_session(state, ID.into(), fx)).expect_sent("");
+    app.flow(|state, cx| close::delete_session(state, ID.into(), cx)).expect_sent("");
     assert_eq!(app.state.flash.as_deref(), Some("This session is open. Close it first."));
     let mut app = TestApp::started();
     app.handshake(AgentCapabilities::default()).open(ID);
     app.fx.clear();
-    app.flow(|state, _, fx| close::delete_session(state, "old".into(), fx)).expect_sent("");
+    app.flow(|state, cx| close::delete_session(state, "old".into(), cx)).expect_sent("");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn acp_v1_servers_not_supported_by_the_agent_are_reported() {
         ",
     );
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    app.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
+    app.flow(|state, cx| operations::start_agent(state, KEY, other, cx));
     app.handshake(AgentCapabilities::default()).open(ID);
     assert_eq!(app.session().transcript.items().len(), 3, "another agent has a separate notice");
 }

@@ -147,9 +147,9 @@ fn secrets_of_a_form_are_not_recorded() {
     app.ask(1, AgentRequest::Elicitation(request));
     let values = [("name", "bob"), ("password", "hunter2")];
     let values = values.map(|(key, value)| (key.to_owned(), FieldValue::Text(value.to_owned()))).to_vec();
-    app.flow(|state, now, fx| {
+    app.flow(|state, cx| {
         let outcome = ElicitationOutcome::Accept(Some(values));
-        operations::answer_elicitation(state, KEY, outcome, now, fx);
+        operations::answer_elicitation(state, KEY, outcome, cx);
     });
     let text = format!("{:?}", records(&mut app));
     assert!(text.contains("ada") && text.contains("bob") && text.contains("Sign in"), "{text}");

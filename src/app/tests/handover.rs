@@ -33,7 +33,7 @@ fn prompt_blocks(app: &mut TestApp) -> Vec<ContentBlock> {
 /// Hands the conversation over to `other`, and opens its session.
 fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
     let mut app = talked();
-    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     let key = app.state.active;
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities, ..AgentInfo::default() };
@@ -49,7 +49,7 @@ fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
 fn the_first_prompt_includes_the_conversation_as_a_resource() {
     let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
     let (mut app, key) = handed_over(capabilities);
-    app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "go on".into(), cx));
     let blocks = prompt_blocks(&mut app);
     let [
         ContentBlock::Resource { mime_type, body: ResourceBody::Text(reported), .. },
@@ -73,11 +73,11 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
     };
     end(&mut app, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::submit(state, key, "again".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "again".into(), cx));
     assert_eq!(prompt_blocks(&mut app).len(), 2, "the turn failed, so it is sent again");
     end(&mut app, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
     assert_eq!(prompt_blocks(&mut app), [ContentBlock::Text("more".into())]);
 }
 
@@ -106,7 +106,7 @@ fn pasted_texts_and_notes_of_images_are_handed_over() {
 #[test]
 fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let (mut app, key) = handed_over(AgentCapabilities::default());
-    app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "go on".into(), cx));
     let blocks = prompt_blocks(&mut app);
     let [ContentBlock::Text(reported), ContentBlock::Text(asked)] = blocks.as_slice() else {
         panic!("{blocks:?}")
@@ -127,10 +127,10 @@ fn both_sessions_of_a_handover_are_linked() {
     let mut app = talked();
     app.saved.clear();
     let fx = {
-        let mut fx = Vec::new();
-        operations::hand_over(&mut app.app.state, KEY, spec("other"), app.now, &mut fx);
-        fx.extend(update(&mut app.app, Event::Input, app.now));
-        fx
+        let mut cx = Cx::new(app.now);
+        operations::hand_over(&mut app.app.state, KEY, spec("other"), &mut cx);
+        cx.effects.extend(update(&mut app.app, Event::Input, app.now));
+        cx.effects
     };
     let key = app.state.active;
     let link = Note::CameFrom { session: KEY, saved_as: None, copied_turns: None };
@@ -154,7 +154,7 @@ fn a_handover_has_the_configured_size_and_notes_omissions() {
             .end_turn(StopReason::EndTurn);
     }
     app.state.setup.handover_bytes = 4096;
-    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     let reported = &shown_handover(&app).text;
     assert!(reported.len() <= 4096, "{}", reported.len());
     assert!(reported.contains("prompt 39") && !reported.contains("prompt 3\n"), "{reported}");
@@ -172,7 +172,7 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
     }
     app.state.setup.handover_bytes = handover::MIN_BYTES;
     let reported = |app: &mut TestApp| {
-        app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
+        app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
         let resume = &mut app.state.sessions.get_mut(&KEY).unwrap().resume;
         let text = resume.handover().unwrap().text.clone();
         resume.handed_over();
@@ -180,7 +180,7 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
     };
     assert!(reported(&mut app).contains("The first prompt was: mend the rounding"));
     let session = app.app.state.sessions.get_mut(&KEY).unwrap();
-    crate::app::recording::loading::begin(session, "k", 9, None, (None, ""), app.now, &mut Vec::new());
+    crate::app::recording::loading::begin(session, "k", 9, None, (None, ""), &mut Cx::new(app.now));
     let text = reported(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }
@@ -195,7 +195,7 @@ fn a_summary_of_the_agent_replaces_the_summarized_part() {
         error: Patch::Keep,
     });
     app.submit("now the drawer").update(says("It opens.")).end_turn(StopReason::EndTurn);
-    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     let reported = &shown_handover(&app).text;
     assert!(reported.contains("The till was mended.") && reported.contains("now the drawer"), "{reported}");
     assert!(!reported.contains("I look."), "{reported}");
@@ -239,7 +239,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
 #[test]
 fn an_empty_session_has_no_handover() {
     let mut app = TestApp::ready();
-    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     assert_eq!((app.state.sessions.len(), app.state.active), (1, KEY));
 }
 
@@ -266,7 +266,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
 fn a_handover_is_recorded_until_it_was_sent() {
     let mut app = talked();
     app.saved.clear();
-    app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx)).play(Event::Input);
+    app.flow(|state, cx| operations::tell_agent(state, KEY, cx)).play(Event::Input);
     let is_document = |note: &Note| match note {
         Note::Event { record, .. } => {
             matches!(&**record, Record::HandedOver { text, .. } if text.contains("mend the rounding"))
@@ -333,13 +333,13 @@ fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
     assert_eq!(ids_saved(&app).last(), Some(&"s"), "the next start also requests the old one");
     app.fx.clear();
     // Still not restored: this is reported, but not in the transcript again.
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx)).handshake(all_capabilities());
     app.fail(RpcError::RESOURCE_NOT_FOUND, "no").open("fresher");
     assert!(app.sent().contains("call load s\ncall new"));
     assert_eq!(app.state.flash.as_deref(), Some("The agent still could not restore this conversation."));
     assert_eq!(digest(app.session()).matches("could not restore this conversation").count(), 1);
     // Now it is restored.
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx)).handshake(all_capabilities());
     app.reply(Ok(Reply::Session(SessionReply::default())));
     assert!(!app.session().resume.has_lost_history() && app.session().id == Some("s".into()));
     assert!(digest(app.session()).ends_with("notice Info: The agent restored this conversation."));

@@ -177,13 +177,13 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
             app.play(Event::Agent(conn, AgentEvent::Closed(reason)));
         }
         Step::Open(id) => {
-            app.flow(|state, now, fx| operations::open_session(state, id.as_str().into(), now, fx));
+            app.flow(|state, cx| operations::open_session(state, id.as_str().into(), cx));
         }
         Step::List => {
             app.flow(operations::list_sessions);
         }
         Step::SignIn(id) => {
-            app.flow(|state, now, fx| operations::sign_in(state, conn, &id, Vec::new(), now, fx));
+            app.flow(|state, cx| operations::sign_in(state, conn, &id, Vec::new(), cx));
         }
         Step::Close(takes_default) => {
             app.wait(5);
@@ -193,7 +193,7 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
         }
         Step::Submit => {
             let key = app.state.active;
-            app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+            app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
         }
     }
 }

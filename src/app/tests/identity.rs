@@ -23,7 +23,7 @@ fn two_sessions() -> (TestApp, SessionKey) {
     app.submit("go");
     let key = app.open_tab("/code/shop", fake());
     app.open("two");
-    app.flow(|state, _, _| operations::activate(state, KEY));
+    app.flow(|state, _| operations::activate(state, KEY));
     app.fx.clear();
     (app, key)
 }

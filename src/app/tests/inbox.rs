@@ -54,7 +54,7 @@ fn all_tabs_are_listed_with_the_oldest_first() {
     app.other_requests(conn, 1, of_two("a"));
     app.wait(1).ask(2, permission("b"));
     app.other_requests(conn, 3, of_two("c"));
-    app.wait(1).flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    app.wait(1).flow(|state, cx| operations::submit(state, key, "go".into(), cx));
     let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
     let failed = Err(CallError::Agent(RpcError::new(-32603, "out of tokens")));
     app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, failed)));
@@ -82,7 +82,7 @@ fn a_turn_that_stopped_early_is_listed_with_its_reason() {
         (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
         let (mut app, key, conn) = app();
-        app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+        app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
         let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
         let ended = Ok(Reply::TurnEnded { reason, usage: None });
         app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
@@ -183,7 +183,7 @@ fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
 #[test]
 fn sign_ins_and_ended_turns_are_listed_until_they_are_handled() {
     let (mut app, key, conn) = app();
-    app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
     let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
     let refused = Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required")));
     app.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));

@@ -157,7 +157,7 @@ fn three_crashes_in_a_minute_stop_the_restarts() {
     assert_eq!(dialog.answers[0].consequence, Consequence::Restart(KEY));
     assert!(dialog.body.contains(&"out of luck".to_owned()));
     assert!(matches!(&app.session().phase, SessionPhase::Ended { cause } if cause.contains("Restart it")));
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.expect_sent("connect 4 after 0 ms");
     assert_eq!(app.state.questions, [], "the choice was made");
     assert_eq!(app.state.conns.len(), 1, "closed connections are dropped");
@@ -215,7 +215,7 @@ fn an_interrupted_connection_is_retried_and_not_restarted() {
     app.agent(AgentEvent::Interrupted(true)).wait(3).agent(AgentEvent::Interrupted(true));
     let since = app.state.conns.values().next().and_then(|conn| conn.interrupted);
     assert_eq!(app.now.duration_since(since.unwrap()).as_secs(), 3);
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     assert!(matches!(app.fx[..], [Effect::RetryNow(_)]), "{:?}", app.fx);
     assert!(app.session().turn.is_running());
     app.agent(AgentEvent::Interrupted(false));
@@ -228,7 +228,7 @@ fn a_failed_retry_of_a_lost_connection_is_repeated() {
     let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
     app.handshake(all_capabilities()).open(ID);
     app.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.fx.clear();
     let error = "Nothing answers at host. Start the server.".to_owned();
     app.agent(AgentEvent::Closed(CloseReason::Unreachable { error }));
@@ -284,7 +284,7 @@ fn a_program_without_a_handshake_is_not_restarted() {
         panic!("a notice");
     };
     assert!(detail.as_deref().is_some_and(|detail| detail.starts_with("this program has moved\n")));
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.handshake(all_capabilities()).open(ID);
     app.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
 }
@@ -322,7 +322,7 @@ fn a_restart_moves_all_sessions_and_answers_open_requests() {
     let mut app = TestApp::running();
     app.flow(operations::new_session).open("other").ask(1, permission("t"));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.expect_sent(
         r"
         cancel s
@@ -347,7 +347,7 @@ fn a_restart_moves_all_sessions_and_answers_open_requests() {
 #[test]
 fn a_force_stop_is_not_treated_as_a_crash() {
     let mut app = TestApp::running();
-    app.cancel().flow(|state, now, fx| operations::force_stop(state, CONN, now, fx));
+    app.cancel().flow(|state, cx| operations::force_stop(state, CONN, cx));
     app.agent(AgentEvent::Closed(CloseReason::Exited {
         status: ExitInfo { code: None, signal: Some("SIGKILL".into()) },
         stderr_tail: Vec::new(),
@@ -368,7 +368,7 @@ fn another_agent_opens_a_new_session_with_a_notice() {
     let mut app = TestApp::running();
     app.update(says("ok")).end_turn(StopReason::EndTurn);
     let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    app.flow(|state, now, fx| operations::start_agent(state, KEY, spec, now, fx));
+    app.flow(|state, cx| operations::start_agent(state, KEY, spec, cx));
     app.handshake(all_capabilities());
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");
     app.open("x").expect(
@@ -396,10 +396,10 @@ fn quitting_cancels_answers_and_stops_in_order() {
 #[test]
 fn signing_out_needs_the_capability() {
     let mut app = TestApp::ready();
-    app.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("call logout");
+    app.flow(|state, cx| operations::sign_out(state, CONN, cx)).expect_sent("call logout");
     let mut app = TestApp::started();
     app.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
-    app.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::sign_out(state, CONN, cx)).expect_sent("");
     assert_eq!(app.state.flash.as_deref(), Some("This agent does not support signing out."));
 }
 
@@ -483,7 +483,7 @@ fn the_message_about_a_waiting_prompt_is_cleared_when_the_agent_starts() {
     app.submit("wait for it");
     let text = "The agent is not running. The prompt is sent after a restart.";
     assert_eq!(app.state.flash.as_deref(), Some(text));
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     assert_eq!(app.state.flash, None);
 }
 

@@ -151,16 +151,16 @@ impl World {
 
     /// Everything was recorded, although only touched sessions were checked.
     fn check_kept(&mut self) {
-        let mut missed = Vec::new();
+        let mut cx = Cx::new(self.now);
         assert!(self.app.state.sessions.values_mut().next().is_some(), "a session is always there");
-        crate::app::recording::recorder::flush(&mut self.app.state, &mut missed);
-        assert_eq!(missed, [], "not recorded");
+        crate::app::recording::recorder::flush(&mut self.app.state, &mut cx);
+        assert_eq!(cx.effects, [], "not recorded");
     }
 
-    fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
-        let mut fx = Vec::new();
-        change(&mut self.app.state, self.now, &mut fx);
-        self.note(fx);
+    fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
+        let mut cx = Cx::new(self.now);
+        change(&mut self.app.state, &mut cx);
+        self.note(cx.effects);
     }
 
     fn note(&mut self, fx: Vec<Effect>) {
@@ -258,46 +258,46 @@ impl World {
         match step {
             Step::Choose { session, option } => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::answer_first_request(state, key, option, now, fx));
+                self.flow(|state, cx| operations::answer_first_request(state, key, option, cx));
             }
             Step::Say { session, outcome } => {
                 use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
                 let key = self.session(session)?;
                 let outcome = [Accept(Some(Vec::new())), Decline, Cancel].into_iter().nth(outcome)?;
-                self.flow(|state, now, fx| operations::answer_elicitation(state, key, outcome, now, fx));
+                self.flow(|state, cx| operations::answer_elicitation(state, key, outcome, cx));
             }
             Step::Submit(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+                self.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
             }
             Step::Cancel(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
+                self.flow(|state, cx| operations::cancel_turn(state, key, cx));
             }
             Step::Restart(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::restart_agent(state, key, now, fx));
+                self.flow(|state, cx| operations::restart_agent(state, key, cx));
             }
             Step::StartOther(session) => {
                 let key = self.session(session)?;
                 let spec = AgentSpec { command: "other".into(), ..AgentSpec::default() };
-                self.flow(|state, now, fx| operations::start_agent(state, key, spec, now, fx));
+                self.flow(|state, cx| operations::start_agent(state, key, spec, cx));
             }
             Step::ForceStop(conn) => {
                 let conn = self.conn(conn)?;
-                self.flow(|state, now, fx| operations::force_stop(state, conn, now, fx));
+                self.flow(|state, cx| operations::force_stop(state, conn, cx));
             }
             Step::NewSession => self.flow(operations::new_session),
             Step::OpenTab(folder) => {
                 let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
                 let folder = PathBuf::from(["/code/shop", "/code/lib"][folder]);
-                self.flow(|state, now, fx| {
-                    operations::open_tab(state, folder, spec, now, fx);
+                self.flow(|state, cx| {
+                    operations::open_tab(state, folder, spec, cx);
                 });
             }
             Step::CloseTab(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::close_session(state, key, now, fx));
+                self.flow(|state, cx| operations::close_session(state, key, cx));
             }
             Step::Attend(key) => {
                 let action = match key {
@@ -312,11 +312,11 @@ impl World {
             }
             Step::Show(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, _, _| operations::activate(state, key));
+                self.flow(|state, _| operations::activate(state, key));
             }
             Step::Fork(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::fork_session(state, key, None, now, fx));
+                self.flow(|state, cx| operations::fork_session(state, key, None, cx));
             }
             Step::Timer(session) => {
                 let key = self.session(session)?;
@@ -420,12 +420,12 @@ impl World {
                 while let Some(open) = self.app.state.sessions[&key].requests.front() {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
                         let outcome = ElicitationOutcome::Decline;
-                        self.flow(|state, now, fx| {
-                            operations::answer_elicitation(state, key, outcome, now, fx);
+                        self.flow(|state, cx| {
+                            operations::answer_elicitation(state, key, outcome, cx);
                         });
                     } else {
-                        self.flow(|state, now, fx| {
-                            operations::answer_first_request(state, key, Some(0), now, fx);
+                        self.flow(|state, cx| {
+                            operations::answer_first_request(state, key, Some(0), cx);
                         });
                     }
                 }

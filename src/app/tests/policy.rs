@@ -292,7 +292,7 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
     app.service(ServiceEvent::Grants(vec![saved.clone()]));
     assert!(is_started(&mut app, 1, command("make")));
     let id = granted(&app.state)[0].id();
-    app.flow(|state, _, fx| operations::revoke(state, &id, fx));
+    app.flow(|state, cx| operations::revoke(state, &id, cx));
     assert_eq!(app.fx, [Effect::RemoveGrant(saved)]);
     app.fx.clear();
     assert!(!is_started(&mut app, 2, command("make")));
@@ -300,7 +300,7 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
     app.fx.clear();
     assert!(is_started(&mut app, 3, command("make")), "for this session");
     let id = granted(&app.state)[0].id();
-    app.flow(|state, _, fx| operations::revoke(state, &id, fx));
+    app.flow(|state, cx| operations::revoke(state, &id, cx));
     assert!(!is_started(&mut app, 4, command("make")));
 }
 

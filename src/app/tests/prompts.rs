@@ -169,23 +169,23 @@ impl World {
                 true
             }
             Step::Restart => {
-                self.app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+                self.app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
                 false
             }
             Step::StartOther => {
                 let spec = AgentSpec { command: "other".into(), ..AgentSpec::default() };
-                self.app.flow(|state, now, fx| operations::start_agent(state, KEY, spec, now, fx));
+                self.app.flow(|state, cx| operations::start_agent(state, KEY, spec, cx));
                 false
             }
             Step::SetMode(mode) => {
                 let mode = ["plan", "default"][mode].into();
-                self.app.flow(|state, now, fx| operations::set_mode(state, KEY, mode, now, fx));
+                self.app.flow(|state, cx| operations::set_mode(state, KEY, mode, cx));
                 false
             }
             Step::SignIn => {
                 let conn = self.session().conn.expect("it has a connection");
-                self.app.flow(|state, now, fx| {
-                    operations::sign_in(state, conn, "web", Vec::new(), now, fx);
+                self.app.flow(|state, cx| {
+                    operations::sign_in(state, conn, "web", Vec::new(), cx);
                 });
                 false
             }

@@ -7,7 +7,7 @@ use crate::model::*;
 
 fn send_now(app: &mut TestApp, position: usize) -> &mut TestApp {
     let position = app.session().outbox.queued(position).unwrap().id;
-    app.flow(|state, now, fx| operations::send_now(state, KEY, position, now, fx))
+    app.flow(|state, cx| operations::send_now(state, KEY, position, cx))
 }
 
 fn steering() -> TestApp {
@@ -21,7 +21,7 @@ fn steering() -> TestApp {
 fn steer(app: &mut TestApp, text: &str) {
     app.submit(text);
     let last = app.session().outbox.last().unwrap().id;
-    app.flow(|state, _, fx| operations::steer(state, KEY, last, fx));
+    app.flow(|state, cx| operations::steer(state, KEY, last, cx));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_queue_waits_behind_a_failed_prompt_and_continues_when_it_is_resent() {
     let mut app = TestApp::running();
     app.submit("later").fail(-32603, "overloaded").sent();
     assert_eq!((app.queue(), app.session().outbox.held()), (vec!["later"], 1));
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("call prompt \"go\"");
+    app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent("call prompt \"go\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"later\"");
 }
 

@@ -138,7 +138,7 @@ fn an_archived_session_is_unarchived_before_it_continues() {
         let mut app = TestApp::started();
         app.handshake(AgentCapabilities { can_archive: true, ..all_capabilities() }).open(ID);
         app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
-        app.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).reply(Ok(Reply::Done));
+        app.flow(|state, cx| operations::archive_session(state, KEY, cx)).reply(Ok(Reply::Done));
         saved_session(&mut app)
     };
     let mut app = reopened(archived(), "fake");
@@ -447,7 +447,7 @@ fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all(
             let failed = Err(CallError::Agent(RpcError::new(-32603, "no")));
             let notes = recorded(&mut app, AgentEvent::Replied(tag, failed));
             assert_eq!(notes.first(), Some(&(spool, Note::Closed)));
-            app.flow(|state, now, fx| operations::close_session(state, key, now, fx));
+            app.flow(|state, cx| operations::close_session(state, key, cx));
         }
     }
 }

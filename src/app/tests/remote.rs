@@ -124,7 +124,7 @@ fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
     app.fx.clear();
     app.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
     let second = ConnId(2);
-    app.flow(|state, _, fx| ssh_sign_in::sign_in_to_host(state, second, fx));
+    app.flow(|state, cx| ssh_sign_in::sign_in_to_host(state, second, cx));
     assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is starting");
 }
 
@@ -132,7 +132,7 @@ fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
 fn a_local_agent_makes_the_session_local_again() {
     let mut app = ready();
     let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
-    app.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
+    app.flow(|state, cx| operations::start_agent(state, KEY, near, cx));
     assert_eq!(app.session().workspace.remote, None);
     assert_eq!(app.session().id, None, "another agent does not have the old id");
 }

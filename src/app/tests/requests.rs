@@ -70,8 +70,8 @@ fn nothing_is_answered_after_the_connection_closed() {
     let mut app = TestApp::running();
     app.ask(1, permission("a")).ask(2, question());
     app.crash().choose(Some(0));
-    app.flow(|state, now, fx| {
-        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
+    app.flow(|state, cx| {
+        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, cx);
     });
     app.expect_sent("connect 2 after 500 ms");
     assert!(app.session().requests.is_empty());
@@ -112,7 +112,7 @@ fn answers_to_questions_are_recorded() {
     ];
     app.choose(Some(0)).expect_sent("");
     for outcome in [Accept(Some(values)), Decline, Cancel] {
-        app.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
+        app.flow(|state, cx| operations::answer_elicitation(state, KEY, outcome, cx));
     }
     app.expect_sent("answer 1: accepted\nanswer 2: declined\nanswer 3: elicitation cancelled");
     app.expect(
@@ -139,8 +139,8 @@ fn page() -> AgentRequest {
 fn acp_v1_an_address_opens_only_after_the_user_confirmed() {
     let mut app = TestApp::running();
     app.ask(1, page()).expect_sent("");
-    app.flow(|state, now, fx| {
-        operations::answer_elicitation(state, KEY, ElicitationOutcome::Accept(None), now, fx);
+    app.flow(|state, cx| {
+        operations::answer_elicitation(state, KEY, ElicitationOutcome::Accept(None), cx);
     });
     app.expect_sent("url https://example.org/\nanswer 1: accepted");
     app.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");

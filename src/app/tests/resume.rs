@@ -196,7 +196,7 @@ fn a_resent_prompt_is_one_turn() {
     app.handshake(all_capabilities()).open(ID);
     app.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
     app.submit("flaky two").fail(-32603, "API overloaded (529), try again");
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
+    app.flow(|state, cx| operations::send_again(state, KEY, cx));
     app.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
     let saved = saved_session(&mut app);
     assert_eq!(added(&saved, &[reported("one"), reported("flaky two")].concat(), 0), Vec::<String>::new());
@@ -208,7 +208,7 @@ fn both_attempts_of_a_resent_prompt_are_matched() {
     app.handshake(all_capabilities()).open(ID);
     app.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
     app.submit("flaky").update(says("API error")).fail(-32603, "API overloaded (529), try again");
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
+    app.flow(|state, cx| operations::send_again(state, KEY, cx));
     app.update(says("Reply to flaky")).end_turn(StopReason::EndTurn);
     let saved = saved_session(&mut app);
     let attempt = vec![text(Role::User, "flaky"), says("API error")];
@@ -378,8 +378,8 @@ fn text_without_an_id_stays_where_it_was_received() {
     let notice = SessionUpdate::notice(Severity::Error, "Rate limit hit".into(), None);
     let mut app = TestApp::running();
     app.update(says("before")).ask(1, question());
-    app.flow(|state, now, fx| {
-        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
+    app.flow(|state, cx| {
+        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, cx);
     });
     app.updates(vec![
         says("after the answer"),

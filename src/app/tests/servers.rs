@@ -152,7 +152,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         });
         assert_eq!(is_said, !gets_servers);
         // A local agent that replaces it gets them.
-        app.flow(|state, now, fx| operations::start_agent(state, KEY, spec(), now, fx));
+        app.flow(|state, cx| operations::start_agent(state, KEY, spec(), cx));
         let conn = app.conn();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
@@ -213,14 +213,14 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     let mut app = app(FolderServers { answer: Some(true), ..found() }, spec());
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
-    let mut fx = Vec::new();
-    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), app.now, &mut fx);
+    let mut cx = Cx::new(app.now);
+    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), &mut cx);
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
-    let fx = update(&mut app.app, ready, app.now);
+    let _fx = update(&mut app.app, ready, app.now);
     let folder = PathBuf::from("/code/lib");
-    assert!(fx.contains(&Effect::FindServers { folder: folder.clone() }), "{fx:?}");
+    assert!(cx.effects.contains(&Effect::FindServers { folder: folder.clone() }), "{:?}", cx.effects);
     let here = FolderServers {
         file: "/code/lib/.mcp.json".into(),
         folder: folder.clone(),
@@ -232,7 +232,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     app.service(ServiceEvent::ServersFound(folder.clone(), Ok(Some(here)))).expect_sent("");
     assert!(app.state.questions.last().is_some_and(|question| question.body[1].contains("lib: runs")));
     // In an inactive tab the question stays open.
-    app.flow(|state, _, _| operations::activate(state, KEY));
+    app.flow(|state, _| operations::activate(state, KEY));
     app.play(Event::Input);
     assert_eq!(app.modals, []);
     app.expect_sent("");
@@ -247,7 +247,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
 fn an_unreadable_file_is_reported_and_the_session_opens() {
     let mut app = app(FolderServers { answer: Some(false), ..found() }, spec());
     app.handshake(all_capabilities()).open(ID);
-    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), app.now, &mut Vec::new());
+    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), &mut Cx::new(app.now));
     let conn = app.state.sessions[&key].conn.unwrap();
     update(&mut app.app, Event::Agent(conn, AgentEvent::Ready(Box::default())), app.now);
     app.fx.clear();

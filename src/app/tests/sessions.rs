@@ -139,9 +139,9 @@ fn an_endless_list_is_limited() {
 #[test]
 fn a_late_page_is_assigned_to_its_agent_and_request() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, _, _| operations::activate(state, KEY)).flow(operations::list_sessions);
+    app.flow(|state, _| operations::activate(state, KEY)).flow(operations::list_sessions);
     let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    app.flow(|state, _, _| operations::activate(state, key)).flow(operations::list_sessions);
+    app.flow(|state, _| operations::activate(state, key)).flow(operations::list_sessions);
     app.fx.clear();
     // The response of the first agent arrives while the second one's list is shown.
     app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
@@ -153,7 +153,7 @@ fn a_late_page_is_assigned_to_its_agent_and_request() {
     app.expect_sent("call list Some(\"2\")");
     app.reply_to(conn, Ok(sessions(&["ours"], None)));
     assert_eq!(listed_ids(&app.state), ["ours"]);
-    app.flow(|state, _, _| operations::activate(state, KEY));
+    app.flow(|state, _| operations::activate(state, KEY));
     assert_eq!(listed_ids(&app.state), ["theirs"]);
     // After a new request, the page of the previous one is dropped.
     let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
@@ -168,13 +168,13 @@ fn methods_that_are_not_advertised_are_never_called() {
     app.handshake(AgentCapabilities::default()).open(ID);
     app.fx.clear();
     app.flow(operations::list_sessions);
-    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "x".into(), now, fx));
+    app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
+    app.flow(|state, cx| operations::set_title(state, KEY, "x".into(), cx));
     app.open_listed("old");
-    app.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
-    app.flow(|state, now, fx| operations::set_model(state, KEY, "big".into(), now, fx));
-    app.flow(|state, now, fx| {
-        operations::set_option(state, KEY, "x".into(), ConfigValue::Bool(true), now, fx);
+    app.flow(|state, cx| operations::set_mode(state, KEY, "plan".into(), cx));
+    app.flow(|state, cx| operations::set_model(state, KEY, "big".into(), cx));
+    app.flow(|state, cx| {
+        operations::set_option(state, KEY, "x".into(), ConfigValue::Bool(true), cx);
     });
     app.expect_sent("");
     assert_eq!(app.state.sessions.len(), 1);
@@ -209,8 +209,8 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
     let opened = |info: SessionInfo, choose: u8| {
         let mut app = TestApp::talked();
         *app.state.listed_mut() = vec![info];
-        let open = |state: &mut State, now, fx: &mut Vec<Effect>| {
-            operations::open_session(state, "old".into(), now, fx);
+        let open = |state: &mut State, cx: &mut Cx| {
+            operations::open_session(state, "old".into(), cx);
         };
         app.flow(open).expect_sent("");
         let Some(dialog) = app.state.questions.last().cloned() else { panic!("the user is asked") };
@@ -339,7 +339,7 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
     let mut app = TestApp::running();
     app.update(says("so far")).end_turn(StopReason::EndTurn);
     app.fx.clear();
-    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx)).expect_sent("call fork s");
+    app.flow(|state, cx| operations::fork_session(state, KEY, None, cx)).expect_sent("call fork s");
     app.agent(AgentEvent::Update("copy".into(), says("welcome")));
     app.open("copy");
     let copy = &app.state.sessions[&app.state.active];
@@ -349,9 +349,9 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
     );
     assert_eq!(copy.id, Some("copy".into()));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
+    app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
     let key = app.state.active;
-    app.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
+    app.flow(|state, cx| operations::submit(state, key, "typed".into(), cx)).fail(-32603, "no");
     assert_eq!((app.state.sessions.len(), app.state.active), (2, KEY));
     app.expect_sent("call fork s\ndraft \"\"");
     assert_eq!(app.queue(), ["typed"], "the draft is retained");
@@ -361,7 +361,7 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
 #[test]
 fn a_failed_copy_answers_its_open_requests() {
     let mut app = TestApp::ready();
-    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
+    app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
     app.agent(AgentEvent::Request(
         RequestId(1),
         Box::new(AgentRequest::Permission(PermissionRequest {
@@ -394,20 +394,20 @@ fn modes_models_options_and_titles_apply_once_the_agent_confirms() {
         is_provisional: false,
     })));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
+    app.flow(|state, cx| operations::set_mode(state, KEY, "plan".into(), cx));
     assert_eq!(app.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
     app.reply(Ok(Reply::Done));
     assert_eq!(app.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("plan"));
-    app.flow(|state, now, fx| operations::set_model(state, KEY, "small".into(), now, fx));
+    app.flow(|state, cx| operations::set_model(state, KEY, "small".into(), cx));
     app.fail(-32603, "not in your plan");
     assert_eq!(app.session().models.as_ref().map(|models| models.current.as_str()), Some("big"));
     assert_eq!(app.state.flash.as_deref(), Some("Change failed: not in your plan"));
-    app.flow(|state, now, fx| {
-        operations::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), now, fx);
+    app.flow(|state, cx| {
+        operations::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), cx);
     });
     app.reply(Ok(Reply::Options(vec![fast(true)])));
     assert_eq!(app.session().options, [fast(true)]);
-    app.flow(|state, now, fx| operations::set_title(state, KEY, " Skew ".into(), now, fx));
+    app.flow(|state, cx| operations::set_title(state, KEY, " Skew ".into(), cx));
     app.reply(Ok(Reply::Title("Skew!".into())));
     assert_eq!(app.session().title.as_deref(), Some("Skew!"));
     app.expect_sent("call mode plan\ncall model small\ncall option fast Bool(true)\ncall title \"Skew\"");
@@ -423,6 +423,6 @@ fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
         state: Patch::Keep,
         can_cancel: Patch::Keep,
     }));
-    app.flow(|state, now, fx| operations::submit(state, SessionKey(2), "hi".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, SessionKey(2), "hi".into(), cx));
     app.expect_sent("draft \"hi\"");
 }

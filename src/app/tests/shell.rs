@@ -364,7 +364,7 @@ fn no_prompt_is_sent_while_a_command_reads_hidden_input() {
 fn a_closed_session_ends_its_commands() {
     let (mut app, _) = with_output(false);
     app.state.add_session();
-    app.flow(|state, now, fx| operations::close_session(state, KEY, now, fx));
+    app.flow(|state, cx| operations::close_session(state, KEY, cx));
     assert!(app.fx.contains(&Effect::Terminal(TerminalJob::CloseShell(KEY))), "{:?}", app.fx);
 }
 

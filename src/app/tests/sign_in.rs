@@ -45,12 +45,12 @@ fn locked() -> TestApp {
 #[test]
 fn acp_v1_the_failed_call_is_retried_after_a_sign_in() {
     let mut app = locked();
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "elsewhere", Vec::new(), cx));
     app.expect_sent("");
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.fail(-32603, "window closed").expect_sent("call authenticate web");
     assert_eq!(app.state.flash.as_deref(), Some("Sign-in failed: window closed"));
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done)).open(ID);
     app.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
 }
@@ -70,7 +70,7 @@ fn notices(app: &TestApp) -> Vec<String> {
 #[test]
 fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     let mut app = locked();
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done));
     assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
     app.open(ID);
@@ -78,7 +78,7 @@ fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
 
     let mut app = locked();
     app.modals.clear();
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "no account");
     let last = notices(&app).pop().unwrap();
     assert!(last.starts_with("Sign-in failed. ") && last.contains("\"web\"") && last.contains("no account"));
@@ -117,14 +117,14 @@ fn a_typed_key_is_passed_with_the_method_that_reads_one() {
 fn an_agent_that_wants_authenticate_after_its_restart_gets_it_once() {
     let mut app = locked();
     let vars = vec![("KEY".to_owned(), "1".to_owned())];
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "key", vars.clone(), cx));
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new\ncall authenticate key");
     app.reply(Ok(Reply::Done)).open(ID).expect_sent("call new\ncall prompt \"hi\"");
     assert_eq!(app.state.flash.as_deref(), Some("Signed in."));
 
     let mut app = locked();
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars, now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "key", vars, cx));
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "wrong key");
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new\ncall authenticate key\ncall new");
@@ -138,7 +138,7 @@ fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     let output = |line: &str| AgentEvent::SignInOutput(vec![line.to_owned()]);
     app.agent(output("https://example.org/early"));
     assert!(app.modals.is_empty(), "no sign-in is pending");
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.agent(output("waiting")).agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
     let Some(dialog) = app.state.questions.last().cloned() else { panic!("no dialog") };
     let labels: Vec<_> = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
@@ -164,7 +164,7 @@ fn a_pending_sign_in_can_be_cancelled() {
     app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
     app.fail(-32000, "sign in first");
     app.modals.clear();
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.fx.clear();
     app.play(Event::Act(Action::Escape));
     let is_called_off = |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::CancelCall(_)));
@@ -175,7 +175,7 @@ fn a_pending_sign_in_can_be_cancelled() {
 
 /// Selects a sign-in method, and returns the question that follows.
 fn pick(app: &mut TestApp, method: &str) -> Option<Question> {
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, method, Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, method, Vec::new(), cx));
     app.state.questions.last().cloned()
 }
 
@@ -312,7 +312,7 @@ fn a_remote_agent_cannot_run_a_sign_in_command() {
 fn variables_of_a_sign_in_are_set_by_a_restart() {
     let mut app = locked();
     let vars = vec![("KEY".to_owned(), "1".to_owned())];
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "key", vars.clone(), cx));
     let spec = app.fx.iter().find_map(|effect| match effect {
         Effect::Connect { spec, .. } => Some(spec.clone()),
         _ => None,
@@ -320,7 +320,7 @@ fn variables_of_a_sign_in_are_set_by_a_restart() {
     assert_eq!(spec.map(|spec| spec.env), Some(vars));
     let mut app = locked();
     let vars = vec![("NODE_OPTIONS".to_owned(), "--require /tmp/x.js".to_owned())];
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::sign_in(state, CONN, "key", vars.clone(), cx)).expect_sent("");
 }
 
 #[test]

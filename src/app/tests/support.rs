@@ -122,13 +122,13 @@ impl TestApp {
     /// Gives the last question of parlor this answer.
     pub fn decide(&mut self, position: usize) -> &mut Self {
         let id = self.state.questions.last().expect("a question is open").id;
-        self.flow(|state, now, fx| assert!(operations::answer_question(state, id, position, now, fx)))
+        self.flow(|state, cx| assert!(operations::answer_question(state, id, position, cx)))
     }
 
     /// Closes the last question of parlor.
     pub fn dismiss(&mut self) -> &mut Self {
         let id = self.state.questions.last().expect("a question is open").id;
-        self.flow(|state, now, fx| operations::dismiss_question(state, id, now, fx))
+        self.flow(|state, cx| operations::dismiss_question(state, id, cx))
     }
 
     pub fn play(&mut self, event: Event) -> &mut Self {
@@ -243,29 +243,29 @@ impl TestApp {
 
     /// Opens a session from the agent's list, in its reported folder only.
     pub fn open_listed(&mut self, id: &str) -> &mut Self {
-        self.flow(|state, now, fx| operations::open_session(state, id.into(), now, fx));
+        self.flow(|state, cx| operations::open_session(state, id.into(), cx));
         if self.state.questions.is_empty() { self } else { self.decide(0) }
     }
 
     pub fn submit(&mut self, text: &str) -> &mut Self {
-        self.flow(|state, now, fx| operations::submit(state, KEY, text.into(), now, fx))
+        self.flow(|state, cx| operations::submit(state, KEY, text.into(), cx))
     }
 
     pub fn cancel(&mut self) -> &mut Self {
-        self.flow(|state, now, fx| operations::cancel_turn(state, KEY, now, fx))
+        self.flow(|state, cx| operations::cancel_turn(state, KEY, cx))
     }
 
     /// Answers the first request with this option; `None` rejects.
     pub fn choose(&mut self, option: Option<usize>) -> &mut Self {
-        self.flow(|state, now, fx| operations::answer_first_request(state, KEY, option, now, fx))
+        self.flow(|state, cx| operations::answer_first_request(state, KEY, option, cx))
     }
 
-    pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) -> &mut Self {
-        let mut fx = Vec::new();
-        change(&mut self.app.state, self.now, &mut fx);
-        dialogs::serve(&mut self.app, self.now, &mut fx);
+    pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> &mut Self {
+        let mut cx = Cx::new(self.now);
+        change(&mut self.app.state, &mut cx);
+        dialogs::serve(&mut self.app, &mut cx);
         dialogs::refresh(&mut self.app);
-        self.take(fx);
+        self.take(cx.effects);
         self
     }
 

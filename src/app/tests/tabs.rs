@@ -16,7 +16,7 @@ pub fn fake() -> AgentSpec {
 impl TestApp {
     pub fn open_tab(&mut self, folder: &str, agent: AgentSpec) -> SessionKey {
         let mut key = None;
-        self.flow(|state, now, fx| key = Some(operations::open_tab(state, folder.into(), agent, now, fx)));
+        self.flow(|state, cx| key = Some(operations::open_tab(state, folder.into(), agent, cx)));
         key.unwrap()
     }
 
@@ -91,7 +91,7 @@ fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
 #[test]
 fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, _, _| operations::activate(state, KEY)).play(Event::Input);
+    app.flow(|state, _| operations::activate(state, KEY)).play(Event::Input);
     let before = app.state.sessions[&KEY].clone();
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
@@ -104,8 +104,8 @@ fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
 #[test]
 fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
-    app.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+    app.flow(|state, cx| operations::cancel_turn(state, key, cx));
     app.play(Event::Act(Action::ShowTab(1)));
     app.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
     assert_eq!(app.modals, [], "the active tab keeps its keys");
@@ -148,7 +148,7 @@ fn a_tab_selected_in_the_palette_shows_its_draft() {
 fn closed_tabs_leave_no_dialogs() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.play(Event::Act(Action::OpenLog));
-    app.flow(|state, now, fx| operations::close_session(state, key, now, fx));
+    app.flow(|state, cx| operations::close_session(state, key, cx));
     assert_eq!((app.state.active, app.background.len()), (KEY, 0));
 }
 
@@ -169,14 +169,14 @@ fn the_palette_closes_on_a_tab_switch_and_a_previewed_theme_is_reset() {
 #[test]
 fn closing_a_tab_stops_an_agent_without_other_tabs() {
     let (mut app, key, _) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::close_session(state, key, now, fx));
+    app.flow(|state, cx| operations::close_session(state, key, cx));
     app.expect_sent("call close two\ndisconnect 2");
     assert_eq!((app.state.active, app.state.sessions.len()), (KEY, 1));
     // An agent shared with another tab continues.
     let shared = app.open_tab("/code/shop", fake());
     app.reply_to(CONN, Ok(Reply::Session(SessionReply { id: Some("three".into()), ..Default::default() })));
     app.fx.clear();
-    app.flow(|state, now, fx| operations::close_session(state, shared, now, fx));
+    app.flow(|state, cx| operations::close_session(state, shared, cx));
     app.expect_sent("call close three");
 }
 
@@ -193,7 +193,7 @@ fn tabs_can_be_moved_and_next_follows_the_shown_order() {
     assert_eq!(tab::front(&app.state), three, "it stays active");
     app.play(Event::Act(Action::ShowTab(3)));
     assert_eq!(tab::front(&app.state), two);
-    app.flow(|state, now, fx| operations::close_session(state, two, now, fx));
+    app.flow(|state, cx| operations::close_session(state, two, cx));
     assert_eq!(tab::front(&app.state), three);
 }
 
@@ -237,7 +237,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
 #[test]
 fn updates_of_inactive_tabs_redraw_only_if_the_tab_bar_changes() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
     app.play(Event::Act(Action::ShowTab(1))).wait(10).play(Event::Timer(TimerId::Flash));
     let changes = |app: &TestApp| app.state.changes;
     let before = changes(&app);
@@ -300,7 +300,7 @@ fn quit_question(app: &TestApp) -> Option<(String, String)> {
 fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
     let (mut app, key, conn) = TestApp::two_tabs();
     app.state.setup.saves_sessions = true;
-    app.submit("one").flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
+    app.submit("one").flow(|state, cx| operations::submit(state, key, "two".into(), cx));
     app.fx.clear();
     app.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
     let (title, body) = quit_question(&app).unwrap();
@@ -320,7 +320,7 @@ fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
 fn quitting_asks_again_in_another_tab() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.state.setup.saves_sessions = true;
-    app.flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, key, "two".into(), cx));
     app.play(Event::Act(Action::Quit)).play(Event::Act(Action::ShowTab(1)));
     app.play(Event::Act(Action::Quit));
     assert!(!app.state.is_quitting);
@@ -348,7 +348,7 @@ fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
         "nothing was said yet"
     );
     assert!(!closes(&|app, key| {
-        app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+        app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
     }));
     assert!(!closes(&|app, _| {
         app.play(Event::Draft("a thought".into()));
@@ -460,9 +460,9 @@ fn saved_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
 fn the_active_tab_is_recorded() {
     let (mut app, key, _) = TestApp::two_tabs();
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
-    app.flow(|state, _, _| operations::activate(state, KEY));
+    app.flow(|state, _| operations::activate(state, KEY));
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, true)));
-    app.flow(|state, _, _| operations::activate(state, key));
+    app.flow(|state, _| operations::activate(state, key));
     assert_eq!(saved_heads(&mut app).last(), Some(&(1, false)));
 }
 
@@ -494,7 +494,7 @@ fn quitting_idle_tabs_asks_only_if_they_are_lost() {
 #[test]
 fn a_second_ctrl_c_asks_if_another_tab_works() {
     let (mut app, ..) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::submit(state, KEY, "one".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, KEY, "one".into(), cx));
     app.fx.clear();
     app.wait(1).play(Event::Input).play(Event::Act(Action::ClearOrQuit));
     app.wait(0).play(Event::Act(Action::ClearOrQuit));

@@ -110,7 +110,7 @@ fn a_title_set_before_the_session_is_open_waits_for_it() {
     let mut app = TestApp::started();
     app.handshake(all_capabilities());
     app.fx.clear();
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::set_title(state, KEY, "Early".into(), cx)).expect_sent("");
     app.open(ID).expect_sent("call title \"Early\"");
     app.fail(-32603, "too early");
     assert!(app.session().title_state.is_owed());
@@ -124,10 +124,10 @@ fn a_title_set_before_the_session_is_open_waits_for_it() {
 #[test]
 fn the_response_to_an_earlier_title_does_not_restore_it() {
     let mut app = TestApp::ready();
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "One".into(), now, fx));
+    app.flow(|state, cx| operations::set_title(state, KEY, "One".into(), cx));
     let conn = app.conn();
     let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "Two".into(), now, fx));
+    app.flow(|state, cx| operations::set_title(state, KEY, "Two".into(), cx));
     app.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
     assert_eq!((app.session().title.as_deref(), app.session().title_state.is_owed()), (Some("Two"), true));
     app.reply(Ok(Reply::Title("TWO".into())));
@@ -139,11 +139,10 @@ fn a_replacement_session_gets_the_title() {
     let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
     let mut app = TestApp::started();
     app.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
-    app.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx))
-        .reply(Ok(Reply::Done));
+    app.flow(|state, cx| operations::set_title(state, KEY, "Mine".into(), cx)).reply(Ok(Reply::Done));
     assert!(!app.session().title_state.is_owed());
     app.crash();
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.handshake(forgets);
     app.fx.clear();
     app.open("other").expect_sent("call title \"Mine\"");

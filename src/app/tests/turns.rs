@@ -448,7 +448,7 @@ fn a_prompt_that_requires_a_sign_in_is_resent_after_it() {
         "#,
     );
     app.fx.clear();
-    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done)).expect_sent("call authenticate web\ncall prompt \"go\"");
     assert_eq!(app.session().transcript.items().len(), 4, "not a second prompt");
 }
@@ -532,7 +532,7 @@ fn a_temporarily_failed_prompt_can_be_resent() {
     let mut app = TestApp::running();
     app.fail(-32603, "429 Too Many Requests");
     assert_eq!(failed(&app), Some("go"));
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent(r#"call prompt "go""#);
+    app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent(r#"call prompt "go""#);
     app.update(says("at last")).end_turn(StopReason::EndTurn);
     app.expect(
         r#"
@@ -544,14 +544,14 @@ fn a_temporarily_failed_prompt_can_be_resent() {
         "#,
     );
     assert_eq!(app.session().outbox.failed(), None);
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent("");
 }
 
 #[test]
 fn a_prompt_whose_agent_exited_is_resent_to_the_restarted_one() {
     let mut app = TestApp::running();
     app.crash().expect_sent("connect 2 after 500 ms");
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
+    app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent("");
     app.handshake(all_capabilities()).reply(Ok(Reply::Done));
     app.expect_sent("call resume s\ncall prompt \"go\"");
     // An agent that is no longer restarted automatically is started for it.
@@ -560,8 +560,7 @@ fn a_prompt_whose_agent_exited_is_resent_to_the_restarted_one() {
     }
     app.fx.clear();
     assert_eq!(failed(&app), Some("go"));
-    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx))
-        .expect_sent("connect 4 after 0 ms");
+    app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent("connect 4 after 0 ms");
     app.handshake(all_capabilities()).reply(Ok(Reply::Done)).expect_sent("call resume s\ncall prompt \"go\"");
 }
 
@@ -592,7 +591,7 @@ fn a_failed_prompt_can_be_resent_whatever_the_cause() {
 fn the_reason_of_a_rejection_is_sent_also_if_the_turn_ends_as_cancelled() {
     let mut app = TestApp::ready();
     app.submit("go").submit("later").fx.clear();
-    app.flow(|state, now, fx| operations::send_reason(state, KEY, "Use the other file".to_owned(), now, fx));
+    app.flow(|state, cx| operations::send_reason(state, KEY, "Use the other file".to_owned(), cx));
     app.end_turn(StopReason::Cancelled);
     app.expect_sent("call prompt \"Use the other file\"");
     assert_eq!((app.queue().len(), app.session().outbox.held()), (1, 1));

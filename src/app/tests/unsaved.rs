@@ -128,10 +128,10 @@ fn plain_text_mode_does_not_ask() {
 #[test]
 fn closing_a_tab_with_unsaved_turns_asks_first() {
     let mut app = failing(Some("/data"));
-    app.flow(|state, now, fx| operations::submit(state, KEY, "two".into(), now, fx));
+    app.flow(|state, cx| operations::submit(state, KEY, "two".into(), cx));
     app.end_turn(StopReason::EndTurn);
     app.open_tab("/code/lib", AgentSpec { name: "other".into(), ..AgentSpec::default() });
-    app.flow(|state, _, _| operations::activate(state, KEY));
+    app.flow(|state, _| operations::activate(state, KEY));
     app.play(Event::Act(Action::CloseSession));
     let (title, body) = question(&app);
     assert_eq!(title, "Close session?");

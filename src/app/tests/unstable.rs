@@ -14,7 +14,7 @@ fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
 }
 
 fn stop(app: &mut TestApp) -> &mut TestApp {
-    app.flow(|state, now, fx| operations::stop_part(state, KEY, now, fx))
+    app.flow(|state, cx| operations::stop_part(state, KEY, cx))
 }
 
 #[test]
@@ -94,15 +94,14 @@ fn an_archived_session_is_unarchived_and_reopened() {
     let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
     app.handshake(caps).open(ID);
     app.fx.clear();
-    app.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("call archive s true");
+    app.flow(|state, cx| operations::archive_session(state, KEY, cx)).expect_sent("call archive s true");
     app.reply(Ok(Reply::Done));
     assert!(matches!(&app.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
     // The restart key unarchives it, and the agent stays running.
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx))
-        .expect_sent("call archive s false");
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx)).expect_sent("call archive s false");
     app.reply(Ok(Reply::Done)).expect_sent("call resume s");
     let mut app = TestApp::ready();
-    app.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("");
+    app.flow(|state, cx| operations::archive_session(state, KEY, cx)).expect_sent("");
 }
 
 #[test]
@@ -200,16 +199,14 @@ fn the_status_of_one_session_is_requested_at_a_time() {
     app.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
     app.fx.clear();
     *app.state.listed_mut() = vec![old(false)];
-    app.flow(|state, _, fx| operations::request_status(state, "old".into(), fx))
-        .expect_sent("call status old");
-    app.flow(|state, _, fx| operations::request_status(state, "other".into(), fx)).expect_sent("");
+    app.flow(|state, cx| operations::request_status(state, "old".into(), cx)).expect_sent("call status old");
+    app.flow(|state, cx| operations::request_status(state, "other".into(), cx)).expect_sent("");
     app.reply(Ok(Reply::SessionStatus { is_live: true }));
     assert_eq!(app.state.listed()[0].is_live, Some(true));
-    app.flow(|state, _, fx| operations::request_status(state, "old".into(), fx))
-        .fail(-32002, "no such session");
+    app.flow(|state, cx| operations::request_status(state, "old".into(), cx)).fail(-32002, "no such session");
     assert_eq!(app.state.listed()[0].is_live, Some(false));
     let mut app = TestApp::ready();
-    app.flow(|state, _, fx| operations::request_status(state, "old".into(), fx)).expect_sent("");
+    app.flow(|state, cx| operations::request_status(state, "old".into(), cx)).expect_sent("");
 }
 
 #[test]
@@ -224,7 +221,7 @@ fn a_changed_provider_is_set_again_after_a_restart() {
     };
     let request = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
     let change = |app: &mut TestApp, url| {
-        app.flow(|state, _, fx| operations::change_provider(state, CONN, request(url), fx));
+        app.flow(|state, cx| operations::change_provider(state, CONN, request(url), cx));
     };
     change(&mut app, "https://wrong.example");
     app.fail(-32602, "no such place");

@@ -222,7 +222,7 @@ fn acp_v2_a_version_is_remembered_until_the_agent_speaks_another() {
     let known = app.state.setup.draft_agents.clone();
     let mut app = TestApp::started();
     app.state.setup.draft_agents = known;
-    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     assert_eq!(offered(&app), (2, 2));
     speaks(&mut app, 1);
     assert_eq!(saved(&app), [false]);

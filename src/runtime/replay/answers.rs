@@ -86,8 +86,8 @@ impl Replay {
                 let is_it =
                     |option: &PermissionOption| matches!(answer, Response::Selected(id) if *id == option.id);
                 let position = request.options.iter().position(is_it);
-                self.act(now, |state, fx| {
-                    operations::answer_request(state, key, request_id, position, now, fx);
+                self.act(now, |state, cx| {
+                    operations::answer_request(state, key, request_id, position, cx);
                 });
             }
             // parlor's own dialog about a command: it was allowed if the command was started.
@@ -95,8 +95,8 @@ impl Replay {
                 let is_refused = matches!(answer, Response::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
                 let position = access.choices().iter().position(|known| *known == choice);
-                self.act(now, |state, fx| {
-                    operations::answer_request(state, key, request_id, position, now, fx);
+                self.act(now, |state, cx| {
+                    operations::answer_request(state, key, request_id, position, cx);
                 });
             }
             (OpenRequestKind::Elicitation(_), answer) => {
@@ -107,7 +107,7 @@ impl Replay {
                 };
                 let front = self.app.state.sessions.get(&key).and_then(|session| session.requests.front());
                 if front.is_some_and(|front| front.request_id == request_id) {
-                    self.act(now, |state, fx| operations::answer_elicitation(state, key, outcome, now, fx));
+                    self.act(now, |state, cx| operations::answer_elicitation(state, key, outcome, cx));
                 }
             }
         }

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use parlor::acp::log::Log;
 use parlor::acp::tap::{Direction, TapFilter};
@@ -394,7 +393,6 @@ fn answer_questions(rig: &mut Rig, line: Line, root: &Path, seen: &mut BTreeMap<
 /// Selects modes, models, options and the list, if supported.
 fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     let key = rig.state.active;
-    let mut effects = Vec::new();
     if let Some((mode, ..)) = can.modes.get(1) {
         rig.act(Action::NextMode);
         rig.wait("the mode", |state| {
@@ -403,8 +401,7 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
         seen.insert(Ability::Modes, "yes");
     }
     if can.models {
-        operations::set_model(&mut rig.state, key, "big".into(), Instant::now(), &mut effects);
-        rig.run(std::mem::take(&mut effects));
+        rig.operate(|state, cx| operations::set_model(state, key, "big".into(), cx));
         rig.wait("the model", |state| {
             state.sessions[&state.active].models.as_ref().is_some_and(|it| it.current.as_str() == "big")
         });
@@ -412,8 +409,7 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     }
     if can.options {
         let value = ConfigValue::Text("b".to_owned());
-        operations::set_option(&mut rig.state, key, "route".to_owned(), value, Instant::now(), &mut effects);
-        rig.run(std::mem::take(&mut effects));
+        rig.operate(|state, cx| operations::set_option(state, key, "route".to_owned(), value, cx));
         rig.wait("the option", |state| {
             format!("{:?}", state.sessions[&state.active].options).contains("\"b\", choices")
         });

@@ -3,7 +3,7 @@
 use super::super::testkit::*;
 use crate::app::dialogs::install;
 use crate::app::lifecycle;
-use crate::app::{Effect, PickerValue};
+use crate::app::{Cx, Effect, PickerValue};
 use crate::model::{Action, AgentSource, AgentSpec, ConfigJob, RegistryAgent, RegistryIndex, SourceKind};
 
 fn entry(id: &str) -> RegistryAgent {
@@ -36,10 +36,10 @@ fn listing(ids: &[&str]) -> Rig {
         origin: "test".to_owned(),
         ..RegistryIndex::default()
     };
-    let (now, mut fx) = (rig.now, Vec::new());
-    lifecycle::install::on_registry(&mut rig.state, Ok(index), false, now, &mut fx);
-    super::super::serve(&mut rig, now, &mut fx);
-    assert_eq!(fx, []);
+    let mut cx = Cx::new(rig.now);
+    lifecycle::install::on_registry(&mut rig.state, Ok(index), false, &mut cx);
+    super::super::serve(&mut rig, &mut cx);
+    assert_eq!(cx.effects, []);
     rig
 }
 
@@ -82,26 +82,24 @@ fn an_installed_agent_is_started_unless_a_script_is_missing() {
     };
     let mut rig = listing(&["b"]);
     let now = rig.now;
-    let mut fx = Vec::new();
+    let mut cx = Cx::new(now);
     lifecycle::install::on_installed(
         &mut rig.state,
         &entry("b"),
         Ok((Box::new(spec.clone()), Vec::new())),
-        now,
-        &mut fx,
+        &mut cx,
     );
-    assert!(starts(&fx) && rig.state.questions.is_empty(), "{fx:?}");
+    assert!(starts(&cx.effects) && rig.state.questions.is_empty(), "{:?}", cx.effects);
 
     let mut rig = listing(&["b"]);
-    let mut fx = Vec::new();
+    let mut cx = Cx::new(now);
     lifecycle::install::on_installed(
         &mut rig.state,
         &entry("b"),
         Ok((Box::new(spec), vec!["native".to_owned()])),
-        now,
-        &mut fx,
+        &mut cx,
     );
-    assert!(!starts(&fx));
+    assert!(!starts(&cx.effects));
     let (title, body, labels) = dialog(&rig);
     assert_eq!(title, "Run install scripts?");
     assert!(body.contains("not run: native"), "{body}");
@@ -112,9 +110,9 @@ fn an_installed_agent_is_started_unless_a_script_is_missing() {
 fn a_failed_installation_names_the_cause_and_can_be_repeated() {
     let mut rig = listing(&["b"]);
     let now = rig.now;
-    let mut fx = Vec::new();
+    let mut cx = Cx::new(now);
     let error = Err("npm ended with exit status: 1.\nE404".to_owned());
-    lifecycle::install::on_installed(&mut rig.state, &entry("b"), error, now, &mut fx);
+    lifecycle::install::on_installed(&mut rig.state, &entry("b"), error, &mut cx);
     let (title, body, labels) = dialog(&rig);
     assert_eq!((title, body.as_str()), ("Agent b was not installed", "npm ended with exit status: 1.\nE404"));
     assert_eq!(labels, ["Close", "Try again", "Copy the command"]);

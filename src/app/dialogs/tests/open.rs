@@ -2,13 +2,13 @@
 
 use crate::app::dialogs::on_open;
 use crate::app::dialogs::testkit::Rig;
-use crate::app::{Effect, ItemBody, Message, MessagePart};
+use crate::app::{Cx, Effect, ItemBody, Message, MessagePart};
 use crate::model::{Action, ItemId, Location, Role, Target};
 
 fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
-    let mut fx = Vec::new();
-    on_open(&mut rig.state, target, &mut fx);
-    fx
+    let mut cx = Cx::new(rig.now);
+    on_open(&mut rig.state, target, &mut cx);
+    cx.effects
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::app::dialogs::testkit::{Rig, views};
 use crate::app::dialogs::{Focus, focus, line_input, on_reading, on_search_timer, set_search_timer};
 use crate::app::{
-    Effect, ItemBody, Message, MessagePart, Modal, PickerKind, TimerId, ToolCall, TurnEnd, ViewCommand,
+    Cx, Effect, ItemBody, Message, MessagePart, Modal, PickerKind, TimerId, ToolCall, TurnEnd, ViewCommand,
 };
 use crate::model::{Action, ItemId, LineEdit, Role, Severity, ToolCallId, ToolKind, ToolStatus};
 
@@ -122,20 +122,20 @@ fn what_comes_later_is_looked_at_by_a_timer_and_moves_nobody() {
     find(&mut rig, "needle");
     let key = rig.state.active;
     let updated = |rig: &mut Rig| {
-        let mut fx = Vec::new();
-        set_search_timer(&mut rig.state, &mut fx);
-        fx
+        let mut cx = Cx::new(rig.now);
+        set_search_timer(&mut rig.state, &mut cx);
+        cx.effects
     };
     updated(&mut rig);
-    let mut fx = Vec::new();
-    on_search_timer(&mut rig.state, key, &mut fx);
+    let mut cx = Cx::new(rig.now);
+    on_search_timer(&mut rig.state, key, &mut cx);
     assert_eq!(updated(&mut rig), [], "at rest there is no timer");
     rig.session().transcript.push(1, message(Role::Agent, "one more needle"));
     let timer = Effect::Timer(TimerId::Search(key), Duration::from_millis(100));
     assert_eq!(updated(&mut rig), [timer]);
     assert_eq!(updated(&mut rig), [], "one timer is enough");
-    on_search_timer(&mut rig.state, key, &mut fx);
-    assert_eq!(fx, []);
+    on_search_timer(&mut rig.state, key, &mut cx);
+    assert_eq!(cx.effects, []);
     assert_eq!(rig.session().search.as_ref().map(|search| search.total()), Some(6));
 }
 
@@ -150,16 +150,16 @@ fn a_long_transcript_is_looked_at_in_steps() {
     assert_eq!(views(&fx), []);
     let key = rig.state.active;
     let mut steps = 0;
-    let mut fx = Vec::new();
-    set_search_timer(&mut rig.state, &mut fx);
-    while let Some(Effect::Timer(TimerId::Search(_), after)) = fx.pop() {
+    let mut cx = Cx::new(rig.now);
+    set_search_timer(&mut rig.state, &mut cx);
+    while let Some(Effect::Timer(TimerId::Search(_), after)) = cx.effects.pop() {
         assert_eq!(after, Duration::ZERO);
-        on_search_timer(&mut rig.state, key, &mut fx);
+        on_search_timer(&mut rig.state, key, &mut cx);
         steps += 1;
-        if !views(&fx).is_empty() {
+        if !views(&cx.effects).is_empty() {
             break;
         }
-        set_search_timer(&mut rig.state, &mut fx);
+        set_search_timer(&mut rig.state, &mut cx);
     }
     assert_eq!((steps, ordinal(&mut rig)), (2, Some(1)));
 }

@@ -3,7 +3,7 @@
 use super::composer::{command, names, rig_with_commands};
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, argument_hint, completions, focus};
-use crate::app::{Effect, Event, Modal};
+use crate::app::{Cx, Effect, Event, Modal};
 use crate::model::{
     Action, FoundFile, PreparedPrompt, ServiceEvent, TemplateInfo, TemplateList, TemplateSource,
     UnreviewedTemplate,
@@ -270,13 +270,17 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
 fn tab_completes_an_argument_as_a_path() {
     let found = |rig: &mut Rig, files: &[FoundFile]| {
         let (key, query) = (rig.state.active, "src/m".to_owned());
-        crate::app::dialogs::on_found(&mut rig.app, key, query, files.to_vec(), true, &mut Vec::new());
+        crate::app::dialogs::on_found(&mut rig.app, key, query, files.to_vec(), true, &mut Cx::new(rig.now));
     };
     let mut rig = rig_with_templates();
     rig.type_draft("/review src/m");
-    let mut fx = Vec::new();
-    crate::app::dialogs::on_argument(&mut rig, (8..13, "src/m".to_owned()), &mut fx);
-    assert!(matches!(&fx[..], [Effect::FindFiles(query)] if query.query == "src/m"), "{fx:?}");
+    let mut cx = Cx::new(rig.now);
+    crate::app::dialogs::on_argument(&mut rig, (8..13, "src/m".to_owned()), &mut cx);
+    assert!(
+        matches!(&cx.effects[..], [Effect::FindFiles(query)] if query.query == "src/m"),
+        "{:?}",
+        cx.effects
+    );
     let files =
         ["src/main.rs", "src/my file.rs", "src/more/"].map(|path| FoundFile { path: path.to_owned() });
     found(&mut rig, &files);
@@ -286,7 +290,7 @@ fn tab_completes_an_argument_as_a_path() {
     assert_eq!(rig.session().draft, "/review src/more/", "a folder stays open");
     assert!(rig.user.mention.as_ref().is_some_and(|list| list.is_argument));
     rig.type_draft("/review src/m");
-    crate::app::dialogs::on_argument(&mut rig, (8..13, "src/m".to_owned()), &mut Vec::new());
+    crate::app::dialogs::on_argument(&mut rig.app, (8..13, "src/m".to_owned()), &mut Cx::new(rig.now));
     found(&mut rig, &files);
     rig.act(Action::Mark(1));
     rig.act(Action::Submit);
@@ -299,13 +303,13 @@ fn tab_inserts_the_only_match_of_an_argument_once_all_files_are_known() {
     let found = |rig: &mut Rig, query: &str, is_complete| {
         let files = vec![FoundFile { path: "src/main.rs".to_owned() }];
         let (key, query) = (rig.state.active, query.to_owned());
-        crate::app::dialogs::on_found(&mut rig.app, key, query, files, is_complete, &mut Vec::new());
+        crate::app::dialogs::on_found(&mut rig.app, key, query, files, is_complete, &mut Cx::new(rig.now));
         rig.session().draft.clone()
     };
     let look_up = |rig: &mut Rig, draft: &str| {
         rig.type_draft(draft);
         let typed = (8..draft.len(), draft[8..].to_owned());
-        crate::app::dialogs::on_argument(&mut rig.app, typed, &mut Vec::new());
+        crate::app::dialogs::on_argument(&mut rig.app, typed, &mut Cx::new(rig.now));
     };
     look_up(&mut rig, "/review src/m");
     assert_eq!(found(&mut rig, "src/m", false), "/review src/m");

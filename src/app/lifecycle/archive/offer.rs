@@ -6,24 +6,23 @@
 
 use crate::app::state::lookup;
 use std::collections::BTreeSet;
-use std::time::Instant;
 
-use crate::app::{Effect, State, UiRequest};
+use crate::app::{Cx, Effect, State, UiRequest};
 use crate::model::{ArchiveRow, StoreJob};
 
 /// Requests the folder's last agent, and its last session if it is to be offered.
-pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn ask(state: &State, cx: &mut Cx) {
     if state.setup.saves_sessions {
         let folder = state.setup.folder.clone();
-        fx.push(Effect::Store(StoreJob::Folder { folder, wants_session: state.setup.offers_last }));
+        cx.effects.push(Effect::Store(StoreJob::Folder { folder, wants_session: state.setup.offers_last }));
     }
 }
 
-pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub fn continue_last(state: &mut State, cx: &mut Cx) {
     let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
     // The saved session has an agent, so the agent picker closes.
     state.ui_requests.push(UiRequest::CloseAgents);
-    super::open_saved(state, &uid, true, None, now, fx);
+    super::open_saved(state, &uid, true, None, cx);
 }
 
 /// The agents that were used before; one chosen for the folder meanwhile takes precedence.

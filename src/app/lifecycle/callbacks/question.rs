@@ -13,7 +13,7 @@ use crate::model::{
 use super::super::{policy, requests};
 use super::{add_file, start};
 use crate::app::session::access;
-use crate::app::{AccessChoice, AccessRequest, AccessWork, Effect, RequestClass, State};
+use crate::app::{AccessChoice, AccessRequest, AccessWork, Cx, RequestClass, State};
 
 pub(super) fn question(
     state: &State,
@@ -65,8 +65,7 @@ pub(in crate::app) fn on_answered(
     open: &AccessRequest,
     choice: AccessChoice,
     by: Decider,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),
@@ -83,23 +82,23 @@ pub(in crate::app) fn on_answered(
         AccessChoice::Once => AllowedBy::You.into(),
         AccessChoice::Longer(scope) => {
             if let Some(grant) = &open.grant {
-                policy::add_grant(state, conn, key, grant.clone(), scope, fx);
+                policy::add_grant(state, conn, key, grant.clone(), scope, cx);
             }
             open.grant.as_ref().map_or(AllowedBy::You.into(), |grant| grant.allowance(scope))
         }
         AccessChoice::AllCommands => {
-            policy::add_grant(state, conn, key, Grant::AnyCommand, GrantScope::Session, fx);
+            policy::add_grant(state, conn, key, Grant::AnyCommand, GrantScope::Session, cx);
             Grant::AnyCommand.allowance(GrantScope::Session)
         }
         AccessChoice::Refuse => {
-            note_refused(state, open, (RefusedBy::You, by), now);
+            note_refused(state, open, (RefusedBy::You, by), cx.now);
             let what = match &open.access {
                 Access::Read { path } => format!("reading {}", path.display()),
                 Access::Write { path } => format!("writing {}", path.display()),
                 Access::Run(_) | Access::SignIn { .. } => "this command".to_owned(),
             };
             let error = RpcError::new(RpcError::INTERNAL, format!("the user did not allow {what}"));
-            requests::answer(state, conn, request_id, Response::Error(error), fx);
+            requests::answer(state, conn, request_id, Response::Error(error), cx);
             return;
         }
     };
@@ -107,11 +106,11 @@ pub(in crate::app) fn on_answered(
     let rule = allowed.rule.filter(|_| by == Decider::Rule);
     let allowed = Allowance { by: allowed.by, rule, question: Some(Box::new(question)) };
     match &open.work {
-        AccessWork::File(job) => add_file(state, FileJob { allowed: Some(allowed), ..job.clone() }, fx),
+        AccessWork::File(job) => add_file(state, FileJob { allowed: Some(allowed), ..job.clone() }, cx),
         AccessWork::Run(key, command) => {
             // All commands in the session's folders, except where a link leads out of them.
             let is_bound = choice == AccessChoice::AllCommands;
-            start(state, (conn, request_id), *key, command.clone(), allowed, is_bound, fx);
+            start(state, (conn, request_id), *key, command.clone(), allowed, is_bound, cx);
         }
     }
 }

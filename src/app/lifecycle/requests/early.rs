@@ -1,10 +1,8 @@
 //! Requests for a session that is being created wait for its id.
 
-use std::time::Instant;
-
 use super::dispatch;
 use crate::app::state::lookup;
-use crate::app::{Conn, Effect, State};
+use crate::app::{Conn, Cx, State};
 use crate::model::{AgentRequest, ConnId, Purpose, RequestId, SessionId};
 
 /// Maximum number of requests of a connection that wait for their session.
@@ -30,27 +28,21 @@ pub(super) fn keep(
 }
 
 /// Handles the requests that waited for this session, which is open now.
-pub(in crate::app) fn dispatch_early(
-    state: &mut State,
-    conn: ConnId,
-    id: &SessionId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn dispatch_early(state: &mut State, conn: ConnId, id: &SessionId, cx: &mut Cx) {
     let Some(open) = state.conns.get_mut(&conn) else { return };
     let (mine, others) = std::mem::take(&mut open.early.requests).into_iter().partition(|(of, ..)| of == id);
     open.early.requests = others;
-    dispatch_all(state, conn, mine, now, fx);
+    dispatch_all(state, conn, mine, cx);
 }
 
 /// Refuses the requests that wait for sessions of this connection which will not be opened. Called after every event.
-pub(in crate::app) fn refuse_early(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn refuse_early(state: &mut State, cx: &mut Cx) {
     let is_over = |conn: &&Conn| !conn.early.requests.is_empty() && !is_opening(conn);
     let over: Vec<ConnId> = state.conns.values().filter(is_over).map(|conn| conn.id).collect();
     for conn in over {
         let Some(open) = state.conns.get_mut(&conn) else { continue };
         let waiting = std::mem::take(&mut open.early.requests);
-        dispatch_all(state, conn, waiting, now, fx);
+        dispatch_all(state, conn, waiting, cx);
     }
 }
 
@@ -58,11 +50,10 @@ fn dispatch_all(
     state: &mut State,
     conn: ConnId,
     waiting: Vec<(SessionId, RequestId, AgentRequest)>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     for (_, request_id, request) in waiting {
-        dispatch(state, conn, request_id, request, now, fx);
+        dispatch(state, conn, request_id, request, cx);
     }
 }
 

@@ -2,14 +2,12 @@
 //!
 //! A record of one contains neither the value nor the default of a secret field.
 
-use std::time::Instant;
-
 use super::decisions::{note_answer, note_decision};
 use super::{answer, enqueue, is_cancelling, route, take};
 use crate::app::lifecycle::{call, late};
 use crate::app::state::lookup;
 use crate::app::state::session::ElicitationOutcome;
-use crate::app::{Decision, Effect, OpenRequest, OpenRequestKind, State};
+use crate::app::{Cx, Decision, Effect, OpenRequest, OpenRequestKind, State};
 use crate::model::{
     ConnId, Decider, ElicitationMode, ElicitationRequest, FieldValue, FormField, RequestId, Response,
     SessionKey,
@@ -20,32 +18,25 @@ pub(super) fn on_elicitation(
     conn: ConnId,
     request_id: RequestId,
     request: ElicitationRequest,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
-    let key = route(state, conn, request.session.as_ref(), fx);
+    let key = route(state, conn, request.session.as_ref(), cx);
     let kind = OpenRequestKind::Elicitation(request);
     match key {
         Some(key) if !is_cancelling(state, key) => {
-            enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
+            enqueue(state, key, OpenRequest { conn, request_id, kind, since: cx.now }, cx);
         }
         _ => {
             if let Some(root) = key.map(|key| lookup::root_of(state, key)) {
-                note_decision(state, root, &kind, &Decision::Cancelled(Decider::TurnCancelled), now);
+                note_decision(state, root, &kind, &Decision::Cancelled(Decider::TurnCancelled), cx.now);
             }
-            answer(state, conn, request_id, Response::ElicitationCancelled, fx);
+            answer(state, conn, request_id, Response::ElicitationCancelled, cx);
         }
     }
 }
 
 /// The address of an elicitation was handled elsewhere.
-pub(in crate::app) fn on_page_done(
-    state: &mut State,
-    conn: ConnId,
-    id: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, cx: &mut Cx) {
     let is_it = |open: &&OpenRequest| {
         open.conn == conn
             && matches!(&open.kind, OpenRequestKind::Elicitation(request)
@@ -56,22 +47,16 @@ pub(in crate::app) fn on_page_done(
     if let Some(request_id) = waiting {
         // It was not confirmed here, so the response is not `accept`.
         if let Some((key, kind)) = take(state, conn, request_id) {
-            note_decision(state, key, &kind, &Decision::Cancelled(Decider::Elsewhere), now);
+            note_decision(state, key, &kind, &Decision::Cancelled(Decider::Elsewhere), cx.now);
         }
-        answer(state, conn, request_id, Response::ElicitationCancelled, fx);
-        call::flash(state, "The page request was completed elsewhere.", fx);
+        answer(state, conn, request_id, Response::ElicitationCancelled, cx);
+        call::flash(state, "The page request was completed elsewhere.", cx);
     }
 }
 
 /// Answers the first open request, an elicitation.
-pub fn answer_elicitation(
-    state: &mut State,
-    key: SessionKey,
-    outcome: ElicitationOutcome,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    late::note_activity(state, key, now);
+pub fn answer_elicitation(state: &mut State, key: SessionKey, outcome: ElicitationOutcome, cx: &mut Cx) {
+    late::note_activity(state, key, cx.now);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(OpenRequest { conn, request_id, kind: OpenRequestKind::Elicitation(request), .. }) =
         session.requests.front().cloned()
@@ -82,7 +67,7 @@ pub fn answer_elicitation(
     let (reply, shown) = match outcome {
         ElicitationOutcome::Accept(values) => match &request.mode {
             ElicitationMode::Url { url, .. } => {
-                fx.push(Effect::OpenUrl(url.clone()));
+                cx.effects.push(Effect::OpenUrl(url.clone()));
                 (Response::ElicitationAccepted(None), format!("opened {url}"))
             }
             ElicitationMode::Form { .. } => {
@@ -95,7 +80,7 @@ pub fn answer_elicitation(
         ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
     };
     note_answer(session, &request, shown, Decider::User);
-    answer(state, conn, request_id, reply, fx);
+    answer(state, conn, request_id, reply, cx);
 }
 
 /// The submitted values for the transcript: a single value alone, several with their labels.

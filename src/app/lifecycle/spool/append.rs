@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::app::session::{apply, messages, record, tools};
 use crate::app::state::place;
 use crate::app::state::replay::{Replay, Taking};
-use crate::app::{ItemBody, Session};
+use crate::app::{Cx, ItemBody, Session};
 use crate::model::{
     ContentBlock, MessageId, NoticeKind, Record, RecordedEvent, Role, SessionUpdate, Severity, ToolStatus,
 };
@@ -139,7 +139,7 @@ pub(super) fn append(session: &mut Session, update: SessionUpdate, now: Instant)
     let saved = Record::Update(update.clone());
     match update {
         SessionUpdate::Subagent(patch) => drop(apply::on_subagent(session, patch, now)),
-        other => apply::apply_here(session, other, now, &mut Vec::new()),
+        other => apply::apply_here(session, other, &mut Cx::new(now)),
     }
     record::note(session, saved);
 }

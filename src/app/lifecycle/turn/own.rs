@@ -3,26 +3,20 @@
 //! An agent may begin and end many of them: one without a new item leaves no trace, and one that is over within
 //! [`BRIEF`] is not announced.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Ending, end, send_next, summary};
 use crate::app::lifecycle::{late, spool};
 use crate::app::session::messages;
 use crate::app::state::{lookup, texts};
-use crate::app::{Effect, Session, SessionPhase, State, TimerId, Turn};
+use crate::app::{Cx, Effect, Session, SessionPhase, State, TimerId, Turn};
 use crate::model::{CallError, ConnId, Reply, SessionId, StopReason};
 
 /// A turn that is too short to be announced.
 pub(super) const BRIEF: Duration = Duration::from_secs(1);
 
 /// The agent works without a prompt.
-pub(in crate::app) fn on_began(
-    state: &mut State,
-    conn: ConnId,
-    id: &SessionId,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
+pub(in crate::app) fn on_began(state: &mut State, conn: ConnId, id: &SessionId, cx: &mut Cx) {
     let Some(key) = lookup::session_by_id(state, conn, id) else { return };
     let Some(session) = state.sessions.get_mut(&key).filter(|session| {
         session.parent.is_none() && session.phase == SessionPhase::Ready && !session.turn.is_running()
@@ -30,15 +24,15 @@ pub(in crate::app) fn on_began(
         return;
     };
     spool::prompt_sent(session);
-    messages::close(session, now);
+    messages::close(session, cx.now);
     session.has_background_news = false;
     // Approvals for one turn have expired.
     session.permissions.begin_turn();
     session.wait.reset();
     session.cost_before = summary::cost_so_far(session);
-    session.turn = Turn::Running { since: now, last_news: now };
+    session.turn = Turn::Running { since: cx.now, last_news: cx.now };
     session.own_turn = Some(session.transcript.next_id());
-    fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
+    cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
 }
 
 pub(in crate::app) fn on_ended(
@@ -46,8 +40,7 @@ pub(in crate::app) fn on_ended(
     conn: ConnId,
     id: &SessionId,
     result: Result<Reply, CallError>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(key) = lookup::session_by_id(state, conn, id) else { return };
     let is_own = |session: &&mut Session| session.turn.is_running() && session.outbox.running().is_none();
@@ -56,10 +49,10 @@ pub(in crate::app) fn on_ended(
         && session.own_turn == Some(session.transcript.next_id())
         && matches!(result, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, .. }));
     if has_left_nothing {
-        messages::close(session, now);
+        messages::close(session, cx.now);
         session.turn = Turn::Idle;
-        fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
-        send_next(state, key, now, fx);
+        cx.effects.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+        send_next(state, key, cx);
         return;
     }
     let ending = match result {
@@ -68,5 +61,5 @@ pub(in crate::app) fn on_ended(
         Ok(_) => return,
         Err(error) => Ending::Failed(texts::fault_of(&error), texts::error_text(&error)),
     };
-    end(state, key, ending, now, fx);
+    end(state, key, ending, cx);
 }

@@ -1,11 +1,9 @@
 //! Prompts that the agent did not process, because it lost the session or requires a sign-in.
 
-use std::time::Instant;
-
 use super::{Ending, end};
 use crate::app::lifecycle::{auth, open, prompt};
 use crate::app::state::texts;
-use crate::app::{Effect, State};
+use crate::app::{Cx, State};
 use crate::model::{ConnId, FaultKind, PromptId, SessionKey};
 
 /// The agent has lost the session: reopens it, or opens a new one, and resends the prompt.
@@ -14,8 +12,7 @@ pub(super) fn on_session_gone(
     key: SessionKey,
     (prompt, is_reopened): (PromptId, bool),
     message: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
+    cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     // It was just reopened, but does not exist.
@@ -24,30 +21,23 @@ pub(super) fn on_session_gone(
     if is_reopened {
         // An agent that loses each session would cause an endless loop.
         let message = format!("The agent no longer has this session: {message}");
-        end(state, key, Ending::Unprocessed(FaultKind::Agent, message), now, fx);
-        prompt::give_back(state, key, prompt, fx);
+        end(state, key, Ending::Unprocessed(FaultKind::Agent, message), cx);
+        prompt::give_back(state, key, prompt, cx);
     } else {
-        end(state, key, Ending::Unprocessed(FaultKind::Gone, message.to_owned()), now, fx);
+        end(state, key, Ending::Unprocessed(FaultKind::Gone, message.to_owned()), cx);
     }
     if is_doubtful {
-        open::open_replacement(state, key, texts::NOT_RESUMED, now, fx);
+        open::open_replacement(state, key, texts::NOT_RESUMED, cx);
         return;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         session.resume.reopen();
     }
-    open::open(state, key, now, fx);
+    open::open(state, key, cx);
 }
 
 /// The prompt waits for the sign-in and is then resent, without a second item.
-pub(super) fn on_auth_needed(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    message: &str,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    end(state, key, Ending::Unprocessed(FaultKind::SignIn, message.to_owned()), now, fx);
-    auth::need_sign_in(state, conn, key, message, now, fx);
+pub(super) fn on_auth_needed(state: &mut State, conn: ConnId, key: SessionKey, message: &str, cx: &mut Cx) {
+    end(state, key, Ending::Unprocessed(FaultKind::SignIn, message.to_owned()), cx);
+    auth::need_sign_in(state, conn, key, message, cx);
 }

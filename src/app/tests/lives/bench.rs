@@ -90,15 +90,15 @@ impl<D: Disk> Bench<D> {
         self.agent(AgentEvent::Replied(tag, result));
     }
 
-    pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
-        let mut fx = Vec::new();
-        change(&mut self.app.state, self.now, &mut fx);
-        self.take(fx);
+    pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
+        let mut cx = Cx::new(self.now);
+        change(&mut self.app.state, &mut cx);
+        self.take(cx.effects);
         self.play(Event::Input);
     }
 
     pub fn submit(&mut self, text: &str) {
-        self.flow(|state, now, fx| operations::submit(state, KEY, text.into(), now, fx));
+        self.flow(|state, cx| operations::submit(state, KEY, text.into(), cx));
     }
 
     fn take(&mut self, fx: Vec<Effect>) {

@@ -354,7 +354,7 @@ impl<D: Disk> Life<D> {
         *turn = Turn { id: next.id, prompt, resource: None, reply, is_noted: false, inner: None };
         self.bench().submit(&turn.prompt.clone());
         let last = self.bench().session().outbox.last().expect("it is queued").id;
-        self.bench().flow(|state, _, fx| operations::steer(state, KEY, last, fx));
+        self.bench().flow(|state, cx| operations::steer(state, KEY, last, cx));
         self.lived.push(lived(turn));
         self.bench().reply(Ok(Reply::Steered { is_accepted: true }));
         self.number_last();
@@ -410,7 +410,7 @@ impl<D: Disk> Life<D> {
         match how {
             0 => self.bench().reply(Err(CallError::Agent(RpcError::new(-32603, "overloaded")))),
             1 => {
-                self.bench().flow(|state, now, fx| operations::cancel_turn(state, KEY, now, fx));
+                self.bench().flow(|state, cx| operations::cancel_turn(state, KEY, cx));
                 self.bench().reply(Ok(Reply::TurnEnded { reason: StopReason::Cancelled, usage: None }));
             }
             _ => return self.restart(false),

@@ -17,15 +17,13 @@ use crate::acp::tap::{Tap, TapFilter};
 use crate::acp::{Commands, ConnectOptions, Limits, connect_with};
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, ConnPhase, Effect, Event, Item, ItemBody, MessagePart, Session, SessionPhase, Setup, State, TimerId,
-    Turn, TurnEnd, start, update,
+    App, ConnPhase, Cx, Effect, Event, Item, ItemBody, MessagePart, Session, SessionPhase, Setup, State,
+    TimerId, Turn, TurnEnd, start, update,
 };
 use crate::model::{
     AgentSpec, Batch, Carrier, ConnId, FaultKind, ItemId, Role, ServiceEvent, SessionKey, StopReason,
 };
 use crate::random::Random;
-
-type Now = std::time::Instant;
 
 pub(super) struct Core {
     simulation: Simulation,
@@ -86,10 +84,10 @@ impl Core {
     }
 
     /// Does what a dialog does, and then what each event does.
-    fn flow(&mut self, change: impl FnOnce(&mut State, Now, &mut Vec<Effect>)) {
-        let mut fx = Vec::new();
-        change(&mut self.app.state, Instant::now().into_std(), &mut fx);
-        self.carry_out(fx);
+    fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
+        let mut cx = Cx::new(Instant::now().into_std());
+        change(&mut self.app.state, &mut cx);
+        self.carry_out(cx.effects);
         self.play(Event::Input);
     }
 
@@ -198,17 +196,17 @@ impl Core {
                 self.prompts.insert(number, key);
                 self.submit(key, format!("p{number}"));
             }
-            12..18 => self.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx)),
+            12..18 => self.flow(|state, cx| operations::cancel_turn(state, key, cx)),
             18 => {
                 let until = Instant::now() + self.rng.millis(20_000);
                 self.simulation.world().down_until = until;
             }
             19 if self.rng.one_in(4) => self.simulation.restart(),
             20 if self.rng.one_in(4) => {
-                self.flow(|state, now, fx| operations::close_session(state, key, now, fx));
+                self.flow(|state, cx| operations::close_session(state, key, cx));
             }
             21 if self.rng.one_in(4) => {
-                self.flow(|state, now, fx| operations::restart_agent(state, key, now, fx));
+                self.flow(|state, cx| operations::restart_agent(state, key, cx));
             }
             // Continues a queue that is on hold.
             22 => self.submit(key, String::new()),
@@ -217,11 +215,11 @@ impl Core {
     }
 
     fn submit(&mut self, key: SessionKey, text: String) {
-        self.flow(|state, now, fx| operations::submit(state, key, text, now, fx));
+        self.flow(|state, cx| operations::submit(state, key, text, cx));
     }
 
     fn answer(&mut self, key: SessionKey) {
-        self.flow(|state, now, fx| operations::answer_first_request(state, key, Some(0), now, fx));
+        self.flow(|state, cx| operations::answer_first_request(state, key, Some(0), cx));
     }
 
     /// Ends what only the user can end.
@@ -231,11 +229,11 @@ impl Core {
             let Some(session) = self.app.state.sessions.get(&key) else { continue };
             match (&session.phase, &session.turn) {
                 (SessionPhase::Ended { .. } | SessionPhase::Failed(_), _) => {
-                    self.flow(|state, now, fx| operations::restart_agent(state, key, now, fx));
+                    self.flow(|state, cx| operations::restart_agent(state, key, cx));
                 }
                 _ if !session.requests.is_empty() => self.answer(key),
                 (_, Turn::Running { .. }) => {
-                    self.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
+                    self.flow(|state, cx| operations::cancel_turn(state, key, cx));
                 }
                 _ => {}
             }
