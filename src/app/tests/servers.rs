@@ -218,9 +218,9 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
-    let _fx = update(&mut app.app, ready, app.now);
+    let fx = update(&mut app.app, ready, app.now);
     let folder = PathBuf::from("/code/lib");
-    assert!(cx.effects.contains(&Effect::FindServers { folder: folder.clone() }), "{:?}", cx.effects);
+    assert!(fx.contains(&Effect::FindServers { folder: folder.clone() }), "{fx:?}");
     let here = FolderServers {
         file: "/code/lib/.mcp.json".into(),
         folder: folder.clone(),
