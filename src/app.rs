@@ -24,7 +24,7 @@ pub use state::effect::*;
 pub use state::event::Event;
 pub use state::files::FileJobs;
 pub use state::line::LineInput;
-pub use state::question::{Consequence, Question, QuestionId, RewindWay, TrustAnswer};
+pub use state::question::*;
 pub use state::recorded::{Handover, Loading, Reading, RecorderState};
 pub use state::replay::{Replay, Spool};
 pub use state::session::*;
@@ -188,6 +188,7 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
     match event {
         Event::Agent(conn, event) => on_agent(&mut app.state, conn, event, cx),
         Event::Act(action) => dialogs::on_action(app, action, cx),
+        Event::Answer(id, answer) => dialogs::answer(app, id, answer, cx),
         Event::Draft(text) => dialogs::on_draft(app, text, cx),
         Event::Mention(typed) => dialogs::on_mention(app, typed, cx),
         Event::Argument(range, path) => dialogs::on_argument(app, (range, path), cx),

@@ -74,8 +74,8 @@ pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
 pub use picks::on_theme;
 pub use question::{
-    answer_line, has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter,
-    show_left_keys, takes_answers, takes_answers_from, takes_input, waits_for_end,
+    has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter, show_left_keys,
+    takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
 pub use refresh::{on_frame, on_input, refresh};
 pub use requests::on_request_shown;
@@ -87,7 +87,8 @@ pub use validate::{field_hint, shown_value};
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{App, Cx, Effect, Modal, PickerKind, State, UiRequest, ViewCommand};
+use super::lifecycle::operations;
+use super::{App, Cx, Effect, Modal, PickerKind, QuestionId, State, UiRequest, UserAnswer, ViewCommand};
 
 /// Opens requested dialogs, and runs delayed actions.
 pub fn serve(app: &mut App, cx: &mut Cx) {
@@ -205,6 +206,13 @@ pub fn on_line(app: &mut App, edit: LineEdit, cx: &mut Cx) {
 pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.reading = Some((first, last));
+    }
+}
+
+/// Answers a question, or shows why this is not possible.
+pub fn answer(app: &mut App, id: QuestionId, answer: UserAnswer, cx: &mut Cx) {
+    if let Err(why) = operations::answer(&mut app.state, id, answer, cx) {
+        notice::notify(&mut app.state, why, cx);
     }
 }
 

@@ -193,7 +193,8 @@ impl State {
     }
 }
 
-/// A request of the layers below the dialogs: to open a dialog, or to run an action that waited for the whole session.
+/// What the layers below the dialogs ask of them: to open or close a dialog, to show a change, or to run an action that
+/// waited.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UiRequest {
     AgentPicker,

@@ -1,9 +1,7 @@
 //! Dialogs without a list: questions with a few answers, and pages to read.
 
 use crate::app::dialogs::modal::moved;
-use crate::app::lifecycle::operations;
-use crate::app::state::question::Answer;
-use crate::app::{App, Consequence, Cx, LineInput, Modal};
+use crate::app::{Answer, App, Consequence, Cx, LineInput, Modal, UserAnswer};
 use crate::model::{Action, LineEdit};
 
 use super::stack::{ALL_LINES, scroll, scroll_body};
@@ -28,7 +26,7 @@ pub fn on_choice(app: &mut App, action: Action, cx: &mut Cx) -> bool {
                 _ => answers.iter().position(|answer| answer.consequence == Consequence::Close),
             };
             if let Some(position) = chosen {
-                operations::answer_question(&mut app.state, id, position, cx);
+                super::answer(app, id, UserAnswer::Option(position), cx);
             }
             return true;
         }

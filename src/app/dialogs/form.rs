@@ -5,11 +5,10 @@
 //! is sent without a review, because it is completely visible.
 
 use crate::app::dialogs::modal::moved;
-use crate::app::lifecycle::operations::{self, ElicitationOutcome};
-use crate::app::{App, Cx, Effect, FieldState, FormState, ViewCommand};
+use crate::app::{App, Cx, Effect, FieldState, FormState, FormValues, UserAnswer, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 
-use super::{stack, validate};
+use super::{requests, stack, validate};
 
 /// Edits the text of the field with the focus.
 pub fn on_line(app: &mut App, edit: &LineEdit) {
@@ -26,10 +25,9 @@ pub fn on_line(app: &mut App, edit: &LineEdit) {
 }
 
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let active = app.state.active;
     match action {
         Action::Decline => {
-            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, cx);
+            requests::answer(app, UserAnswer::Decline, cx);
             return true;
         }
         Action::FullScreen => {
@@ -59,10 +57,8 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
 
 /// Enter: submits the form if it is complete.
 fn finish(app: &mut App, cx: &mut Cx) {
-    let active = app.state.active;
     if let Some(values) = accept(app) {
-        let outcome = ElicitationOutcome::Accept(Some(values));
-        operations::answer_elicitation(&mut app.state, active, outcome, cx);
+        requests::answer(app, UserAnswer::Values(values), cx);
     }
 }
 
@@ -191,7 +187,7 @@ fn check_only(field: &mut FieldState, position: usize) {
 }
 
 /// Enter: moves to the next field or to the review, or returns the values to send.
-fn accept(app: &mut App) -> Option<crate::app::FormValues> {
+fn accept(app: &mut App) -> Option<FormValues> {
     let (form, selected) = open_form(app)?;
     if form.is_review {
         return send(form, selected);
@@ -220,7 +216,7 @@ fn accept(app: &mut App) -> Option<crate::app::FormValues> {
 }
 
 /// The values if all are valid; otherwise the first invalid field gets the focus.
-fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormValues> {
+fn send(form: &mut FormState, selected: &mut usize) -> Option<FormValues> {
     let mut values = Vec::new();
     let mut first_problem = None;
     for (position, field) in form.fields.iter_mut().enumerate() {

@@ -9,7 +9,7 @@ use crate::app::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
-use crate::app::{App, Consequence, Cx, Effect, Question, State, TimerId, Turn};
+use crate::app::{App, Consequence, Cx, Effect, Question, State, TimerId, Turn, UserAnswer};
 use crate::model::{Action, Unsaved};
 
 use super::{
@@ -52,7 +52,7 @@ pub fn escape(app: &mut App, cx: &mut Cx) {
         // The request stays open.
     } else if first_request(&app.state).is_some() {
         if may_close {
-            requests::reject(&mut app.state, cx);
+            requests::answer(app, UserAnswer::Dismiss, cx);
             app.user.last_reject = Some(cx.now);
         }
     } else if composer::close_completions(app) || leave_view(app, cx) {
@@ -137,7 +137,7 @@ pub fn interrupt(app: &mut App, cx: &mut Cx) {
         if is_turn_in_full_run(&app.state) {
             operations::cancel_turn(&mut app.state, active, cx);
         } else {
-            requests::reject(&mut app.state, cx);
+            requests::answer(app, UserAnswer::Dismiss, cx);
         }
     } else if search::close(&mut app.state)
         || stop_browsing(app)

@@ -1,7 +1,10 @@
 //! The single-line input dialog: a title, the variables of a sign-in in turn.
 
 use crate::app::lifecycle::operations;
-use crate::app::{App, ConnPhase, Cx, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind};
+use crate::app::{
+    App, ConnPhase, Cx, Effect, LineDialog, LineInput, LinePurpose, Modal, OpenRequestKind, QuestionId,
+    UserAnswer,
+};
 use crate::model::{Action, AuthMethod, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{providers, session_rows, settings, stack};
@@ -151,7 +154,7 @@ fn accept(app: &mut App, cx: &mut Cx) {
         }
         LinePurpose::Reason { session, request_id } => {
             app.modals.pop();
-            operations::answer_request(&mut app.state, session, request_id, None, cx);
+            super::answer(app, QuestionId::Agent(request_id), UserAnswer::Dismiss, cx);
             operations::send_reason(&mut app.state, session, text, cx);
         }
         LinePurpose::Setting(name) => match settings::accept_text(&mut app.state, &name, &text, cx) {

@@ -55,9 +55,8 @@ impl App {
         let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = self.modals.last() else {
             return None;
         };
-        let WaitingFor::Ask(conn, request_id) = what else { return None };
-        let requests = &self.state.sessions.get(key)?.requests;
-        let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
+        let WaitingFor::Ask(id) = what else { return None };
+        let (_, open) = self.state.open_request(*id)?;
         let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
         is_simple.then_some((*key, open))
     }
@@ -369,9 +368,6 @@ fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<String> {
     }
     Some(input)
 }
-
-/// The answers to a request to open an address, in the dialog's order.
-pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 
 /// UI state between keys.
 #[derive(Debug, Clone, PartialEq, Default)]

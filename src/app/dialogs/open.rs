@@ -18,8 +18,8 @@ pub fn on_open(state: &mut State, target: Target, cx: &mut Cx) {
     }
 }
 
-/// Opens a file: resolves a relative path against the session's folder. A remote file is opened only by the editor configured for it:
-/// a local file of the same name is a different one.
+/// The effect that opens a file. A relative path is in the session's folder. A remote file needs the editor configured
+/// for it, because a local file of the same name is a different one.
 pub fn opened(state: &State, location: Location) -> Result<Option<Effect>, String> {
     let Some(session) = state.active_session() else { return Ok(None) };
     let editor = state.conn_of(session.key).and_then(|conn| conn.spec.editor.clone());

@@ -9,7 +9,7 @@ use super::notice::notify;
 use crate::app::state::FlashEnd;
 use crate::app::{
     AccessChoice, App, Cx, Effect, ItemBody, Modal, OpenRequest, OpenRequestKind, Question, State, ToolCall,
-    URL_OPTIONS, ViewCommand,
+    URL_OPTIONS, UserAnswer, ViewCommand,
 };
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
 use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
@@ -389,14 +389,8 @@ fn give(app: &mut App, answer: Option<Answer>, cx: &mut Cx) {
         Focus::Picker => {
             picks::on_action(app, Action::Accept, cx);
         }
-        Focus::Url => requests::answer_url(app, cx),
-        _ => requests::answer(app, cx),
+        _ => requests::answer(app, UserAnswer::Option(app.request_view.selected), cx),
     }
-}
-
-/// Answers the question on top of plain-text mode, which has checked the line.
-pub fn answer_line(app: &mut App, position: usize, cx: &mut Cx) {
-    give(app, answer_at(app, position), cx);
 }
 
 fn type_text(app: &mut App, text: &str, cx: &mut Cx) {

@@ -1,17 +1,13 @@
 //! Requests of the agent with a few answers: permissions, files and commands, pages to visit.
 
-use super::notice::notify;
 use crate::app::dialogs::modal::moved;
-use crate::app::lifecycle::operations::{self, ElicitationOutcome};
-use crate::app::state::lookup::first_request;
 use crate::app::{
-    App, Cx, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
-    URL_OPTIONS,
+    App, Cx, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, QuestionId, RequestView, SeenCall,
+    URL_OPTIONS, UserAnswer,
 };
 use crate::model::{Action, ElicitationMode};
 
 use super::stack;
-use crate::app::state::url::inspect_url;
 
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
@@ -71,7 +67,6 @@ fn keep_form(app: &mut App, left: RequestView) {
 
 /// Handles the keys of requests with several answers, apart from those that answer.
 pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let active = app.state.active;
     let Some((_, open)) = app.shown_request() else { return false };
     let count = match &open.kind {
         OpenRequestKind::Permission { request, .. } => request.options.len(),
@@ -79,59 +74,16 @@ pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
     };
     if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-        operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, cx);
+        answer(app, UserAnswer::Decline, cx);
         return true;
     }
     move_mark(app, action, count, cx)
 }
 
-/// Gives the marked answer to the shown permission request, file or command.
-pub fn answer(app: &mut App, cx: &mut Cx) {
-    let position = app.request_view.selected;
-    let Some((key, open)) = app.shown_request() else { return };
-    let request_id = open.request_id;
-    let (count, is_ambiguous) = match &open.kind {
-        OpenRequestKind::Permission { request, .. } => {
-            (request.options.len(), request.is_ambiguous(position))
-        }
-        OpenRequestKind::Access(open) => (open.choices().len(), false),
-        OpenRequestKind::Elicitation(_) => return,
-    };
-    if count == 0 {
-        notify(&mut app.state, "The agent offers no options. The request can only be rejected.", cx);
-    } else if position >= count {
-        notify(&mut app.state, "Select an answer first, or type its number.", cx);
-    } else if is_ambiguous {
-        notify(&mut app.state, "This option cannot be sent: duplicate id.", cx);
-    } else {
-        operations::answer_request(&mut app.state, key, request_id, Some(position), cx);
-    }
-}
-
-/// Gives the marked answer to a request to open a page.
-pub fn answer_url(app: &mut App, cx: &mut Cx) {
-    let active = app.state.active;
-    match app.request_view.selected {
-        0 if can_open(&app.state) => {
-            operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Accept(None), cx);
-        }
-        0 => {
-            notify(&mut app.state, "This address cannot be opened safely. Decline, or copy it manually.", cx);
-        }
-        _ => operations::answer_elicitation(&mut app.state, active, ElicitationOutcome::Decline, cx),
-    }
-}
-
-/// Rejects the shown request once, with the option that has the least effect on later requests.
-pub fn reject(state: &mut State, cx: &mut Cx) {
-    match first_request(state).map(|open| &open.kind) {
-        Some(OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_)) => {
-            operations::answer_first_request(state, state.active, None, cx);
-        }
-        Some(OpenRequestKind::Elicitation(_)) => {
-            operations::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, cx);
-        }
-        None => {}
+/// Answers the shown request.
+pub fn answer(app: &mut App, answer: UserAnswer, cx: &mut Cx) {
+    if let Some((_, open)) = app.shown_request() {
+        super::answer(app, QuestionId::Agent(open.request_id), answer, cx);
     }
 }
 
@@ -177,14 +129,4 @@ fn move_mark(app: &mut App, action: Action, count: usize, cx: &mut Cx) -> bool {
         _ => return stack::scroll_body(action, cx),
     };
     true
-}
-
-fn can_open(state: &State) -> bool {
-    match first_request(state).map(|open| &open.kind) {
-        Some(OpenRequestKind::Elicitation(request)) => match &request.mode {
-            ElicitationMode::Url { url, .. } => inspect_url(url).can_open,
-            ElicitationMode::Form { .. } => false,
-        },
-        _ => false,
-    }
 }

@@ -457,7 +457,7 @@ fn ask_export(state: &mut State, uid: &str, name: &str) {
     ];
     let answers = forms.map(|(label, form)| {
         let job = StoreJob::Export { uid: uid.to_owned(), form, folder: folder.clone() };
-        (label, Consequence::store(job))
+        (label, Consequence::effect(Effect::Store(job)))
     });
     state.ask(state.active, Question::new("Export session", body, answers));
 }

@@ -1,8 +1,7 @@
 //! The stack of open dialogs: closing the top one, opening a page, scrolling.
 
-use crate::app::lifecycle::operations;
 use crate::app::state::{lookup, tab};
-use crate::app::{App, Cx, Effect, Modal, PickerKind, Question, QuestionId, ViewCommand};
+use crate::app::{App, Cx, Effect, Modal, PickerKind, Question, QuestionId, UserAnswer, ViewCommand};
 use crate::model::Action;
 
 /// More lines than any dialog has: scrolls to its start or end.
@@ -11,7 +10,7 @@ pub const ALL_LINES: i32 = 1_000_000;
 /// Closes the top dialog: dismisses a question, and reverts a previewed theme.
 pub fn close_top(app: &mut App, cx: &mut Cx) {
     match app.modals.pop() {
-        Some(Modal::Question(id, _)) => operations::dismiss_question(&mut app.state, id, cx),
+        Some(Modal::Question(id, _)) => super::answer(app, id, UserAnswer::Dismiss, cx),
         Some(Modal::Picker(picker)) if picker.kind == PickerKind::Theme => {
             cx.effects.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
         }

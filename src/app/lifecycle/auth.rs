@@ -27,6 +27,9 @@ const SIGN_IN_FAILED: &str = "Sign-in failed.";
 /// Number of lines of a sign-in that are kept.
 const MAX_PRINTED: usize = 8;
 
+/// Number of pages that a sign-in may ask to open.
+const MAX_PAGES: usize = 4;
+
 /// The agent requires a sign-in before it continues with this session.
 pub(in crate::app) fn need_sign_in(
     state: &mut State,
@@ -114,7 +117,7 @@ pub fn sign_in(state: &mut State, conn: ConnId, method_id: &str, vars: Vec<(Stri
                 return;
             }
             let attempt =
-                SignInTry { name: method.name, printed: Vec::new(), to_authenticate: Some(method.id) };
+                SignInTry { name: method.name, to_authenticate: Some(method.id), ..SignInTry::default() };
             restart(state, conn, with_env(spec, vars), attempt, cx);
         }
     }
@@ -123,8 +126,7 @@ pub fn sign_in(state: &mut State, conn: ConnId, method_id: &str, vars: Vec<(Stri
 /// Calls `authenticate` with a method of the agent.
 fn authenticate(state: &mut State, conn: ConnId, method: &AuthMethod, api_key: Option<Secret>, cx: &mut Cx) {
     if let Some(open) = state.conns.get_mut(&conn) {
-        open.sign_in =
-            Some(SignInTry { name: method.name.clone(), printed: Vec::new(), to_authenticate: None });
+        open.sign_in = Some(SignInTry { name: method.name.clone(), ..SignInTry::default() });
     }
     let request = Call::Authenticate { method_id: method.id.clone(), api_key };
     call::call(state, conn, Purpose::Authenticate, request, cx);
@@ -254,6 +256,8 @@ pub(in crate::app) fn on_output(state: &mut State, conn: ConnId, lines: &[String
     let surplus = attempt.printed.len().saturating_sub(MAX_PRINTED);
     attempt.printed.drain(..surplus);
     let printed = attempt.printed.clone();
+    let page = page.filter(|_| attempt.page_count < MAX_PAGES);
+    attempt.page_count += usize::from(page.is_some());
     if let (Some(url), Some(session)) = (page, lookup::sessions_of(state, conn, false).first().copied()) {
         let url = url.to_owned();
         ask_for_page(state, session, url, &printed, now);
@@ -364,8 +368,7 @@ pub(in crate::app) fn on_login_done(
     match result {
         Ok(()) => {
             if let Some(spec) = state.conns.get(&conn).map(|conn| conn.spec.clone()) {
-                let attempt =
-                    SignInTry { name: "the command".to_owned(), printed: Vec::new(), to_authenticate: None };
+                let attempt = SignInTry { name: "the command".to_owned(), ..SignInTry::default() };
                 restart(state, conn, spec, attempt, cx);
             }
         }

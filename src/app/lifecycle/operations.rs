@@ -17,8 +17,7 @@ pub use super::open::{fork_session, new_session, start_over};
 pub use super::policy::revoke;
 pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
-pub use super::questions::{answer as answer_question, dismiss as dismiss_question};
-pub use super::requests::{answer_elicitation, answer_first_request, answer_request};
+pub use super::questions::answer;
 pub use super::shell::{
     obstacle as shell_obstacle, password_obstacle, run as run_command, stop as stop_command, toggle_typing,
     type_in,
@@ -32,4 +31,3 @@ pub use super::turn::{cancel_turn, send_again, send_next, send_now, send_reason,
 pub use super::unstable::{archive_session, has_stoppable, stop_part};
 pub use crate::app::recording::loading::waits_for_whole;
 pub use crate::app::state::lookup::last_session;
-pub use crate::app::state::session::ElicitationOutcome;

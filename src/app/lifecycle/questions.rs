@@ -1,27 +1,46 @@
-//! Answers to the questions of parlor.
+//! Answers to all questions, of agents and of parlor.
 //!
-//! Invariant: a question is answered once; it is removed before its answer is carried out.
+//! Every front end uses [`answer`]. Invariant: a question is answered once; it is removed before its answer is carried
+//! out.
 
-use crate::app::state::question::{Consequence, QuestionId};
-use crate::app::{Cx, Effect, State, UiRequest};
+use crate::app::{Consequence, Cx, Effect, QuestionId, State, UiRequest, UserAnswer};
 use crate::guard;
 use crate::model::{Action, StoreJob};
 
-use super::{archive, auth, close, conn, install, open, project, servers, spool, ssh_sign_in, templates};
+use super::{
+    archive, auth, close, conn, install, open, project, requests, servers, spool, ssh_sign_in, templates,
+};
 
-/// Answers a question. Returns whether it was open and has this answer.
-pub fn answer(state: &mut State, id: QuestionId, position: usize, cx: &mut Cx) -> bool {
-    let Some(answer) = state.question(id).and_then(|question| question.answers.get(position)) else {
-        return false;
+pub(super) const CLOSED: &str = "The question is closed: it was answered or withdrawn.";
+pub(super) const NO_SUCH_ANSWER: &str = "Select an answer first, or type its number.";
+
+/// Answers a question. Fails with a message for the user if it is not open, or does not have this answer.
+pub fn answer(
+    state: &mut State,
+    id: QuestionId,
+    answer: UserAnswer,
+    cx: &mut Cx,
+) -> Result<(), &'static str> {
+    if let QuestionId::Agent(request_id) = id {
+        return requests::answer_by_user(state, request_id, answer, cx);
+    }
+    let question = state.question(id).ok_or(CLOSED)?;
+    let position = match answer {
+        UserAnswer::Option(position) => position,
+        UserAnswer::Values(_) => return Err(NO_SUCH_ANSWER),
+        UserAnswer::Decline | UserAnswer::Dismiss => {
+            dismiss(state, id, cx);
+            return Ok(());
+        }
     };
-    let consequence = answer.consequence.clone();
+    let consequence = question.answers.get(position).ok_or(NO_SUCH_ANSWER)?.consequence.clone();
     state.questions.retain(|question| question.id != id);
     carry_out(state, consequence, cx);
-    true
+    Ok(())
 }
 
-/// Closes a question without an answer, which is the one that refuses.
-pub fn dismiss(state: &mut State, id: QuestionId, cx: &mut Cx) {
+/// Closes a question of parlor with the answer that refuses, if it has one.
+fn dismiss(state: &mut State, id: QuestionId, cx: &mut Cx) {
     let Some(position) = state.questions.iter().position(|question| question.id == id) else { return };
     let question = state.questions.remove(position);
     let refuses = |consequence: &Consequence| consequence.reach() == guard::Effect::Reject;

@@ -17,16 +17,16 @@ use crate::model::{
 
 use decisions::note_decision;
 pub(in crate::app) use early::{dispatch_early, refuse_early};
-pub use elicitations::answer_elicitation;
 use elicitations::on_elicitation;
 pub(in crate::app) use elicitations::on_page_done;
 
+use super::questions::{CLOSED, NO_SUCH_ANSWER};
 use super::{call, callbacks, late, policy, spool, tabs};
 use crate::app::session::{diffs, record, tools};
 use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{
     AccessChoice, AccessRequest, AccessWork, Cx, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
-    RequestClass, State, Turn,
+    RequestClass, State, Turn, UserAnswer,
 };
 
 pub(in crate::app) fn answer(
@@ -340,79 +340,93 @@ pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, by: Decider, c
     }
 }
 
-/// Answers the first open request, a permission, file or command, with the option at this index; `None` rejects (the
-/// agent's `reject_once` option if there is one, otherwise `cancelled`).
-pub fn answer_first_request(state: &mut State, key: SessionKey, option: Option<usize>, cx: &mut Cx) {
-    if let Some(first) =
-        state.sessions.get(&key).and_then(|session| session.requests.front()).map(|open| open.request_id)
-    {
-        answer_request(state, key, first, option, cx);
+/// Answers an open request as the user decided.
+pub(super) fn answer_by_user(
+    state: &mut State,
+    request_id: RequestId,
+    answer: UserAnswer,
+    cx: &mut Cx,
+) -> Result<(), &'static str> {
+    let (key, OpenRequest { conn, kind, .. }) = state.open_request(request_id).ok_or(CLOSED)?;
+    let (key, conn, kind) = (key, *conn, kind.clone());
+    late::note_activity(state, key, cx.now);
+    let position = match &answer {
+        UserAnswer::Option(position) => Some(*position),
+        UserAnswer::Values(_) | UserAnswer::Decline | UserAnswer::Dismiss => None,
+    };
+    match kind {
+        OpenRequestKind::Permission { request, tool } => {
+            answer_permission(state, (conn, request_id), key, request, tool, position, cx)
+        }
+        OpenRequestKind::Access(open) => answer_access(state, (conn, request_id), key, &open, position, cx),
+        OpenRequestKind::Elicitation(request) => {
+            elicitations::answer_by_user(state, (conn, request_id), key, &request, answer, cx)
+        }
     }
 }
 
-/// Answers one of a session's open requests, at any position.
-pub fn answer_request(
+/// `None` rejects: with the agent's option that rejects once if there is one, otherwise the request is cancelled.
+fn answer_permission(
     state: &mut State,
+    (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
-    request_id: RequestId,
-    option: Option<usize>,
+    request: PermissionRequest,
+    tool: ItemId,
+    position: Option<usize>,
     cx: &mut Cx,
-) {
-    let open = state
-        .sessions
-        .get(&key)
-        .and_then(|session| session.requests.iter().find(|open| open.request_id == request_id));
-    let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
-    late::note_activity(state, key, cx.now);
-    match &kind {
-        OpenRequestKind::Permission { request, tool } => {
-            let chosen = match option {
-                Some(position) => {
-                    match request.options.get(position).filter(|_| !request.is_ambiguous(position)) {
-                        Some(chosen) => Some(chosen),
-                        None => return,
-                    }
-                }
-                None => request.refusal().and_then(|position| request.options.get(position)),
-            };
-            let (decision, reply) = match chosen {
-                Some(chosen) => (
-                    Decision::Chosen {
-                        name: chosen.name.clone(),
-                        kind: Some(chosen.kind),
-                        is_allow: chosen.kind.is_allow(),
-                    },
-                    Response::Selected(chosen.id.clone()),
-                ),
-                None => (Decision::Cancelled(Decider::User), Response::PermissionCancelled),
-            };
-            take(state, conn, request_id);
-            if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
-                let is_always = chosen.kind == PermissionKind::AllowAlways;
-                let session = state.sessions.get(&key);
-                if let Some(call) = session.and_then(|session| session.tool_call(*tool).cloned()) {
-                    policy::note_approval(state, key, conn, &call, is_always);
-                }
-            }
-            note_decision(state, key, &kind, &decision, cx.now);
-            answer(state, conn, request_id, reply, cx);
+) -> Result<(), &'static str> {
+    let chosen = match position {
+        Some(_) if request.options.is_empty() => {
+            return Err("The agent offers no options. The request can only be rejected.");
         }
-        OpenRequestKind::Access(open) => {
-            let choice = match option {
-                Some(position) => match open.choices().get(position) {
-                    Some(choice) => *choice,
-                    None => return,
-                },
-                None => AccessChoice::Refuse,
-            };
-            take(state, conn, request_id);
-            callbacks::on_answered(state, (conn, request_id), open, choice, Decider::User, cx);
-            if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
-                answer_same(state, key, conn, open, choice, cx);
-            }
+        Some(position) if request.is_ambiguous(position) => {
+            return Err("This option cannot be sent: duplicate id.");
         }
-        OpenRequestKind::Elicitation(_) => {}
+        Some(position) => Some(request.options.get(position).ok_or(NO_SUCH_ANSWER)?),
+        None => request.refusal().and_then(|position| request.options.get(position)),
+    };
+    let (decision, reply) = match chosen {
+        Some(chosen) => (
+            Decision::Chosen {
+                name: chosen.name.clone(),
+                kind: Some(chosen.kind),
+                is_allow: chosen.kind.is_allow(),
+            },
+            Response::Selected(chosen.id.clone()),
+        ),
+        None => (Decision::Cancelled(Decider::User), Response::PermissionCancelled),
+    };
+    take(state, conn, request_id);
+    if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
+        let is_always = chosen.kind == PermissionKind::AllowAlways;
+        let session = state.sessions.get(&key);
+        if let Some(call) = session.and_then(|session| session.tool_call(tool).cloned()) {
+            policy::note_approval(state, key, conn, &call, is_always);
+        }
     }
+    note_decision(state, key, &OpenRequestKind::Permission { request, tool }, &decision, cx.now);
+    answer(state, conn, request_id, reply, cx);
+    Ok(())
+}
+
+fn answer_access(
+    state: &mut State,
+    (conn, request_id): (ConnId, RequestId),
+    key: SessionKey,
+    open: &AccessRequest,
+    position: Option<usize>,
+    cx: &mut Cx,
+) -> Result<(), &'static str> {
+    let choice = match position {
+        Some(position) => *open.choices().get(position).ok_or(NO_SUCH_ANSWER)?,
+        None => AccessChoice::Refuse,
+    };
+    take(state, conn, request_id);
+    callbacks::on_answered(state, (conn, request_id), open, choice, Decider::User, cx);
+    if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
+        answer_same(state, key, conn, open, choice, cx);
+    }
+    Ok(())
 }
 
 /// Answers other waiting requests that the new grant covers.

@@ -90,11 +90,13 @@ impl Conn {
 }
 
 /// A sign-in whose effect is not known: no session was opened since.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SignInTry {
     pub name: String,
     /// The last lines that the agent has printed during `authenticate`, oldest first.
     pub printed: Vec<String>,
+    /// Number of pages that it asked to open.
+    pub page_count: usize,
     /// The id of the method, if only its variables were set, but the agent may also need `authenticate`.
     pub to_authenticate: Option<String>,
 }

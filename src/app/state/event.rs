@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::app::{ConfigNews, Screen, TimerId};
+use crate::app::{ConfigNews, QuestionId, Screen, TimerId, UserAnswer};
 use crate::model::{
     Action, AgentEvent, Attachment, ConnId, ItemId, LineEdit, ServiceEvent, Target, TerminalInput,
 };
@@ -14,6 +14,8 @@ use crate::model::{
 pub enum Event {
     Agent(ConnId, AgentEvent),
     Act(Action),
+    /// Answers a question, whatever shows it.
+    Answer(QuestionId, UserAnswer),
     /// The text of the prompt has changed to this.
     Draft(String),
     /// The mention that is being typed: its bytes in the draft, and the path so far.

@@ -25,7 +25,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
     for session in tab::tabs(state) {
         let mut add = |since, what| all.push(Waiting { key: session.key, since, what });
         for open in &session.requests {
-            add(open.since, WaitingFor::Ask(open.conn, open.request_id));
+            add(open.since, WaitingFor::Ask(open.request_id));
         }
         if let Some(since) =
             session.start.sign_in_since().filter(|_| session.phase == SessionPhase::NeedsSignIn)

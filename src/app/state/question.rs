@@ -1,17 +1,45 @@
-//! Questions of parlor to the user, each with a few answers.
+//! Questions to the user: the answers to all of them, and those that parlor asks itself.
 //!
-//! They belong to a session, whose tab shows them, and are answered through `lifecycle::questions`, whatever shows them.
-//! Invariant: an open question has at least one answer.
+//! A question belongs to a session, whose tab shows it, and is answered through `lifecycle::questions`, whatever shows it.
+//! The requests of agents are in `session::request`.
+//! Invariant: an open question of parlor has at least one answer.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::app::{Effect, State};
+use crate::app::{Effect, OpenRequest, State};
 use crate::guard;
-use crate::model::{AgentSpec, ConnId, ItemId, RegistryAgent, SessionId, SessionInfo, SessionKey, StoreJob};
+use crate::model::{
+    AgentSpec, ConnId, FieldValue, ItemId, RegistryAgent, RequestId, SessionId, SessionInfo, SessionKey,
+};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct QuestionId(pub u64);
+/// A question that was asked. No two have the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QuestionId {
+    /// A [`Question`] of parlor.
+    Parlor(u64),
+    /// An [`OpenRequest`](crate::app::OpenRequest) of an agent.
+    Agent(RequestId),
+}
+
+/// An answer of the user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UserAnswer {
+    /// The answer at this position. For an address to open, these are [`URL_OPTIONS`].
+    Option(usize),
+    /// The values of a form.
+    Values(FormValues),
+    /// Refuses what is asked.
+    Decline,
+    /// Closes the question, which allows nothing.
+    Dismiss,
+}
+
+/// The values of a form that are set, by the keys of their fields.
+pub type FormValues = Vec<(String, FieldValue)>;
+
+/// The answers to a request to open an address, in the dialog's order.
+pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
@@ -106,10 +134,6 @@ impl Consequence {
         Self::Effect(Box::new(effect))
     }
 
-    pub fn store(job: StoreJob) -> Self {
-        Self::effect(Effect::Store(job))
-    }
-
     pub fn reach(&self) -> guard::Effect {
         match self {
             Self::Close => guard::Effect::Reject,
@@ -144,7 +168,7 @@ impl Question {
     ) -> Self {
         let answer = |(label, consequence): (L, Consequence)| Answer { label: label.into(), consequence };
         Self {
-            id: QuestionId::default(),
+            id: QuestionId::Parlor(0),
             session: SessionKey(0),
             title: title.into(),
             body,
@@ -191,10 +215,18 @@ impl State {
         self.questions.iter().find(|question| question.id == id)
     }
 
+    /// An open request of an agent, and the session whose tab shows it.
+    pub fn open_request(&self, id: RequestId) -> Option<(SessionKey, &OpenRequest)> {
+        self.sessions.values().find_map(|session| {
+            let open = session.requests.iter().find(|open| open.request_id == id)?;
+            Some((session.key, open))
+        })
+    }
+
     /// Asks a question in the tab of a session.
     pub fn ask(&mut self, session: SessionKey, question: Question) {
         self.next.question += 1;
-        let id = QuestionId(self.next.question);
+        let id = QuestionId::Parlor(self.next.question);
         self.questions.push(Question { id, session, ..question });
     }
 

@@ -74,9 +74,10 @@ pub(in crate::app) fn face(state: &State) -> u64 {
 
 /// The question that parlor asked in an inactive tab, with its time. A sign-in is shown by the session's phase instead.
 pub(in crate::app) fn background_question(state: &State, key: SessionKey) -> Option<(&str, Instant)> {
-    let is_inactive = key != front(state);
-    let mut questions = state.questions.iter().filter(|_| is_inactive);
-    questions.find_map(|question| {
+    if key == front(state) {
+        return None;
+    }
+    state.questions.iter().find_map(|question| {
         let is_here = lookup::root_of(state, question.session) == key;
         Some((question.title.as_str(), question.asked_at.filter(|_| is_here)?))
     })

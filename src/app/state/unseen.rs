@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::model::{ConnId, RequestId};
+use crate::model::RequestId;
 
 /// An event that the user has not seen, because another tab is active or the terminal does not have the focus.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub enum UnseenKind {
 /// The kind of an entry of the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitingFor {
-    Ask(ConnId, RequestId),
+    Ask(RequestId),
     SignIn,
     Question(String),
     Failure(String),

@@ -2,7 +2,6 @@
 
 use super::policy::restored;
 use super::support::*;
-use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -147,10 +146,7 @@ fn secrets_of_a_form_are_not_recorded() {
     app.ask(1, AgentRequest::Elicitation(request));
     let values = [("name", "bob"), ("password", "hunter2")];
     let values = values.map(|(key, value)| (key.to_owned(), FieldValue::Text(value.to_owned()))).to_vec();
-    app.flow(|state, cx| {
-        let outcome = ElicitationOutcome::Accept(Some(values));
-        operations::answer_elicitation(state, KEY, outcome, cx);
-    });
+    app.give(UserAnswer::Values(values));
     let text = format!("{:?}", records(&mut app));
     assert!(text.contains("ada") && text.contains("bob") && text.contains("Sign in"), "{text}");
     assert!(!text.contains("hunter"), "{text}");

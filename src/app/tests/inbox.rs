@@ -62,9 +62,9 @@ fn all_tabs_are_listed_with_the_oldest_first() {
     assert_eq!(
         listed,
         [
-            (key, WaitingFor::Ask(conn, RequestId(1))),
-            (KEY, WaitingFor::Ask(CONN, RequestId(2))),
-            (key, WaitingFor::Ask(conn, RequestId(3))),
+            (key, WaitingFor::Ask(RequestId(1))),
+            (KEY, WaitingFor::Ask(RequestId(2))),
+            (key, WaitingFor::Ask(RequestId(3))),
             (key, WaitingFor::Failure("out of tokens".into())),
         ]
     );
@@ -101,7 +101,7 @@ fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
     // A digit in the list only expands the request.
     app.quick_key(Action::Choose(1)).answer(1).expect_sent("");
     app.wait(2).answer(1).expect_sent("answer 1: selected yes");
-    assert_eq!((app.state.active, app.marked()), (KEY, Some(&WaitingFor::Ask(conn, RequestId(2)))));
+    assert_eq!((app.state.active, app.marked()), (KEY, Some(&WaitingFor::Ask(RequestId(2)))));
     // The same keys again: the entry that moved under the selection is not answered.
     app.quick_key(Action::Choose(1)).quick_key(Action::Accept).expect_sent("");
     app.wait(2).answer(2).expect_sent("answer 2: selected no");
@@ -118,7 +118,7 @@ fn a_key_for_a_cancelled_request_answers_no_other() {
     app.play(Event::Agent(conn, AgentEvent::RequestWithdrawn(RequestId(1))));
     app.fx.clear();
     app.quick_key(Action::Choose(1)).expect_sent("");
-    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(2))));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(RequestId(2))));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn new_entries_do_not_move_the_selection() {
     app.other_requests(conn, 1, of_two("a"));
     app.key(Action::OpenAttention).wait(2);
     app.ask(2, permission("b")).other_requests(conn, 3, of_two("c"));
-    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(1))));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(RequestId(1))));
     app.answer_whole(1).expect_sent("answer 1: selected yes");
 }
 
@@ -136,7 +136,7 @@ fn arrow_keys_move_the_selection_and_enter_activates_the_tab() {
     let (mut app, key, conn) = app();
     app.ask(1, permission("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::OpenAttention).key(Action::Down);
-    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(2))));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(RequestId(2))));
     app.quick_key(Action::Accept).expect_sent("draft \"\"");
     assert_eq!((app.state.active, app.modals.len()), (key, 0));
     // There it is the dialog of the tab, with a new grace period.

@@ -157,6 +157,15 @@ impl World {
         assert_eq!(cx.effects, [], "not recorded");
     }
 
+    /// Answers the first request of a session.
+    fn answer(&mut self, key: SessionKey, answer: UserAnswer) {
+        let Some(first) = self.app.state.sessions[&key].requests.front() else { return };
+        let id = QuestionId::Agent(first.request_id);
+        self.flow(|state, cx| {
+            let _ = operations::answer(state, id, answer, cx);
+        });
+    }
+
     fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
         let mut cx = Cx::new(self.now);
         change(&mut self.app.state, &mut cx);
@@ -258,13 +267,12 @@ impl World {
         match step {
             Step::Choose { session, option } => {
                 let key = self.session(session)?;
-                self.flow(|state, cx| operations::answer_first_request(state, key, option, cx));
+                self.answer(key, option.map_or(UserAnswer::Dismiss, UserAnswer::Option));
             }
             Step::Say { session, outcome } => {
-                use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
                 let key = self.session(session)?;
-                let outcome = [Accept(Some(Vec::new())), Decline, Cancel].into_iter().nth(outcome)?;
-                self.flow(|state, cx| operations::answer_elicitation(state, key, outcome, cx));
+                let answers = [UserAnswer::Values(Vec::new()), UserAnswer::Decline, UserAnswer::Dismiss];
+                self.answer(key, answers.into_iter().nth(outcome)?);
             }
             Step::Submit(session) => {
                 let key = self.session(session)?;
@@ -418,16 +426,8 @@ impl World {
             let keys: Vec<SessionKey> = self.app.state.sessions.keys().copied().collect();
             for key in keys {
                 while let Some(open) = self.app.state.sessions[&key].requests.front() {
-                    if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-                        let outcome = ElicitationOutcome::Decline;
-                        self.flow(|state, cx| {
-                            operations::answer_elicitation(state, key, outcome, cx);
-                        });
-                    } else {
-                        self.flow(|state, cx| {
-                            operations::answer_first_request(state, key, Some(0), cx);
-                        });
-                    }
+                    let is_form = matches!(open.kind, OpenRequestKind::Elicitation(_));
+                    self.answer(key, if is_form { UserAnswer::Decline } else { UserAnswer::Option(0) });
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! Tests of permissions and elicitations.
 
 use super::support::*;
-use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -70,9 +69,7 @@ fn nothing_is_answered_after_the_connection_closed() {
     let mut app = TestApp::running();
     app.ask(1, permission("a")).ask(2, question());
     app.crash().choose(Some(0));
-    app.flow(|state, cx| {
-        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, cx);
-    });
+    app.give(UserAnswer::Decline);
     app.expect_sent("connect 2 after 500 ms");
     assert!(app.session().requests.is_empty());
 }
@@ -86,7 +83,6 @@ fn a_refusal_outside_a_turn_closes_the_call() {
 
 #[test]
 fn answers_to_questions_are_recorded() {
-    use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
     let mut app = TestApp::running();
     let field = FormField {
         key: "which".into(),
@@ -111,9 +107,7 @@ fn answers_to_questions_are_recorded() {
         ("n".to_owned(), FieldValue::Texts(vec!["a".into(), "b".into()])),
     ];
     app.choose(Some(0)).expect_sent("");
-    for outcome in [Accept(Some(values)), Decline, Cancel] {
-        app.flow(|state, cx| operations::answer_elicitation(state, KEY, outcome, cx));
-    }
+    app.give(UserAnswer::Values(values)).give(UserAnswer::Decline).give(UserAnswer::Dismiss);
     app.expect_sent("answer 1: accepted\nanswer 2: declined\nanswer 3: elicitation cancelled");
     app.expect(
         r#"
@@ -139,9 +133,7 @@ fn page() -> AgentRequest {
 fn acp_v1_an_address_opens_only_after_the_user_confirmed() {
     let mut app = TestApp::running();
     app.ask(1, page()).expect_sent("");
-    app.flow(|state, cx| {
-        operations::answer_elicitation(state, KEY, ElicitationOutcome::Accept(None), cx);
-    });
+    app.give(UserAnswer::Option(0));
     app.expect_sent("url https://example.org/\nanswer 1: accepted");
     app.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");
 }

@@ -378,9 +378,7 @@ fn text_without_an_id_stays_where_it_was_received() {
     let notice = SessionUpdate::notice(Severity::Error, "Rate limit hit".into(), None);
     let mut app = TestApp::running();
     app.update(says("before")).ask(1, question());
-    app.flow(|state, cx| {
-        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, cx);
-    });
+    app.give(UserAnswer::Decline);
     app.updates(vec![
         says("after the answer"),
         compaction,

@@ -149,6 +149,10 @@ fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     assert_eq!(app.modals.len(), 1, "a page is offered once");
     app.agent(output("file:///etc/passwd"));
     assert_eq!(app.modals.len(), 1);
+    for number in 0..100 {
+        app.agent(output(&format!("https://example.org/{number}")));
+    }
+    assert_eq!(app.modals.len(), 4, "an agent cannot cover the screen with questions");
 
     app.fail(-32603, "spawn xdg-open ENOENT");
     let last = notices(&app).pop().unwrap();

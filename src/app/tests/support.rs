@@ -122,13 +122,15 @@ impl TestApp {
     /// Gives the last question of parlor this answer.
     pub fn decide(&mut self, position: usize) -> &mut Self {
         let id = self.state.questions.last().expect("a question is open").id;
-        self.flow(|state, cx| assert!(operations::answer_question(state, id, position, cx)))
+        self.flow(|state, cx| {
+            assert!(operations::answer(state, id, UserAnswer::Option(position), cx).is_ok())
+        })
     }
 
     /// Closes the last question of parlor.
     pub fn dismiss(&mut self) -> &mut Self {
         let id = self.state.questions.last().expect("a question is open").id;
-        self.flow(|state, cx| operations::dismiss_question(state, id, cx))
+        self.flow(|state, cx| operations::answer(state, id, UserAnswer::Dismiss, cx).unwrap())
     }
 
     pub fn play(&mut self, event: Event) -> &mut Self {
@@ -257,7 +259,15 @@ impl TestApp {
 
     /// Answers the first request with this option; `None` rejects.
     pub fn choose(&mut self, option: Option<usize>) -> &mut Self {
-        self.flow(|state, cx| operations::answer_first_request(state, KEY, option, cx))
+        self.give(option.map_or(UserAnswer::Dismiss, UserAnswer::Option))
+    }
+
+    /// Answers the first request. Does nothing if there is none, or if it does not have this answer.
+    pub fn give(&mut self, answer: UserAnswer) -> &mut Self {
+        let Some(first) = self.session().requests.front().map(|open| open.request_id) else { return self };
+        self.flow(|state, cx| {
+            let _ = operations::answer(state, QuestionId::Agent(first), answer, cx);
+        })
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> &mut Self {

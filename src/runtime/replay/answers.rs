@@ -3,23 +3,18 @@
 use std::time::Instant;
 
 use super::{Job, Replay};
-use crate::app::lifecycle::operations::{self, ElicitationOutcome};
-use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind};
+use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
 use crate::model::{
     Access, AllowedBy, ExitInfo, FileOp, PermissionOption, RequestId, Response, ServedFile, ServiceEvent,
-    SessionKey, TerminalId, TerminalJob, WriteChange, shell_line,
+    TerminalId, TerminalJob, WriteChange, shell_line,
 };
 
 impl Replay {
     /// Responds to a request of the agent as the log does.
     pub(super) fn answer(&mut self, request_id: RequestId, answer: Response, now: Instant) {
-        let mut all = self.app.state.sessions.values();
-        let open = all.find_map(|session| {
-            let open = session.requests.iter().find(|open| open.request_id == request_id)?;
-            Some((session.key, open.clone()))
-        });
-        if let Some((key, open)) = open {
-            self.decide(key, &open, &answer, now);
+        let open = self.app.state.open_request(request_id).map(|(_, open)| open.clone());
+        if let Some(open) = open {
+            self.decide(&open, &answer, now);
         }
         if let Response::TerminalExit(exit) = &answer {
             let mut waits = self.app.state.sessions.values().flat_map(|session| &session.terminal_waits);
@@ -78,39 +73,30 @@ impl Replay {
         }
     }
 
-    fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &Response, now: Instant) {
-        let request_id = open.request_id;
-        match (&open.kind, answer) {
-            (OpenRequestKind::Permission { .. }, Response::Error(_)) => {}
+    fn decide(&mut self, open: &OpenRequest, answer: &Response, now: Instant) {
+        let by_position = |position: Option<usize>| position.map_or(UserAnswer::Dismiss, UserAnswer::Option);
+        let answer = match (&open.kind, answer) {
+            (OpenRequestKind::Permission { .. }, Response::Error(_)) => return,
             (OpenRequestKind::Permission { request, .. }, answer) => {
                 let is_it =
                     |option: &PermissionOption| matches!(answer, Response::Selected(id) if *id == option.id);
-                let position = request.options.iter().position(is_it);
-                self.act(now, |state, cx| {
-                    operations::answer_request(state, key, request_id, position, cx);
-                });
+                by_position(request.options.iter().position(is_it))
             }
             // parlor's own dialog about a command: it was allowed if the command was started.
             (OpenRequestKind::Access(access), answer) => {
                 let is_refused = matches!(answer, Response::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
-                let position = access.choices().iter().position(|known| *known == choice);
-                self.act(now, |state, cx| {
-                    operations::answer_request(state, key, request_id, position, cx);
-                });
+                by_position(access.choices().iter().position(|known| *known == choice))
             }
-            (OpenRequestKind::Elicitation(_), answer) => {
-                let outcome = match answer {
-                    Response::ElicitationAccepted(values) => ElicitationOutcome::Accept(values.clone()),
-                    Response::ElicitationDeclined => ElicitationOutcome::Decline,
-                    _ => ElicitationOutcome::Cancel,
-                };
-                let front = self.app.state.sessions.get(&key).and_then(|session| session.requests.front());
-                if front.is_some_and(|front| front.request_id == request_id) {
-                    self.act(now, |state, cx| operations::answer_elicitation(state, key, outcome, cx));
-                }
+            (OpenRequestKind::Elicitation(_), Response::ElicitationAccepted(Some(values))) => {
+                UserAnswer::Values(values.clone())
             }
-        }
+            (OpenRequestKind::Elicitation(_), Response::ElicitationAccepted(None)) => UserAnswer::Option(0),
+            (OpenRequestKind::Elicitation(_), Response::ElicitationDeclined) => UserAnswer::Decline,
+            (OpenRequestKind::Elicitation(_), _) => UserAnswer::Dismiss,
+        };
+        self.apply(Event::Answer(QuestionId::Agent(open.request_id), answer), now);
+        self.deliver(now);
     }
 
     /// Appends the output of a command that the agent received.

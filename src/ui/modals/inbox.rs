@@ -113,11 +113,8 @@ fn answers(open: &OpenRequest) -> Vec<String> {
 
 fn ask_of<'a>(ctx: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &'a OpenRequest)> {
     let session = ctx.state.sessions.get(&row.key)?;
-    let WaitingFor::Ask(conn, request_id) = &row.what else { return None };
-    Some((
-        session,
-        session.requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?,
-    ))
+    let WaitingFor::Ask(id) = &row.what else { return None };
+    Some((session, session.requests.iter().find(|open| open.request_id == *id)?))
 }
 
 /// Formats `! 2 Clock skew   Allow this edit?`.

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use crate::app::dialogs::{self, Focus, field_hint, shown_value};
 use crate::app::state::url::inspect_url;
 use crate::app::{
-    App, Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
-    protected_files,
+    App, Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, QuestionId, SessionsDialog, State,
+    URL_OPTIONS, UserAnswer, protected_files,
 };
 use crate::config::keymap::actions;
-use crate::model::{Access, Action, ConnId, ElicitationMode, FieldKind, LineEdit, RequestId};
+use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId};
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::modals::{option_label, question_of};
 use crate::ui::render_context::RenderContext;
@@ -33,7 +33,7 @@ pub struct Question {
     /// The lines with the numbered answers.
     pub text: String,
     /// The agent's request; `None` for a dialog of parlor.
-    request_id: Option<(ConnId, RequestId)>,
+    request_id: Option<RequestId>,
 }
 
 /// Ignores line numbers of a change, which are added after the file was read. Two requests with the same text
@@ -87,7 +87,7 @@ pub fn question(app: &App, render: &RenderContext<'_>) -> Option<Question> {
             asked = app.state.active_session().and_then(|session| session.requests.front());
         }
     }
-    Some(Question { text: out, request_id: asked.map(|request| (request.conn, request.request_id)) })
+    Some(Question { text: out, request_id: asked.map(|request| request.request_id) })
 }
 
 /// Maximum number of listed sessions; others are found with the filter.
@@ -296,18 +296,18 @@ pub fn reply(app: &App, line: &str) -> Reply {
         }
         Focus::Choice => match app.modals.last() {
             Some(Modal::Question(id, _)) => {
-                choose(line, app.state.question(*id).map_or(0, |question| question.answers.len()))
+                choose(*id, line, app.state.question(*id).map_or(0, |question| question.answers.len()))
             }
             _ => no_number(0),
         },
-        Focus::Url => choose(line, URL_OPTIONS.len()),
-        Focus::Permission | Focus::Access => {
-            let open = app.state.active_session().and_then(|session| session.requests.front());
-            match open.map(|open| &open.kind) {
-                Some(OpenRequestKind::Permission { request, .. }) => choose(line, request.options.len()),
-                Some(OpenRequestKind::Access(open)) => choose(line, open.choices().len()),
-                _ => no_number(0),
-            }
+        Focus::Url | Focus::Permission | Focus::Access => {
+            let Some((_, open)) = app.shown_request() else { return no_number(0) };
+            let count = match &open.kind {
+                OpenRequestKind::Permission { request, .. } => request.options.len(),
+                OpenRequestKind::Access(open) => open.choices().len(),
+                OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
+            };
+            choose(QuestionId::Agent(open.request_id), line, count)
         }
         Focus::Line => Reply::Do(vec![
             Event::Line(LineEdit::Clear),
@@ -344,9 +344,9 @@ fn no_number(count: usize) -> Reply {
     })
 }
 
-fn choose(line: &str, count: usize) -> Reply {
+fn choose(id: QuestionId, line: &str, count: usize) -> Reply {
     match position_of(line, count) {
-        Some(position) => Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)]),
+        Some(position) => Reply::Do(vec![Event::Answer(id, UserAnswer::Option(usize::from(position - 1)))]),
         None => no_number(count),
     }
 }

@@ -159,7 +159,8 @@ fn permission_requests_are_numbered_questions() {
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
     assert!(text.ends_with("Type a number and press Enter, or :cancel.\n"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    assert_eq!(reply(&stage, "1"), Reply::Do(vec![Event::Act(Action::Mark(0)), Event::Act(Action::Accept)]));
+    let id = QuestionId::Agent(stage.session().requests[0].request_id);
+    assert_eq!(reply(&stage, "1"), Reply::Do(vec![Event::Answer(id, UserAnswer::Option(0))]));
     for wrong in ["", "0", "99", "yes please", "-1"] {
         assert!(matches!(reply(&stage, wrong), Reply::Say(_)), "{wrong}");
     }

@@ -2,7 +2,7 @@
 //!
 //! Keys are handled in `dialogs::form`, validation in `dialogs::validate`.
 
-use crate::model::{FieldKind, FieldValue, FormField};
+use crate::model::{FieldKind, FormField};
 
 use crate::app::state::line::LineInput;
 
@@ -31,7 +31,6 @@ pub struct FieldState {
 }
 
 /// The values of a form, ready to send.
-pub type FormValues = Vec<(String, FieldValue)>;
 
 impl FormState {
     pub fn new(fields: &[FormField]) -> Self {

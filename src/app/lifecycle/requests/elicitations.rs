@@ -4,10 +4,11 @@
 
 use super::decisions::{note_answer, note_decision};
 use super::{answer, enqueue, is_cancelling, route, take};
-use crate::app::lifecycle::{call, late};
+use crate::app::lifecycle::call;
+use crate::app::lifecycle::questions::NO_SUCH_ANSWER;
 use crate::app::state::lookup;
-use crate::app::state::session::ElicitationOutcome;
-use crate::app::{Cx, Decision, Effect, OpenRequest, OpenRequestKind, State};
+use crate::app::state::url::inspect_url;
+use crate::app::{Cx, Decision, Effect, OpenRequest, OpenRequestKind, State, UserAnswer};
 use crate::model::{
     ConnId, Decider, ElicitationMode, ElicitationRequest, FieldValue, FormField, RequestId, Response,
     SessionKey,
@@ -54,41 +55,42 @@ pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, cx
     }
 }
 
-/// Answers the first open request, an elicitation.
-pub fn answer_elicitation(state: &mut State, key: SessionKey, outcome: ElicitationOutcome, cx: &mut Cx) {
-    late::note_activity(state, key, cx.now);
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(OpenRequest { conn, request_id, kind: OpenRequestKind::Elicitation(request), .. }) =
-        session.requests.front().cloned()
-    else {
-        return;
-    };
-    session.requests.pop_front();
-    let (reply, shown) = match outcome {
-        ElicitationOutcome::Accept(values) => match &request.mode {
-            ElicitationMode::Url { url, .. } => {
-                cx.effects.push(Effect::OpenUrl(url.clone()));
-                (Response::ElicitationAccepted(None), format!("opened {url}"))
+pub(super) fn answer_by_user(
+    state: &mut State,
+    (conn, request_id): (ConnId, RequestId),
+    key: SessionKey,
+    request: &ElicitationRequest,
+    user: UserAnswer,
+    cx: &mut Cx,
+) -> Result<(), &'static str> {
+    let (reply, shown) = match (user, &request.mode) {
+        (UserAnswer::Values(values), ElicitationMode::Form { fields, .. }) => {
+            let shown = values_text(fields, &values);
+            (Response::ElicitationAccepted(Some(values)), shown)
+        }
+        (UserAnswer::Option(0), ElicitationMode::Url { url, .. }) => {
+            if !inspect_url(url).can_open {
+                return Err("This address cannot be opened safely. Decline, or copy it manually.");
             }
-            ElicitationMode::Form { .. } => {
-                let values = values.unwrap_or_default();
-                let shown = values_text(&request, &values);
-                (Response::ElicitationAccepted(Some(values)), shown)
-            }
-        },
-        ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
-        ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
+            cx.effects.push(Effect::OpenUrl(url.clone()));
+            (Response::ElicitationAccepted(None), format!("opened {url}"))
+        }
+        (UserAnswer::Option(1), ElicitationMode::Url { .. }) | (UserAnswer::Decline, _) => {
+            (Response::ElicitationDeclined, "declined".to_owned())
+        }
+        (UserAnswer::Dismiss, _) => (Response::ElicitationCancelled, "cancelled".to_owned()),
+        (UserAnswer::Option(_) | UserAnswer::Values(_), _) => return Err(NO_SUCH_ANSWER),
     };
-    note_answer(session, &request, shown, Decider::User);
+    take(state, conn, request_id);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        note_answer(session, request, shown, Decider::User);
+    }
     answer(state, conn, request_id, reply, cx);
+    Ok(())
 }
 
 /// The submitted values for the transcript: a single value alone, several with their labels.
-fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) -> String {
-    let fields = match &request.mode {
-        ElicitationMode::Form { fields, .. } => fields.as_slice(),
-        ElicitationMode::Url { .. } => &[],
-    };
+fn values_text(fields: &[FormField], values: &[(String, FieldValue)]) -> String {
     let said: Vec<String> = values
         .iter()
         .map(|(key, value)| {

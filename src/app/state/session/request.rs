@@ -6,9 +6,8 @@ use std::time::Instant;
 use crate::app::ToolCall;
 use crate::escape::visible;
 use crate::model::{
-    Access, AskReason, ConnId, ElicitationRequest, FieldValue, FileJob, Grant, GrantScope, ItemId,
-    PermissionRequest, RequestId, SessionId, SessionKey, TerminalCommand, TerminalId, ToolCallId,
-    WriteChange,
+    Access, AskReason, ConnId, ElicitationRequest, FileJob, Grant, GrantScope, ItemId, PermissionRequest,
+    RequestId, SessionId, SessionKey, TerminalCommand, TerminalId, ToolCallId, WriteChange,
 };
 
 /// A request that waits for the user.
@@ -59,15 +58,6 @@ pub enum Part {
     Tool(ToolCallId),
     Terminal(TerminalId),
     Child(SessionId),
-}
-
-/// An answer to an elicitation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ElicitationOutcome {
-    /// Accepted; `None` for an address, which is then opened.
-    Accept(Option<Vec<(String, FieldValue)>>),
-    Decline,
-    Cancel,
 }
 
 /// An answer to a request for a file or command.

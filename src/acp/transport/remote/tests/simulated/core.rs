@@ -17,8 +17,8 @@ use crate::acp::tap::{Tap, TapFilter};
 use crate::acp::{Commands, ConnectOptions, Limits, connect_with};
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, ConnPhase, Cx, Effect, Event, Item, ItemBody, MessagePart, Session, SessionPhase, Setup, State,
-    TimerId, Turn, TurnEnd, start, update,
+    App, ConnPhase, Cx, Effect, Event, Item, ItemBody, MessagePart, QuestionId, Session, SessionPhase, Setup,
+    State, TimerId, Turn, TurnEnd, UserAnswer, start, update,
 };
 use crate::model::{
     AgentSpec, Batch, Carrier, ConnId, FaultKind, ItemId, Role, ServiceEvent, SessionKey, StopReason,
@@ -219,7 +219,10 @@ impl Core {
     }
 
     fn answer(&mut self, key: SessionKey) {
-        self.flow(|state, cx| operations::answer_first_request(state, key, Some(0), cx));
+        let first = self.app.state.sessions[&key].requests.front().map(|open| open.request_id);
+        if let Some(id) = first.map(QuestionId::Agent) {
+            self.play(Event::Answer(id, UserAnswer::Option(0)));
+        }
     }
 
     /// Ends what only the user can end.
