@@ -254,14 +254,14 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
             lifecycle::choices::on_overdue(&mut app.state, key, cx);
         }
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(&mut app.state, key, cx),
-        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(&mut app.state, key, cx),
+        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(app, key, cx),
         Event::Focus(has_focus) => {
             lifecycle::tabs::set_focus(&mut app.state, has_focus);
             if has_focus {
-                app.state.guard.returned();
+                app.guard.returned();
             }
         }
-        Event::Returned => app.state.guard.returned(),
+        Event::Returned => app.guard.returned(),
         Event::Theme(name) => dialogs::on_theme(app, name, cx),
         Event::Screen(screen) => {
             app.state.screen = Some(screen);

@@ -193,8 +193,7 @@ impl Loop {
         let questions = format!("{width_question}{clipboard_question}{}", pictures.questions());
         tty::need_keypad(launch.terminal.needs_keypad());
         let signals = Signals::new()?; // First, so that a signal restores the terminal.
-        let mut tty =
-            Tty::enter(app.state.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
+        let mut tty = Tty::enter(app.mouse == MouseOwner::Parlor, launch.theme_for.is_some(), &questions)?;
         tty.use_italics(launch.terminal.shows_italics());
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
@@ -573,7 +572,7 @@ impl Loop {
         self.tty.shape_cursor(ui::cursor_shape(&self.app, &self.view));
         self.tty.finish(cursor);
         let changes = self.app.state.changes;
-        dialogs::on_frame(&mut self.app.state, self.view.shows_end(), Instant::now());
+        dialogs::on_frame(&mut self.app, self.view.shows_end(), Instant::now());
         self.clock.frame_drawn(Instant::now());
         if self.app.state.changes != changes {
             self.clock.want_frame();

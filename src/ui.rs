@@ -163,8 +163,8 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
             glyphs: view.glyphs,
             now: view.now,
             spinner: view.spinner,
-            diff_layout: app.state.diff_layout,
-            shows_thoughts: app.state.shows_thoughts,
+            diff_layout: app.diff_layout,
+            shows_thoughts: app.shows_thoughts,
             folder: session.workspace.folder(),
             home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
             sideways: None,
@@ -357,8 +357,8 @@ pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
 }
 
 /// The text selected on the screen, without soft wraps; `None` if nothing is selected.
-pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
-    let session = state.active_session()?;
+pub fn selected_text(app: &App, view: &mut ViewState, theme: &Theme) -> Option<String> {
+    let session = app.state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
     let (home, keymap) = (view.home.clone(), view.keymap.clone());
     let render = RenderContext {
@@ -366,8 +366,8 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         glyphs,
         now,
         spinner,
-        diff_layout: state.diff_layout,
-        shows_thoughts: state.shows_thoughts,
+        diff_layout: app.diff_layout,
+        shows_thoughts: app.shows_thoughts,
         folder: session.workspace.folder(),
         home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
         sideways: None,

@@ -172,7 +172,7 @@ pub fn on_line(app: &mut App, edit: LineEdit, cx: &mut Cx) {
         return;
     }
     if focus(app) == Focus::Search || is_beside_draft(app) {
-        search::on_line(&mut app.state, &edit, cx);
+        search::on_line(app, &edit, cx);
         return;
     }
     match app.modals.last_mut() {

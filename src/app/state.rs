@@ -33,7 +33,6 @@ pub mod transcript;
 pub mod unseen;
 pub mod url;
 
-use crate::guard::Guard;
 use crate::model::Action;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -83,16 +82,11 @@ pub struct State {
     /// The settings of the project that the user has not decided on.
     pub project: Option<Box<ProjectRequest>>,
     pub grants: Vec<StoredGrant>,
-    pub diff_layout: DiffLayout,
     /// What the last frame had room for; `None` before the first.
     pub screen: Option<Screen>,
-    pub shows_thoughts: bool,
-    pub mouse: MouseOwner,
     pub has_focus: bool,
     /// Time of the last key or click.
     pub last_input: Option<Instant>,
-    /// Decides when the question on top is answered.
-    pub guard: Guard,
     /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
     /// Requests of the lower layers to the UI; empty between events.
@@ -109,7 +103,6 @@ impl State {
     /// The initial state: no session, no connection.
     pub fn new(setup: Setup) -> Self {
         Self {
-            mouse: setup.mouse,
             setup,
             conns: BTreeMap::new(),
             sessions: Sessions::default(),
@@ -128,12 +121,9 @@ impl State {
             folder_servers: BTreeMap::new(),
             project: None,
             grants: Vec::new(),
-            diff_layout: DiffLayout::Auto,
             screen: None,
-            shows_thoughts: false,
             has_focus: true,
             last_input: None,
-            guard: Guard::default(),
             last_interrupt: None,
             ui_requests: Vec::new(),
             changes: 0,

@@ -15,7 +15,7 @@ use terminal::{ClipboardPacket, Step};
 impl Loop {
     /// Copies the selected text. If a key was required for that, the selection is cleared.
     pub(super) fn copy_selection(&mut self, now: Instant) {
-        let text = ui::selected_text(&self.app.state, &mut self.view, &self.theme).unwrap_or_default();
+        let text = ui::selected_text(&self.app, &mut self.view, &self.theme).unwrap_or_default();
         let (lines, letters) = (text.lines().count(), text.chars().count());
         let what = match (lines, letters) {
             (_, 1) => "1 character".to_owned(),
@@ -30,7 +30,7 @@ impl Loop {
     }
 
     pub(super) fn quote_selection(&mut self, item: Option<CopyContent>, now: Instant) {
-        let selected = ui::selected_text(&self.app.state, &mut self.view, &self.theme);
+        let selected = ui::selected_text(&self.app, &mut self.view, &self.theme);
         let text = selected.or_else(|| item.map(|content| text_to_copy(content, now)));
         let events = if let Some(text) = text.filter(|text| !text.is_empty()) {
             ui::quote(&text, &mut self.view)

@@ -230,7 +230,7 @@ impl Lines {
         while !self.executor.is_leaving && !self.app.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
-                if self.source == Source::Prompts && self.app.state.guard.question().is_some() {
+                if self.source == Source::Prompts && self.app.guard.question().is_some() {
                     self.refuse(now);
                     self.print(now)?;
                     continue;
@@ -315,24 +315,24 @@ impl Lines {
 
     /// Rejects a question. Unlike two presses of Escape, two rejections do not cancel the turn.
     fn reject(&mut self, now: Instant) {
-        self.app.state.guard.admit();
+        self.app.guard.admit();
         self.app.user.last_reject = None;
         self.apply(Event::Act(Action::Escape), now);
     }
 
     fn on_line(&mut self, typed: Typed, now: Instant) {
         self.linear.note_typed(&typed.line);
-        if self.app.state.guard.question().is_some() {
+        if self.app.guard.question().is_some() {
             let is_command = typed.line.trim_start().starts_with(':');
             let is_answer = matches!(question::reply(&self.app, &typed.line), Reply::Do(_));
-            if !(is_command || is_answer && self.app.state.guard.counts_line(self.is_script(), typed.at)) {
+            if !(is_command || is_answer && self.app.guard.counts_line(self.is_script(), typed.at)) {
                 let text = format!("Not answered. Saved as the next prompt: {}", one_line(&typed.line));
                 self.linear.note(text);
                 self.linear.ask_again();
                 self.typed.push_front(Typed { is_prompt: true, ..typed });
                 return;
             }
-            self.app.state.guard.admit();
+            self.app.guard.admit();
         }
         let line = typed.line.as_str();
         if !self.is_asked() {
@@ -393,7 +393,7 @@ impl Lines {
     fn print(&mut self, now: Instant) -> anyhow::Result<()> {
         let text = self.linear.advance(&self.app, now);
         write(&text)?;
-        dialogs::on_frame(&mut self.app.state, true, Instant::now());
+        dialogs::on_frame(&mut self.app, true, Instant::now());
         Ok(())
     }
 

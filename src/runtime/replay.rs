@@ -153,7 +153,7 @@ impl Replay {
     /// Draws the screen at a time of the log.
     pub fn draw(&mut self, at: Duration, theme: &Theme, canvas: &mut Canvas) {
         // Nobody answers, so no answer waits for a pause.
-        self.app.state.guard = Guard::default();
+        self.app.guard = Guard::default();
         let now = self.began + at;
         self.view.set_now(now);
         ui::draw_into(&self.app, &mut self.view, theme, canvas);

@@ -400,7 +400,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
         let line = ctx.span(Role::Warning, format!("{} {warnings}", ctx.render.glyphs.warn));
         pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
-    if ctx.state.mouse == MouseOwner::Terminal && ctx.state.setup.mouse == MouseOwner::Parlor {
+    if ctx.app.mouse == MouseOwner::Terminal && ctx.state.setup.mouse == MouseOwner::Parlor {
         let key =
             ctx.key(Context::Main, Action::ToggleMouse).map_or(String::new(), |key| format!(" ({key})"));
         let line = ctx.span(Role::Status, format!("mouse capture off{key}"));

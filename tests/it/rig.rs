@@ -143,7 +143,7 @@ impl Rig {
     /// An action of the user after a pause, so that it counts for a question. A key of an answer only marks it, so Enter
     /// follows; the fields of a form get keys once the user has moved there.
     pub fn act(&mut self, action: Action) {
-        dialogs::on_frame(&mut self.app.state, true, Instant::now() + self.ahead);
+        dialogs::on_frame(&mut self.app, true, Instant::now() + self.ahead);
         self.ahead += Duration::from_secs(2);
         if dialogs::focus(&self.app) == Focus::Form && dialogs::is_closed(&self.app) {
             self.apply(Event::Act(Action::AnswerRequest));

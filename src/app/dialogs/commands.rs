@@ -70,8 +70,8 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
     }
     match action {
         Action::OpenSearch => search::open(&mut app.state),
-        Action::NextHit => search::step(&mut app.state, true, cx),
-        Action::PreviousHit => search::step(&mut app.state, false, cx),
+        Action::NextHit => search::step(app, true, cx),
+        Action::PreviousHit => search::step(app, false, cx),
         Action::Browse => leave::turn_browsing(app, cx),
         Action::ScrollLineUp => cx.effects.push(Effect::View(ViewCommand::ScrollLines(-1))),
         Action::ScrollLineDown => cx.effects.push(Effect::View(ViewCommand::ScrollLines(1))),
@@ -99,7 +99,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         }
         Action::ToggleDiffLayout => {
             let room = app.state.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
-            let is_side_by_side = match app.state.diff_layout {
+            let is_side_by_side = match app.diff_layout {
                 DiffLayout::Auto => room == DiffRoom::Wide,
                 chosen => chosen == DiffLayout::SideBySide,
             };
@@ -110,18 +110,18 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
                 }
                 _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
             };
-            app.state.diff_layout = layout;
+            app.diff_layout = layout;
             notify(&mut app.state, message, cx);
         }
-        Action::ToggleThoughts => items::toggle_thoughts(&mut app.state),
+        Action::ToggleThoughts => items::toggle_thoughts(app),
         Action::ToggleMouse => {
-            let (owner, text) = match app.state.mouse {
+            let (owner, text) = match app.mouse {
                 MouseOwner::Parlor => {
                     (MouseOwner::Terminal, "Mouse capture off: use the terminal's own selection.")
                 }
                 MouseOwner::Terminal => (MouseOwner::Parlor, "Mouse capture on."),
             };
-            app.state.mouse = owner;
+            app.mouse = owner;
             cx.effects.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
             notify(&mut app.state, text, cx);
         }

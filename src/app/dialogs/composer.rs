@@ -57,7 +57,7 @@ pub fn on_draft(app: &mut App, text: String, cx: &mut Cx) {
     }
     // Two presses of Ctrl+C count only without typing between them.
     app.state.last_interrupt = None;
-    app.state.guard.release();
+    app.guard.release();
 }
 
 /// Handles an action of the composer. Returns whether it was one.

@@ -48,7 +48,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
             }
         }
         Action::ToggleItem(id) => toggle(app, id, cx),
-        Action::ToggleAllFolds => toggle_all(&mut app.state),
+        Action::ToggleAllFolds => toggle_all(app),
         Action::InspectItem => inspect(app, cx),
         Action::OpenLocation => open_location(&mut app.state, cx),
         Action::ToggleContext => toggle_context(&mut app.state, cx),
@@ -120,7 +120,7 @@ fn toggle(app: &mut App, id: ItemId, cx: &mut Cx) {
         tab_dialogs::show(app, child, cx);
         return;
     }
-    let shows_thoughts = app.state.shows_thoughts;
+    let shows_thoughts = app.shows_thoughts;
     if let Some(session) = app.state.sessions.get_mut(&app.state.active) {
         let Some(item) = session.transcript.get(id) else { return };
         let is_open = is_item_open(item, session, shows_thoughts);
@@ -238,14 +238,13 @@ fn locations_of(item: &Item) -> Vec<Location> {
 }
 
 /// Folds everything if anything foldable is open, otherwise opens everything.
-fn toggle_all(state: &mut State) {
-    let shows_thoughts = state.shows_thoughts;
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn toggle_all(app: &mut App) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let foldable = foldable_items(&session.transcript);
     let is_any_open = foldable
         .iter()
         .filter_map(|id| session.transcript.get(*id))
-        .any(|item| is_item_open(item, session, shows_thoughts));
+        .any(|item| is_item_open(item, session, app.shows_thoughts));
     for id in foldable {
         session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
     }
@@ -253,18 +252,18 @@ fn toggle_all(state: &mut State) {
 
 /// Hides all thoughts if one is shown in the active session, otherwise shows them. Replaces earlier choices for single
 /// thoughts.
-pub(super) fn toggle_thoughts(state: &mut State) {
-    let shows_thoughts = state.shows_thoughts;
+pub(super) fn toggle_thoughts(app: &mut App) {
+    let App { state, shows_thoughts, .. } = app;
     let is_thought =
         |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.role == Role::Thought);
-    let is_any_open = state.active_session().map_or(shows_thoughts, |session| {
+    let is_any_open = state.active_session().map_or(*shows_thoughts, |session| {
         let mut thoughts = session.transcript.items().iter().filter(|item| is_thought(item)).peekable();
         match thoughts.peek() {
-            Some(_) => thoughts.any(|item| is_item_open(item, session, shows_thoughts)),
-            None => shows_thoughts,
+            Some(_) => thoughts.any(|item| is_item_open(item, session, *shows_thoughts)),
+            None => *shows_thoughts,
         }
     });
-    state.shows_thoughts = !is_any_open;
+    *shows_thoughts = !is_any_open;
     for session in state.sessions.values_mut() {
         let chosen =
             session.transcript.items().iter().filter(|item| is_thought(item) && item.is_open.is_some());

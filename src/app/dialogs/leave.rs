@@ -37,7 +37,7 @@ const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 /// a user who presses twice wants the agent to stop.
 pub fn escape(app: &mut App, cx: &mut Cx) {
     let active = app.state.active;
-    let may_close = app.state.guard.question().is_none() || app.state.guard.rejects();
+    let may_close = app.guard.question().is_none() || app.guard.rejects();
     let last_escape = app.user.last_escape.take();
     if !app.modals.is_empty() {
         if inbox::leave_whole(app) {
@@ -124,7 +124,7 @@ pub fn interrupt(app: &mut App, cx: &mut Cx) {
         }
         return;
     }
-    let is_early = app.state.guard.question().is_some() && !app.state.guard.rejects();
+    let is_early = app.guard.question().is_some() && !app.guard.rejects();
     if is_early || is_beside_draft(app) {
         // The composer still has the focus.
         if composer::clear(app, cx) || operations::stop_command(&mut app.state, active, cx) {

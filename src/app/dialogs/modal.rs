@@ -18,7 +18,8 @@ use crate::app::state::lookup::first_request;
 use crate::app::state::outline::Only;
 use crate::app::state::question::QuestionId;
 use crate::app::state::unseen::WaitingFor;
-use crate::app::{OpenRequest, OpenRequestKind, State, ToolCall};
+use crate::app::{DiffLayout, MouseOwner, OpenRequest, OpenRequestKind, State, ToolCall};
+use crate::guard::Guard;
 use crate::model::{
     Action, AuthVar, BindingRow, ConnId, FoundPrompt, ItemId, Plan, ProviderRequest, Raw, RequestId,
     SessionKey, Target, ToolInput, input_keys,
@@ -36,17 +37,26 @@ pub struct App {
     pub request_view: RequestView,
     /// UI state between keys.
     pub user: UserView,
+    /// Decides when the question on top is answered.
+    pub guard: Guard,
+    pub diff_layout: DiffLayout,
+    pub shows_thoughts: bool,
+    pub mouse: MouseOwner,
 }
 
 impl App {
     /// Without dialogs.
     pub fn new(state: State) -> Self {
         Self {
+            mouse: state.setup.mouse,
             state,
             modals: Vec::new(),
             background: BTreeMap::new(),
             request_view: RequestView::default(),
             user: UserView::default(),
+            guard: Guard::default(),
+            diff_layout: DiffLayout::default(),
+            shows_thoughts: false,
         }
     }
 

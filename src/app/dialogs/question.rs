@@ -20,7 +20,7 @@ const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: wait half a second after the 
 
 /// Whether the top layer gets the keys. Otherwise it is a question of somebody else, and they go to the prompt.
 pub fn takes_input(app: &App) -> bool {
-    app.state.guard.question().is_none() || has_keys(app)
+    app.guard.question().is_none() || has_keys(app)
 }
 
 /// Whether a question is shown and the keys go elsewhere: text stands there, or the user moved them.
@@ -35,37 +35,36 @@ pub fn is_full_screen(app: &App) -> bool {
 
 /// Whether keys go to a question that the user did not open.
 pub fn has_keys(app: &App) -> bool {
-    app.state.guard.has_keys(facts(app))
+    app.guard.has_keys(facts(app))
 }
 
 /// Whether a question is on top whose text fields do not get keys yet.
 pub fn is_closed(app: &App) -> bool {
-    has_keys(app) && !app.state.guard.is_entered()
+    has_keys(app) && !app.guard.is_entered()
 }
 
 pub fn takes_answers(app: &App, now: Instant) -> bool {
-    app.state.guard.question().is_none()
-        || app.state.guard.is_open(now) && !app.state.guard.lacks_end(facts(app), now)
+    app.guard.question().is_none() || app.guard.is_open(now) && !app.guard.lacks_end(facts(app), now)
 }
 
 /// When the answers of the shown question count without further input; `None` or a time in the past: now, or not before
 /// another frame.
 pub fn takes_answers_from(app: &App) -> Option<Instant> {
-    app.state.guard.opens_at(facts(app))
+    app.guard.opens_at(facts(app))
 }
 
 /// Whether the answers of the shown question count once its end was shown.
 pub fn waits_for_end(app: &App, now: Instant) -> bool {
-    app.state.guard.is_open(now) && app.state.guard.lacks_end(facts(app), now)
+    app.guard.is_open(now) && app.guard.lacks_end(facts(app), now)
 }
 
 /// Tells the guard which question is on top. Called after every change of the state.
 pub fn refresh(app: &mut App) {
     let asked = asked(app);
-    let is_other = asked.map(|asked| asked.id) != app.state.guard.question().map(|asked| asked.id);
-    let left = app.state.guard.ask(asked);
+    let is_other = asked.map(|asked| asked.id) != app.guard.question().map(|asked| asked.id);
+    let left = app.guard.ask(asked);
     if std::mem::take(&mut app.user.enters_question) {
-        app.state.guard.enter();
+        app.guard.enter();
     }
     if is_other {
         app.user.first_mark = marked(app).unwrap_or(0);
@@ -263,12 +262,12 @@ pub fn on_click(app: &mut App, action: Option<Action>, cx: &mut Cx) -> bool {
 
 /// An action while a question may be on top. Returns whether it has its usual effect.
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let is_entered = app.state.guard.is_entered() && facts(app).has_fields;
+    let is_entered = app.guard.is_entered() && facts(app).has_fields;
     let input = match action {
         Action::AnswerRequest => Input::Switch,
         Action::Decline => {
             let is_usual = judge(app, Input::Escape, cx);
-            return is_usual && (app.state.guard.question().is_none() || app.state.guard.rejects());
+            return is_usual && (app.guard.question().is_none() || app.guard.rejects());
         }
         Action::Escape | Action::ClearOrQuit => Input::Escape,
         _ if !has_keys(app) => Input::Elsewhere,
@@ -281,11 +280,11 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         Action::Accept => Input::Enter(answer_of(app, action)),
         Action::RejectWithReason => {
             judge(app, Input::Look, cx);
-            if app.state.guard.rejects() {
-                app.state.guard.forget_keys();
+            if app.guard.rejects() {
+                app.guard.forget_keys();
                 line_dialog::open_reason(app);
             } else {
-                say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, cx);
+                say_of_question(app, NOT_SHOWN_LONG_ENOUGH, cx);
             }
             return false;
         }
@@ -304,7 +303,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         {
             let is_usual = judge(app, Input::Arrow, cx);
             if is_usual {
-                app.state.guard.enter();
+                app.guard.enter();
             }
             return is_usual;
         }
@@ -336,7 +335,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
 /// Carries out the verdict on an input. Returns whether it has its usual effect.
 pub(super) fn judge(app: &mut App, input: Input, cx: &mut Cx) -> bool {
     let facts = facts(app);
-    match app.state.guard.on(input, facts, cx.now) {
+    match app.guard.on(input, facts, cx.now) {
         Verdict::Pass => return true,
         Verdict::Keep | Verdict::Move => {}
         Verdict::Mark(position) => mark(app, position),
@@ -346,14 +345,14 @@ pub(super) fn judge(app: &mut App, input: Input, cx: &mut Cx) -> bool {
             if !matches!(app.modals.last(), Some(Modal::Attention(_))) {
                 type_text(app, &text, cx);
             }
-            say_of_question(&mut app.state, "Not answered: the keys are in the prompt.", cx);
+            say_of_question(app, "Not answered: the keys are in the prompt.", cx);
             return input == Input::Paste;
         }
         Verdict::Refuse(Refusal::Early) => {
-            say_of_question(&mut app.state, NOT_SHOWN_LONG_ENOUGH, cx);
+            say_of_question(app, NOT_SHOWN_LONG_ENOUGH, cx);
         }
         Verdict::Refuse(Refusal::EndUnseen) => {
-            say_of_question(&mut app.state, "Not answered: scroll to the end of the question first.", cx);
+            say_of_question(app, "Not answered: scroll to the end of the question first.", cx);
             if let FlashEnd::Question(id) = app.state.flash_end {
                 app.state.flash_end = FlashEnd::QuestionRead(id);
             }
@@ -368,10 +367,10 @@ pub(super) fn judge(app: &mut App, input: Input, cx: &mut Cx) -> bool {
 }
 
 /// Shows a message in the status line while the question is on top.
-fn say_of_question(state: &mut State, text: &str, cx: &mut Cx) {
-    notify(state, text, cx);
-    if let Some(question) = state.guard.question() {
-        state.flash_end = FlashEnd::Question(question.id);
+fn say_of_question(app: &mut App, text: &str, cx: &mut Cx) {
+    notify(&mut app.state, text, cx);
+    if let Some(question) = app.guard.question() {
+        app.state.flash_end = FlashEnd::Question(question.id);
     }
 }
 

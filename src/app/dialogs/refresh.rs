@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::app::state::{FlashEnd, lookup, tab};
-use crate::app::{App, Cx, State};
+use crate::app::{App, Cx};
 use crate::guard::Input;
 
 use super::{inbox, leave, obstacle, question, requests, stack};
@@ -18,10 +18,10 @@ pub fn on_input(app: &mut App, input: Option<Input>, cx: &mut Cx) {
 }
 
 /// A frame was written to the terminal. `has_end`: the end of the top dialog is on the screen.
-pub fn on_frame(state: &mut State, has_end: bool, now: Instant) {
-    if let Some(question) = state.guard.question() {
-        state.guard.shown(question, has_end, now);
-        clear_notice(state);
+pub fn on_frame(app: &mut App, has_end: bool, now: Instant) {
+    if let Some(question) = app.guard.question() {
+        app.guard.shown(question, has_end, now);
+        clear_notice(app);
     }
 }
 
@@ -36,20 +36,21 @@ pub fn refresh(app: &mut App) {
     requests::follow_call(app);
     leave::refresh_question(&mut app.state);
     question::refresh(app);
-    clear_notice(&mut app.state);
+    clear_notice(app);
 }
 
 /// Clears a message in the status line that is no longer true.
-fn clear_notice(state: &mut State) {
+fn clear_notice(app: &mut App) {
+    let state = &mut app.state;
     let Some(text) = &state.flash else { return };
     let session = |key| state.sessions.get(&key);
     let is_true = match state.flash_end {
         FlashEnd::Time | FlashEnd::Start => true,
         FlashEnd::Turn(key) => session(key).is_some_and(|session| session.turn.is_running()),
         FlashEnd::Answer(key) => session(key).is_some_and(|session| !session.requests.is_empty()),
-        FlashEnd::QuestionRead(_) if state.guard.shows_end() => false,
+        FlashEnd::QuestionRead(_) if app.guard.shows_end() => false,
         FlashEnd::Question(id) | FlashEnd::QuestionRead(id) => {
-            state.guard.question().is_some_and(|question| question.id == id)
+            app.guard.question().is_some_and(|question| question.id == id)
         }
         FlashEnd::Hold(key, held) => session(key).is_some_and(|session| session.outbox.held() == held),
         FlashEnd::Shown(key) => lookup::root_of(state, key) != tab::front(state),

@@ -51,43 +51,43 @@ pub fn search_of(state: &State) -> Option<&Search> {
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     match action {
         Action::Accept if app.user.is_browsing => stop_typing(&mut app.state),
-        Action::Accept | Action::Down | Action::NextHit => walk(&mut app.state, Search::next, cx),
-        Action::Up | Action::PreviousHit => walk(&mut app.state, Search::previous, cx),
+        Action::Accept | Action::Down | Action::NextHit => walk(app, Search::next, cx),
+        Action::Up | Action::PreviousHit => walk(app, Search::previous, cx),
         // The focus moves to the transcript, where letters move between matches.
         Action::NextField | Action::Browse => {
             app.user.is_browsing = true;
             stop_typing(&mut app.state);
         }
         Action::ToggleRegex => {
-            change(&mut app.state, cx, |search| {
+            change(app, cx, |search| {
                 search.is_regex = !search.is_regex;
                 true
             });
         }
-        Action::Left => on_line(&mut app.state, &LineEdit::Left, cx),
-        Action::Right => on_line(&mut app.state, &LineEdit::Right, cx),
+        Action::Left => on_line(app, &LineEdit::Left, cx),
+        Action::Right => on_line(app, &LineEdit::Right, cx),
         _ => return false,
     }
     true
 }
 
 /// Moves to the next or the previous match.
-pub fn step(state: &mut State, is_forward: bool, cx: &mut Cx) {
-    walk(state, if is_forward { Search::next } else { Search::previous }, cx);
+pub fn step(app: &mut App, is_forward: bool, cx: &mut Cx) {
+    walk(app, if is_forward { Search::next } else { Search::previous }, cx);
 }
 
 /// Handles a change of the query.
-pub fn on_line(state: &mut State, edit: &LineEdit, cx: &mut Cx) {
-    change(state, cx, |search| search.input.apply(edit));
+pub fn on_line(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
+    change(app, cx, |search| search.input.apply(edit));
 }
 
-pub fn on_timer(state: &mut State, key: SessionKey, cx: &mut Cx) {
-    if let Some(session) = state.sessions.get_mut(&key)
+pub fn on_timer(app: &mut App, key: SessionKey, cx: &mut Cx) {
+    if let Some(session) = app.state.sessions.get_mut(&key)
         && let Some(search) = &mut session.search
     {
         search.is_timed = false;
     }
-    look(state, key, cx);
+    look(app, key, cx);
 }
 
 /// Sets the timer while some text is not yet searched. Called at the end of each update.
@@ -110,49 +110,48 @@ fn stop_typing(state: &mut State) {
     }
 }
 
-fn change(state: &mut State, cx: &mut Cx, change: impl FnOnce(&mut Search) -> bool) {
-    let key = state.active;
-    let Some(session) = state.sessions.get_mut(&key) else { return };
+fn change(app: &mut App, cx: &mut Cx, change: impl FnOnce(&mut Search) -> bool) {
+    let key = app.state.active;
+    let Some(session) = app.state.sessions.get_mut(&key) else { return };
     let Some(search) = &mut session.search else { return };
     if change(search) {
         search.restart();
-        look(state, key, cx);
+        look(app, key, cx);
     }
 }
 
 /// Runs one step, and shows the first match when it is found.
-fn look(state: &mut State, key: SessionKey, cx: &mut Cx) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
+fn look(app: &mut App, key: SessionKey, cx: &mut Cx) {
+    let Some(session) = app.state.sessions.get_mut(&key) else { return };
     let Some(mut search) = session.search.take() else { return };
     let before = search.current();
     search.step(session);
     let is_found = before.is_none() && search.current().is_some();
     session.search = Some(search);
-    if is_found && key == state.active {
-        reveal(state, cx);
+    if is_found && key == app.state.active {
+        reveal(app, cx);
     }
 }
 
-fn walk(state: &mut State, step: impl FnOnce(&mut Search), cx: &mut Cx) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn walk(app: &mut App, step: impl FnOnce(&mut Search), cx: &mut Cx) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let Some(search) = &mut session.search else {
-        notify(state, "Search first.", cx);
+        notify(&mut app.state, "Search first.", cx);
         return;
     };
     step(search);
-    reveal(state, cx);
+    reveal(app, cx);
 }
 
 /// Opens the item of the current match if it hides the match, and scrolls to the match.
-fn reveal(state: &mut State, cx: &mut Cx) {
-    let shows_thoughts = state.shows_thoughts;
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn reveal(app: &mut App, cx: &mut Cx) {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let Some(hit) = session.search.as_ref().and_then(|search| search.current()) else { return };
     let former = session.search.as_mut().and_then(|search| search.opened.take_if(|(id, _)| *id != hit.item));
     if let Some((id, was_open)) = former {
         session.transcript.edit(id, |item| item.is_open = was_open);
     }
-    if is_covered(session, hit, shows_thoughts) {
+    if is_covered(session, hit, app.shows_thoughts) {
         open_item(session, hit.item);
     }
     cx.effects.push(Effect::View(ViewCommand::ShowHit));

@@ -296,7 +296,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
         setup.bindings = new.bindings;
         if has("ui.mouse") {
             setup.mouse = new.mouse;
-            app.state.mouse = new.mouse;
+            app.mouse = new.mouse;
             cx.effects.push(Effect::CaptureMouse(new.mouse == MouseOwner::Parlor));
         }
         if setup.folds != new.folds {

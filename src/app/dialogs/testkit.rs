@@ -106,7 +106,7 @@ impl Rig {
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, ms: u64) -> &mut Self {
         refresh(&mut self.app);
-        on_frame(&mut self.app.state, true, self.now);
+        on_frame(&mut self.app, true, self.now);
         self.now += Duration::from_millis(ms);
         self
     }

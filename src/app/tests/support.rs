@@ -107,7 +107,7 @@ impl TestApp {
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, seconds: u64) -> &mut Self {
         dialogs::refresh(&mut self.app);
-        dialogs::on_frame(&mut self.app.state, true, self.now);
+        dialogs::on_frame(&mut self.app, true, self.now);
         self.now += Duration::from_secs(seconds);
         self
     }

@@ -124,7 +124,7 @@ fn a_new_file_is_shown_in_one_column_unless_the_user_decides() {
         assert!(last(&stage, &mut view).contains(auto), "{}", last(&stage, &mut view));
         assert_eq!(view.screen.unwrap().diffs, room);
     }
-    stage.state.diff_layout = DiffLayout::SideBySide;
+    stage.diff_layout = DiffLayout::SideBySide;
     let mut view = stage.view();
     assert!(last(&stage, &mut view).contains("unified"), "{}", last(&stage, &mut view));
 }

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use ratatui::layout::Position;
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{App, Event, State};
+use crate::app::{App, Event};
 use crate::model::{Action, MouseReports, Target, TerminalInput};
 use crate::ui::focus;
 use crate::ui::hits::Hit;
@@ -46,7 +46,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, app: &App, view: &mut ViewState, now: 
             if let Some(shown) = view.transcript_mut() {
                 shown.drag(at, now);
             }
-            beside_question(at, &app.state, view)
+            beside_question(at, app, view)
         }
         MouseEventKind::Up(MouseButton::Left) => {
             let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
@@ -60,7 +60,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, app: &App, view: &mut ViewState, now: 
                 Released::Text => page,
                 Released::Selected | Released::Nothing => None,
             };
-            let mut events = beside_question(at, &app.state, view);
+            let mut events = beside_question(at, app, view);
             events.extend(event);
             events
         }
@@ -113,10 +113,10 @@ fn target_at(at: Position, app: &App, view: &ViewState) -> Option<Target> {
 }
 
 /// A drag or its end is input beside a question that it does not touch.
-fn beside_question(at: Position, state: &State, view: &ViewState) -> Vec<Event> {
+fn beside_question(at: Position, app: &App, view: &ViewState) -> Vec<Event> {
     let is_beside =
         matches!(view.hits.at(at), None | Some((_, Hit::Transcript | Hit::Composer | Hit::Terminal(_))));
-    if state.guard.question().is_some() && is_beside { vec![Event::InputElsewhere] } else { Vec::new() }
+    if app.guard.question().is_some() && is_beside { vec![Event::InputElsewhere] } else { Vec::new() }
 }
 
 fn on_click(at: Position, app: &App, view: &mut ViewState, now: Instant) -> Vec<Event> {
@@ -124,7 +124,7 @@ fn on_click(at: Position, app: &App, view: &mut ViewState, now: Instant) -> Vec<
         shown.clear_selection();
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
-    if app.state.guard.question().is_some() {
+    if app.guard.question().is_some() {
         match hit {
             Hit::Act(action @ (Action::Choose(_) | Action::Mark(_) | Action::Accept)) => {
                 return vec![Event::Click(Some(action))];
@@ -134,7 +134,7 @@ fn on_click(at: Position, app: &App, view: &mut ViewState, now: Instant) -> Vec<
             Hit::Act(_) | Hit::Terminal(_) | Hit::Composer | Hit::Transcript => {}
         }
     }
-    let mut events = beside_question(at, &app.state, view);
+    let mut events = beside_question(at, app, view);
     let actions = match hit {
         Hit::Act(action) => vec![action],
         Hit::MarkAnd(position, action) => vec![Action::Mark(position), action],

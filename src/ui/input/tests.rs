@@ -87,7 +87,7 @@ impl Rig {
     }
 
     fn selected(&mut self) -> Option<String> {
-        crate::ui::selected_text(&self.stage.state, &mut self.view, &fixture::theme("dark"))
+        crate::ui::selected_text(&self.stage.app, &mut self.view, &fixture::theme("dark"))
     }
 }
 

@@ -212,7 +212,7 @@ fn with_body<'s>(ctx: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewS
 /// Sets the hints of a question that the user did not open, for the layer that has the keys, and dims its answers until
 /// they count.
 pub(super) fn note_guard(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
-    if ctx.state.guard.question().is_none() {
+    if ctx.app.guard.question().is_none() {
         return;
     }
     sheet.end_key = ctx.key(Context::Permission, Action::ScrollEnd);

@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use super::question::{Reply, reply};
 use super::*;
-use crate::app::{Decision, Event, ToolCall};
+use crate::app::dialogs;
+use crate::app::{
+    Consequence, Decision, Event, Modal, Question, QuestionId, Setup, ToolCall, UserAnswer, update,
+};
 use crate::model::{
     Action, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId, LineEdit, LocatedDiff,
     ToolContent, ToolKind, ToolStatus,
@@ -159,12 +162,55 @@ fn permission_requests_are_numbered_questions() {
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
     assert!(text.ends_with("Type a number and press Enter, or :cancel.\n"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    let id = QuestionId::Agent(stage.session().requests[0].request_id);
+    let (_, open) = stage.app.shown_request().unwrap();
+    let id = QuestionId::Agent(open.request_id);
     assert_eq!(reply(&stage, "1"), Reply::Do(vec![Event::Answer(id, UserAnswer::Option(0))]));
     for wrong in ["", "0", "99", "yes please", "-1"] {
         assert!(matches!(reply(&stage, wrong), Reply::Say(_)), "{wrong}");
     }
     assert_eq!(reply(&stage, ":cancel"), Reply::Do(vec![Event::Act(Action::Escape)]));
+}
+
+/// Hands the core to another front end.
+fn hand(from: &mut App, to: &mut App) {
+    std::mem::swap(&mut from.state, &mut to.state);
+    dialogs::refresh(to);
+}
+
+#[test]
+fn the_first_answer_of_two_front_ends_counts() {
+    let mut screen = fixture::permission();
+    let now = screen.now;
+    screen.app.modals.push(Modal::Queue { selected: 0 });
+    let ids: Vec<_> =
+        screen.state.active_session().unwrap().requests.iter().map(|open| open.request_id).collect();
+    let mut lines = App::new(State::new(Setup::default()));
+
+    hand(&mut screen.app, &mut lines);
+    let Reply::Do(events) = reply(&lines, "1") else { panic!("the first request has this answer") };
+    for event in events {
+        update(&mut lines, event, now);
+    }
+    assert_eq!(lines.shown_request().map(|(_, open)| open.request_id), Some(ids[1]));
+
+    hand(&mut lines, &mut screen.app);
+    assert_eq!(screen.modals, [Modal::Queue { selected: 0 }], "each front end has dialogs of its own");
+    update(&mut screen, Event::Answer(QuestionId::Agent(ids[0]), UserAnswer::Option(2)), now);
+    assert_eq!(screen.state.flash.as_deref(), Some("The question is closed: it was answered or withdrawn."));
+    assert_eq!(screen.state.active_session().unwrap().requests.len(), 1, "the other one is still open");
+
+    let answers = [("Not now", Consequence::Close), ("Quit", Consequence::Quit)];
+    let active = screen.state.active;
+    screen.app.state.ask(active, Question::new("Quit?", Vec::new(), answers));
+    dialogs::refresh(&mut screen.app);
+    let Some(Modal::Question(asked, _)) = screen.modals.last() else { panic!("the screen shows it") };
+    let asked = *asked;
+    hand(&mut screen.app, &mut lines);
+    assert_eq!(lines.modals, [Modal::Question(asked, 0)]);
+    update(&mut lines, Event::Answer(asked, UserAnswer::Dismiss), now);
+    hand(&mut lines, &mut screen.app);
+    assert_eq!(screen.modals, [Modal::Queue { selected: 0 }], "it closes where it was not answered");
+    assert!(!screen.state.is_quitting);
 }
 
 #[test]

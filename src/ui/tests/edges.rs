@@ -12,7 +12,7 @@ use crate::ui::theme;
 fn stage(layout: DiffLayout) -> Stage {
     let mut stage = ready();
     let now = stage.now;
-    stage.state.diff_layout = layout;
+    stage.diff_layout = layout;
     let message = |text: String| {
         ItemBody::Message(Message {
             role: Role::Agent,

@@ -183,7 +183,7 @@ pub fn permission() -> Stage {
 /// The question on top was shown for some seconds.
 pub fn show(app: &mut App, now: Instant) {
     dialogs::refresh(app);
-    dialogs::on_frame(&mut app.state, true, ago(now, 5));
+    dialogs::on_frame(app, true, ago(now, 5));
 }
 
 /// A form with every kind of field.
@@ -251,11 +251,7 @@ pub fn form() -> Stage {
     stage.request_view.form = Some(form);
     stage.request_view.request_id = Some(RequestId(7));
     show(&mut stage, now);
-    stage.state.guard.on(
-        guard::Input::Switch,
-        guard::Facts { has_fields: true, ..guard::Facts::default() },
-        now,
-    );
+    stage.guard.on(guard::Input::Switch, guard::Facts { has_fields: true, ..guard::Facts::default() }, now);
     stage
 }
 

@@ -26,7 +26,7 @@ fn stage_of(params: &str) -> Stage {
     for event in events.into_iter().chain([AgentEvent::Request(RequestId(1), Box::new(request_id))]) {
         update(&mut stage, Event::Agent(ConnId(1), event), now);
     }
-    dialogs::on_frame(&mut stage.state, true, now);
+    dialogs::on_frame(&mut stage.app, true, now);
     stage
 }
 
@@ -270,7 +270,7 @@ fn change_input(stage: &mut Stage, input: &Value) {
     for event in events {
         update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
     }
-    dialogs::on_frame(&mut stage.app.state, true, stage.now);
+    dialogs::on_frame(&mut stage.app, true, stage.now);
 }
 
 #[test]
@@ -516,7 +516,7 @@ fn a_request_without_its_plan_shows_that_of_the_session() {
     let mut stage = stage_with(&request(&call));
     let before = shown(&stage, (80, 24));
     tell(&mut stage, &plan("delete the cache"));
-    dialogs::on_frame(&mut stage.app.state, true, stage.now);
+    dialogs::on_frame(&mut stage.app, true, stage.now);
     let screen = shown(&stage, (80, 24));
     assert!(!before.contains("delete the cache"), "{before}");
     for part in ["Plan of the session:", "· delete the cache", "The request has changed; review it again."] {

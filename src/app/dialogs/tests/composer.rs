@@ -398,7 +398,7 @@ fn thoughts_can_be_toggled_after_all_items_were() {
     };
     rig.session().transcript.push(1, ItemBody::Message(thought));
     let is_open = |rig: &mut Rig| {
-        let shows_thoughts = rig.state.shows_thoughts;
+        let shows_thoughts = rig.shows_thoughts;
         let session = rig.state.active_session().unwrap();
         crate::app::dialogs::is_item_open(&session.transcript.items()[0], session, shows_thoughts)
     };

@@ -199,6 +199,6 @@ fn the_message_says_where_a_text_was_sent() {
 fn mouse_capture_can_be_toggled() {
     let mut rig = Rig::new();
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(false)));
-    assert_eq!(rig.state.mouse, crate::app::MouseOwner::Terminal);
+    assert_eq!(rig.mouse, crate::app::MouseOwner::Terminal);
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(true)));
 }

@@ -361,7 +361,7 @@ fn a_single_question_is_answered_like_a_request() {
 fn an_early_arrow_at_a_form_is_dropped_with_its_enter() {
     let mut rig = unentered(vec![field("colour", true, one_of(&["red", "blue"], None))]);
     // The question is new when the user returns to the tab.
-    rig.state.guard.returned();
+    rig.guard.returned();
     rig.wait(100).act_now(Action::Down);
     assert!(answers(&rig.wait(900).act_now(Action::Accept)).is_empty());
     assert_eq!(answers(&rig.act_now(Action::Accept)), sent(&[("colour", text("red"))]));
@@ -371,8 +371,8 @@ fn an_early_arrow_at_a_form_is_dropped_with_its_enter() {
 fn tab_moves_the_keys_to_the_fields_of_a_form() {
     let mut rig =
         unentered(vec![field("name", true, text_kind(None)), field("size", true, number(true, None))]);
-    assert!(!rig.state.guard.is_entered());
+    assert!(!rig.guard.is_entered());
     rig.act_now(Action::NextField);
-    assert!(rig.state.guard.is_entered());
+    assert!(rig.guard.is_entered());
     assert_eq!(rig.request_view.selected, 1);
 }

@@ -314,11 +314,11 @@ fn display_options_are_toggled_from_anywhere() {
     rig.run_turn();
     rig.ask_permission(1, &[]);
     rig.act(Action::ToggleThoughts);
-    assert!(rig.state.shows_thoughts);
+    assert!(rig.shows_thoughts);
     let layouts: Vec<_> = (0..2)
         .map(|_| {
             rig.act(Action::ToggleDiffLayout);
-            rig.state.diff_layout
+            rig.diff_layout
         })
         .collect();
     assert_eq!(layouts, [DiffLayout::SideBySide, DiffLayout::Unified]);
@@ -341,13 +341,13 @@ fn the_diff_layout_is_the_opposite_of_what_is_shown_and_then_stays() {
     let mut rig = Rig::new();
     rig.state.screen = Some(screen(DiffRoom::Wide));
     rig.act(Action::ToggleDiffLayout);
-    assert_eq!(rig.state.diff_layout, DiffLayout::Unified, "diffs were side by side");
+    assert_eq!(rig.diff_layout, DiffLayout::Unified, "diffs were side by side");
     rig.act(Action::ToggleDiffLayout);
-    assert_eq!(rig.state.diff_layout, DiffLayout::SideBySide);
+    assert_eq!(rig.diff_layout, DiffLayout::SideBySide);
     let now = rig.now;
     update(&mut rig, Event::Screen(screen(DiffRoom::OneColumn)), now);
-    assert_eq!(rig.state.diff_layout, DiffLayout::SideBySide, "a narrow window does not change the choice");
-    rig.state.diff_layout = DiffLayout::Auto;
+    assert_eq!(rig.diff_layout, DiffLayout::SideBySide, "a narrow window does not change the choice");
+    rig.diff_layout = DiffLayout::Auto;
     rig.act(Action::ToggleDiffLayout);
     let said = rig.state.flash.clone().unwrap_or_default();
     assert!(said.contains("once the window is wider"), "{said}");

@@ -480,14 +480,14 @@ fn a_request_to_read_on_ends_at_the_end_of_the_question() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     let now = rig.now;
-    rig.state.guard.returned();
-    crate::app::dialogs::on_frame(&mut rig.state, false, now);
+    rig.guard.returned();
+    crate::app::dialogs::on_frame(&mut rig.app, false, now);
     rig.now += std::time::Duration::from_millis(600);
     rig.act_now(Action::Accept);
     assert_eq!(rig.state.flash.as_deref(), Some("Not answered: scroll to the end of the question first."));
     let now = rig.now;
-    crate::app::dialogs::on_frame(&mut rig.state, false, now);
+    crate::app::dialogs::on_frame(&mut rig.app, false, now);
     assert!(rig.state.flash.is_some());
-    crate::app::dialogs::on_frame(&mut rig.state, true, now);
+    crate::app::dialogs::on_frame(&mut rig.app, true, now);
     assert_eq!(rig.state.flash, None);
 }

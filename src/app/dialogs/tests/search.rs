@@ -128,13 +128,13 @@ fn what_comes_later_is_looked_at_by_a_timer_and_moves_nobody() {
     };
     updated(&mut rig);
     let mut cx = Cx::new(rig.now);
-    on_search_timer(&mut rig.state, key, &mut cx);
+    on_search_timer(&mut rig.app, key, &mut cx);
     assert_eq!(updated(&mut rig), [], "at rest there is no timer");
     rig.session().transcript.push(1, message(Role::Agent, "one more needle"));
     let timer = Effect::Timer(TimerId::Search(key), Duration::from_millis(100));
     assert_eq!(updated(&mut rig), [timer]);
     assert_eq!(updated(&mut rig), [], "one timer is enough");
-    on_search_timer(&mut rig.state, key, &mut cx);
+    on_search_timer(&mut rig.app, key, &mut cx);
     assert_eq!(cx.effects, []);
     assert_eq!(rig.session().search.as_ref().map(|search| search.total()), Some(6));
 }
@@ -154,7 +154,7 @@ fn a_long_transcript_is_looked_at_in_steps() {
     set_search_timer(&mut rig.state, &mut cx);
     while let Some(Effect::Timer(TimerId::Search(_), after)) = cx.effects.pop() {
         assert_eq!(after, Duration::ZERO);
-        on_search_timer(&mut rig.state, key, &mut cx);
+        on_search_timer(&mut rig.app, key, &mut cx);
         steps += 1;
         if !views(&cx.effects).is_empty() {
             break;

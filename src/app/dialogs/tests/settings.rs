@@ -239,15 +239,15 @@ fn a_changed_file_applies_and_is_reported() {
         &["theme", "ui.mouse", "fold.read"],
     );
     assert!(fx.contains(&Effect::SetTheme("light".to_owned())), "{fx:?}");
-    assert!(fx.contains(&Effect::CaptureMouse(false)) && rig.state.mouse == MouseOwner::Terminal);
+    assert!(fx.contains(&Effect::CaptureMouse(false)) && rig.mouse == MouseOwner::Terminal);
     assert_eq!(rig.session().folds.kinds[0], Some(Fold::Open));
     assert!(rig.state.setup.policy.ask_writes);
     assert_eq!(rig.state.flash.as_deref(), Some("config.toml: theme, ui.mouse, fold.read changed"));
     // What the user chose in this run stays if its setting did not change.
     rig.state.setup.theme = "paper".to_owned();
-    rig.state.mouse = MouseOwner::Parlor;
+    rig.mouse = MouseOwner::Parlor;
     news(&mut rig, "theme = 'light'\n[ui]\nmouse = false\nbell = false\n", &["ui.bell"]);
-    assert_eq!((rig.state.setup.theme.as_str(), rig.state.mouse), ("paper", MouseOwner::Parlor));
+    assert_eq!((rig.state.setup.theme.as_str(), rig.mouse), ("paper", MouseOwner::Parlor));
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Typist {
     fn wait(&mut self, ms: u64) {
         let mut left = ms;
         while left > 0 {
-            dialogs::on_frame(&mut self.rig.stage.app.state, true, self.rig.stage.now);
+            dialogs::on_frame(&mut self.rig.stage.app, true, self.rig.stage.now);
             let step = left.min(1 + self.random.below(40));
             left -= step;
             self.elapsed += Duration::from_millis(step);
@@ -81,7 +81,7 @@ impl Typist {
                 _ => {}
             }
         }
-        dialogs::on_frame(&mut self.rig.stage.app.state, true, self.rig.stage.now);
+        dialogs::on_frame(&mut self.rig.stage.app, true, self.rig.stage.now);
     }
 
     fn ask(&mut self) {
@@ -161,7 +161,7 @@ fn ten_requests_take_ten_keys() {
     for number in 0..10 {
         typist.ask();
         typist.open.clear();
-        dialogs::on_frame(&mut typist.rig.stage.app.state, true, typist.rig.stage.now);
+        dialogs::on_frame(&mut typist.rig.stage.app, true, typist.rig.stage.now);
         typist.rig.stage.now += Duration::from_millis(600);
         let stage = &mut typist.rig.stage;
         let key = Terminal::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));

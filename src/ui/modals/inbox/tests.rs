@@ -47,7 +47,7 @@ fn full_screen_shows_the_dialog_of_the_request() {
     let mut stage = inbox();
     let now = ago(stage.now, 1);
     update(&mut stage, Event::Act(Action::FullScreen), now);
-    dialogs::on_frame(&mut stage.state, true, now);
+    dialogs::on_frame(&mut stage.app, true, now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for expected in ["Allow this edit?", "tab 2, 1 of 2", "line_20 = 20 + SKEW", "Esc back"] {
         assert!(shown.contains(expected), "{expected:?} in\n{shown}");
