@@ -24,7 +24,9 @@ pub use state::effect::*;
 pub use state::event::Event;
 pub use state::files::FileJobs;
 pub use state::line::LineInput;
-pub use state::question::*;
+pub use state::question::{
+    Answer, Consequence, FormValues, Question, QuestionId, RewindWay, TrustAnswer, URL_OPTIONS, UserAnswer,
+};
 pub use state::recorded::{Handover, Loading, Reading, RecorderState};
 pub use state::replay::{Replay, Spool};
 pub use state::session::*;

@@ -11,7 +11,7 @@ const APP_LAYERS: [&str; 5] = ["state", "session", "recording", "lifecycle", "di
 /// The largest circle of modules that import each other by path, in each layer. A module is a file with its folder. These
 /// numbers only go down.
 const LARGEST_CIRCLES: [(&str, usize); 5] =
-    [("state", 1), ("session", 5), ("recording", 1), ("lifecycle", 14), ("dialogs", 1)];
+    [("state", 1), ("session", 5), ("recording", 1), ("lifecycle", 12), ("dialogs", 1)];
 
 /// The re-exports of `app.rs`: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
 fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {

@@ -149,7 +149,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, cx: &mut Cx) {
             Err(why) => call::flash(state, format!("Rename failed: {why}"), cx),
         },
         StoreNews::TitleKnown { uid, result } => match result {
-            Ok(()) => mark_title(state, &uid, None, false),
+            Ok(()) => titles::mark_title(state, &uid, None, false),
             Err(why) => call::flash(state, why, cx),
         },
         StoreNews::Deleted { uid, result } => match result {
@@ -469,17 +469,6 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
         ("Session folder not found", body)
     };
     state.ask(key, Question::new(title, body, answers).marking_last().asked_at(now));
-}
-
-/// Updates a stored session's row: the title, if given, and whether its agent does not have it.
-pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
-    state.ui_requests.push(UiRequest::SavedTitle(uid.to_owned(), title.map(str::to_owned), owes));
-    if let Some(session) = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
-        && let Some(title) = title
-    {
-        session.title = Some(title.to_owned());
-        session.title_state.set_by_user(owes);
-    }
 }
 
 fn call_folder(state: &State) -> PathBuf {

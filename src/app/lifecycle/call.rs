@@ -1,21 +1,26 @@
 //! Calls to agents, and helpers shared by the modules of this layer.
 //!
-//! Assigns numbers to calls and remembers them until their response, so that a response is used once; sets messages in
+//! Assigns numbers to calls and remembers them until their response, so that a response is used once; responds to
+//! requests; sets messages in
 //! the status line; adds notices to transcripts.
 //! Invariant: calls are sent only to a connection that is ready.
 
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, Call, CallTag, ConnId, NoticeKind, Purpose, SessionId, SessionKey, Severity,
+    AgentCommand, Call, CallTag, ConnId, NoticeKind, Purpose, RequestId, Response, SessionId, SessionKey,
+    Severity,
 };
 
 use crate::app::session::record;
 use crate::app::state::FlashEnd;
-use crate::app::{ConnPhase, Cx, Effect, State, TimerId};
+use crate::app::{ConnPhase, Cx, Effect, State, TimerId, Wanted};
 
 /// Time for which a message is shown in the status line.
 const FLASH_TIME: Duration = Duration::from_secs(6);
+
+/// Time after which prompts no longer wait for the confirmation of a change.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Calls the agent; `None` if it is not ready.
 pub(in crate::app) fn call(
@@ -32,6 +37,42 @@ pub(in crate::app) fn call(
     open.open_calls.insert(number, tag.clone());
     cx.effects.push(Effect::Send(conn, AgentCommand::Call(tag, call)));
     Some(number)
+}
+
+/// Requests another setting or title from the agent. Returns the number of the call.
+pub(in crate::app) fn request_change(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: Purpose,
+    request: Call,
+    wanted: Wanted,
+    cx: &mut Cx,
+) -> Option<u64> {
+    let number = call(state, conn, purpose, request, cx)?;
+    if matches!(wanted, Wanted::Setting(_)) {
+        cx.effects.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.settings.request(number, wanted);
+    }
+    Some(number)
+}
+
+/// Responds to a request of the agent, unless that was done already. Returns whether it was open.
+pub(in crate::app) fn respond(
+    state: &mut State,
+    conn: ConnId,
+    request_id: RequestId,
+    response: Response,
+    cx: &mut Cx,
+) -> bool {
+    let open = state.conns.get_mut(&conn);
+    let was_open = open.is_some_and(|conn| conn.open_requests.remove(&request_id).is_some());
+    if was_open {
+        cx.effects.push(Effect::Send(conn, AgentCommand::Respond(request_id, response)));
+    }
+    was_open
 }
 
 /// Shows a short message in the status line for a while.

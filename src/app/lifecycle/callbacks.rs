@@ -19,7 +19,7 @@ mod question;
 use question::question;
 pub(in crate::app) use question::{note_refused, on_answered};
 
-use super::{policy, requests, shell};
+use super::{call, policy, requests, shell};
 use crate::app::session::{access, record, terminals};
 use crate::app::state::lookup;
 use crate::app::{AccessWork, Cx, Effect, RequestClass, Session, Starting, State, TerminalView};
@@ -43,7 +43,7 @@ pub(in crate::app) fn on_request(
     let offered = state.conns.get(&conn).map(|conn| conn.spec.callbacks).unwrap_or_default();
     if let Some(method) = missing_offer(&request, offered) {
         let error = RpcError::new(RpcError::METHOD_NOT_FOUND, format!("{method} is not offered"));
-        requests::answer(state, conn, request_id, Response::Error(error), cx);
+        call::respond(state, conn, request_id, Response::Error(error), cx);
         return;
     }
     match request {
@@ -68,17 +68,17 @@ pub(in crate::app) fn on_request(
         AgentRequest::TerminalKill(id) => {
             if is_live(state, conn, &id) {
                 cx.effects.push(Effect::Terminal(TerminalJob::Kill(id)));
-                requests::answer(state, conn, request_id, Response::Done, cx);
+                call::respond(state, conn, request_id, Response::Done, cx);
             } else {
                 answer_unknown(state, conn, request_id, &id, cx);
             }
         }
         AgentRequest::TerminalRelease(id) => on_release(state, conn, request_id, &id, cx),
         AgentRequest::Permission(_) => {
-            requests::answer(state, conn, request_id, Response::PermissionCancelled, cx);
+            call::respond(state, conn, request_id, Response::PermissionCancelled, cx);
         }
         AgentRequest::Elicitation(_) => {
-            requests::answer(state, conn, request_id, Response::ElicitationCancelled, cx);
+            call::respond(state, conn, request_id, Response::ElicitationCancelled, cx);
         }
     }
 }
@@ -148,7 +148,7 @@ pub(in crate::app) fn stop_files(state: &mut State, key: SessionKey, keeps_write
     }
     for (conn, request_id) in dropped {
         let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-        requests::answer(state, conn, request_id, Response::Error(error), cx);
+        call::respond(state, conn, request_id, Response::Error(error), cx);
     }
 }
 
@@ -314,7 +314,7 @@ pub(in crate::app) fn on_terminal_outside(
 fn on_wait(state: &mut State, conn: ConnId, request_id: RequestId, id: TerminalId, cx: &mut Cx) {
     let open = state.conns.get(&conn);
     if let Some(exit) = open.and_then(|conn| conn.terminal_exits.get(&id)).cloned() {
-        requests::answer(state, conn, request_id, Response::TerminalExit(exit), cx);
+        call::respond(state, conn, request_id, Response::TerminalExit(exit), cx);
         return;
     }
     let key = open.and_then(|conn| conn.terminals.get(&id)).copied();
@@ -324,7 +324,7 @@ fn on_wait(state: &mut State, conn: ConnId, request_id: RequestId, id: TerminalI
     };
     match session.terminals.get(&id).map(|view| view.exit.clone()) {
         Some(Some(exit)) => {
-            requests::answer(state, conn, request_id, Response::TerminalExit(exit), cx);
+            call::respond(state, conn, request_id, Response::TerminalExit(exit), cx);
         }
         Some(None) => session.terminal_waits.push((conn, request_id, id)),
         None => answer_unknown(state, conn, request_id, &id, cx),
@@ -341,7 +341,7 @@ fn on_release(state: &mut State, conn: ConnId, request_id: RequestId, id: &Termi
         open.terminal_exits.remove(id);
     }
     cx.effects.push(Effect::Terminal(TerminalJob::Release(id.clone())));
-    requests::answer(state, conn, request_id, Response::Done, cx);
+    call::respond(state, conn, request_id, Response::Done, cx);
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
     end_terminal(state, key, id, &killed, cx);
 }
@@ -354,7 +354,7 @@ fn end_terminal(state: &mut State, key: SessionKey, id: &TerminalId, exit: &Exit
         std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
     session.terminal_waits = waiting;
     for (conn, request_id, _) in ended {
-        requests::answer(state, conn, request_id, Response::TerminalExit(exit.clone()), cx);
+        call::respond(state, conn, request_id, Response::TerminalExit(exit.clone()), cx);
     }
 }
 
@@ -364,17 +364,17 @@ fn is_live(state: &State, conn: ConnId, id: &TerminalId) -> bool {
 
 fn answer_unknown(state: &mut State, conn: ConnId, request_id: RequestId, id: &TerminalId, cx: &mut Cx) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("unknown or released terminal {id}"));
-    requests::answer(state, conn, request_id, Response::Error(error), cx);
+    call::respond(state, conn, request_id, Response::Error(error), cx);
 }
 
 fn refuse(state: &mut State, conn: ConnId, request_id: RequestId, why: impl Into<String>, cx: &mut Cx) {
     let error = RpcError::new(RpcError::INTERNAL, why);
-    requests::answer(state, conn, request_id, Response::Error(error), cx);
+    call::respond(state, conn, request_id, Response::Error(error), cx);
 }
 
 fn answer_no_session(state: &mut State, conn: ConnId, request_id: RequestId, cx: &mut Cx) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session for this request");
-    requests::answer(state, conn, request_id, Response::Error(error), cx);
+    call::respond(state, conn, request_id, Response::Error(error), cx);
 }
 
 pub(in crate::app) fn on_file_done(
@@ -402,7 +402,7 @@ pub(in crate::app) fn on_file_done(
         Ok(None) => Response::Done,
         Err(error) => Response::Error(error),
     };
-    requests::answer(state, conn, request_id, reply, cx);
+    call::respond(state, conn, request_id, reply, cx);
 }
 
 /// A command was started, or failed to start. If the request was closed meanwhile, the command is released.
@@ -429,7 +429,7 @@ pub(in crate::app) fn on_terminal_started(
             if let Some((session, record)) = state.sessions.get_mut(&key).zip(record) {
                 access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, cx.now);
             }
-            requests::answer(state, conn, request_id, Response::Error(error), cx);
+            call::respond(state, conn, request_id, Response::Error(error), cx);
             return;
         }
     };
@@ -448,7 +448,7 @@ pub(in crate::app) fn on_terminal_started(
         session.terminals.insert(id.clone(), view);
         access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, cx.now);
     }
-    requests::answer(state, conn, request_id, Response::TerminalCreated(id), cx);
+    call::respond(state, conn, request_id, Response::TerminalCreated(id), cx);
 }
 
 /// A command run by parlor wrote output.
@@ -495,7 +495,7 @@ pub(in crate::app) fn on_terminal_read(
         Ok((output, is_truncated, exit)) => Response::TerminalOutput { output, is_truncated, exit },
         Err(error) => Response::Error(error),
     };
-    requests::answer(state, conn, request_id, reply, cx);
+    call::respond(state, conn, request_id, reply, cx);
 }
 
 fn owner(state: &State, id: &TerminalId) -> Option<SessionKey> {

@@ -4,8 +4,6 @@
 //! a separate list and as a config option: both are synchronized.
 //! Invariant: only offered values are sent.
 
-use std::time::Duration;
-
 use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
     Setting, Severity,
@@ -14,10 +12,7 @@ use crate::model::{
 use super::{call, chosen, titles, turn};
 use crate::app::session::settings;
 use crate::app::state::texts;
-use crate::app::{ConnPhase, Cx, Effect, SessionPhase, State, TimerId, Wanted};
-
-/// Time after which prompts no longer wait for the confirmation of a change.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+use crate::app::{ConnPhase, Cx, SessionPhase, State, Wanted};
 
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, cx: &mut Cx) {
     let Some((conn, id)) = reachable(state, key, cx) else { return };
@@ -27,7 +22,15 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, cx: &mut Cx) {
         return;
     }
     let request = Call::SetMode(id, mode.clone());
-    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Setting(Setting::Mode(mode)), cx);
+    call::request_change(
+        state,
+        conn,
+        key,
+        Purpose::SetMode(key),
+        request,
+        Wanted::Setting(Setting::Mode(mode)),
+        cx,
+    );
 }
 
 /// Sets the model, for agents without config options.
@@ -39,7 +42,15 @@ pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, cx: &mut Cx
         return;
     }
     let request = Call::SetModel(id, model.clone());
-    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Setting(Setting::Model(model)), cx);
+    call::request_change(
+        state,
+        conn,
+        key,
+        Purpose::SetModel(key),
+        request,
+        Wanted::Setting(Setting::Model(model)),
+        cx,
+    );
 }
 
 pub fn set_option(state: &mut State, key: SessionKey, option: String, value: ConfigValue, cx: &mut Cx) {
@@ -58,7 +69,7 @@ pub fn set_option(state: &mut State, key: SessionKey, option: String, value: Con
         return;
     }
     let request = Call::SetOption(id, option.clone(), value.clone());
-    ask(
+    call::request_change(
         state,
         conn,
         key,
@@ -80,26 +91,6 @@ fn reachable(state: &mut State, key: SessionKey, cx: &mut Cx) -> Option<(ConnId,
         call::flash(state, crate::app::state::texts::NOT_OPEN, cx);
     }
     found
-}
-
-/// Requests a value from the agent. Returns the number of the call.
-pub(in crate::app) fn ask(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    purpose: Purpose,
-    request: Call,
-    wanted: Wanted,
-    cx: &mut Cx,
-) -> Option<u64> {
-    let number = call::call(state, conn, purpose, request, cx)?;
-    if matches!(wanted, Wanted::Setting(_)) {
-        cx.effects.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
-    }
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.settings.request(number, wanted);
-    }
-    Some(number)
 }
 
 /// The agent has not confirmed a change in time: prompts no longer wait. They still wait for settings restored after a

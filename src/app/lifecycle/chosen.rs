@@ -12,7 +12,7 @@ use crate::model::{
     Severity,
 };
 
-use super::{call, choices, open, turn};
+use super::{call, open, turn};
 use crate::app::session::settings;
 use crate::app::state::lookup::{mode_option, model_option};
 use crate::app::state::texts;
@@ -181,7 +181,7 @@ fn set_next(state: &mut State, key: SessionKey, cx: &mut Cx) {
             (Purpose::SetOption(key), Call::SetOption(id, option.clone(), value.clone()))
         }
     };
-    let number = choices::ask(state, conn, key, purpose, request, Wanted::Setting(choice), cx);
+    let number = call::request_change(state, conn, key, purpose, request, Wanted::Setting(choice), cx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.settings.set_restoring(number);
     }

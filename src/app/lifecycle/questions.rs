@@ -3,6 +3,7 @@
 //! Every front end uses [`answer`]. Invariant: a question is answered once; it is removed before its answer is carried
 //! out.
 
+use crate::app::state::question::{CLOSED, NO_SUCH_ANSWER};
 use crate::app::{Consequence, Cx, Effect, QuestionId, State, UiRequest, UserAnswer};
 use crate::guard;
 use crate::model::{Action, StoreJob};
@@ -10,9 +11,6 @@ use crate::model::{Action, StoreJob};
 use super::{
     archive, auth, close, conn, install, open, project, requests, servers, spool, ssh_sign_in, templates,
 };
-
-pub(super) const CLOSED: &str = "The question is closed: it was answered or withdrawn.";
-pub(super) const NO_SUCH_ANSWER: &str = "Select an answer first, or type its number.";
 
 /// Answers a question. Fails with a message for the user if it is not open, or does not have this answer.
 pub fn answer(

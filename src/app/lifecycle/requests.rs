@@ -1,8 +1,9 @@
 //! Requests of the agent that wait for the user: permissions, elicitations, files and commands.
 //!
-//! Manages the queue of each session, and the responses. `Conn::open_requests` holds every unanswered request; [`answer`]
-//! is the only function that responds and removes it, so no request is answered twice. `callbacks` handles files and
-//! commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level session.
+//! Manages the queue of each session, and the responses. `Conn::open_requests` holds every unanswered request;
+//! `call::respond` is the only function that responds and removes it, so no request is answered twice. `callbacks`
+//! handles files and commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level
+//! session.
 
 mod decisions;
 mod early;
@@ -11,8 +12,8 @@ mod elicitations;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, AgentRequest, ConnId, Decider, ItemId, PermissionKind, PermissionRequest, Record,
-    RequestId, Response, RpcError, SessionId, SessionKey,
+    AgentRequest, ConnId, Decider, ItemId, PermissionKind, PermissionRequest, Record, RequestId, Response,
+    RpcError, SessionId, SessionKey,
 };
 
 use decisions::note_decision;
@@ -20,29 +21,14 @@ pub(in crate::app) use early::{dispatch_early, refuse_early};
 use elicitations::on_elicitation;
 pub(in crate::app) use elicitations::on_page_done;
 
-use super::questions::{CLOSED, NO_SUCH_ANSWER};
 use super::{call, callbacks, late, policy, spool, tabs};
 use crate::app::session::{diffs, record, tools};
+use crate::app::state::question::{CLOSED, NO_SUCH_ANSWER};
 use crate::app::state::{FlashEnd, lookup, tab};
 use crate::app::{
-    AccessChoice, AccessRequest, AccessWork, Cx, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
+    AccessChoice, AccessRequest, AccessWork, Cx, Decision, ItemBody, OpenRequest, OpenRequestKind,
     RequestClass, State, Turn, UserAnswer,
 };
-
-pub(in crate::app) fn answer(
-    state: &mut State,
-    conn: ConnId,
-    request_id: RequestId,
-    answer: Response,
-    cx: &mut Cx,
-) -> bool {
-    let was_open =
-        state.conns.get_mut(&conn).is_some_and(|conn| conn.open_requests.remove(&request_id).is_some());
-    if was_open {
-        cx.effects.push(Effect::Send(conn, AgentCommand::Respond(request_id, answer)));
-    }
-    was_open
-}
 
 pub(in crate::app) fn on_request(
     state: &mut State,
@@ -59,7 +45,7 @@ pub(in crate::app) fn on_request(
     open.open_requests.insert(request_id, class_of(&request));
     if is_quitting || !open.is_alive() {
         let class = class_of(&request);
-        answer(state, conn, request_id, unavailable_response(&class), cx);
+        call::respond(state, conn, request_id, unavailable_response(&class), cx);
         return;
     }
     if let Some(request) = early::keep(state, conn, request_id, request) {
@@ -145,12 +131,12 @@ fn on_permission(
     cx: &mut Cx,
 ) {
     let Some(key) = route(state, conn, request.session.as_ref(), cx) else {
-        answer(state, conn, request_id, Response::PermissionCancelled, cx);
+        call::respond(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     };
     let is_cancelled = is_cancelling(state, key);
     let Some(tool) = place_call(state, key, &request, cx) else {
-        answer(state, conn, request_id, Response::PermissionCancelled, cx);
+        call::respond(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     };
     let kind = OpenRequestKind::Permission { request, tool };
@@ -163,7 +149,7 @@ fn on_permission(
             &Decision::Cancelled(Decider::TurnCancelled),
             cx.now,
         );
-        answer(state, conn, request_id, Response::PermissionCancelled, cx);
+        call::respond(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     }
     enqueue(state, key, OpenRequest { conn, request_id, kind, since: cx.now }, cx);
@@ -206,7 +192,7 @@ pub(in crate::app) fn on_access(
 ) {
     if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
         let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-        answer(state, conn, request_id, Response::Error(error), cx);
+        call::respond(state, conn, request_id, Response::Error(error), cx);
         return;
     }
     let kind = OpenRequestKind::Access(Box::new(open));
@@ -263,7 +249,7 @@ pub(in crate::app) fn on_withdrawn(state: &mut State, conn: ConnId, request_id: 
         session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, request_id));
     }
     if was_waiting || class == RequestClass::TerminalWait {
-        answer(state, conn, request_id, cancelled(&class), cx);
+        call::respond(state, conn, request_id, cancelled(&class), cx);
     }
 }
 
@@ -290,7 +276,7 @@ pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, by: Decider
             },
         };
         note_decision(state, key, &kind, &Decision::Cancelled(by), cx.now);
-        answer(state, conn, request_id, cancelled(&class), cx);
+        call::respond(state, conn, request_id, cancelled(&class), cx);
     }
 }
 
@@ -303,7 +289,7 @@ pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, cx: &mut
         .map(|session| std::mem::take(&mut session.terminal_waits))
         .unwrap_or_default();
     for (conn, request_id, _) in waits {
-        answer(state, conn, request_id, cancelled(&RequestClass::TerminalWait), cx);
+        call::respond(state, conn, request_id, cancelled(&RequestClass::TerminalWait), cx);
     }
 }
 
@@ -336,7 +322,7 @@ pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, by: Decider, c
         })
         .unwrap_or_default();
     for (request_id, class) in open {
-        answer(state, conn, request_id, unavailable_response(&class), cx);
+        call::respond(state, conn, request_id, unavailable_response(&class), cx);
     }
 }
 
@@ -405,7 +391,7 @@ fn answer_permission(
         }
     }
     note_decision(state, key, &OpenRequestKind::Permission { request, tool }, &decision, cx.now);
-    answer(state, conn, request_id, reply, cx);
+    call::respond(state, conn, request_id, reply, cx);
     Ok(())
 }
 

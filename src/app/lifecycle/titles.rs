@@ -7,9 +7,9 @@
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleRequest};
 
-use super::{archive, call, choices};
+use super::call;
 use crate::app::state::{lookup, texts};
-use crate::app::{ConnPhase, Cx, Effect, SessionPhase, State, Wanted};
+use crate::app::{ConnPhase, Cx, Effect, SessionPhase, State, UiRequest, Wanted};
 
 #[allow(clippy::needless_pass_by_value, reason = "all actions of the user are passed by value")]
 pub fn set_title(state: &mut State, key: SessionKey, title: String, cx: &mut Cx) {
@@ -40,7 +40,7 @@ pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, cx:
     let owed = owed.and_then(|session| Some((session.conn?, session.id.clone()?, session.title.clone()?)));
     if let Some((conn, id, title)) = owed {
         let request = Call::SetTitle(id, title.clone());
-        choices::ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), cx);
+        call::request_change(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), cx);
     }
 }
 
@@ -88,7 +88,7 @@ pub(in crate::app) fn on_renamed(
     whose: Option<(String, SessionId)>,
     cx: &mut Cx,
 ) {
-    archive::mark_title(state, uid, Some(title), true);
+    mark_title(state, uid, Some(title), true);
     let taker = whose.and_then(|(agent, id)| Some((taker(state, &agent)?, id, agent)));
     let Some((conn, id, agent)) = taker else {
         call::flash(state, "Renamed. The agent is updated when the session is opened.", cx);
@@ -119,5 +119,16 @@ pub(in crate::app) fn on_stored_title_set(
             let why = texts::error_text(&error);
             call::flash(state, format!("Renamed in parlor only; {agent} rejected the title: {why}"), cx);
         }
+    }
+}
+
+/// Updates a stored session's row: the title, if given, and whether its agent does not have it.
+pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
+    state.ui_requests.push(UiRequest::SavedTitle(uid.to_owned(), title.map(str::to_owned), owes));
+    if let Some(session) = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
+        && let Some(title) = title
+    {
+        session.title = Some(title.to_owned());
+        session.title_state.set_by_user(owes);
     }
 }

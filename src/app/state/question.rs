@@ -38,6 +38,9 @@ pub enum UserAnswer {
 /// The values of a form that are set, by the keys of their fields.
 pub type FormValues = Vec<(String, FieldValue)>;
 
+pub(in crate::app) const CLOSED: &str = "The question is closed: it was answered or withdrawn.";
+pub(in crate::app) const NO_SUCH_ANSWER: &str = "Select an answer first, or type its number.";
+
 /// The answers to a request to open an address, in the dialog's order.
 pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 

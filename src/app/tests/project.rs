@@ -84,7 +84,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
     }
     // A closed question is not an answer.
     let mut app = app(question(Some("theirs")), Some(spec("mine")));
-    app.dismiss();
+    app.answer_last(UserAnswer::Dismiss);
     assert_eq!((started(&app), saved(&app), app.state.project.is_none()), (vec!["mine"], None, true));
 }
 

@@ -96,7 +96,7 @@ fn a_refusal_is_saved_and_a_closed_question_is_not() {
 
     let mut app = self::app(found(), spec());
     app.handshake(all_capabilities());
-    app.dismiss();
+    app.answer_last(UserAnswer::Dismiss);
     assert_eq!((kept_answer(&app), names(&app)), (None, vec!["mine"]));
     app.expect_sent("connect 1 after 0 ms\ncall new");
 }

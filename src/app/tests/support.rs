@@ -121,16 +121,12 @@ impl TestApp {
 
     /// Gives the last question of parlor this answer.
     pub fn decide(&mut self, position: usize) -> &mut Self {
-        let id = self.state.questions.last().expect("a question is open").id;
-        self.flow(|state, cx| {
-            assert!(operations::answer(state, id, UserAnswer::Option(position), cx).is_ok())
-        })
+        self.answer_last(UserAnswer::Option(position))
     }
 
-    /// Closes the last question of parlor.
-    pub fn dismiss(&mut self) -> &mut Self {
+    pub fn answer_last(&mut self, answer: UserAnswer) -> &mut Self {
         let id = self.state.questions.last().expect("a question is open").id;
-        self.flow(|state, cx| operations::answer(state, id, UserAnswer::Dismiss, cx).unwrap())
+        self.flow(|state, cx| operations::answer(state, id, answer, cx).unwrap())
     }
 
     pub fn play(&mut self, event: Event) -> &mut Self {
@@ -265,9 +261,7 @@ impl TestApp {
     /// Answers the first request. Does nothing if there is none, or if it does not have this answer.
     pub fn give(&mut self, answer: UserAnswer) -> &mut Self {
         let Some(first) = self.session().requests.front().map(|open| open.request_id) else { return self };
-        self.flow(|state, cx| {
-            let _ = operations::answer(state, QuestionId::Agent(first), answer, cx);
-        })
+        self.flow(|state, cx| drop(operations::answer(state, QuestionId::Agent(first), answer, cx).ok()))
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> &mut Self {

@@ -250,7 +250,7 @@ fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
     assert_eq!(app.state.questions, [], "the agent has responded: there is nothing to choose");
 
     let mut app = TestApp::running();
-    app.cancel().wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY))).dismiss();
+    app.cancel().wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY))).answer_last(UserAnswer::Dismiss);
     app.cancel();
     assert_eq!(app.state.questions.len(), 1, "the user opened it again");
     app.end_turn(StopReason::Cancelled);

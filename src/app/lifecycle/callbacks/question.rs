@@ -10,7 +10,7 @@ use crate::model::{
     RpcError, WriteChange,
 };
 
-use super::super::{policy, requests};
+use super::super::{call, policy};
 use super::{add_file, start};
 use crate::app::session::access;
 use crate::app::{AccessChoice, AccessRequest, AccessWork, Cx, RequestClass, State};
@@ -98,7 +98,7 @@ pub(in crate::app) fn on_answered(
                 Access::Run(_) | Access::SignIn { .. } => "this command".to_owned(),
             };
             let error = RpcError::new(RpcError::INTERNAL, format!("the user did not allow {what}"));
-            requests::answer(state, conn, request_id, Response::Error(error), cx);
+            call::respond(state, conn, request_id, Response::Error(error), cx);
             return;
         }
     };

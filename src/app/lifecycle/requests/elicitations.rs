@@ -3,10 +3,10 @@
 //! A record of one contains neither the value nor the default of a secret field.
 
 use super::decisions::{note_answer, note_decision};
-use super::{answer, enqueue, is_cancelling, route, take};
+use super::{enqueue, is_cancelling, route, take};
 use crate::app::lifecycle::call;
-use crate::app::lifecycle::questions::NO_SUCH_ANSWER;
 use crate::app::state::lookup;
+use crate::app::state::question::NO_SUCH_ANSWER;
 use crate::app::state::url::inspect_url;
 use crate::app::{Cx, Decision, Effect, OpenRequest, OpenRequestKind, State, UserAnswer};
 use crate::model::{
@@ -31,7 +31,7 @@ pub(super) fn on_elicitation(
             if let Some(root) = key.map(|key| lookup::root_of(state, key)) {
                 note_decision(state, root, &kind, &Decision::Cancelled(Decider::TurnCancelled), cx.now);
             }
-            answer(state, conn, request_id, Response::ElicitationCancelled, cx);
+            call::respond(state, conn, request_id, Response::ElicitationCancelled, cx);
         }
     }
 }
@@ -50,7 +50,7 @@ pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, cx
         if let Some((key, kind)) = take(state, conn, request_id) {
             note_decision(state, key, &kind, &Decision::Cancelled(Decider::Elsewhere), cx.now);
         }
-        answer(state, conn, request_id, Response::ElicitationCancelled, cx);
+        call::respond(state, conn, request_id, Response::ElicitationCancelled, cx);
         call::flash(state, "The page request was completed elsewhere.", cx);
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn answer_by_user(
     if let Some(session) = state.sessions.get_mut(&key) {
         note_answer(session, request, shown, Decider::User);
     }
-    answer(state, conn, request_id, reply, cx);
+    call::respond(state, conn, request_id, reply, cx);
     Ok(())
 }
 
