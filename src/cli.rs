@@ -36,6 +36,7 @@ use crate::host::os::private;
 use crate::host::registry::Registry;
 use crate::model::{AgentSpec, StoredGrant};
 use crate::runtime::print::Printer;
+use crate::runtime::replay::Screen;
 use crate::ui::text::{one_line, sanitize};
 
 /// What the caller has to run after [`run`].
@@ -48,7 +49,7 @@ pub enum Next {
     /// Run the demo agent on standard input and output, with this folder.
     DemoAgent(PathBuf),
     /// Show this replay.
-    Replay(Box<replay::Job>),
+    Replay(Box<Screen>),
 }
 
 /// Runs parlor with the arguments of the process; errors are printed to standard error.
@@ -66,7 +67,7 @@ pub fn main() -> ExitCode {
         Next::Nothing => Ok(()),
         Next::Session(session) => start::run(*session),
         Next::DemoAgent(dir) => crate::demo::run(dir),
-        Next::Replay(job) => job.run(),
+        Next::Replay(screen) => replay::show(*screen),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -104,8 +105,8 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
         return Ok(Next::DemoAgent(choose::demo_dir(&paths)));
     }
     if let Some(Command::Replay(args)) = &cli.subcommand {
-        let job = replay::run(args, cli, &paths, out)?;
-        return Ok(job.map_or(Next::Nothing, |job| Next::Replay(Box::new(job))));
+        let screen = replay::run(args, cli, &paths, out)?;
+        return Ok(screen.map_or(Next::Nothing, |screen| Next::Replay(Box::new(screen))));
     }
     if let Some(Command::Sessions { job }) = &cli.subcommand {
         sessions::run(job, &paths, out)?;

@@ -1,34 +1,24 @@
 //! `parlor replay`: plays a protocol log on the screen or as text frames.
 
 use std::fs::File;
-use std::path::PathBuf;
 
 use super::args::{Cli, ReplayArgs};
 use super::start;
 use crate::acp::log::Log;
-use crate::config::{self, Config, Paths};
+use crate::config::{self, Paths};
 use crate::runtime::print::Printer;
 use crate::runtime::replay::{self, Screen};
 use crate::ui::text::one_line;
 use anyhow::{Context as _, bail};
 
-/// A replay on the screen.
-#[derive(Debug, Clone)]
-pub struct Job {
-    log: Log,
-    speed: f64,
-    is_stepping: bool,
-    config: Config,
-    theme_dir: PathBuf,
-}
-
-/// Reads the log, and prints it with `--frames` and in plain-text mode; `None`: nothing is left to do. Problems of the log go to standard error.
+/// Reads the log, and prints it with `--frames` and in plain-text mode; otherwise returns what [`show`] needs. Problems of
+/// the log go to standard error.
 pub fn run(
     args: &ReplayArgs,
     cli: &Cli,
     paths: &Paths,
     out: &mut Printer<'_>,
-) -> anyhow::Result<Option<Job>> {
+) -> anyhow::Result<Option<Screen>> {
     let name = one_line(&args.file.to_string_lossy());
     let cannot = || format!("cannot replay {name}");
     let file = File::open(&args.file).with_context(cannot)?;
@@ -54,27 +44,23 @@ pub fn run(
         report(&unplayed(&left_out));
         return Ok(None);
     }
-    let (speed, is_stepping) = (args.speed, args.step);
-    Ok(Some(Job { log, speed, is_stepping, config, theme_dir: paths.theme_dir.clone() }))
+    let colors = start::color_support();
+    let (themes, _) = start::find_themes(&paths.theme_dir);
+    let (theme, _) = themes.load(start::theme_name(&config.theme, colors), colors);
+    Ok(Some(Screen {
+        log,
+        speed: args.speed,
+        is_stepping: args.step,
+        theme,
+        has_rich_glyphs: start::has_rich_glyphs(),
+        reduced_motion: config.reduced_motion,
+    }))
 }
 
-impl Job {
-    /// Shows the replay until the user quits. Fails if the terminal cannot be used.
-    pub fn run(self) -> anyhow::Result<()> {
-        let colors = start::color_support();
-        let (themes, _) = start::find_themes(&self.theme_dir);
-        let (theme, _) = themes.load(start::theme_name(&self.config.theme, colors), colors);
-        let left_out = replay::run(Screen {
-            log: self.log,
-            speed: self.speed,
-            is_stepping: self.is_stepping,
-            theme,
-            has_rich_glyphs: start::has_rich_glyphs(),
-            reduced_motion: self.config.reduced_motion,
-        })?;
-        report(&unplayed(&left_out));
-        Ok(())
-    }
+/// Shows the replay until the user quits. Fails if the terminal cannot be used.
+pub fn show(screen: Screen) -> anyhow::Result<()> {
+    report(&unplayed(&replay::run(screen)?));
+    Ok(())
 }
 
 /// Prints a warning. An error is ignored, because standard error may be closed.

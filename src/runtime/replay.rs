@@ -369,48 +369,8 @@ impl Replay {
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::View(command) => self.view.apply(command),
-                // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
-                Effect::RetryNow(_)
-                | Effect::StopFiles { .. }
-                | Effect::SaveBodies { .. }
-                | Effect::LocateDiffs(_)
-                | Effect::Announce { .. }
-                | Effect::FindFiles(_)
-                | Effect::SavePrompt { .. }
-                | Effect::LoadHistory { .. }
-                | Effect::Keep { .. }
-                | Effect::KeepTrust { .. }
-                | Effect::LoadTemplates { .. }
-                | Effect::LoadGrants
-                | Effect::SaveGrant(_)
-                | Effect::RemoveGrant(_)
-                | Effect::Store(_)
-                | Effect::SaveAgentChoice { .. }
-                | Effect::SaveDraftAgent { .. }
-                | Effect::ListFolders
-                | Effect::FindFolder { .. }
-                | Effect::ReadGit { .. }
-                | Effect::OpenUrl(_)
-                | Effect::ReadRegistry { .. }
-                | Effect::InstallAgent { .. }
-                | Effect::CancelInstall
-                | Effect::NoteStart { .. }
-                | Effect::OpenFile { .. }
-                | Effect::EditDraft { .. }
-                | Effect::AttachSession(_)
-                | Effect::SaveAttachment(_)
-                | Effect::ReadClipboard { .. }
-                | Effect::ReadDropped(_)
-                | Effect::OpenAttachment { .. }
-                | Effect::RunLogin { .. }
-                | Effect::Copy(_)
-                | Effect::CopySelection
-                | Effect::QuoteSelection(_)
-                | Effect::CaptureMouse(_)
-                | Effect::SetTheme(_)
-                | Effect::Configure(_)
-                | Effect::Suspend
-                | Effect::Quit => {}
+                // A replay affects only its own screen.
+                _ => {}
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::ui::theme::Theme;
 use crate::ui::{self, text};
 
 /// The settings of an interactive replay.
+#[derive(Debug, Clone)]
 pub struct Screen {
     pub log: Log,
     /// Speed as a multiple of the log's; 0: no waiting.
