@@ -225,6 +225,17 @@ fn layers_use_only_lower_layers() {
 }
 
 #[test]
+fn a_replay_has_no_means_to_carry_out_effects() {
+    assert_does_not_use("runtime/replay", &["program", "os", "host", "store", "cli"]);
+    for source in sources().iter().filter(|source| source.is_in(&["runtime/replay", "acp/replay"])) {
+        let code = source.code();
+        for means in ["EffectRunner", "effects::", "agents::", "fs::", "net::", "process::"] {
+            assert!(!code.contains(means), "{}: {means}", source.path);
+        }
+    }
+}
+
+#[test]
 fn what_differs_by_system_is_in_one_folder() {
     let names = ["os::unix", "os::fd", "signal::unix", "net::unix", "rustix", "libc", "nix::", "cfg(unix)"];
     let strays: Vec<String> = sources()
