@@ -201,7 +201,7 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
             cx.effects.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
         Event::ReadClipboard => {
-            cx.effects.push(Effect::ReadClipboard { session: app.state.active, before: None })
+            cx.effects.push(Effect::ReadClipboard { session: app.state.active, before: None });
         }
         Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
         Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, cx),

@@ -80,7 +80,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::ScrollRight => cx.effects.push(Effect::View(ViewCommand::ScrollSideways(1))),
         Action::ScrollPageUp | Action::PageUp => cx.effects.push(Effect::View(ViewCommand::ScrollPages(-1))),
         Action::ScrollPageDown | Action::PageDown => {
-            cx.effects.push(Effect::View(ViewCommand::ScrollPages(1)))
+            cx.effects.push(Effect::View(ViewCommand::ScrollPages(1)));
         }
         Action::ScrollTop | Action::First => cx.effects.push(Effect::View(ViewCommand::ScrollTop)),
         Action::ScrollEnd | Action::Last => cx.effects.push(Effect::View(ViewCommand::ScrollEnd)),

@@ -261,7 +261,8 @@ impl TestApp {
     /// Answers the first request. Does nothing if there is none, or if it does not have this answer.
     pub fn give(&mut self, answer: UserAnswer) -> &mut Self {
         let Some(first) = self.session().requests.front().map(|open| open.request_id) else { return self };
-        self.flow(|state, cx| drop(operations::answer(state, QuestionId::Agent(first), answer, cx).ok()))
+        let id = QuestionId::Agent(first);
+        self.flow(|state, cx| operations::answer(state, id, answer, cx).unwrap_or_default())
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> &mut Self {

@@ -30,8 +30,6 @@ pub struct FieldState {
     pub is_revealed: bool,
 }
 
-/// The values of a form, ready to send.
-
 impl FormState {
     pub fn new(fields: &[FormField]) -> Self {
         Self { fields: fields.iter().map(FieldState::new).collect(), is_review: false }
