@@ -15,7 +15,6 @@ use crate::model::{
 use super::content;
 use super::value::{Object, into_object};
 
-/// Method and params of a call; `None`: the version has no such call.
 pub fn encode(
     call: &Call,
     can: &AgentCapabilities,

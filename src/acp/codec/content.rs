@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
-use super::value::{Object, fill, into_object, raw, rename};
+use super::value::{Object, fill, into_object, list, raw, rename};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
@@ -20,24 +20,7 @@ pub fn decode(value: Value) -> ContentBlock {
 
 /// Decodes a message's content: a block, a list of blocks, a text, or an object with one of these in `text` or `delta`.
 pub fn decode_many(value: Value) -> Vec<ContentBlock> {
-    match value {
-        Value::Null => Vec::new(),
-        Value::Array(items) => items.into_iter().map(decode).collect(),
-        other => vec![decode(other)],
-    }
-}
-
-/// The Markdown of the text blocks, and the number of other blocks.
-pub fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
-    let mut text = String::new();
-    let mut others = 0;
-    for block in blocks {
-        match block {
-            ContentBlock::Text(part) => text.push_str(&part),
-            _ => others += 1,
-        }
-    }
-    (text, others)
+    list(value).into_iter().map(decode).collect()
 }
 
 /// Converts a block into the official shape, where its kind is unambiguous.

@@ -13,7 +13,9 @@ use crate::model::{
 
 use super::decoder::Decoder;
 use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
-use super::value::{Object, first, first_text, list, parse, rename, take, take_list, take_text, typed};
+use super::value::{
+    Object, first, first_text, list, object_with, parse, rename, take, take_list, take_text, typed,
+};
 use super::{errors, options, strict};
 
 pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
@@ -98,11 +100,7 @@ fn new_session_id(result: &Object) -> Option<String> {
 
 fn decode_list(result: &mut Object, decoder: &mut Decoder) -> Reply {
     let sessions = decoder.items(take_list(result, &["sessions"]), "sessions", |item| {
-        let mut session = match item {
-            Value::Object(session) => session,
-            Value::String(id) => Object::from_iter([("sessionId".to_owned(), id.into())]),
-            _ => return None,
-        };
+        let mut session = object_with(item, "sessionId")?;
         let folders = take_list(&mut session, &["additionalDirectories"]);
         Some(SessionInfo {
             id: first_text(&session, NEW_SESSION_ID)?.into(),
@@ -180,7 +178,6 @@ pub fn is_live(result: &Object) -> bool {
     first_text(result, &["status"]).as_deref() == Some("open")
 }
 
-/// Decodes the sign-in state; `None`: invalid.
 pub fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     let state = match first_text(result, &["state"])?.as_str() {
         "authenticated" => AuthState::SignedIn,

@@ -87,7 +87,6 @@ struct WhitespaceRepair {
 }
 
 impl WhitespaceRepair {
-    /// Ends the current text: the next chunk does not continue it.
     fn break_off(&mut self) {
         self.previous = None;
     }

@@ -328,7 +328,6 @@ pub fn initialize() -> Method {
     ("initialize", params.to_string())
 }
 
-/// The params of form number `form` of `session/resume`.
 fn resume(session: &str, folder: &str, form: usize) -> Option<String> {
     let params = match form {
         0 => json!({"session_id": session, "sessionId": session, "workingDir": folder}),

@@ -249,7 +249,6 @@ impl Calls {
         self.pending.values().filter_map(|pending| pending.deadline).map(|(at, _)| at).min()
     }
 
-    /// Removes requests whose deadline has passed, with their timeouts.
     pub fn take_overdue(&mut self, now: Instant) -> Vec<(Pending, Duration)> {
         let is_overdue = |pending: &Pending| pending.deadline.is_some_and(|(at, _)| at <= now);
         let ids: Vec<u64> =

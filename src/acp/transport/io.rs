@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::link::{In, OutgoingFrames, Sink};
 use crate::acp::frame::FrameReader;
+use crate::model::CloseReason;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
 const DRAIN_MAX_BYTES: usize = 8 << 20;
@@ -30,6 +31,18 @@ pub enum ReadEnd {
     /// `enough` completed first.
     Enough,
     ReceiverDropped,
+}
+
+impl From<ReadEnd> for CloseReason {
+    fn from(end: ReadEnd) -> Self {
+        let error = match end {
+            ReadEnd::Broken(error) => error.to_string(),
+            ReadEnd::Eof | ReadEnd::Enough | ReadEnd::ReceiverDropped => {
+                "The agent closed its output.".to_owned()
+            }
+        };
+        Self::Lost { error }
+    }
 }
 
 /// Reads until the end, or until `enough` completes while no data is available.

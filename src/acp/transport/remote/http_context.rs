@@ -24,7 +24,8 @@ use crate::acp::dialects::zeptoclaw;
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
-use crate::acp::transport::{Disconnected, In, LinkEnd, Sink, UNDELIVERED, UNSENT};
+use crate::acp::transport::{Disconnected, In, Sink, UNDELIVERED, UNSENT};
+use crate::model::CloseReason;
 
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
@@ -126,7 +127,6 @@ struct Requests {
 pub struct HttpContext {
     pub client: Arc<Client>,
     pub timeouts: Timeouts,
-    /// Maximum message size in bytes.
     pub max_bytes: usize,
     /// The version of the protocol, or 0.
     pub version: AtomicU64,
@@ -137,7 +137,7 @@ pub struct HttpContext {
     requests: Mutex<Requests>,
     answered: Notify,
     /// Receives the reason why the whole connection ends.
-    ended: mpsc::UnboundedSender<LinkEnd>,
+    ended: mpsc::UnboundedSender<CloseReason>,
     created: mpsc::UnboundedSender<String>,
     retry: Arc<Notify>,
     interruptions: AtomicUsize,
@@ -146,7 +146,7 @@ pub struct HttpContext {
 
 #[derive(Debug)]
 pub struct Reports {
-    pub ended: mpsc::UnboundedReceiver<LinkEnd>,
+    pub ended: mpsc::UnboundedReceiver<CloseReason>,
     pub created: mpsc::UnboundedReceiver<String>,
 }
 
@@ -186,12 +186,10 @@ impl HttpContext {
         self.sink.send(In::Pieces(pieces)).await
     }
 
-    /// Drops second responses to the same request.
     pub fn drop_repeated(&self, pieces: &mut Vec<InboundFrame>) {
         pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !self.is_news(frame.text())));
     }
 
-    /// The messages in the body of a response, without those that are dropped.
     pub fn sort(&self, body: &Bytes) -> Vec<InboundFrame> {
         let mut pieces = Vec::new();
         sort_whole(body, &mut pieces);
@@ -235,7 +233,7 @@ impl HttpContext {
         tasks.shutdown().await;
     }
 
-    pub fn end(&self, end: LinkEnd) {
+    pub fn end(&self, end: CloseReason) {
         let _ = self.ended.send(end);
     }
 
@@ -372,15 +370,16 @@ impl Drop for Interruption {
     }
 }
 
-impl From<Disconnected> for LinkEnd {
+impl From<Disconnected> for CloseReason {
     fn from(_: Disconnected) -> Self {
-        Self::Eof
+        Self::Stopped
     }
 }
 
-impl From<HttpError> for LinkEnd {
+impl From<HttpError> for CloseReason {
     fn from(trouble: HttpError) -> Self {
-        if trouble.is_temporary { Self::Unreachable(trouble.text) } else { Self::Refused(trouble.text) }
+        let HttpError { text: error, is_temporary, .. } = trouble;
+        if is_temporary { Self::Unreachable { error } } else { Self::Refused { error } }
     }
 }
 

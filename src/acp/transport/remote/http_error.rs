@@ -17,10 +17,9 @@ use crate::tls::{chain, innermost};
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 const MAX_EXPLANATION_CHARS: usize = 200;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpError {
     pub text: String,
-    /// Whether a retry may help.
     pub is_temporary: bool,
     /// Whether the request was certainly not sent.
     pub is_unsent: bool,
@@ -35,8 +34,7 @@ pub struct HttpError {
 impl HttpError {
     /// A permanent failure without a response.
     pub fn refused(text: String) -> Self {
-        let (is_temporary, is_unsent, is_down, retry_after, status) = (false, false, false, None, None);
-        Self { text, is_temporary, is_unsent, is_down, retry_after, status }
+        Self { text, ..Self::default() }
     }
 
     pub fn on_the_way(text: String) -> Self {
@@ -54,7 +52,6 @@ impl HttpError {
         matches!(self.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 
-    /// Converts an error of a request without a response.
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
         if let Some(error) = find_tls(error) {
