@@ -72,8 +72,8 @@ impl Codec {
 
     /// Method and params of a form of `initialize`; `None`: no further form. `name`: that of the client.
     pub fn initialize(&self, attempt: u8, name: &str) -> Option<(&'static str, String)> {
-        let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
-        let form = initialize::encode(offer, name, &self.wire).into_iter().nth(attempt.into())?;
+        let forms = initialize::encode(self.offered, !self.is_remote, name, &self.wire);
+        let form = forms.into_iter().nth(attempt.into())?;
         Some(("initialize", form.to_string()))
     }
 

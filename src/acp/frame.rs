@@ -149,17 +149,12 @@ impl FrameReader {
         self.cut(out);
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
-        match std::mem::take(&mut self.state) {
-            State::Line => self.on_line(&rest, out),
-            State::Headers { length, line } => {
-                self.state = State::Headers { length, line };
-                if !rest.is_empty() {
-                    self.on_line(&rest, out);
-                }
-            }
+        match &mut self.state {
+            State::Headers { .. } if rest.is_empty() => {}
+            State::Line | State::Headers { .. } => self.on_line(&rest, out),
             State::Body { .. } => push_noise(rest, out),
             State::Skip { len_bytes, head, .. } => {
-                out.push(InboundFrame::Oversize { len_bytes, head: head.freeze() });
+                out.push(InboundFrame::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
             }
         }
         if let State::Headers { line, .. } = std::mem::take(&mut self.state) {

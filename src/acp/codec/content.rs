@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
-use super::value::{Object, fill, into_object, list, raw, rename};
+use super::value::{Object, fill, list, raw, rename, without_nulls};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
@@ -146,12 +146,6 @@ pub fn encode(block: &ContentBlock, can: &AgentCapabilities) -> Value {
 
 fn encode_text(text: &str) -> Value {
     json!({"type": "text", "text": text})
-}
-
-fn without_nulls(value: Value) -> Value {
-    let mut object = into_object(value);
-    object.retain(|_, value| !value.is_null());
-    object.into()
 }
 
 fn link(uri: &str, mime_type: Option<&str>) -> Value {

@@ -25,11 +25,13 @@ const VERSION: u16 = 1;
 
 /// The forms of `initialize`, in the order in which they are tried: version 2 with the keys of version 1, for agents that
 /// only support that version; version 1; and the same without unstable parts, for agents that reject unknown fields.
-pub fn encode(offer: Offer, name: &str, wire: &WireSpec) -> Vec<Value> {
+/// `runs_sign_in`: the user can sign in with a command of the agent, for which parlor must know the agent's own command.
+/// Source: ACP v1 authentication, terminal auth.
+pub fn encode(callbacks: Callbacks, runs_sign_in: bool, name: &str, wire: &WireSpec) -> Vec<Value> {
     let first = |is_full| {
         json!({
             "protocolVersion": VERSION,
-            "clientCapabilities": offered(offer, is_full),
+            "clientCapabilities": offered(callbacks, runs_sign_in, is_full),
             "clientInfo": implementation(name),
         })
     };
@@ -38,12 +40,12 @@ pub fn encode(offer: Offer, name: &str, wire: &WireSpec) -> Vec<Value> {
         forms.push(first(false));
     }
     if wire.protocol == 2 {
-        let auth = if offer.runs_sign_in { json!({"terminal": {}}) } else { json!({}) };
+        let auth = if runs_sign_in { json!({"terminal": {}}) } else { json!({}) };
         let second = json!({
             "protocolVersion": 2,
             "capabilities": {"auth": auth, "elicitation": {"form": {}, "url": {}}},
             "info": implementation("parlor"),
-            "clientCapabilities": offered(offer, true),
+            "clientCapabilities": offered(callbacks, runs_sign_in, true),
             "clientInfo": implementation("parlor"),
         });
         forms.insert(0, second);
@@ -55,29 +57,21 @@ fn implementation(name: &str) -> Value {
     json!({"name": name, "title": "parlor", "version": env!("CARGO_PKG_VERSION")})
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct Offer {
-    pub callbacks: Callbacks,
-    /// Whether the user can sign in with a command of the agent, for which parlor must know the agent's own command.
-    /// Source: ACP v1 authentication, terminal auth.
-    pub runs_sign_in: bool,
-}
-
 /// The capabilities of version 1. `is_full`: with plans by id, subagents, and `_meta` flags that current agents read:
 /// `terminal_output` enables live command output in claude, `terminal-auth` enables sign-in commands in older agents.
-fn offered(offer: Offer, is_full: bool) -> Value {
+fn offered(callbacks: Callbacks, runs_sign_in: bool, is_full: bool) -> Value {
     let mut capabilities = json!({
-        "fs": {"readTextFile": offer.callbacks.fs_read, "writeTextFile": offer.callbacks.fs_write},
-        "terminal": offer.callbacks.terminal,
+        "fs": {"readTextFile": callbacks.fs_read, "writeTextFile": callbacks.fs_write},
+        "terminal": callbacks.terminal,
         "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
-        "auth": {"terminal": offer.runs_sign_in},
+        "auth": {"terminal": runs_sign_in},
         "elicitation": {"form": {}, "url": {}},
     });
     if is_full {
         capabilities["plan"] = json!({});
         capabilities["subagents"] = json!({});
         capabilities["_meta"] = json!({"terminal_output": true});
-        if offer.runs_sign_in {
+        if runs_sign_in {
             capabilities["_meta"]["terminal-auth"] = true.into();
         }
     }

@@ -6,15 +6,15 @@
 use serde_json::Value;
 
 use crate::model::{
-    ConfigChoice, ConfigKind, ConfigOption, Mode, ModeId, Model, ModelId, Models, Modes, SessionReply,
-    SlashCommand,
+    ConfigChoice, ConfigKind, ConfigOption, Mode, Model, Models, Modes, SessionReply, SlashCommand,
 };
 
 use super::decoder::Decoder;
 use super::value::{Object, first_text, list, object_with, take, take_list, take_text, text};
 
-const CURRENT_MODE: &[&str] = &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
-const CURRENT_MODEL: &[&str] =
+pub const CURRENT_MODE: &[&str] =
+    &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
+pub const CURRENT_MODEL: &[&str] =
     &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
 /// Keys of the list, of the id of an entry, and of the current id.
 const MODE_KEYS: [&[&str]; 3] = [
@@ -133,14 +133,6 @@ fn decode_state(
     let available = decoder.items(entries, name, |item| decode_named(item, ids, &["name", "title", "label"]));
     let current = first_text(&state, current).or_else(|| Some(available.first()?.0.clone()))?;
     Some((current, available))
-}
-
-pub fn current_mode(object: &Object) -> Option<ModeId> {
-    first_text(object, CURRENT_MODE).map(ModeId::from)
-}
-
-pub fn current_model(object: &Object) -> Option<ModelId> {
-    first_text(object, CURRENT_MODEL).map(ModelId::from)
 }
 
 pub fn decode_commands(commands: Vec<Value>, decoder: &mut Decoder) -> Vec<SlashCommand> {

@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 use super::decoder::Decoder;
-use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
+use super::names::{NEW_SESSION_ID, STOP_REASONS, official, session_id};
 use super::value::{
     Object, first, first_text, list, object_with, parse, rename, take, take_list, take_text, typed,
 };
@@ -36,7 +36,7 @@ pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply,
     };
     Ok(match call {
         Call::NewSession(_) | Call::ForkSession(..) => {
-            let name = new_session_id(&result).ok_or_else(|| malformed("no session id"))?;
+            let name = session_id(&result, NEW_SESSION_ID).ok_or_else(|| malformed("no session id"))?;
             let mut reply = options::decode_session(&mut result, decoder);
             let session = decoder.session(&name);
             tell_commands(&session, &mut result, decoder);
@@ -92,10 +92,6 @@ fn tell_commands(session: &SessionId, result: &mut Object, decoder: &mut Decoder
 
 pub fn malformed(why: &str) -> CallError {
     CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
-}
-
-fn new_session_id(result: &Object) -> Option<String> {
-    first_text(result, NEW_SESSION_ID).or_else(|| first_text(result.get("session")?.as_object()?, &["id"]))
 }
 
 fn decode_list(result: &mut Object, decoder: &mut Decoder) -> Reply {

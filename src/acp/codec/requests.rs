@@ -22,6 +22,7 @@ use super::quirks::Quirk;
 use super::updates::{self, session_name};
 use super::value::{
     Object, fill, first_text, object_with, parse_object, rename, take, take_list, take_text, typed, whole,
+    without_nulls,
 };
 use super::{elicitation, strict, tools, v2};
 
@@ -320,11 +321,8 @@ pub fn encode_answer(form: &RequestForm, answer: &Response) -> Result<String, St
         ) => json!({}),
         (RequestKind::TerminalCreate, Response::TerminalCreated(id)) => json!({"terminalId": id.as_str()}),
         (RequestKind::TerminalOutput, Response::TerminalOutput { output, is_truncated, exit }) => {
-            let mut result = json!({"output": output, "truncated": is_truncated});
-            if let Some(exit) = exit {
-                result["exitStatus"] = encode_exit(exit);
-            }
-            result
+            let exit = exit.as_ref().map(encode_exit);
+            without_nulls(json!({"output": output, "truncated": is_truncated, "exitStatus": exit}))
         }
         (RequestKind::TerminalWait, Response::TerminalExit(exit)) => encode_exit(exit),
         _ => {
@@ -359,24 +357,15 @@ fn encode_value(value: &FieldValue) -> Value {
 }
 
 fn encode_exit(exit: &ExitInfo) -> Value {
-    let mut status = json!({});
-    if let Some(code) = exit.code {
-        // The protocol has no negative codes; the shell convention is the low eight bits.
-        status["exitCode"] = json!(if code < 0 { code & 0xff } else { code });
-    }
-    if let Some(signal) = &exit.signal {
-        status["signal"] = json!(signal);
-    }
-    status
+    // The protocol has no negative codes; the shell convention is the low eight bits.
+    let code = exit.code.map(|code| if code < 0 { code & 0xff } else { code });
+    without_nulls(json!({"exitCode": code, "signal": exit.signal}))
 }
 
 pub fn encode_error(error: &RpcError) -> String {
     let code = i32::try_from(error.code).unwrap_or(-32603);
-    let mut object = json!({"code": code, "message": error.message});
-    if let Some(data) = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok()) {
-        object["data"] = data;
-    }
-    object.to_string()
+    let data = error.data.as_ref().and_then(|data| serde_json::from_str::<Value>(&data.0).ok());
+    without_nulls(json!({"code": code, "message": error.message, "data": data})).to_string()
 }
 
 #[cfg(test)]

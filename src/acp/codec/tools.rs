@@ -169,16 +169,15 @@ pub fn decode_content(items: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
         .into_iter()
         .flat_map(|item| {
             let decoded = decode_item(item, decoder);
+            let is_unknown = |item: &ToolContent| {
+                matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
+            };
             unknown += usize::from(decoded.iter().any(is_unknown));
             decoded
         })
         .collect();
     decoder.report_lost("content", unknown, total, true);
     content
-}
-
-fn is_unknown(item: &ToolContent) -> bool {
-    matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
 }
 
 fn decode_item(item: Value, decoder: &mut Decoder) -> Vec<ToolContent> {

@@ -14,8 +14,9 @@ use crate::model::{
 use super::decoder::Decoder;
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, PLAN_PRIORITY, PLAN_STATUS, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES,
-    is_result_of_call, official, take_modes,
+    is_result_of_call, official, session_id, take_modes,
 };
+use super::options::{CURRENT_MODE, CURRENT_MODEL};
 use super::quirks::Quirk;
 use super::value::{
     Object, fill, first, first_text, list, object_with, parse_object, raw, rename, take, take_text, typed,
@@ -105,7 +106,7 @@ fn raw_update(text: &str) -> Raw {
 }
 
 pub fn session_name(object: &Object) -> Option<String> {
-    first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
+    session_id(object, SESSION_ID)
 }
 
 struct Update<'a> {
@@ -183,13 +184,13 @@ impl Update<'_> {
             "tool_call_update" => self.tool(std::mem::take(update), false)?,
             "plan" => SessionUpdate::Plan(plan(update, self.decoder)?),
             "plan_update" => SessionUpdate::Plan(plan_update(update, self.decoder)?),
-            "plan_removed" => SessionUpdate::PlanRemoved(plan_removed(update)?),
+            "plan_removed" => SessionUpdate::PlanRemoved(first_text(update, PLAN_ID)?.into()),
             "available_commands_update" => {
                 let items = take(update, &["availableCommands", "available_commands", "commands"])?;
                 SessionUpdate::Commands(options::decode_commands(list(items), self.decoder))
             }
-            "current_mode_update" => SessionUpdate::Mode(options::current_mode(update)?),
-            "current_model_update" => SessionUpdate::Model(options::current_model(update)?),
+            "current_mode_update" => SessionUpdate::Mode(first_text(update, CURRENT_MODE)?.into()),
+            "current_model_update" => SessionUpdate::Model(first_text(update, CURRENT_MODEL)?.into()),
             "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.decoder)?),
             "session_info_update" => {
                 self.info(update);
@@ -416,10 +417,6 @@ fn plan_update(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
         PlanBody::File(take_text(&mut plan, &["uri", "path", "file"])?)
     };
     Some(Plan { id, body })
-}
-
-fn plan_removed(update: &Object) -> Option<PlanId> {
-    first_text(update, PLAN_ID).map(PlanId::from)
 }
 
 fn plan_entries(entries: Value, decoder: &mut Decoder) -> Vec<PlanEntry> {

@@ -106,6 +106,13 @@ pub fn into_object(value: Value) -> Object {
     }
 }
 
+/// The object without its fields that are `null`.
+pub fn without_nulls(value: Value) -> Value {
+    let mut object = into_object(value);
+    object.retain(|_, value| !value.is_null());
+    object.into()
+}
+
 /// The object in a value; a string becomes the field `key` of one.
 pub fn object_with(value: Value, key: &str) -> Option<Object> {
     match value {

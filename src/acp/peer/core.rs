@@ -227,7 +227,11 @@ impl Peer {
     pub fn close_reason(&self, end: CloseReason) -> CloseReason {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
-            _ if self.is_deaf => CloseReason::Lost { error: messages::NOT_READ.to_owned() },
+            _ if self.is_deaf => {
+                let error = "The agent stopped reading its input with more than 128 MiB pending. Restart the agent, \
+                             or report this to its authors.";
+                CloseReason::Lost { error: error.to_owned() }
+            }
             end => end,
         }
     }
@@ -399,7 +403,9 @@ impl Peer {
     fn write_command(&mut self, command: AgentCommand, now: Instant) {
         match command {
             AgentCommand::Call(tag, call) => self.write_call(tag, call, now),
-            AgentCommand::Cancel(session) => self.write_cancel(&session),
+            AgentCommand::Cancel(session) => {
+                self.notify(self.dialect.cancel(&session, self.calls.find_prompt(&session)));
+            }
             // Handled by `on_command` without waiting.
             AgentCommand::Respond(..) | AgentCommand::CancelCall(_) => {}
         }
@@ -433,7 +439,7 @@ impl Peer {
 
     fn cancel_call(&mut self, tag: &CallTag) {
         if let Some(id) = self.calls.find(|own, _| own == tag) {
-            return self.write_withdrawal(id);
+            return self.notify(self.dialect.withdraw(id));
         }
         let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);
         if let Some(at) = self.waiting.iter().position(is_it) {

@@ -7,9 +7,6 @@ use crate::model::{CallError, RpcError};
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 
-pub const NOT_READ: &str = "The agent stopped reading its input with more than 128 MiB pending. Restart the \
-                            agent, or report this to its authors.";
-
 /// Whether another form of `initialize` may help.
 pub fn is_about_form(error: &RpcError) -> bool {
     matches!(

@@ -144,28 +144,29 @@ async fn carry(
         sleep(timeouts.drain).await;
     };
     tokio::pin!(stopped);
-    let sent = tokio::select! {
-        biased;
-        () = forced.forced() => return CloseReason::Stopped,
-        Some(end) = reports.ended.recv() => return end,
-        sent = send_all(&mut route, &mut frames, &mut reports.created, timeouts) => sent,
-        () = &mut stopped => Ok(()),
+    let work = async {
+        let sent = tokio::select! {
+            biased;
+            Some(end) = reports.ended.recv() => return end,
+            sent = send_all(&mut route, &mut frames, &mut reports.created, timeouts) => sent,
+            () = &mut stopped => Ok(()),
+        };
+        if let Err(end) = sent {
+            return end;
+        }
+        tokio::select! {
+            biased;
+            () = route.drained() => {}
+            () = &mut stopped => {}
+        }
+        let _ = timeout(timeouts.farewell, route.farewell()).await;
+        CloseReason::Stopped
     };
-    if let Err(end) = sent {
-        return end;
-    }
     tokio::select! {
         biased;
-        () = forced.forced() => return CloseReason::Stopped,
-        () = route.drained() => {}
-        () = &mut stopped => {}
+        () = forced.forced() => CloseReason::Stopped,
+        end = work => end,
     }
-    tokio::select! {
-        biased;
-        () = forced.forced() => {}
-        _ = timeout(timeouts.farewell, route.farewell()) => {}
-    }
-    CloseReason::Stopped
 }
 
 async fn send_all(

@@ -21,7 +21,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::io::{HeaderRequest, close_reason, read_frames, write_frames};
 use super::link::{Ends, Sink, StopSignal};
 use super::secret;
 use super::ssh::Line;
@@ -260,7 +260,7 @@ impl Reader {
         }
     }
 
-    async fn close(mut self, end: ReadEnd) {
+    async fn close(mut self, end: io::Result<()>) {
         // During a stop the exit is certain; otherwise wait for 2 s.
         let time_limit = if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + DRAIN } else { DRAIN };
         let status = match timeout(time_limit, self.exit.wait_for(Option::is_some)).await {
@@ -274,7 +274,7 @@ impl Reader {
                 let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
                 judged.unwrap_or(CloseReason::Exited { status, stderr_tail })
             }
-            (None, end) => end.into(),
+            (None, end) => close_reason(end),
         };
         let _ = self.sink.send(In::Closed(end)).await;
     }

@@ -3,7 +3,7 @@
 use super::Peer;
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
-use crate::model::{AgentInfo, AnomalyKind, CallError, SessionId};
+use crate::model::{AgentInfo, AnomalyKind, CallError};
 
 impl Peer {
     /// Decodes the response to `initialize`, and adds what is known of the system.
@@ -59,15 +59,7 @@ impl Peer {
         }
     }
 
-    pub fn write_cancel(&mut self, session: &SessionId) {
-        self.notify(self.dialect.cancel(session, self.calls.find_prompt(session)));
-    }
-
-    pub fn write_withdrawal(&mut self, id: u64) {
-        self.notify(self.dialect.withdraw(id));
-    }
-
-    fn notify(&self, message: Option<dialects::Method>) {
+    pub fn notify(&self, message: Option<dialects::Method>) {
         if let Some((method, params)) = message {
             self.writer.notify(method, &params);
         }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
@@ -134,8 +134,7 @@ pub struct HttpContext {
     pub is_small: AtomicBool,
     sink: Sink,
     tap: Tap,
-    requests: Mutex<Requests>,
-    answered: Notify,
+    requests: watch::Sender<Requests>,
     /// Receives the reason why the whole connection ends.
     ended: mpsc::UnboundedSender<CloseReason>,
     created: mpsc::UnboundedSender<String>,
@@ -168,8 +167,7 @@ impl HttpContext {
             is_small: AtomicBool::default(),
             sink,
             tap,
-            requests: Mutex::default(),
-            answered: Notify::new(),
+            requests: watch::Sender::default(),
             ended,
             created,
             retry,
@@ -258,9 +256,10 @@ impl HttpContext {
     /// Expects the response to a message, if it is a request.
     pub fn expect(&self, message: &Envelope) {
         if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
-            let mut requests = lock(&self.requests);
-            requests.open.insert(id, message.clone());
-            requests.last = requests.last.max(id);
+            self.requests.send_modify(|requests| {
+                requests.open.insert(id, message.clone());
+                requests.last = requests.last.max(id);
+            });
         }
     }
 
@@ -277,7 +276,7 @@ impl HttpContext {
         let Some(id) = answer.number() else { return true };
         let Some(request) = self.close_request(id) else {
             // Responses to unknown requests are left to the peer.
-            let is_news = id > lock(&self.requests).last;
+            let is_news = id > self.requests.borrow().last;
             if !is_news {
                 self.trace("Skipped a second response to the same request.");
             }
@@ -297,33 +296,28 @@ impl HttpContext {
     }
 
     fn close_request(&self, id: u64) -> Option<Envelope> {
-        let request = lock(&self.requests).open.remove(&id);
-        self.answered.notify_waiters();
+        let mut request = None;
+        self.requests.send_modify(|requests| request = requests.open.remove(&id));
         request
     }
 
     pub fn is_open(&self, message: &Envelope) -> bool {
         message.kind == Kind::Request
-            && message.number().is_none_or(|id| lock(&self.requests).open.contains_key(&id))
+            && message.number().is_none_or(|id| self.requests.borrow().open.contains_key(&id))
     }
 
     pub fn open_in(&self, session: &str) -> Vec<Envelope> {
         let is_of = |request: &&Envelope| request.session.as_deref() == Some(session);
-        lock(&self.requests).open.values().filter(is_of).cloned().collect()
+        self.requests.borrow().open.values().filter(is_of).cloned().collect()
     }
 
     /// Waits until a request has its outcome; never returns for other messages.
     pub async fn closed(&self, message: &Envelope) {
-        if message.kind != Kind::Request || message.number().is_none() {
-            pending::<()>().await;
-        }
-        loop {
-            let answered = self.answered.notified();
-            if !self.is_open(message) {
-                return;
-            }
-            answered.await;
-        }
+        let Some(id) = message.number().filter(|_| message.kind == Kind::Request) else {
+            return pending().await;
+        };
+        // The sender is not dropped.
+        let _ = self.requests.subscribe().wait_for(|requests| !requests.open.contains_key(&id)).await;
     }
 
     /// Reports that a message was not delivered. `has_stream`: the response may still arrive on a stream.

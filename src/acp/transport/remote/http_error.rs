@@ -186,6 +186,7 @@ fn plain_explanation(body: &str) -> String {
 
 fn tls_text(error: &rustls::Error, host: &str) -> String {
     use rustls::CertificateError as Bad;
+    const ASK: &str = "Nothing was sent. Ask the server's administrator.";
     let kind = match error {
         rustls::Error::InvalidCertificate(kind) => kind,
         rustls::Error::InvalidMessage(_) => {
@@ -193,39 +194,30 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
                 "{host} does not use TLS. Check the server, or use a URL that starts with http:// or ws://."
             );
         }
-        other => {
-            return format!("The TLS connection to {host} failed: {other}.");
-        }
+        other => return format!("The TLS connection to {host} failed: {other}."),
     };
-    let why = match kind {
+    let other = format!("{kind:?}");
+    let untrusted = format!("is not trusted ({other})");
+    let (problem, remedy) = match kind {
         // A bad signature: the authority has the name of a known one, but another key.
-        Bad::UnknownIssuer | Bad::BadSignature => {
-            return format!(
-                "The certificate of {host} is from an unknown authority. If you trust the server, add the \
-                 authority's certificate to the system, or set `ca_file` of this agent in the \
-                 configuration, --ca-file, or SSL_CERT_FILE."
-            );
-        }
-        Bad::Expired | Bad::ExpiredContext { .. } => "has expired",
-        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "is not valid yet; check the clock",
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "is for another host name",
-        Bad::Revoked => "was revoked",
+        Bad::UnknownIssuer | Bad::BadSignature => (
+            "is from an unknown authority",
+            "If you trust the server, add the authority's certificate to the system, or set `ca_file` of this \
+             agent in the configuration, --ca-file, or SSL_CERT_FILE.",
+        ),
+        Bad::Expired | Bad::ExpiredContext { .. } => ("has expired", ASK),
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => ("is not valid yet; check the clock", ASK),
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => ("is for another host name", ASK),
+        Bad::Revoked => ("was revoked", ASK),
         // What openssl creates by default for self-signed certificates.
-        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            return format!(
-                "The certificate of {host} is a CA certificate, which is not valid for a server. Nothing \
-                 was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
-                 set it as `ca_file` of this agent, or pass --ca-file."
-            );
-        }
-        other => {
-            return format!(
-                "The certificate of {host} is not trusted ({other:?}). Nothing was sent. Ask the server's \
-                 administrator."
-            );
-        }
+        _ if other.contains("CaUsedAsEndEntity") => (
+            "is a CA certificate, which is not valid for a server",
+            "Nothing was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
+             set it as `ca_file` of this agent, or pass --ca-file.",
+        ),
+        _ => (untrusted.as_str(), ASK),
     };
-    format!("The certificate of {host} {why}. Nothing was sent. Ask the server's administrator.")
+    format!("The certificate of {host} {problem}. {remedy}")
 }
 
 pub fn host_of(url: &str) -> String {

@@ -58,11 +58,9 @@ impl Route {
                 };
                 return Ok(Self::Socket(Box::new(socket)));
             }
-            Some(carrier @ (Carrier::RpcSse | Carrier::PostSse)) => {
-                Server::with_stream(context, StreamUrls::of(carrier, url, remote), carrier, None)
-            }
-            Some(carrier @ Carrier::Post) => {
-                Server::without_stream(context, StreamUrls::of(carrier, &usual, remote))
+            Some(carrier @ (Carrier::RpcSse | Carrier::PostSse | Carrier::Post)) => {
+                let url = if carrier == Carrier::Post { &usual } else { url };
+                Server::without_sessions(context, StreamUrls::of(carrier, url, remote), carrier, None)
             }
             Some(Carrier::StreamableHttp) | None => {
                 let is_oxide = profile == Some(Profile::OpenOxide);
@@ -283,10 +281,7 @@ impl Probe {
             });
         }
         self.say(carrier);
-        Ok(match carrier {
-            Carrier::Post => Server::without_stream(context, urls),
-            _ => Server::with_stream(context, urls, carrier, events),
-        })
+        Ok(Server::without_sessions(context, urls, carrier, events))
     }
 
     /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as

@@ -89,12 +89,9 @@ impl Server {
         this
     }
 
-    pub fn without_stream(context: Arc<HttpContext>, urls: StreamUrls) -> Arc<Self> {
-        Arc::new(Self::new(context, urls, Streams::One(OnceCell::new())))
-    }
-
-    /// A server with one event stream, without which the connection ends. `first`: the response to a GET that opened it.
-    pub fn with_stream(
+    /// A server with one event stream, without which the connection ends, or none. `first`: the response to a GET that
+    /// opened it.
+    pub fn without_sessions(
         context: Arc<HttpContext>,
         urls: StreamUrls,
         carrier: Carrier,
@@ -107,7 +104,7 @@ impl Server {
             (this.max_body_bytes, idle) = (elephant::MAX_BODY_BYTES, Some(this.context.timeouts.idle));
         }
         let this = Arc::new(this);
-        if let Streams::One(stream) = &this.streams {
+        if let (Streams::One(stream), Carrier::RpcSse | Carrier::PostSse) = (&this.streams, carrier) {
             let state = if first.is_some() { Opening::Open } else { Opening::Waiting };
             let _ = stream.set(this.open(Scope::Everything, this.reader(idle, None), state, first));
         }

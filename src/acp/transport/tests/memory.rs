@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::io::{DuplexStream, split};
 
-use super::io::{HeaderRequest, read_frames, write_frames};
+use super::io::{HeaderRequest, close_reason, read_frames, write_frames};
 use super::{Ends, In, Link, Setup, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
@@ -31,8 +31,8 @@ impl Transport for Memory {
         tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
         tokio::spawn(async move {
             let reader = FrameReader::new(setup.max_frame_bytes);
-            let end = read_frames(input, reader, &sink, wish, signal.wanted()).await.into();
-            let _ = sink.send(In::Closed(end)).await;
+            let end = read_frames(input, reader, &sink, wish, signal.wanted()).await;
+            let _ = sink.send(In::Closed(close_reason(end))).await;
         });
         Ok(link)
     }
