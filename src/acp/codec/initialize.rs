@@ -83,17 +83,23 @@ pub fn decode(result: &str, offers_v2: bool, decoder: &mut Decoder) -> Result<Ag
     let text = result;
     let mut result = parse_object(text).ok_or_else(|| malformed("not an object"))?;
     let is_v2 = offers_v2 && result.get("protocolVersion").and_then(whole) == Some(2);
-    let checked = match is_v2 {
-        true => v2::check_initialize(&result),
-        false if decoder.quirks.is_strict => strict::initialize(text),
-        false => Ok(()),
-    };
-    checked.map_err(|error| malformed(&error))?;
+    if is_v2 {
+        v2::check_initialize(&result).map_err(|error| malformed(&error))?;
+    } else if decoder.quirks.is_strict {
+        strict::initialize(text).map_err(|error| malformed(&error))?;
+    }
     let version = if is_v2 { 2 } else { decode_version(result.get("protocolVersion"), decoder)? };
     let mut info = AgentInfo { protocol_version: version, ..AgentInfo::default() };
 
-    if let Some(Value::Object(agent)) = take(&mut result, &["agentInfo", "serverInfo", "agent_info", "info"])
-    {
+    let (agent_keys, capability_keys): (&[&str], &[&str]) = if is_v2 {
+        (&["info"], &["capabilities"])
+    } else {
+        (
+            &["agentInfo", "serverInfo", "agent_info"],
+            &["agentCapabilities", "agent_capabilities", "capabilities"],
+        )
+    };
+    if let Some(Value::Object(agent)) = take(&mut result, agent_keys) {
         info.name = first_text(&agent, &["name"]);
         info.title = first_text(&agent, &["title"]);
         info.version = first_text(&agent, &["version"]);
@@ -101,9 +107,7 @@ pub fn decode(result: &str, offers_v2: bool, decoder: &mut Decoder) -> Result<Ag
     if let Some(name) = &info.name {
         decoder.quirks.seed(name);
     }
-    if let Some(Value::Object(reported)) =
-        take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
-    {
+    if let Some(Value::Object(reported)) = take(&mut result, capability_keys) {
         info.capabilities = capabilities(&reported);
         if is_v2 {
             v2::add_capabilities(&mut info.capabilities, &reported);

@@ -55,25 +55,22 @@ impl Line {
         let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
         let said = said.unwrap_or_else(|| "no reason given by ssh".to_owned());
         if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
-            return CloseReason::Refused {
-                error: format!(
-                    "The host key of {host} has changed. Check with its administrator, then remove the old key \
+            let error = format!(
+                "The host key of {host} has changed. Check with its administrator, then remove the old key \
                  with `ssh-keygen -R`."
-                ),
-            };
+            );
+            return CloseReason::Refused { error };
         }
         if has(&["Permission denied", "Host key verification failed", "Too many authentication failures"]) {
-            return CloseReason::SignInFirst {
-                error: format!("SSH authentication to {host} requires interaction: {said}."),
-            };
+            let error = format!("SSH authentication to {host} requires interaction: {said}.");
+            return CloseReason::SignInFirst { error };
         }
         if has(&["usage: ssh", "unknown option", "Bad configuration option", "bad configuration options"]) {
-            return CloseReason::Refused {
-                error: format!(
-                    "ssh rejected its arguments: {said}. Correct `ssh_args` of this agent, or your SSH \
+            let error = format!(
+                "ssh rejected its arguments: {said}. Correct `ssh_args` of this agent, or your SSH \
                  configuration."
-                ),
-            };
+            );
+            return CloseReason::Refused { error };
         }
         CloseReason::Unreachable { error: format!("The SSH connection to {host} failed: {said}.") }
     }

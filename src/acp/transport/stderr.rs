@@ -1,7 +1,7 @@
 //! Reads the stderr of an agent.
 //!
-//! It is read continuously, so that the agent never blocks on it; the last lines are stored, all are written to a log file if
-//! enabled, and recorded with the tap line by line.
+//! It is read continuously, so that the agent never blocks on it; the last lines are stored, and all are written to a log
+//! file if enabled, and recorded with the tap.
 //! Invariant: memory and file are bounded; a file that cannot be written is closed.
 
 use std::collections::VecDeque;
@@ -25,10 +25,13 @@ const TAIL_LINES: usize = 20;
 const TAIL_AGE: Duration = Duration::from_secs(10);
 const TAIL_LINE_CHARS: usize = 2000;
 
-/// The last lines of an agent's stderr, each with the time of its last part; clones share them.
+/// A line, and the time of its last part.
+type Line = (Instant, Vec<u8>);
+
+/// The last lines of an agent's stderr; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
-    lines: Arc<Mutex<VecDeque<(Instant, Vec<u8>)>>>,
+    lines: Arc<Mutex<VecDeque<Line>>>,
 }
 
 impl StderrTail {
@@ -54,8 +57,8 @@ impl StderrTail {
 
     /// The last lines of the last seconds, oldest first.
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
-        let is_recent = |(at, _): &&(Instant, Vec<u8>)| now.saturating_duration_since(*at) <= TAIL_AGE;
-        let text = |(_, line): &(Instant, Vec<u8>)| {
+        let is_recent = |(at, _): &&Line| now.saturating_duration_since(*at) <= TAIL_AGE;
+        let text = |(_, line): &Line| {
             String::from_utf8_lossy(line).trim_end().chars().take(TAIL_LINE_CHARS).collect()
         };
         lock(&self.lines).iter().filter(is_recent).map(text).collect()

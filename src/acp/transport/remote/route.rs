@@ -228,12 +228,11 @@ impl Probe {
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON that is not a protocol response" } else { "no JSON" };
-            return Err(CloseReason::Refused {
-                error: format!(
-                    "The server at {} is not an agent: it sent {what}. Correct the URL.",
-                    crate::model::shown_url(url.as_str())
-                ),
-            });
+            return Err(HttpError::refused(format!(
+                "The server at {} is not an agent: it sent {what}. Correct the URL.",
+                crate::model::shown_url(url.as_str())
+            ))
+            .into());
         };
         let body = match (&answer.id, &envelope.id) {
             (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
@@ -272,13 +271,12 @@ impl Probe {
             return Ok(Server::streamable(context, urls.post, connection));
         }
         if self.remote.carrier == Some(Carrier::StreamableHttp) {
-            return Err(CloseReason::Refused {
-                error: format!(
-                    "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
+            return Err(HttpError::refused(format!(
+                "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
                  from its configuration to detect the transport.",
-                    host_of(self.url.as_str())
-                ),
-            });
+                host_of(self.url.as_str())
+            ))
+            .into());
         }
         self.say(carrier);
         Ok(Server::without_sessions(context, urls, carrier, events))

@@ -247,18 +247,16 @@ impl Server {
 
     /// The server does not know the connection, because it was restarted or discarded it.
     fn forgotten(&self) -> CloseReason {
-        CloseReason::Lost {
-            error: format!("{} closed this connection; it may have been restarted", self.host),
-        }
+        let error = format!("{} closed this connection; it may have been restarted", self.host);
+        CloseReason::Lost { error }
     }
 
     fn without_events(&self, status: u16) -> CloseReason {
-        CloseReason::Refused {
-            error: format!(
-                "No event stream at {} ({status}). Check the URL, or set another `transport` or `events_url`.",
-                crate::model::shown_url(self.urls.events.as_str())
-            ),
-        }
+        let error = format!(
+            "No event stream at {} ({status}). Check the URL, or set another `transport` or `events_url`.",
+            crate::model::shown_url(self.urls.events.as_str())
+        );
+        CloseReason::Refused { error }
     }
 
     /// The headers of each message. Source: ACP, streamable HTTP.

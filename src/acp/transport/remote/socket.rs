@@ -216,13 +216,12 @@ fn answered(text: &str, keepalive: &SharedKeepalive) -> Option<String> {
 }
 
 fn broken(host: &str, error: &Error) -> CloseReason {
-    CloseReason::Lost {
-        error: match error {
-            Error::Capacity(_) => format!("{host} sent a WebSocket message over the limit"),
-            Error::WriteBufferFull(_) => format!("{host} stopped reading from the WebSocket"),
-            error => format!("the WebSocket to {host} failed: {}", crate::tls::innermost(error)),
-        },
-    }
+    let error = match error {
+        Error::Capacity(_) => format!("{host} sent a WebSocket message over the limit"),
+        Error::WriteBufferFull(_) => format!("{host} stopped reading from the WebSocket"),
+        error => format!("the WebSocket to {host} failed: {}", crate::tls::innermost(error)),
+    };
+    CloseReason::Lost { error }
 }
 
 /// Detects a lost connection by unanswered pings. Some agents read nothing while they work and answer no pings during
