@@ -131,7 +131,6 @@ pub enum EntryKind {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Log {
-    /// The lines of the requested run.
     pub entries: Vec<Entry>,
     /// How many runs of parlor appended to the file.
     pub runs: usize,

@@ -44,7 +44,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The word in the file: `to`, `from`, `stderr`.
     pub fn word(self) -> &'static str {
         match self {
             Self::ToAgent => "to",

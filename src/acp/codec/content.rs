@@ -34,11 +34,10 @@ fn shape(value: Value) -> Value {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
     if TEXT_TYPES.contains(&kind) || (kind.is_empty() && has_string(&block, "text")) {
         block.insert("type".to_owned(), "text".into());
-    } else if kind.is_empty() {
-        let guess = guess_type(&block);
-        if let Some(guess) = guess {
-            block.insert("type".to_owned(), guess.into());
-        }
+    } else if kind.is_empty()
+        && let Some(guess) = guess_type(&block)
+    {
+        block.insert("type".to_owned(), guess.into());
     } else if kind == "resource_link" {
         // `name` is required, but some agents omit it.
         let name = block.get("uri").and_then(Value::as_str).map(last_segment).unwrap_or_default().to_owned();

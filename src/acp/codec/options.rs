@@ -6,7 +6,8 @@
 use serde_json::Value;
 
 use crate::model::{
-    ConfigChoice, ConfigKind, ConfigOption, Mode, Model, Models, Modes, SessionReply, SlashCommand,
+    ConfigChoice, ConfigKind, ConfigOption, Mode, Model, Models, Modes, SessionId, SessionReply,
+    SessionUpdate, SlashCommand,
 };
 
 use super::decoder::Decoder;
@@ -28,7 +29,13 @@ const MODEL_KEYS: [&[&str]; 3] = [
     CURRENT_MODEL,
 ];
 
-pub fn decode_session(result: &mut Object, decoder: &mut Decoder) -> SessionReply {
+/// Decodes what the responses to new, load, resume and fork have in common. Version 2 sends slash commands with them.
+pub fn decode_session(session: &SessionId, result: &mut Object, decoder: &mut Decoder) -> SessionReply {
+    if let Some(items) = take(result, &["availableCommands"]) {
+        let commands = decode_commands(list(items), decoder);
+        decoder.push(session, SessionUpdate::Commands(commands));
+    }
+
     let modes = take(result, &["modes", "modeState", "mode_state"]);
     let modes = modes.and_then(|modes| decode_state(modes, "availableModes", &MODE_KEYS, decoder));
     let models = take(result, &["models", "modelState", "model_state"]);

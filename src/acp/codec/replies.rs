@@ -7,14 +7,14 @@
 use serde_json::Value;
 
 use crate::model::{
-    AuthState, AuthStatus, Call, CallError, Provider, Reply, RpcError, SessionId, SessionInfo, SessionReply,
-    SessionUpdate, StopReason, TurnUsage,
+    AuthState, AuthStatus, Call, CallError, Provider, Reply, RpcError, SessionInfo, SessionReply, StopReason,
+    TurnUsage,
 };
 
 use super::decoder::Decoder;
 use super::names::{NEW_SESSION_ID, STOP_REASONS, official, session_id};
 use super::value::{
-    Object, first, first_text, list, object_with, parse, rename, take, take_list, take_text, typed,
+    Object, first, first_text, object_with, parse, rename, take, take_list, take_text, typed,
 };
 use super::{errors, options, strict};
 
@@ -37,17 +37,14 @@ pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply,
     Ok(match call {
         Call::NewSession(_) | Call::ForkSession(..) => {
             let name = session_id(&result, NEW_SESSION_ID).ok_or_else(|| malformed("no session id"))?;
-            let mut reply = options::decode_session(&mut result, decoder);
             let session = decoder.session(&name);
-            tell_commands(&session, &mut result, decoder);
+            let reply = options::decode_session(&session, &mut result, decoder);
             decoder.opened.insert(session.clone());
-            reply.id = Some(session);
-            Reply::Session(reply)
+            Reply::Session(SessionReply { id: Some(session), ..reply })
         }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
             let session = decoder.session(id.as_str());
-            tell_commands(&session, &mut result, decoder);
-            let reply = options::decode_session(&mut result, decoder);
+            let reply = options::decode_session(&session, &mut result, decoder);
             // Some agents respond with `null` for a session that they do not have.
             let is_provisional = is_null && matches!(call, Call::LoadSession(..));
             Reply::Session(SessionReply { is_provisional, ..reply })
@@ -80,14 +77,6 @@ pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply,
         | Call::SetMode(..)
         | Call::SetModel(..) => Reply::Done,
     })
-}
-
-/// Version 2 sends slash commands with the session.
-fn tell_commands(session: &SessionId, result: &mut Object, decoder: &mut Decoder) {
-    if let Some(items) = take(result, &["availableCommands"]) {
-        let commands = options::decode_commands(list(items), decoder);
-        decoder.push(session, SessionUpdate::Commands(commands));
-    }
 }
 
 pub fn malformed(why: &str) -> CallError {

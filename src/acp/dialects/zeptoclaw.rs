@@ -16,7 +16,6 @@ use crate::model::{AgentInfo, Call, ContentBlock, Profile};
 
 /// Maximum size of a request over HTTP including headers, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 118_784;
-/// Maximum size of the text in a prompt, in bytes.
 const MAX_PROMPT_BYTES: usize = 102_400;
 
 #[derive(Debug)]

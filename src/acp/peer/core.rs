@@ -411,7 +411,6 @@ impl Peer {
         }
     }
 
-    /// Sends a request. One that is not sent gets an error reply.
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
         let Some(mut message) = self.codec.call(&call) else {
             return self.not_sent(tag, "This request is not supported for this agent.".to_owned());

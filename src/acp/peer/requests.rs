@@ -16,7 +16,6 @@ static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
 const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
-/// What identifies an open request of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireId {
     pub id: Box<str>,

@@ -42,7 +42,6 @@ pub struct Link {
     pub stopper: Stopper,
 }
 
-/// The transport's ends of a link.
 #[derive(Debug)]
 pub struct Ends {
     pub sink: Sink,

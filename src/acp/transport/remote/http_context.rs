@@ -200,7 +200,6 @@ impl HttpContext {
         self.sink.send(In::Note(text)).await
     }
 
-    /// Writes a line to the protocol log.
     pub fn trace(&self, text: &str) {
         self.tap.record(Direction::Stderr, format!("{OWN_LINE}{text}").as_bytes());
         self.tap.flush();
@@ -235,7 +234,6 @@ impl HttpContext {
         let _ = self.ended.send(end);
     }
 
-    /// Sends a message by POST, without retries.
     pub async fn post_once(
         &self,
         url: &Url,
@@ -253,7 +251,6 @@ impl HttpContext {
         self.client.send(request, wants).await
     }
 
-    /// Expects the response to a message, if it is a request.
     pub fn expect(&self, message: &Envelope) {
         if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
             self.requests.send_modify(|requests| {

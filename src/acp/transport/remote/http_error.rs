@@ -27,7 +27,6 @@ pub struct HttpError {
     pub is_down: bool,
     /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
     pub retry_after: Option<Duration>,
-    /// The status code, if there was a response.
     pub(super) status: Option<StatusCode>,
 }
 
@@ -54,7 +53,7 @@ impl HttpError {
 
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
-        if let Some(error) = find_tls(error) {
+        if let Some(error) = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
             return Self::refused(tls_text(error, &host));
         }
         let innermost = innermost(error);
@@ -224,10 +223,6 @@ pub fn host_of(url: &str) -> String {
     let url = shown_url(url);
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default().to_owned()
-}
-
-fn find_tls(error: &reqwest::Error) -> Option<&rustls::Error> {
-    chain(error).find_map(|error| error.downcast_ref::<rustls::Error>())
 }
 
 #[cfg(test)]
