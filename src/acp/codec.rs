@@ -51,7 +51,6 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Creates the codec of a connection. Quirks that are known for the command's name apply immediately.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
             offered: spec.callbacks,
@@ -71,23 +70,16 @@ impl Codec {
         result
     }
 
-    /// Method and params of a form of `initialize`: 0 is the official form with all capabilities, 1 the same without
-    /// unstable parts, for agents that reject unknown fields. `None`: no further form. `name`: that of the client.
+    /// Method and params of a form of `initialize`; `None`: no further form. `name`: that of the client.
     pub fn initialize(&self, attempt: u8, name: &str) -> Option<(&'static str, String)> {
-        let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
-        match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
-            Some(attempt) => initialize::encode(attempt, offer, name, self.wire.is_strict),
-            None => Some(initialize::encode_v2(offer)),
-        }
+        let forms = initialize::encode(self.offered, !self.is_remote, name, &self.wire);
+        let form = forms.into_iter().nth(attempt.into())?;
+        Some(("initialize", form.to_string()))
     }
 
     /// Decodes the response to `initialize`. Fails if it is not an object, or for an unsupported or disabled version.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
-        let newest = self.wire.protocol.max(1);
-        let info = match v2::decode_initialize(result).filter(|_| newest == 2) {
-            Some(info) => info?,
-            None => initialize::decode(result, &mut self.decoder)?,
-        };
+        let info = initialize::decode(result, self.wire.protocol == 2, &mut self.decoder)?;
         self.decoder.version = info.protocol_version;
         self.can = info.capabilities;
         Ok(info)
@@ -150,7 +142,6 @@ impl Codec {
         self.decoder.is_v2()
     }
 
-    /// Sets a quirk of the framing and reports it the first time.
     pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
         self.decode(out, |decoder| decoder.learn(quirk));
     }
@@ -179,7 +170,6 @@ impl Codec {
         self.decode(out, |decoder| replies::decode(call, result, decoder))
     }
 
-    /// Decodes an error of any shape; its message is the most specific text in it.
     pub fn error(&self, error: &str) -> RpcError {
         errors::decode(error)
     }
@@ -201,7 +191,6 @@ impl Codec {
         requests::encode_answer(form, answer)
     }
 
-    /// The response to a request when its turn or connection ends.
     pub fn fallback(&self, form: &RequestForm) -> Response {
         requests::fallback(form)
     }

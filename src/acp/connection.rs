@@ -12,9 +12,7 @@ pub struct ConnectOptions {
     pub spec: AgentSpec,
     /// The session's folder: that of parlor's process, unless the spec names another.
     pub cwd: PathBuf,
-    /// Receives every frame in both directions.
     pub tap: tap::Tap,
-    /// The file that the agent's stderr is written to; `None`: memory only.
     pub stderr_log: Option<PathBuf>,
 }
 

@@ -35,7 +35,6 @@ pub enum InboundFrame {
     Frame(Frame),
     /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
-    /// A frame over the size limit, which was skipped.
     Oversize {
         len_bytes: u64,
         head: Bytes,
@@ -70,7 +69,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Creates a frame; invalid UTF-8 is replaced.
     pub fn new(bytes: Bytes, form: Form) -> Self {
         if std::str::from_utf8(&bytes).is_ok() {
             return Self { bytes, is_lossy: false, form, stream: None };
@@ -113,7 +111,6 @@ pub struct FrameReader {
     is_grown: bool,
     state: State,
     max_bytes: usize,
-    /// Whether the first message had a header; `None` before it.
     began_with_header: Option<bool>,
 }
 
@@ -122,7 +119,6 @@ impl FrameReader {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// The buffer to append to, with free space.
     pub fn space(&mut self) -> &mut BytesMut {
         if self.is_grown && self.buffer.len() < READ_BYTES {
             // Releases the memory of a long line, which `reserve` would not do.
@@ -144,7 +140,6 @@ impl FrameReader {
         self.began_with_header == Some(true)
     }
 
-    /// Splits all complete messages off the buffer.
     pub fn cut(&mut self, out: &mut Vec<InboundFrame>) {
         while self.step(out) {}
     }
@@ -154,17 +149,12 @@ impl FrameReader {
         self.cut(out);
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
-        match std::mem::take(&mut self.state) {
-            State::Line => self.on_line(&rest, out),
-            State::Headers { length, line } => {
-                self.state = State::Headers { length, line };
-                if !rest.is_empty() {
-                    self.on_line(&rest, out);
-                }
-            }
+        match &mut self.state {
+            State::Headers { .. } if rest.is_empty() => {}
+            State::Line | State::Headers { .. } => self.on_line(&rest, out),
             State::Body { .. } => push_noise(rest, out),
             State::Skip { len_bytes, head, .. } => {
-                out.push(InboundFrame::Oversize { len_bytes, head: head.freeze() });
+                out.push(InboundFrame::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
             }
         }
         if let State::Headers { line, .. } = std::mem::take(&mut self.state) {

@@ -27,7 +27,6 @@ impl GateKeeper {
         (Self { opens_at }, Gate(Some(gate)))
     }
 
-    /// Delays updates that arrive before this time.
     pub fn open_at(&self, at: Instant) {
         self.opens_at.send_if_modified(|opens_at| std::mem::replace(opens_at, at) != at);
     }

@@ -16,10 +16,8 @@ use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec}
 
 const FORMAT: u32 = 1;
 
-/// Largest accepted file, in bytes.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Number of unreadable lines that are reported by number.
 const MAX_REPORTED: usize = 10;
 
 /// Longest accepted time, so that a forged timestamp cannot overflow the clock.
@@ -117,7 +115,6 @@ pub fn end_line(reason: &CloseReason) -> String {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The number of the line in the file, from 1.
     pub line: usize,
     /// Time since the start of the program; it never decreases.
     pub at: Duration,
@@ -134,11 +131,9 @@ pub enum EntryKind {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Log {
-    /// The lines of the requested run.
     pub entries: Vec<Entry>,
     /// How many runs of parlor appended to the file.
     pub runs: usize,
-    /// How many lines of the file could not be read.
     pub broken: usize,
     /// The first unreadable lines: number and reason.
     pub reported: Vec<(usize, String)>,

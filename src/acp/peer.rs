@@ -9,7 +9,6 @@
 mod calls;
 mod core;
 pub(super) mod frame_writer;
-mod handshake;
 mod messages;
 mod requests;
 #[cfg(test)]
@@ -23,7 +22,7 @@ use super::dialects::openoxide::workspace::Workspace;
 use super::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use super::gate::{Gate, Stream};
 use super::log::{Start, end_line};
-use super::transport::{In, Link, LinkEnd, Setup, Transport};
+use super::transport::{In, Link, Setup, Transport};
 use super::{Command, ConnectOptions};
 use crate::model::{AgentEvent, Batch, CloseReason};
 
@@ -138,9 +137,9 @@ async fn drive(
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Undelivered { session, text }) => peer.on_undelivered(session, text),
-                Some(In::Interrupted(is_interrupted)) => peer.on_interrupted(is_interrupted),
+                Some(In::Interrupted(is_interrupted)) => peer.events.push(AgentEvent::Interrupted(is_interrupted)),
                 Some(In::Closed(end)) => return peer.close_reason(end),
-                None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
+                None => return peer.close_reason(CloseReason::Lost { error: "The connection was lost.".to_owned() }),
             },
             () = peer.writer.drained(), if is_full => {}
             () = next_poll(events, gate), if is_waiting && !has_events => is_waiting = false,

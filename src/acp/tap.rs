@@ -44,7 +44,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The word in the file: `to`, `from`, `stderr`.
     pub fn word(self) -> &'static str {
         match self {
             Self::ToAgent => "to",
@@ -111,7 +110,6 @@ impl TapFilter {
 /// A shared ring of raw lines; clones share it.
 #[derive(Debug, Clone)]
 pub struct Tap {
-    /// The connection of the lines that are recorded with this clone.
     conn: u64,
     shared: Arc<Shared>,
 }
@@ -149,7 +147,6 @@ impl Tap {
         Self { conn, shared: Arc::clone(&self.shared) }
     }
 
-    /// Records a line without its line end.
     pub fn record(&self, direction: Direction, line: &[u8]) {
         // Locked before the sequence number is assigned, so that the lines of the file are in order.
         let sink = self.sink();

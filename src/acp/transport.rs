@@ -19,7 +19,7 @@ pub mod stdio;
 mod tests;
 
 pub use link::{
-    Disconnected, Ends, In, Link, LinkEnd, OutboundFrame, Outgoing, Setup, Sink, Stopper, Transport,
-    UNDELIVERED, UNSENT,
+    Disconnected, Ends, In, Link, OutboundFrame, Outgoing, Setup, Sink, Stopper, Transport, UNDELIVERED,
+    UNSENT,
 };
 pub use stdio::kill_all;

@@ -13,9 +13,8 @@ use crate::model::{
 };
 
 use super::content;
-use super::value::{Object, into_object};
+use super::value::{Object, into_object, without_nulls};
 
-/// Method and params of a call; `None`: the version has no such call.
 pub fn encode(
     call: &Call,
     can: &AgentCapabilities,
@@ -53,31 +52,20 @@ pub fn encode(
         Call::ResumeSession(id, workspace) => ("session/resume", open(Some(id), workspace)),
         Call::ForkSession(id, workspace, _) => ("session/fork", open(Some(id), workspace)),
         Call::ListSessions { cwd, cursor } => {
-            let mut params = json!({});
-            if let Some(cwd) = cwd {
-                params["cwd"] = path(cwd);
-            }
-            if let Some(cursor) = cursor {
-                params["cursor"] = json!(cursor);
-            }
-            if can.can_archive {
-                params["archived"] = json!("include");
-            }
-            ("session/list", params)
+            let archived = can.can_archive.then_some("include");
+            let cwd = cwd.as_deref().map(path);
+            ("session/list", without_nulls(json!({"cwd": cwd, "cursor": cursor, "archived": archived})))
         }
         Call::DeleteSession(id) => ("session/delete", session(id)),
         Call::CloseSession(id) => ("session/close", session(id)),
         Call::SetTitle(id, title) => ("session/set_title", json!({"sessionId": id.as_str(), "title": title})),
         Call::Prompt(id, blocks) => {
-            let mut params = session(id);
-            params["prompt"] = prompt(blocks, can);
-            ("session/prompt", params)
+            ("session/prompt", json!({"sessionId": id.as_str(), "prompt": prompt(blocks, can)}))
         }
         Call::Steer(id, blocks) => {
             // If there is no running turn any more, the agent must not start one, because its end would not be reported.
-            let mut params = session(id);
-            params["prompt"] = prompt(blocks, can);
-            params["_meta"] = json!({"steering": {"idleBehavior": "promptRequired"}});
+            let meta = json!({"steering": {"idleBehavior": "promptRequired"}});
+            let params = json!({"sessionId": id.as_str(), "prompt": prompt(blocks, can), "_meta": meta});
             ("_session/steering", params)
         }
         // In version 2, modes and models are config options.
@@ -90,16 +78,12 @@ pub fn encode(
             ("session/set_model", json!({"sessionId": id.as_str(), "modelId": model.as_str()}))
         }
         Call::SetOption(id, option, value) => {
-            let mut params = json!({"sessionId": id.as_str(), "configId": option});
             let (kind, value) = match value {
                 ConfigValue::Text(text) => (is_v2.then_some("id"), json!(text)),
                 ConfigValue::Bool(is_on) => (Some("boolean"), json!(is_on)),
             };
-            if let Some(kind) = kind {
-                params["type"] = json!(kind);
-            }
-            params["value"] = value;
-            ("session/set_config_option", params)
+            let params = json!({"sessionId": id.as_str(), "configId": option, "type": kind, "value": value});
+            ("session/set_config_option", without_nulls(params))
         }
         // Version 1 does not have these methods, so no agent advertises them.
         Call::StopTool(id, tool) => {
@@ -181,11 +165,11 @@ fn encode_server(server: &McpServer, can: &AgentCapabilities, is_v2: bool) -> Op
     match server {
         McpServer::Stdio { .. } if can.mcp_stdio_off => None,
         McpServer::Stdio { name, command, args, env } => {
-            let mut server = json!({"name": name, "command": path(command), "args": args, "env": pairs(env)});
-            if is_v2 {
-                server["type"] = json!("stdio");
-            }
-            Some(server)
+            let (kind, env) = (is_v2.then_some("stdio"), pairs(env));
+            let command = path(command);
+            Some(without_nulls(
+                json!({"name": name, "command": command, "args": args, "env": env, "type": kind}),
+            ))
         }
         McpServer::Http { name, url, headers } if can.mcp_http => {
             Some(json!({"type": "http", "name": name, "url": url, "headers": pairs(headers)}))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
-use super::value::{Object, fill, into_object, raw, rename};
+use super::value::{Object, fill, list, raw, rename, without_nulls};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
@@ -20,24 +20,7 @@ pub fn decode(value: Value) -> ContentBlock {
 
 /// Decodes a message's content: a block, a list of blocks, a text, or an object with one of these in `text` or `delta`.
 pub fn decode_many(value: Value) -> Vec<ContentBlock> {
-    match value {
-        Value::Null => Vec::new(),
-        Value::Array(items) => items.into_iter().map(decode).collect(),
-        other => vec![decode(other)],
-    }
-}
-
-/// The Markdown of the text blocks, and the number of other blocks.
-pub fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
-    let mut text = String::new();
-    let mut others = 0;
-    for block in blocks {
-        match block {
-            ContentBlock::Text(part) => text.push_str(&part),
-            _ => others += 1,
-        }
-    }
-    (text, others)
+    list(value).into_iter().map(decode).collect()
 }
 
 /// Converts a block into the official shape, where its kind is unambiguous.
@@ -51,11 +34,10 @@ fn shape(value: Value) -> Value {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
     if TEXT_TYPES.contains(&kind) || (kind.is_empty() && has_string(&block, "text")) {
         block.insert("type".to_owned(), "text".into());
-    } else if kind.is_empty() {
-        let guess = guess_type(&block);
-        if let Some(guess) = guess {
-            block.insert("type".to_owned(), guess.into());
-        }
+    } else if kind.is_empty()
+        && let Some(guess) = guess_type(&block)
+    {
+        block.insert("type".to_owned(), guess.into());
     } else if kind == "resource_link" {
         // `name` is required, but some agents omit it.
         let name = block.get("uri").and_then(Value::as_str).map(last_segment).unwrap_or_default().to_owned();
@@ -163,12 +145,6 @@ pub fn encode(block: &ContentBlock, can: &AgentCapabilities) -> Value {
 
 fn encode_text(text: &str) -> Value {
     json!({"type": "text", "text": text})
-}
-
-fn without_nulls(value: Value) -> Value {
-    let mut object = into_object(value);
-    object.retain(|_, value| !value.is_null());
-    object.into()
 }
 
 fn link(uri: &str, mime_type: Option<&str>) -> Value {

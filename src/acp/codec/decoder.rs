@@ -79,14 +79,8 @@ impl Decoder {
 
     /// The session with this id, which becomes the default for messages without a session id.
     pub fn session(&mut self, name: &str) -> SessionId {
-        match &self.session {
-            Some(known) if known.as_str() == name => known.clone(),
-            _ => {
-                let session = SessionId::from(name);
-                self.session = Some(session.clone());
-                session
-            }
-        }
+        let known = self.session.take().filter(|known| known.as_str() == name);
+        self.session.insert(known.unwrap_or_else(|| name.into())).clone()
     }
 
     /// The session of a message without a session id: the only one that is open.
@@ -106,14 +100,8 @@ impl Decoder {
     }
 
     pub fn message(&mut self, name: &str) -> MessageId {
-        match &self.message {
-            Some(known) if known.as_str() == name => known.clone(),
-            _ => {
-                let message = MessageId::from(name);
-                self.message = Some(message.clone());
-                message
-            }
-        }
+        let known = self.message.take().filter(|known| known.as_str() == name);
+        self.message.insert(known.unwrap_or_else(|| name.into())).clone()
     }
 
     pub fn make_id(&mut self, what: &str) -> String {

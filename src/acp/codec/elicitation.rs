@@ -42,7 +42,6 @@ pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<Elicitat
     Ok(ElicitationRequest { session, tool, message, mode })
 }
 
-/// Decodes `elicitation/complete`: the id of the completed request.
 pub fn decode_complete(params: &str) -> Option<String> {
     first_text(&parse_object(params)?, &["elicitationId", "elicitation_id", "id"])
 }

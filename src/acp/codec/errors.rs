@@ -20,8 +20,7 @@ const EMPTY_WORDS: &[&str] = &[
     "an error occurred",
 ];
 
-/// Maximum nesting depth that is searched.
-const DEPTH: u8 = 4;
+const MAX_DEPTH: u8 = 4;
 
 /// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
 pub fn decode(error: &str) -> RpcError {
@@ -31,7 +30,7 @@ pub fn decode(error: &str) -> RpcError {
     let mut object = match value {
         Value::Object(object) => object,
         other => {
-            let message = find_text(&other, DEPTH).unwrap_or_else(|| fallback_text(&other.to_string()));
+            let message = find_text(&other, MAX_DEPTH).unwrap_or_else(|| fallback_text(&other.to_string()));
             return RpcError::new(RpcError::INTERNAL, message);
         }
     };
@@ -41,7 +40,6 @@ pub fn decode(error: &str) -> RpcError {
     RpcError { code, message, data: data.map(|data| raw(&data)).or_else(|| rest(&object)) }
 }
 
-/// The error for a request of the agent whose params are invalid.
 pub fn invalid(method: &str, error: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }
@@ -49,10 +47,10 @@ pub fn invalid(method: &str, error: &str) -> RpcError {
 fn message(object: &Object, data: Option<&Value>) -> String {
     let reported = ["message", "error", "detail", "details", "reason"]
         .iter()
-        .find_map(|key| find_text(object.get(*key)?, DEPTH))
+        .find_map(|key| find_text(object.get(*key)?, MAX_DEPTH))
         .unwrap_or_default();
     let reported = reported.trim().to_owned();
-    let detail = data.and_then(|data| find_text(data, DEPTH)).map(|text| text.trim().to_owned());
+    let detail = data.and_then(|data| find_text(data, MAX_DEPTH)).map(|text| text.trim().to_owned());
     let says_nothing = EMPTY_WORDS.contains(&reported.trim_end_matches('.').to_lowercase().as_str());
     match detail {
         Some(detail) if says_nothing => detail,

@@ -38,38 +38,40 @@ pub fn decode(params: &str, decoder: &mut Decoder) -> bool {
         ChunkKind::Agent => Role::Agent,
         ChunkKind::Thought => Role::Thought,
     };
-    push_text(session, role, message, update.content.text, decoder);
+    decoder.push_text(session, role, message, update.content.text);
     true
 }
 
-/// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
-/// some agents send them, and they would split other messages.
-pub fn push_text(
-    session: SessionId,
-    role: Role,
-    message: Option<MessageId>,
-    text: Cow<'_, str>,
-    decoder: &mut Decoder,
-) {
-    if text.is_empty() {
-        return;
+impl Decoder {
+    /// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
+    /// some agents send them, and they would split other messages.
+    pub fn push_text(
+        &mut self,
+        session: SessionId,
+        role: Role,
+        message: Option<MessageId>,
+        text: Cow<'_, str>,
+    ) {
+        if text.is_empty() {
+            return;
+        }
+        // Prompts without a reply follow each other, and are compared with the record one by one.
+        if role != Role::User
+            && let Some(AgentEvent::Update(last_session, last)) = self.out.last_mut()
+            && *last_session == session
+            && let Some(open) = last.text_to_grow(role, message.as_ref())
+        {
+            open.push_str(&text);
+            return;
+        }
+        let text = text.into_owned();
+        let update = match message {
+            // In version 2, a message is known by its id.
+            Some(message) if self.is_v2() => SessionUpdate::more_text(role, message, text),
+            message => SessionUpdate::Chunk { role, message, text },
+        };
+        self.out.push(AgentEvent::Update(session, update));
     }
-    // Prompts without a reply follow each other, and are compared with the record one by one.
-    if role != Role::User
-        && let Some(AgentEvent::Update(last_session, last)) = decoder.out.last_mut()
-        && *last_session == session
-        && let Some(open) = last.text_to_grow(role, message.as_ref())
-    {
-        open.push_str(&text);
-        return;
-    }
-    let text = text.into_owned();
-    let update = match message {
-        // In version 2, a message is known by its id.
-        Some(message) if decoder.is_v2() => SessionUpdate::more_text(role, message, text),
-        message => SessionUpdate::Chunk { role, message, text },
-    };
-    decoder.out.push(AgentEvent::Update(session, update));
 }
 
 #[derive(Deserialize)]

@@ -9,87 +9,97 @@ use serde_json::{Value, json};
 
 use crate::model::{
     AgentCapabilities, AgentInfo, AuthKind, AuthMethod, AuthVar, CallError, Callbacks, RpcError,
-    SignInCommand,
+    SignInCommand, WireSpec,
 };
 
 use super::decoder::Decoder;
 use super::quirks::Quirk;
 use super::replies::malformed;
-use super::value::{Object, first, first_text, list, parse_object, take, take_list, take_text, text, whole};
-use super::{replies, strict};
+use super::value::{
+    Object, first, first_text, list, object_with, parse_object, take, take_list, take_text, text, whole,
+};
+use super::{replies, strict, v2};
 
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
 
-pub fn encode(attempt: u8, offer: Offer, name: &str, is_strict: bool) -> Option<(&'static str, String)> {
-    let is_full = match attempt {
-        0 => true,
-        1 if !is_strict => false,
-        _ => return None,
+/// The forms of `initialize`, in the order in which they are tried: version 2 with the keys of version 1, for agents that
+/// only support that version; version 1; and the same without unstable parts, for agents that reject unknown fields.
+/// `runs_sign_in`: the user can sign in with a command of the agent, for which parlor must know the agent's own command.
+/// Source: ACP v1 authentication, terminal auth.
+pub fn encode(callbacks: Callbacks, runs_sign_in: bool, name: &str, wire: &WireSpec) -> Vec<Value> {
+    let first = |is_full| {
+        json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": offered(callbacks, runs_sign_in, is_full),
+            "clientInfo": implementation(name),
+        })
     };
-    let params = json!({
-        "protocolVersion": VERSION,
-        "clientCapabilities": offered(offer, is_full),
-        "clientInfo": implementation(name),
-    });
-    Some(("initialize", params.to_string()))
-}
-
-/// `initialize` of version 2, with the keys of version 1 for agents that only support that version.
-pub fn encode_v2(offer: Offer) -> (&'static str, String) {
-    let auth = if offer.runs_sign_in { json!({"terminal": {}}) } else { json!({}) };
-    let params = json!({
-        "protocolVersion": 2,
-        "capabilities": {"auth": auth, "elicitation": {"form": {}, "url": {}}},
-        "info": implementation("parlor"),
-        "clientCapabilities": offered(offer, true),
-        "clientInfo": implementation("parlor"),
-    });
-    ("initialize", params.to_string())
+    let mut forms = vec![first(true)];
+    if !wire.is_strict {
+        forms.push(first(false));
+    }
+    if wire.protocol == 2 {
+        let auth = if runs_sign_in { json!({"terminal": {}}) } else { json!({}) };
+        let second = json!({
+            "protocolVersion": 2,
+            "capabilities": {"auth": auth, "elicitation": {"form": {}, "url": {}}},
+            "info": implementation("parlor"),
+            "clientCapabilities": offered(callbacks, runs_sign_in, true),
+            "clientInfo": implementation("parlor"),
+        });
+        forms.insert(0, second);
+    }
+    forms
 }
 
 fn implementation(name: &str) -> Value {
     json!({"name": name, "title": "parlor", "version": env!("CARGO_PKG_VERSION")})
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct Offer {
-    pub callbacks: Callbacks,
-    /// Whether the user can sign in with a command of the agent, for which parlor must know the agent's own command.
-    /// Source: ACP v1 authentication, terminal auth.
-    pub runs_sign_in: bool,
-}
-
 /// The capabilities of version 1. `is_full`: with plans by id, subagents, and `_meta` flags that current agents read:
 /// `terminal_output` enables live command output in claude, `terminal-auth` enables sign-in commands in older agents.
-fn offered(offer: Offer, is_full: bool) -> Value {
+fn offered(callbacks: Callbacks, runs_sign_in: bool, is_full: bool) -> Value {
     let mut capabilities = json!({
-        "fs": {"readTextFile": offer.callbacks.fs_read, "writeTextFile": offer.callbacks.fs_write},
-        "terminal": offer.callbacks.terminal,
+        "fs": {"readTextFile": callbacks.fs_read, "writeTextFile": callbacks.fs_write},
+        "terminal": callbacks.terminal,
         "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
-        "auth": {"terminal": offer.runs_sign_in},
+        "auth": {"terminal": runs_sign_in},
         "elicitation": {"form": {}, "url": {}},
     });
     if is_full {
         capabilities["plan"] = json!({});
         capabilities["subagents"] = json!({});
         capabilities["_meta"] = json!({"terminal_output": true});
-        if offer.runs_sign_in {
+        if runs_sign_in {
             capabilities["_meta"]["terminal-auth"] = true.into();
         }
     }
     capabilities
 }
 
-pub fn decode(result: &str, decoder: &mut Decoder) -> Result<AgentInfo, CallError> {
-    if decoder.quirks.is_strict {
-        strict::initialize(result).map_err(|error| malformed(&error))?;
+/// Decodes the response, of version 2 only if that was offered.
+pub fn decode(result: &str, offers_v2: bool, decoder: &mut Decoder) -> Result<AgentInfo, CallError> {
+    let text = result;
+    let mut result = parse_object(text).ok_or_else(|| malformed("not an object"))?;
+    let is_v2 = offers_v2 && result.get("protocolVersion").and_then(whole) == Some(2);
+    if is_v2 {
+        v2::check_initialize(&result).map_err(|error| malformed(&error))?;
+    } else if decoder.quirks.is_strict {
+        strict::initialize(text).map_err(|error| malformed(&error))?;
     }
-    let mut result = parse_object(result).ok_or_else(|| malformed("not an object"))?;
-    let version = decode_version(result.get("protocolVersion"), decoder)?;
+    let version = if is_v2 { 2 } else { decode_version(result.get("protocolVersion"), decoder)? };
     let mut info = AgentInfo { protocol_version: version, ..AgentInfo::default() };
 
-    if let Some(Value::Object(agent)) = take(&mut result, &["agentInfo", "serverInfo", "agent_info"]) {
+    let (agent_keys, capability_keys): (&[&str], &[&str]) = if is_v2 {
+        (&["info"], &["capabilities"])
+    } else {
+        (
+            &["agentInfo", "serverInfo", "agent_info"],
+            &["agentCapabilities", "agent_capabilities", "capabilities"],
+        )
+    };
+    if let Some(Value::Object(agent)) = take(&mut result, agent_keys) {
         info.name = first_text(&agent, &["name"]);
         info.title = first_text(&agent, &["title"]);
         info.version = first_text(&agent, &["version"]);
@@ -97,10 +107,11 @@ pub fn decode(result: &str, decoder: &mut Decoder) -> Result<AgentInfo, CallErro
     if let Some(name) = &info.name {
         decoder.quirks.seed(name);
     }
-    if let Some(Value::Object(reported)) =
-        take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
-    {
+    if let Some(Value::Object(reported)) = take(&mut result, capability_keys) {
         info.capabilities = capabilities(&reported);
+        if is_v2 {
+            v2::add_capabilities(&mut info.capabilities, &reported);
+        }
     }
     let methods = take_list(&mut result, &["authMethods", "auth_methods"]);
     info.auth_methods = methods.into_iter().filter_map(decode_auth_method).collect();
@@ -150,7 +161,7 @@ fn decode_version(version: Option<&Value>, decoder: &mut Decoder) -> Result<u16,
 }
 
 /// Decodes capabilities, those of draft features too. In version 2, those of prompts and MCP servers are in `session`.
-pub fn capabilities(reported: &Object) -> AgentCapabilities {
+fn capabilities(reported: &Object) -> AgentCapabilities {
     let session = first(reported, &["sessionCapabilities", "session_capabilities", "session"]);
     let part = |keys: &[&str], key: &str| first(reported, keys).or_else(|| session?.get(key));
     let prompt = part(&["promptCapabilities", "prompt_capabilities", "prompt"], "prompt");
@@ -192,15 +203,14 @@ fn is_marker(marker: &Value) -> bool {
     marker.as_bool().unwrap_or(marker.is_object())
 }
 
-/// Decodes one method; `None`: it has no id.
-pub fn decode_auth_method(method: Value) -> Option<AuthMethod> {
+fn decode_auth_method(method: Value) -> Option<AuthMethod> {
     let Value::Object(mut method) = method else { return None };
     let id = first_text(&method, &["id", "methodId", "method_id"])?;
     let name = take_text(&mut method, &["name", "title", "label"]).unwrap_or_else(|| id.clone());
     let mut description = take_text(&mut method, &["description"]);
     let meta = |key: &str| method.get("_meta").and_then(|meta| meta.get(key)).and_then(Value::as_object);
     let older =
-        || meta("terminal-auth").map(decode_terminal).or_else(|| meta("api-key").map(|_| AuthKind::ApiKey));
+        || meta("terminal-auth").map(older_command).or_else(|| meta("api-key").map(|_| AuthKind::ApiKey));
     let kind = first_text(&method, &["type"]);
     let kind = match kind.as_deref() {
         Some("terminal") => AuthKind::Terminal(sign_in_command(&method)),
@@ -216,33 +226,31 @@ pub fn decode_auth_method(method: Value) -> Option<AuthMethod> {
     Some(AuthMethod { id, name, description, kind })
 }
 
-/// Decodes `{command, args, env}`, which predates the official type.
-fn decode_terminal(reported: &Object) -> AuthKind {
-    // Anything but a string cannot be the agent's own program; an empty name is refused.
-    let program =
-        reported.contains_key("command").then(|| first_text(reported, &["command"]).unwrap_or_default());
-    AuthKind::Terminal(SignInCommand { program, ..sign_in_command(reported) })
-}
-
 fn sign_in_command(reported: &Object) -> SignInCommand {
     let args = reported.get("args").and_then(Value::as_array).into_iter().flatten();
     let env = reported.get("env").map(variables).unwrap_or_default();
     SignInCommand { program: None, args: args.filter_map(text).collect(), env }
 }
 
+/// Decodes `{command, args, env}`, which predates the official type.
+fn older_command(reported: &Object) -> AuthKind {
+    // Anything but a string cannot be the agent's own program; an empty name is refused.
+    let program = reported.get("command").map(|program| text(program).unwrap_or_default());
+    AuthKind::Terminal(SignInCommand { program, ..sign_in_command(reported) })
+}
+
 fn decode_env_var(method: &Object) -> Option<AuthKind> {
     let named = first(method, &["vars"]).or_else(|| first(method, &["varName", "var"]))?;
     let vars: Vec<AuthVar> = list(named.clone())
         .into_iter()
-        .filter_map(|var| match var {
-            Value::String(name) => Some(AuthVar { name, label: None, is_secret: true, is_optional: false }),
-            Value::Object(var) => Some(AuthVar {
+        .filter_map(|var| {
+            let var = object_with(var, "name")?;
+            Some(AuthVar {
                 name: first_text(&var, &["name"])?,
                 label: first_text(&var, &["label"]),
                 is_secret: var.get("secret").and_then(Value::as_bool).unwrap_or(true),
                 is_optional: var.get("optional").and_then(Value::as_bool).unwrap_or(false),
-            }),
-            _ => None,
+            })
         })
         .collect();
     (!vars.is_empty()).then(|| AuthKind::EnvVar { vars, link: first_text(method, &["link"]) })

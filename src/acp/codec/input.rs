@@ -65,7 +65,6 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
     }
 }
 
-/// The files of an input that names several, as strings or as objects with a path.
 pub fn files(object: &Object) -> Vec<PathBuf> {
     let named = first(object, FILES).and_then(Value::as_array);
     let path = |item: &Value| match item {

@@ -4,6 +4,8 @@
 
 use crate::model::ToolKind;
 
+use super::value::{Object, first_text};
+
 /// Rows of an official name and the non-standard names for it.
 pub type Table = &'static [(&'static str, &'static [&'static str])];
 
@@ -17,7 +19,7 @@ pub const UPDATES: Table = &[
     ("config_option_update", &["config_options_update"]),
 ];
 
-/// Keys of a session id; `session.id` is checked after them.
+/// Keys of a session id.
 pub const SESSION_ID: &[&str] = &["sessionId", "session_id"];
 pub const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
 pub const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
@@ -96,6 +98,11 @@ pub fn kind_of_tool(name: &str) -> Option<ToolKind> {
     let name = name.to_lowercase();
     let row = TOOL_NAME_KINDS.iter().find(|(_, parts)| parts.iter().any(|part| name.contains(part)));
     row.map(|(kind, _)| *kind)
+}
+
+/// The session id under one of these keys, or in `session.id`.
+pub fn session_id(object: &Object, keys: &[&str]) -> Option<String> {
+    first_text(object, keys).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
 }
 
 /// Splits a title that begins with a tool name, such as `ReadFile: a.rs` or `Shell`.

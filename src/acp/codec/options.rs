@@ -6,24 +6,51 @@
 use serde_json::Value;
 
 use crate::model::{
-    ConfigChoice, ConfigKind, ConfigOption, Mode, ModeId, Model, ModelId, Models, Modes, SessionReply,
-    SlashCommand,
+    ConfigChoice, ConfigKind, ConfigOption, Mode, Model, Models, Modes, SessionId, SessionReply,
+    SessionUpdate, SlashCommand,
 };
 
 use super::decoder::Decoder;
-use super::value::{Object, first_text, list, take, take_list, take_text, text};
+use super::value::{Object, first_text, list, object_with, take, take_list, take_text, text};
 
-const CURRENT_MODE: &[&str] = &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
-const CURRENT_MODEL: &[&str] =
+pub const CURRENT_MODE: &[&str] =
+    &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
+pub const CURRENT_MODEL: &[&str] =
     &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
+/// Keys of the list, of the id of an entry, and of the current id.
+const MODE_KEYS: [&[&str]; 3] = [
+    &["availableModes", "available_modes", "available", "modes"],
+    &["id", "modeId", "mode_id"],
+    CURRENT_MODE,
+];
+const MODEL_KEYS: [&[&str]; 3] = [
+    &["availableModels", "available_models", "available", "models"],
+    &["id", "modelId", "model_id"],
+    CURRENT_MODEL,
+];
 
-/// Decodes the common fields of the responses to new, load, resume and fork.
-pub fn decode_session(result: &mut Object, decoder: &mut Decoder) -> SessionReply {
+/// Decodes what the responses to new, load, resume and fork have in common. Version 2 sends slash commands with them.
+pub fn decode_session(session: &SessionId, result: &mut Object, decoder: &mut Decoder) -> SessionReply {
+    if let Some(items) = take(result, &["availableCommands"]) {
+        let commands = decode_commands(list(items), decoder);
+        decoder.push(session, SessionUpdate::Commands(commands));
+    }
+
     let modes = take(result, &["modes", "modeState", "mode_state"]);
+    let modes = modes.and_then(|modes| decode_state(modes, "availableModes", &MODE_KEYS, decoder));
     let models = take(result, &["models", "modelState", "model_state"]);
+    let models = models.and_then(|models| decode_state(models, "availableModels", &MODEL_KEYS, decoder));
+    let mode = |(id, name, description): Named| Mode { id: id.into(), name, description };
+    let model = |(id, name, description): Named| Model { id: id.into(), name, description };
     SessionReply {
-        modes: modes.and_then(|modes| decode_modes(modes, decoder)),
-        models: models.and_then(|models| decode_models(models, decoder)),
+        modes: modes.map(|(current, available)| Modes {
+            current: current.into(),
+            available: available.into_iter().map(mode).collect(),
+        }),
+        models: models.map(|(current, available)| Models {
+            current: current.into(),
+            available: available.into_iter().map(model).collect(),
+        }),
         options: decode_options(result, decoder).unwrap_or_default(),
         ..SessionReply::default()
     }
@@ -86,66 +113,38 @@ fn decode_choices(choices: Vec<Value>, decoder: &mut Decoder) -> Vec<ConfigChoic
     })
 }
 
-/// Id, name and description of an entry; a string is used as id and name.
-fn decode_named(item: Value, ids: &[&str], names: &[&str]) -> Option<(String, String, Option<String>)> {
-    match item {
-        Value::Object(mut entry) => {
-            let id = first_text(&entry, ids)?;
-            let name = take_text(&mut entry, names).unwrap_or_else(|| id.clone());
-            Some((id, name, take_text(&mut entry, &["description"])))
-        }
-        Value::String(id) => Some((id.clone(), id, None)),
-        _ => None,
-    }
+/// Id, name and description.
+type Named = (String, String, Option<String>);
+
+/// Decodes an entry of a list; a string is used as id and name.
+fn decode_named(item: Value, ids: &[&str], names: &[&str]) -> Option<Named> {
+    let mut entry = object_with(item, "id")?;
+    let id = first_text(&entry, ids)?;
+    let name = take_text(&mut entry, names).unwrap_or_else(|| id.clone());
+    Some((id, name, take_text(&mut entry, &["description"])))
 }
 
-fn decode_modes(modes: Value, decoder: &mut Decoder) -> Option<Modes> {
-    let Value::Object(mut modes) = modes else { return None };
-    let entries = list(take(&mut modes, &["availableModes", "available_modes", "available", "modes"])?);
-    let available = decoder.items(entries, "availableModes", |item| {
-        let (id, name, description) =
-            decode_named(item, &["id", "modeId", "mode_id"], &["name", "title", "label"])?;
-        Some(Mode { id: id.into(), name, description })
-    });
-    let current = current_mode(&modes).or_else(|| available.first().map(|mode| mode.id.clone()))?;
-    Some(Modes { current, available })
-}
-
-fn decode_models(models: Value, decoder: &mut Decoder) -> Option<Models> {
-    let (models, entries) = match models {
-        Value::Array(entries) => (Object::new(), entries),
-        Value::Object(mut models) => {
-            let keys = &["availableModels", "available_models", "available", "models"];
-            let entries = list(take(&mut models, keys)?);
-            (models, entries)
-        }
+/// Decodes the id of the current mode or model, by default the first, and all of them.
+fn decode_state(
+    state: Value,
+    name: &str,
+    [lists, ids, current]: &[&[&str]; 3],
+    decoder: &mut Decoder,
+) -> Option<(String, Vec<Named>)> {
+    let mut state = match state {
+        Value::Object(state) => state,
+        entries @ Value::Array(_) => Object::from_iter([(name.to_owned(), entries)]),
         _ => return None,
     };
-    let available = decoder.items(entries, "availableModels", |item| {
-        let (id, name, description) =
-            decode_named(item, &["id", "modelId", "model_id"], &["name", "title", "label"])?;
-        Some(Model { id: id.into(), name, description })
-    });
-    let current = current_model(&models).or_else(|| available.first().map(|model| model.id.clone()))?;
-    Some(Models { current, available })
+    let entries = list(take(&mut state, lists)?);
+    let available = decoder.items(entries, name, |item| decode_named(item, ids, &["name", "title", "label"]));
+    let current = first_text(&state, current).or_else(|| Some(available.first()?.0.clone()))?;
+    Some((current, available))
 }
 
-pub fn current_mode(object: &Object) -> Option<ModeId> {
-    first_text(object, CURRENT_MODE).map(ModeId::from)
-}
-
-pub fn current_model(object: &Object) -> Option<ModelId> {
-    first_text(object, CURRENT_MODEL).map(ModelId::from)
-}
-
-/// All slash commands, without their slash.
 pub fn decode_commands(commands: Vec<Value>, decoder: &mut Decoder) -> Vec<SlashCommand> {
     decoder.items(commands, "availableCommands", |item| {
-        let mut command = match item {
-            Value::Object(command) => command,
-            Value::String(name) => Object::from_iter([("name".to_owned(), name.into())]),
-            _ => return None,
-        };
+        let mut command = object_with(item, "name")?;
         let name = take_text(&mut command, &["name", "command"])?.trim_start_matches('/').to_owned();
         let hint = match take(&mut command, &["input"]) {
             Some(Value::Object(input)) => input.get("hint").and_then(text),

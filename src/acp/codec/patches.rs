@@ -78,19 +78,16 @@ pub fn of_changes(mut item: Object) -> Vec<ToolContent> {
     let mut parts = whole.map(|text| split(&text, None)).unwrap_or_default();
     let mut content = Vec::new();
     for change in take(&mut item, &["changes"]).map(list).unwrap_or_default() {
-        let Value::Object(change) = change else {
+        let path = change.as_object().and_then(|change| first_text(change, &["path", "oldPath"]));
+        let (Value::Object(change), Some(path)) = (&change, path) else {
             content.push(ToolContent::Unknown(raw(&change)));
-            continue;
-        };
-        let Some(path) = first_text(&change, &["path", "oldPath"]) else {
-            content.push(ToolContent::Unknown(raw(&Value::Object(change))));
             continue;
         };
         // Paths in a patch are relative to the root of the session.
         let own = parts.iter().position(|part| std::path::Path::new(&path).ends_with(&part.path));
         let change = match own.map(|at| parts.remove(at).change) {
             Some(change) => change,
-            None => DiffChange::Patch(head_of(&change, &path).into()),
+            None => DiffChange::Patch(head_of(change, &path).into()),
         };
         content.push(ToolContent::Diff(FileDiff { path: path.into(), change }));
     }

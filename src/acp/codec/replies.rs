@@ -7,13 +7,15 @@
 use serde_json::Value;
 
 use crate::model::{
-    AuthState, AuthStatus, Call, CallError, Provider, Reply, RpcError, SessionId, SessionInfo, SessionReply,
-    SessionUpdate, StopReason, TurnUsage,
+    AuthState, AuthStatus, Call, CallError, Provider, Reply, RpcError, SessionInfo, SessionReply, StopReason,
+    TurnUsage,
 };
 
 use super::decoder::Decoder;
-use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
-use super::value::{Object, first, first_text, list, parse, rename, take, take_list, take_text, typed};
+use super::names::{NEW_SESSION_ID, STOP_REASONS, official, session_id};
+use super::value::{
+    Object, first, first_text, object_with, parse, rename, take, take_list, take_text, typed,
+};
 use super::{errors, options, strict};
 
 pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
@@ -34,18 +36,15 @@ pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply,
     };
     Ok(match call {
         Call::NewSession(_) | Call::ForkSession(..) => {
-            let name = new_session_id(&result).ok_or_else(|| malformed("no session id"))?;
-            let mut reply = options::decode_session(&mut result, decoder);
+            let name = session_id(&result, NEW_SESSION_ID).ok_or_else(|| malformed("no session id"))?;
             let session = decoder.session(&name);
-            tell_commands(&session, &mut result, decoder);
+            let reply = options::decode_session(&session, &mut result, decoder);
             decoder.opened.insert(session.clone());
-            reply.id = Some(session);
-            Reply::Session(reply)
+            Reply::Session(SessionReply { id: Some(session), ..reply })
         }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
             let session = decoder.session(id.as_str());
-            tell_commands(&session, &mut result, decoder);
-            let reply = options::decode_session(&mut result, decoder);
+            let reply = options::decode_session(&session, &mut result, decoder);
             // Some agents respond with `null` for a session that they do not have.
             let is_provisional = is_null && matches!(call, Call::LoadSession(..));
             Reply::Session(SessionReply { is_provisional, ..reply })
@@ -80,29 +79,13 @@ pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply,
     })
 }
 
-/// Version 2 sends slash commands with the session.
-fn tell_commands(session: &SessionId, result: &mut Object, decoder: &mut Decoder) {
-    if let Some(items) = take(result, &["availableCommands"]) {
-        let commands = options::decode_commands(list(items), decoder);
-        decoder.push(session, SessionUpdate::Commands(commands));
-    }
-}
-
 pub fn malformed(why: &str) -> CallError {
     CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
 }
 
-fn new_session_id(result: &Object) -> Option<String> {
-    first_text(result, NEW_SESSION_ID).or_else(|| first_text(result.get("session")?.as_object()?, &["id"]))
-}
-
 fn decode_list(result: &mut Object, decoder: &mut Decoder) -> Reply {
     let sessions = decoder.items(take_list(result, &["sessions"]), "sessions", |item| {
-        let mut session = match item {
-            Value::Object(session) => session,
-            Value::String(id) => Object::from_iter([("sessionId".to_owned(), id.into())]),
-            _ => return None,
-        };
+        let mut session = object_with(item, "sessionId")?;
         let folders = take_list(&mut session, &["additionalDirectories"]);
         Some(SessionInfo {
             id: first_text(&session, NEW_SESSION_ID)?.into(),
@@ -180,7 +163,6 @@ pub fn is_live(result: &Object) -> bool {
     first_text(result, &["status"]).as_deref() == Some("open")
 }
 
-/// Decodes the sign-in state; `None`: invalid.
 pub fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     let state = match first_text(result, &["state"])?.as_str() {
         "authenticated" => AuthState::SignedIn,

@@ -21,7 +21,8 @@ use super::names::{PERMISSION_KINDS, official};
 use super::quirks::Quirk;
 use super::updates::{self, session_name};
 use super::value::{
-    Object, fill, first_text, parse_object, rename, take, take_list, take_text, typed, whole,
+    Object, fill, first_text, object_with, parse_object, rename, take, take_list, take_text, typed, whole,
+    without_nulls,
 };
 use super::{elicitation, strict, tools, v2};
 
@@ -30,7 +31,6 @@ const MAX_OPTIONS: usize = 500;
 
 const MAX_SHOWN_CHARS: usize = 40;
 
-/// The form of a request, for a response in the same form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestForm {
     pub kind: RequestKind,
@@ -63,14 +63,12 @@ pub fn decode(
     offered: Callbacks,
     decoder: &mut Decoder,
 ) -> Result<(AgentRequest, RequestForm), RpcError> {
+    let not_found = |error: String| Err(RpcError::new(RpcError::METHOD_NOT_FOUND, error));
     let Some((kind, is_offered)) = kind_of(method, offered) else {
-        return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, format!("Method not found: {method}")));
+        return not_found(format!("Method not found: {method}"));
     };
     if !is_offered {
-        return Err(RpcError::new(
-            RpcError::METHOD_NOT_FOUND,
-            format!("{method} is disabled for this agent. Use your own implementation."),
-        ));
+        return not_found(format!("{method} is disabled for this agent. Use your own implementation."));
     }
     if decoder.quirks.is_strict {
         let checked = strict::request(method, params.unwrap_or("{}"), decoder.is_v2());
@@ -127,37 +125,31 @@ fn decode_callback(
     session: Option<SessionId>,
     mut params: Object,
 ) -> Result<AgentRequest, String> {
-    match kind {
+    Ok(match kind {
         RequestKind::ReadFile => {
             rename(&mut params, "path", &["file_path", "filePath", "uri"]);
             for key in ["line", "limit"] {
                 let number = bounded(&params, key, u32::MAX.into())?;
                 params.insert(key.to_owned(), number.into());
             }
-            let request: schema::ReadTextFileRequest = typed(Value::Object(params))?;
-            Ok(AgentRequest::ReadFile {
-                session,
-                path: file_path(request.path)?,
-                line: request.line,
-                limit: request.limit,
-            })
+            let schema::ReadTextFileRequest { path, line, limit, .. } = typed(params.into())?;
+            AgentRequest::ReadFile { session, path: file_path(path)?, line, limit }
         }
         RequestKind::WriteFile => {
             rename(&mut params, "path", &["file_path", "filePath", "uri"]);
             rename(&mut params, "content", &["text", "contents"]);
-            let request: schema::WriteTextFileRequest = typed(Value::Object(params))?;
-            Ok(AgentRequest::WriteFile { session, path: file_path(request.path)?, content: request.content })
+            let schema::WriteTextFileRequest { path, content, .. } = typed(params.into())?;
+            AgentRequest::WriteFile { session, path: file_path(path)?, content }
         }
         RequestKind::TerminalCreate => {
-            let command = decode_command(params)?;
-            Ok(AgentRequest::TerminalCreate { session, command })
+            AgentRequest::TerminalCreate { session, command: decode_command(params)? }
         }
-        RequestKind::TerminalOutput => Ok(AgentRequest::TerminalOutput(terminal(params)?)),
-        RequestKind::TerminalWait => Ok(AgentRequest::TerminalWait(terminal(params)?)),
-        RequestKind::TerminalKill => Ok(AgentRequest::TerminalKill(terminal(params)?)),
-        RequestKind::TerminalRelease => Ok(AgentRequest::TerminalRelease(terminal(params)?)),
-        RequestKind::Permission | RequestKind::Elicitation => Err("not a callback".to_owned()),
-    }
+        RequestKind::TerminalOutput => AgentRequest::TerminalOutput(terminal(params)?),
+        RequestKind::TerminalWait => AgentRequest::TerminalWait(terminal(params)?),
+        RequestKind::TerminalKill => AgentRequest::TerminalKill(terminal(params)?),
+        RequestKind::TerminalRelease => AgentRequest::TerminalRelease(terminal(params)?),
+        RequestKind::Permission | RequestKind::Elicitation => return Err("not a callback".to_owned()),
+    })
 }
 
 /// An optional number from 0 to `max`. Floats and strings are accepted, and line 0, which agents send for 1.
@@ -218,7 +210,6 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
     })
 }
 
-/// Decodes a permission request; the `bool` is whether its options use `id`.
 fn decode_permission(
     session: Option<SessionId>,
     mut params: Object,
@@ -236,30 +227,25 @@ fn decode_permission(
         }
         // Without a call, the fields of the request are used.
         other => {
-            let mut call = Object::new();
             let title = match other {
                 Some(Value::String(title)) => Some(title),
                 _ => take_text(&mut params, &["title", "message", "description"]),
             };
-            if let Some(title) = title {
-                call.insert("title".to_owned(), title.into());
-            }
-            rename(&mut params, "toolCallId", &["tool_call_id"]);
-            if let Some(id) = take(&mut params, &["toolCallId"]) {
-                call.insert("toolCallId".to_owned(), id);
-            }
-            call
+            let id = take(&mut params, &["toolCallId", "tool_call_id"]);
+            let fields = [("title", title.map(Value::String)), ("toolCallId", id)];
+            fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
         }
     };
     let fallback = ToolCallId::from(decoder.make_id("permission"));
     let mut tool = tools::decode(call, false, fallback, decoder);
     tool.note = note;
     let mut is_flat = false;
-    let listed = take_list(&mut params, &["options"]);
-    let total = listed.len();
-    let options: Vec<PermissionOption> =
-        listed.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MAX_OPTIONS).collect();
-    decoder.report_lost("options", total - options.len(), total, false);
+    let mut room = MAX_OPTIONS;
+    let options = decoder.items(take_list(&mut params, &["options"]), "options", |item| {
+        let option = decode_option(item, &mut is_flat)?;
+        room = room.checked_sub(1)?;
+        Some(option)
+    });
     if is_flat {
         decoder.learn(Quirk::FLAT_PERMISSIONS);
     }
@@ -267,11 +253,7 @@ fn decode_permission(
 }
 
 fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
-    let mut option = match item {
-        Value::Object(option) => option,
-        Value::String(id) => Object::from_iter([("optionId".to_owned(), Value::String(id))]),
-        _ => return None,
-    };
+    let mut option = object_with(item, "optionId")?;
     if first_text(&option, &["optionId", "option_id"]).is_none() && first_text(&option, &["id"]).is_some() {
         *is_flat = true;
     }
@@ -339,11 +321,8 @@ pub fn encode_answer(form: &RequestForm, answer: &Response) -> Result<String, St
         ) => json!({}),
         (RequestKind::TerminalCreate, Response::TerminalCreated(id)) => json!({"terminalId": id.as_str()}),
         (RequestKind::TerminalOutput, Response::TerminalOutput { output, is_truncated, exit }) => {
-            let mut result = json!({"output": output, "truncated": is_truncated});
-            if let Some(exit) = exit {
-                result["exitStatus"] = encode_exit(exit);
-            }
-            result
+            let exit = exit.as_ref().map(encode_exit);
+            without_nulls(json!({"output": output, "truncated": is_truncated, "exitStatus": exit}))
         }
         (RequestKind::TerminalWait, Response::TerminalExit(exit)) => encode_exit(exit),
         _ => {
@@ -378,24 +357,15 @@ fn encode_value(value: &FieldValue) -> Value {
 }
 
 fn encode_exit(exit: &ExitInfo) -> Value {
-    let mut status = json!({});
-    if let Some(code) = exit.code {
-        // The protocol has no negative codes; the shell convention is the low eight bits.
-        status["exitCode"] = json!(if code < 0 { code & 0xff } else { code });
-    }
-    if let Some(signal) = &exit.signal {
-        status["signal"] = json!(signal);
-    }
-    status
+    // The protocol has no negative codes; the shell convention is the low eight bits.
+    let code = exit.code.map(|code| if code < 0 { code & 0xff } else { code });
+    without_nulls(json!({"exitCode": code, "signal": exit.signal}))
 }
 
 pub fn encode_error(error: &RpcError) -> String {
     let code = i32::try_from(error.code).unwrap_or(-32603);
-    let mut object = json!({"code": code, "message": error.message});
-    if let Some(data) = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok()) {
-        object["data"] = data;
-    }
-    object.to_string()
+    let data = error.data.as_ref().and_then(|data| serde_json::from_str::<Value>(&data.0).ok());
+    without_nulls(json!({"code": code, "message": error.message, "data": data})).to_string()
 }
 
 #[cfg(test)]

@@ -21,7 +21,9 @@ use super::names::{
     TOOL_ID, TOOL_INPUT, TOOL_KINDS, TOOL_NAME, TOOL_OUTPUT, TOOL_STATUS, kind_of_tool, official,
 };
 use super::quirks::Quirk;
-use super::value::{Object, fill, first, first_text, list, raw, rename, take, take_text, typed, whole};
+use super::value::{
+    Object, fill, first, first_text, list, object_with, raw, rename, take, take_list, take_text, typed, whole,
+};
 use super::{input, names, patches, wrappers};
 
 /// Decodes a tool call. `fallback`: the id of a call without one.
@@ -64,11 +66,13 @@ pub fn decode(
     patch
 }
 
-/// Whether a call or a terminal can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
+/// Whether a call, a terminal or a subagent can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
 pub fn can_cancel(reported: &Object) -> Patch<bool> {
     match reported.get("capabilities") {
         None => Patch::Keep,
-        Some(Value::Object(can)) => Patch::Set(can.get("cancel").is_some_and(Value::is_object)),
+        Some(Value::Object(can)) => {
+            Patch::Set(first(can, &["cancel"]).is_some_and(|marker| *marker != Value::Bool(false)))
+        }
         Some(_) => Patch::Clear,
     }
 }
@@ -121,7 +125,7 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(Value::Object(meta)) = call.get_mut("_meta") else { return };
     patch.terminals = take_terminals(meta, &patch.id);
     for news in &patch.terminals {
-        if let crate::model::AgentTerminal::Exit { status, .. } = news
+        if let AgentTerminal::Exit { status, .. } = news
             && let Some(code) = status.code
         {
             patch.exit_code = Patch::Set(code);
@@ -165,16 +169,15 @@ pub fn decode_content(items: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
         .into_iter()
         .flat_map(|item| {
             let decoded = decode_item(item, decoder);
+            let is_unknown = |item: &ToolContent| {
+                matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
+            };
             unknown += usize::from(decoded.iter().any(is_unknown));
             decoded
         })
         .collect();
     decoder.report_lost("content", unknown, total, true);
     content
-}
-
-fn is_unknown(item: &ToolContent) -> bool {
-    matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
 }
 
 fn decode_item(item: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
@@ -245,39 +248,40 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
 }
 
 fn decode_locations(locations: Value, decoder: &mut Decoder) -> Vec<Location> {
-    decoder.items(list(locations), "locations", |item| match item {
-        Value::Object(mut location) => {
-            let path = take_text(&mut location, &["path", "file_path", "filePath", "file", "uri"])?;
-            let line = first(&location, &["line", "lineNumber", "line_number", "startLine"]);
-            let line = line.and_then(|line| u32::try_from(line.as_u64()?).ok());
-            Some(Location { path: path.into(), line: line.filter(|line| *line > 0) })
-        }
-        Value::String(path) => Some(Location { path: path.into(), line: None }),
-        _ => None,
+    decoder.items(list(locations), "locations", |item| {
+        let mut location = object_with(item, "path")?;
+        let path = take_text(&mut location, &["path", "file_path", "filePath", "file", "uri"])?;
+        let line = first(&location, &["line", "lineNumber", "line_number", "startLine"]);
+        let line = line.and_then(|line| u32::try_from(line.as_u64()?).ok());
+        Some(Location { path: path.into(), line: line.filter(|line| *line > 0) })
     })
 }
 
-const TERMINAL_INFO: &[&str] = &["terminal_info", "terminalInfo"];
-const TERMINAL_OUTPUT: &[&str] = &["terminal_output", "terminalOutput"];
-const TERMINAL_DELTA: &[&str] = &["terminal_output_delta", "terminalOutputDelta"];
-const TERMINAL_EXIT: &[&str] = &["terminal_exit", "terminalExit"];
 const TERMINAL_ID: &[&str] = &["terminal_id", "terminalId", "id"];
+const TERMINAL_EVENTS: [[&str; 2]; 4] = [
+    ["terminal_info", "terminalInfo"],
+    ["terminal_output", "terminalOutput"],
+    ["terminal_output_delta", "terminalOutputDelta"],
+    ["terminal_exit", "terminalExit"],
+];
 
 /// Removes the terminal events from `_meta`. A row without an id belongs to the call's own terminal.
 fn take_terminals(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
     let mut news = Vec::new();
-    for (id, row) in rows(meta, TERMINAL_INFO, call) {
-        news.push(AgentTerminal::Info { id, cwd: first_text(&row, &["cwd"]).map(Into::into) });
-    }
-    for keys in [TERMINAL_OUTPUT, TERMINAL_DELTA] {
-        for (id, row) in rows(meta, keys, call) {
-            if let Some(data) = first_text(&row, &["data", "output", "delta"]) {
-                news.push(AgentTerminal::Output { id, data });
-            }
+    for keys in TERMINAL_EVENTS {
+        for row in take_list(meta, &keys) {
+            let Some(row) = object_with(row, "data") else { continue };
+            let id =
+                first_text(&row, TERMINAL_ID).map_or_else(|| TerminalId(call.0.clone()), TerminalId::from);
+            news.extend(match keys {
+                ["terminal_info", _] => {
+                    Some(AgentTerminal::Info { id, cwd: first_text(&row, &["cwd"]).map(Into::into) })
+                }
+                ["terminal_exit", _] => Some(AgentTerminal::Exit { id, status: exit_info(&row) }),
+                _ => first_text(&row, &["data", "output", "delta"])
+                    .map(|data| AgentTerminal::Output { id, data }),
+            });
         }
-    }
-    for (id, row) in rows(meta, TERMINAL_EXIT, call) {
-        news.push(AgentTerminal::Exit { id, status: exit_info(&row) });
     }
     news
 }
@@ -287,36 +291,17 @@ pub fn exit_info(row: &Object) -> ExitInfo {
     ExitInfo { code: code.and_then(|code| i32::try_from(code).ok()), signal: first_text(row, &["signal"]) }
 }
 
-fn rows(meta: &mut Object, keys: &[&str], call: &ToolCallId) -> Vec<(TerminalId, Object)> {
-    let rows = take(meta, keys).map(list).unwrap_or_default();
-    rows.into_iter()
-        .filter_map(|row| match row {
-            Value::Object(row) => {
-                let id = first_text(&row, TERMINAL_ID)
-                    .map_or_else(|| TerminalId(call.0.clone()), TerminalId::from);
-                Some((id, row))
-            }
-            Value::String(data) => {
-                let row = Object::from_iter([("data".to_owned(), Value::String(data))]);
-                Some((TerminalId(call.0.clone()), row))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
 /// Keys of the output text, in order of preference.
 const OUTPUT_TEXT: &[&str] =
     &["formatted_output", "aggregated_output", "output", "text", "content", "result", "message", "error"];
 const EXIT_CODE: &[&str] =
     &["exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "returnCode", "exit"];
 
-/// Maximum nesting depth that is searched.
-const DEPTH: u8 = 4;
+const MAX_DEPTH: u8 = 4;
 
 /// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
 pub fn output_text(output: &Value) -> Option<String> {
-    text_within(output, DEPTH).filter(|text| !text.is_empty())
+    text_within(output, MAX_DEPTH).filter(|text| !text.is_empty())
 }
 
 fn text_within(output: &Value, depth: u8) -> Option<String> {

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use serde_json::json;
 use serde_json::map::Entry;
 
-use super::value::Object;
+use super::value::{Object, without_nulls};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
@@ -31,13 +31,9 @@ impl Trace {
 
     /// Adds the trace to the params of a call, unless they already have a `_meta`.
     pub fn mark(&self, params: &mut Object) {
-        let entry = params.entry("_meta");
-        if let Entry::Vacant(free) = entry {
-            let mut meta = json!({"traceparent": format!("00-{}-{:016x}-01", self.trace_id, random())});
-            if let Some(state) = &self.state {
-                meta["tracestate"] = json!(state);
-            }
-            free.insert(meta);
+        if let Entry::Vacant(free) = params.entry("_meta") {
+            let parent = format!("00-{}-{:016x}-01", self.trace_id, random());
+            free.insert(without_nulls(json!({"traceparent": parent, "tracestate": self.state})));
         }
     }
 }

@@ -4,9 +4,7 @@
 //! decoder of its kind. Official text chunks are decoded by `fast`.
 //! Invariant: an update that no decoder accepts becomes `Unknown` with all of its JSON.
 
-use std::borrow::Cow;
-
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::{
     AnomalyKind, ContentBlock, MessageId, Patch, Plan, PlanBody, PlanEntry, PlanId, Raw, Role, SessionId,
@@ -14,14 +12,14 @@ use crate::model::{
 };
 
 use super::decoder::Decoder;
-use super::fast::push_text;
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, PLAN_PRIORITY, PLAN_STATUS, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES,
-    is_result_of_call, official, take_modes,
+    is_result_of_call, official, session_id, take_modes,
 };
+use super::options::{CURRENT_MODE, CURRENT_MODEL};
 use super::quirks::Quirk;
 use super::value::{
-    Object, fill, first, first_text, list, parse_object, raw, rename, take, take_text, typed,
+    Object, fill, first, first_text, list, object_with, parse_object, raw, rename, take, take_text, typed,
 };
 use super::{content, options, strict, tools, v2, wrappers};
 
@@ -108,7 +106,7 @@ fn raw_update(text: &str) -> Raw {
 }
 
 pub fn session_name(object: &Object) -> Option<String> {
-    first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
+    session_id(object, SESSION_ID)
 }
 
 struct Update<'a> {
@@ -171,16 +169,6 @@ impl Update<'_> {
                     self.push(SessionUpdate::Terminal(news));
                 }
             }
-            "tool_call_update" => {
-                let id = ToolCallId::from(first_text(update, TOOL_ID)?);
-                let nulls = v2::nulls(update);
-                let mut call = std::mem::take(update);
-                call.shift_remove("sessionUpdate");
-                let mut patch = tools::decode(call, false, id, self.decoder);
-                v2::clear(&mut patch, &nulls);
-                wrappers::take_off(&mut patch, self.decoder);
-                self.push(SessionUpdate::Tool(Box::new(patch)));
-            }
             _ => return None,
         }
         Some(())
@@ -196,13 +184,13 @@ impl Update<'_> {
             "tool_call_update" => self.tool(std::mem::take(update), false)?,
             "plan" => SessionUpdate::Plan(plan(update, self.decoder)?),
             "plan_update" => SessionUpdate::Plan(plan_update(update, self.decoder)?),
-            "plan_removed" => SessionUpdate::PlanRemoved(plan_removed(update)?),
+            "plan_removed" => SessionUpdate::PlanRemoved(first_text(update, PLAN_ID)?.into()),
             "available_commands_update" => {
                 let items = take(update, &["availableCommands", "available_commands", "commands"])?;
                 SessionUpdate::Commands(options::decode_commands(list(items), self.decoder))
             }
-            "current_mode_update" => SessionUpdate::Mode(options::current_mode(update)?),
-            "current_model_update" => SessionUpdate::Model(options::current_model(update)?),
+            "current_mode_update" => SessionUpdate::Mode(first_text(update, CURRENT_MODE)?.into()),
+            "current_model_update" => SessionUpdate::Model(first_text(update, CURRENT_MODEL)?.into()),
             "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.decoder)?),
             "session_info_update" => {
                 self.info(update);
@@ -236,16 +224,18 @@ impl Update<'_> {
         let total = blocks.len();
         let mut unknown = 0;
         for block in blocks {
-            if self.is_result_of_call(role, &block) {
-                self.decoder.learn(Quirk::REPLAYS_RESULTS);
-                continue;
-            }
             match block {
+                // The result of a tool call, which is shown with the call. After a cancelled turn, gemini sends the calls
+                // after all results, or only as text.
+                ContentBlock::Text(text)
+                    if role == Role::User && !self.decoder.quirks.is_strict && is_result_of_call(&text) =>
+                {
+                    self.decoder.learn(Quirk::REPLAYS_RESULTS);
+                }
                 ContentBlock::Text(text) => {
                     let mut text = text.into_string();
                     self.take_modes(role, &mut text);
-                    let (session, text) = (self.session.clone(), Cow::Owned(text));
-                    push_text(session, role, message.cloned(), text, self.decoder);
+                    self.decoder.push_text(self.session.clone(), role, message.cloned(), text.into());
                 }
                 block => {
                     unknown += usize::from(matches!(block, ContentBlock::Unknown(_)));
@@ -275,17 +265,11 @@ impl Update<'_> {
         }
     }
 
-    /// Whether a user message only repeats a tool result, which is shown with the call.
-    fn is_result_of_call(&self, role: Role, block: &ContentBlock) -> bool {
-        let ContentBlock::Text(text) = block else { return false };
-        // After a cancelled turn, gemini sends the calls after all results, or only as text.
-        role == Role::User && !self.decoder.quirks.is_strict && is_result_of_call(text)
-    }
-
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<SessionUpdate> {
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }
+        let nulls = if self.decoder.is_v2() { v2::nulls(&call) } else { Vec::new() };
         let id = match first_text(&call, TOOL_ID) {
             Some(id) => id,
             None if is_announcement => self.decoder.make_id("tool"),
@@ -293,6 +277,7 @@ impl Update<'_> {
             None => return None,
         };
         let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.decoder);
+        v2::clear(&mut patch, &nulls);
         wrappers::take_off(&mut patch, self.decoder);
         Some(SessionUpdate::Tool(Box::new(patch)))
     }
@@ -321,12 +306,13 @@ impl Update<'_> {
         Some(SessionUpdate::CompactionChunk { id, text })
     }
 
+    /// The Markdown of the text blocks; others are reported.
     fn text_of(&mut self, name: &str, content: Value) -> String {
-        let blocks = content::decode_many(content);
-        let total = blocks.len();
-        let (text, others) = content::text_of_many(blocks);
-        self.decoder.report_lost(name, others, total, false);
-        text
+        let texts = self.decoder.items(content::decode_many(content), name, |block| match block {
+            ContentBlock::Text(text) => Some(text.into_string()),
+            _ => None,
+        });
+        texts.concat()
     }
 
     fn subagent(&mut self, update: &mut Object) -> Option<SessionUpdate> {
@@ -337,13 +323,7 @@ impl Update<'_> {
             Some(Value::Object(state)) => Patch::from_option(first_text(state, &["state"])),
             _ => patch_text(update, "state"),
         };
-        let can_cancel = match update.get("capabilities") {
-            None => Patch::Keep,
-            Some(Value::Object(can)) => {
-                Patch::Set(first(can, &["cancel"]).is_some_and(|marker| *marker != Value::Bool(false)))
-            }
-            Some(_) => Patch::Clear,
-        };
+        let can_cancel = tools::can_cancel(update);
         let title = patch_text(update, "title");
         let description = patch_text(update, "description");
         Some(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }))
@@ -423,7 +403,6 @@ fn plan(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     Some(Plan { id, body: PlanBody::Entries(plan_entries(entries, decoder)) })
 }
 
-/// Decodes `plan_update` (unstable): one of several plans.
 fn plan_update(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     let mut plan = match take(update, &["plan"]) {
         Some(Value::Object(plan)) => plan,
@@ -440,21 +419,13 @@ fn plan_update(update: &mut Object, decoder: &mut Decoder) -> Option<Plan> {
     Some(Plan { id, body })
 }
 
-fn plan_removed(update: &Object) -> Option<PlanId> {
-    first_text(update, PLAN_ID).map(PlanId::from)
-}
-
 fn plan_entries(entries: Value, decoder: &mut Decoder) -> Vec<PlanEntry> {
-    decoder.items(list(entries), "entries", |step| typed(plan_entry(step)).ok())
+    decoder.items(list(entries), "entries", |step| typed(plan_entry(step)?.into()).ok())
 }
 
 /// Converts an entry into the official shape, which is that of [`PlanEntry`]; unknown words become the default value.
-fn plan_entry(step: Value) -> Value {
-    let mut step = match step {
-        Value::Object(step) => step,
-        Value::String(text) => return json!({"content": text, "priority": "medium", "status": "pending"}),
-        other => return other,
-    };
+fn plan_entry(step: Value) -> Option<Object> {
+    let mut step = object_with(step, "content")?;
     rename(&mut step, "content", STEP_TEXT);
     for (key, table, known, neutral) in [
         ("priority", PLAN_PRIORITY, ["high", "medium", "low"], "medium"),
@@ -467,5 +438,5 @@ fn plan_entry(step: Value) -> Value {
         }
         fill(&mut step, key, || neutral.into());
     }
-    Value::Object(step)
+    Some(step)
 }

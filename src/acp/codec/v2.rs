@@ -9,50 +9,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::model::{
-    AgentCapabilities, AgentInfo, AgentTerminal, CallError, Patch, SessionId, TerminalId, ToolCallPatch,
-};
+use crate::model::{AgentCapabilities, AgentTerminal, Patch, SessionId, TerminalId, ToolCallPatch};
 
 use super::decoder::TurnNews;
-use super::replies::{self, malformed};
-use super::value::{
-    Object, fill, first_text, into_object, parse_object, take, take_list, take_text, typed, whole,
-};
+use super::replies;
+use super::value::{Object, fill, first_text, into_object, take, take_text, typed};
 use super::{initialize, tools};
 
-/// Decodes a response of version 2; `None`: the response is of version 1.
-pub fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
-    let mut result = parse_object(result)?;
-    if result.get("protocolVersion").and_then(whole) != Some(2) {
-        return None;
-    }
-    let methods = take_list(&mut result, &["authMethods"]);
-    let can_steer = replies::can_steer(&result);
-    let reported = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
-    let response: schema::InitializeResponse = match typed(Value::Object(result)) {
-        Ok(response) => response,
-        Err(error) => return Some(Err(malformed(&error))),
-    };
-    Some(Ok(AgentInfo {
-        name: Some(response.info.name),
-        title: response.info.title,
-        version: Some(response.info.version),
-        protocol_version: 2,
-        capabilities: AgentCapabilities { can_steer, ..capabilities(&reported) },
-        auth_methods: methods.into_iter().filter_map(initialize::decode_auth_method).collect(),
-        ..AgentInfo::default()
-    }))
+/// Checks a response to `initialize` of version 2.
+pub fn check_initialize(result: &Object) -> Result<(), String> {
+    typed::<schema::InitializeResponse>(result.clone().into()).map(|_| ())
 }
 
 /// Agents with sessions can list, resume and close them; loading is resuming with a replay.
-fn capabilities(reported: &Object) -> AgentCapabilities {
-    let mut can = initialize::capabilities(reported);
+pub fn add_capabilities(can: &mut AgentCapabilities, reported: &Object) {
     if let Some(session) = reported.get("session").and_then(Value::as_object) {
         (can.can_load, can.can_resume, can.can_list, can.can_close) = (true, true, true, true);
         can.mcp_stdio_off = !initialize::has(session.get("mcp"), &["stdio"]);
         can.can_log_out = reported.get("auth").is_some_and(Value::is_object);
     }
-    can
 }
 
 /// Decodes a `state_update`. In all states except `idle` the turn is running.
@@ -90,25 +65,20 @@ pub fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
 /// Decodes `terminal_update` (its output replaces the previous one) or `terminal_output_chunk`; `None`: invalid.
 pub fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
     let id = TerminalId::from(first_text(update, &["terminalId"])?);
-    let mut news = Vec::new();
+    // Each chunk is encoded separately.
+    let bytes = |part: &Object| STANDARD.decode(first_text(part, &["data"]).unwrap_or_default()).ok();
     if !is_whole {
-        // Each chunk is encoded separately.
-        let bytes = STANDARD.decode(first_text(update, &["data"]).unwrap_or_default()).ok()?;
-        return Some(vec![AgentTerminal::Bytes { id, bytes, is_whole: false }]);
+        return Some(vec![AgentTerminal::Bytes { id, bytes: bytes(update)?, is_whole }]);
     }
     let (command, cwd) = (first_text(update, &["command"]), first_text(update, &["cwd"]).map(Into::into));
     let can_cancel = tools::can_cancel(update);
-    news.push(AgentTerminal::About { id: id.clone(), command, cwd, can_cancel });
-    match update.get("output") {
-        Some(Value::Null) => {
-            news.push(AgentTerminal::Bytes { id: id.clone(), bytes: Vec::new(), is_whole });
-        }
-        Some(Value::Object(output)) => {
-            let bytes = STANDARD.decode(first_text(output, &["data"]).unwrap_or_default()).ok()?;
-            news.push(AgentTerminal::Bytes { id: id.clone(), bytes, is_whole });
-        }
-        _ => {}
-    }
+    let mut news = vec![AgentTerminal::About { id: id.clone(), command, cwd, can_cancel }];
+    let output = match update.get("output") {
+        Some(Value::Null) => Some(Vec::new()),
+        Some(Value::Object(output)) => Some(bytes(output)?),
+        _ => None,
+    };
+    news.extend(output.map(|bytes| AgentTerminal::Bytes { id: id.clone(), bytes, is_whole }));
     if let Some(Value::Object(exit)) = update.get("exitStatus") {
         let status = tools::exit_info(exit);
         news.push(AgentTerminal::Exit { id, status });

@@ -91,7 +91,6 @@ fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
     *count = count.as_u64().unwrap_or(0).saturating_add(1).into();
 }
 
-/// Parses a JSON object; `None`: invalid or another type.
 pub fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
@@ -104,6 +103,22 @@ pub fn into_object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,
         _ => Object::new(),
+    }
+}
+
+/// The object without its fields that are `null`.
+pub fn without_nulls(value: Value) -> Value {
+    let mut object = into_object(value);
+    object.retain(|_, value| !value.is_null());
+    object.into()
+}
+
+/// The object in a value; a string becomes the field `key` of one.
+pub fn object_with(value: Value, key: &str) -> Option<Object> {
+    match value {
+        Value::Object(object) => Some(object),
+        text @ Value::String(_) => Some(Object::from_iter([(key.to_owned(), text)])),
+        _ => None,
     }
 }
 
@@ -167,7 +182,6 @@ pub fn list(value: Value) -> Vec<Value> {
     }
 }
 
-/// Removes a list; see [`list`]. Empty if it is absent.
 pub fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
     take(object, keys).map(list).unwrap_or_default()
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::dialect::{self, Dialect, Method, Translation};
 use crate::acp::codec::errors;
@@ -40,11 +40,9 @@ impl Dialect for Banjo {
     }
 
     fn initialized(&mut self, result: &str) -> Option<String> {
-        self.resumes = serde_json::from_str::<serde_json::Value>(result).is_ok_and(|result| {
-            result
-                .pointer("/agentCapabilities/sessionCapabilities/resume")
-                .is_some_and(serde_json::Value::is_object)
-        });
+        let result: Value = serde_json::from_str(result).unwrap_or_default();
+        let resume = result.pointer("/agentCapabilities/sessionCapabilities/resume");
+        self.resumes = resume.is_some_and(Value::is_object);
         None
     }
 

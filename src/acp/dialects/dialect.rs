@@ -21,7 +21,6 @@ pub trait Dialect: Debug + Send + Sync {
         "parlor"
     }
 
-    /// The dialect's own `initialize`, if it has one.
     fn initialize(&self) -> Option<Method> {
         None
     }

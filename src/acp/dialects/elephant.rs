@@ -12,7 +12,6 @@ use crate::acp::codec::value::{Object, parse_object};
 use crate::acp::envelope::Message;
 use crate::model::{AgentInfo, Call, Profile};
 
-/// Maximum body size of its server, in bytes.
 pub const MAX_BODY_BYTES: usize = 4 << 20;
 
 /// Minimum length of a chunk that may have been trimmed: the agent collects 64 characters before it trims and sends.
@@ -87,7 +86,6 @@ struct WhitespaceRepair {
 }
 
 impl WhitespaceRepair {
-    /// Ends the current text: the next chunk does not continue it.
     fn break_off(&mut self) {
         self.previous = None;
     }
@@ -107,18 +105,14 @@ impl WhitespaceRepair {
         };
         if begins_block(text) {
             text.insert(0, '\n');
-        } else if is_word_end(before) && is_word(first) {
+        } else if is_word_end(before) && first.is_alphanumeric() {
             text.insert(0, ' ');
         }
     }
 }
 
-fn is_word(letter: char) -> bool {
-    letter.is_alphanumeric()
-}
-
 fn is_word_end(letter: char) -> bool {
-    is_word(letter) || matches!(letter, '.' | ',' | ';' | ':' | '!' | '?')
+    letter.is_alphanumeric() || matches!(letter, '.' | ',' | ';' | ':' | '!' | '?')
 }
 
 /// Whether a text begins with a Markdown block that needs its own line: a list item, heading, fence or table row.

@@ -19,11 +19,11 @@ use self::turns::Turns;
 use super::dialect::{Dialect, Method, Translation};
 use crate::acp::codec::decoder::Decoder;
 use crate::acp::codec::names::{
-    MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT,
+    MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT, session_id,
 };
 use crate::acp::codec::tools::output_text;
 use crate::acp::codec::value::{
-    Object, first_text, into_object, list, parse_object, rename, take, take_text,
+    Object, first_text, into_object, list, parse_object, rename, take, take_text, without_nulls,
 };
 use crate::acp::codec::{content, errors, options};
 use crate::acp::envelope::{Message, id_number};
@@ -73,8 +73,7 @@ impl OpenOxide {
     fn on_opened(&mut self, id: u64, outcome: Result<&str, &str>, out: &mut Translation) -> bool {
         if self.creating.remove(&id) {
             let Some(mut result) = outcome.ok().and_then(parse_object) else { return false };
-            let within = || first_text(result.get("session")?.as_object()?, &["id"]);
-            let Some(session) = first_text(&result, NEW_SESSION_ID).or_else(within) else { return false };
+            let Some(session) = session_id(&result, NEW_SESSION_ID) else { return false };
             self.sessions.insert(session.clone());
             result.insert("sessionId".to_owned(), session.into());
             out.respond(id, Ok(result.into()));
@@ -244,17 +243,10 @@ impl Dialect for OpenOxide {
         let translated = match call {
             Call::NewSession(workspace) => {
                 self.creating.insert(id);
-                let mut params = json!({"workingDir": workspace.folder().to_string_lossy()});
-                let mut config = Object::new();
-                if let Some(model) = &self.wire.model {
-                    config.insert("model".to_owned(), model.as_str().into());
-                }
-                if let Some(commits) = self.wire.auto_commits {
-                    config.insert("auto_commits".to_owned(), commits.into());
-                }
-                if !config.is_empty() {
-                    params["config"] = config.into();
-                }
+                let config = json!({"model": self.wire.model, "auto_commits": self.wire.auto_commits});
+                let config = Some(without_nulls(config)).filter(|config| *config != json!({}));
+                let folder = workspace.folder().to_string_lossy();
+                let params = without_nulls(json!({"workingDir": folder, "config": config}));
                 ("session/create", params.to_string())
             }
             Call::ResumeSession(session, workspace) => {
@@ -328,7 +320,6 @@ pub fn initialize() -> Method {
     ("initialize", params.to_string())
 }
 
-/// The params of form number `form` of `session/resume`.
 fn resume(session: &str, folder: &str, form: usize) -> Option<String> {
     let params = match form {
         0 => json!({"session_id": session, "sessionId": session, "workingDir": folder}),

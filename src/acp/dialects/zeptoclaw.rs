@@ -16,8 +16,7 @@ use crate::model::{AgentInfo, Call, ContentBlock, Profile};
 
 /// Maximum size of a request over HTTP including headers, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 118_784;
-/// Maximum size of the text in a prompt, in bytes.
-pub const MAX_PROMPT_BYTES: usize = 102_400;
+const MAX_PROMPT_BYTES: usize = 102_400;
 
 #[derive(Debug)]
 pub struct ZeptoClaw {

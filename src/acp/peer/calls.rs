@@ -249,20 +249,17 @@ impl Calls {
         self.pending.values().filter_map(|pending| pending.deadline).map(|(at, _)| at).min()
     }
 
-    /// Removes requests whose deadline has passed, with their timeouts.
     pub fn take_overdue(&mut self, now: Instant) -> Vec<(Pending, Duration)> {
         let is_overdue = |pending: &Pending| pending.deadline.is_some_and(|(at, _)| at <= now);
         let ids: Vec<u64> =
             self.pending.iter().filter(|(_, pending)| is_overdue(pending)).map(|(id, _)| *id).collect();
-        let mut overdue = Vec::new();
-        for id in ids {
-            if let Some(pending) = self.pending.remove(&id) {
-                self.retire(id, pending.method);
-                let time = pending.deadline.map_or(Duration::ZERO, |(_, time)| time);
-                overdue.push((pending, time));
-            }
-        }
-        overdue
+        let remove = |id| {
+            let pending = self.pending.remove(&id)?;
+            self.retire(id, pending.method);
+            let time = pending.deadline.map_or(Duration::ZERO, |(_, time)| time);
+            Some((pending, time))
+        };
+        ids.into_iter().filter_map(remove).collect()
     }
 
     pub fn take_all(&mut self) -> Vec<Pending> {

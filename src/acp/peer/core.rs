@@ -4,6 +4,7 @@
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
 mod agent_requests;
+mod handshake;
 mod replay;
 mod translation;
 mod turns;
@@ -15,10 +16,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use self::handshake::Due;
 use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
-use super::handshake::{Due, Handshake};
-use super::messages::{self, excerpt, is_about_form};
+use super::messages::{self, excerpt};
 use super::requests::OpenRequests;
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
@@ -27,7 +28,7 @@ use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::{is_plain, repair};
 use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::tap::{Direction, Tap};
-use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
+use crate::acp::transport::{Outgoing, Stopper};
 use crate::model::{
     AgentCommand, AgentEvent, AgentSpec, Anomaly, AnomalyKind, Call, CallError, CallTag, CloseReason, Reply,
     RpcError, SessionId, SessionReply, SessionUpdate, Severity,
@@ -55,7 +56,8 @@ pub struct Peer {
     is_stopping: bool,
     is_deaf: bool,
     pub events: Vec<AgentEvent>,
-    handshake: Handshake,
+    /// What happens next in the handshake, and when.
+    due: Option<(Due, Instant)>,
     /// The form of `initialize` that was sent last.
     attempt: u8,
     /// The error of a form of `initialize` that says that the version is not supported.
@@ -67,7 +69,6 @@ pub struct Peer {
     pub opened: Option<SessionId>,
     shutdown: Option<u64>,
     sign_in: Option<Watch>,
-    /// Time of the last message.
     now: Instant,
     /// The session whose event stream delivered the last message.
     stream: Option<Arc<str>>,
@@ -88,7 +89,7 @@ impl Peer {
             is_stopping: false,
             is_deaf: false,
             events: Vec::new(),
-            handshake: Handshake::default(),
+            due: None,
             attempt: 0,
             refused: None,
             foreground: turns::Foreground::default(),
@@ -105,25 +106,6 @@ impl Peer {
         self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
         self.begin_handshake(now);
-    }
-
-    fn begin_handshake(&mut self, now: Instant) {
-        if self.dialect.speaks_first() {
-            self.handshake.schedule(Due::Greeting, now);
-        } else {
-            self.greet(now);
-        }
-    }
-
-    fn greet(&mut self, now: Instant) {
-        if self.initialize(0, now) {
-            if self.dialect.speaks_first() {
-                self.handshake.schedule(Due::Again, now);
-            }
-        } else {
-            let error = "initialize is not supported for this agent.".to_owned();
-            self.fail(CallError::Malformed { error });
-        }
     }
 
     pub fn on_command(&mut self, command: Command, now: Instant) {
@@ -150,7 +132,6 @@ impl Peer {
         }
     }
 
-    /// Ends the connection, after a response to every open request.
     pub fn stop(&mut self, force: bool) {
         let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
@@ -158,7 +139,7 @@ impl Peer {
             let id = self.calls.next_id();
             self.writer.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
-            self.handshake.schedule(Due::End, Instant::now());
+            self.schedule(Due::End, Instant::now());
             return;
         }
         self.shutdown = None;
@@ -167,7 +148,7 @@ impl Peer {
 
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
-        if self.handshake.on_message() == Some(Due::Greeting) {
+        if let Some((Due::Greeting, _)) = self.due.take_if(|(due, _)| *due != Due::End) {
             self.greet(now);
         }
         match piece {
@@ -201,16 +182,12 @@ impl Peer {
         self.events.push(AgentEvent::Update(SessionId(session.into()), notice));
     }
 
-    pub fn on_interrupted(&mut self, is_interrupted: bool) {
-        self.events.push(AgentEvent::Interrupted(is_interrupted));
-    }
-
     pub fn on_deadline(&mut self, now: Instant) {
         self.now = now;
-        match self.handshake.take_due(now) {
-            Some(Due::Greeting) => self.greet(now),
-            Some(Due::Again) => self.greet_again(),
-            Some(Due::End) => self.stop(false),
+        match self.due.take_if(|(_, at)| *at <= now) {
+            Some((Due::Greeting, _)) => self.greet(now),
+            Some((Due::Again, _)) => self.greet_again(),
+            Some((Due::End, _)) => self.stop(false),
             None => {}
         }
         self.translate(|dialect, out| dialect.on_deadline(out));
@@ -235,7 +212,7 @@ impl Peer {
     /// The end of the connection: every request gets a reply, then `Closed` is reported.
     pub fn close(&mut self, reason: CloseReason) {
         self.answer_all();
-        self.handshake.waiting = None;
+        self.due = None;
         for pending in self.calls.take_all() {
             // For `initialize`, `Closed` is more specific than `Lost`.
             if let Some((tag, _)) = pending.call {
@@ -247,11 +224,15 @@ impl Peer {
         self.writer = FrameWriter::new(self.tap.clone());
     }
 
-    pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
+    pub fn close_reason(&self, end: CloseReason) -> CloseReason {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
-            _ if self.is_deaf => CloseReason::Lost { error: messages::NOT_READ.to_owned() },
-            end => messages::close_reason(end),
+            _ if self.is_deaf => {
+                let error = "The agent stopped reading its input with more than 128 MiB pending. Restart the agent, \
+                             or report this to its authors.";
+                CloseReason::Lost { error: error.to_owned() }
+            }
+            end => end,
         }
     }
 
@@ -261,7 +242,7 @@ impl Peer {
 
     pub fn next_deadline(&self) -> Option<Instant> {
         let output = self.sign_in.map(|watch| watch.next);
-        let others = [self.handshake.waiting.map(|(_, at)| at), self.dialect.deadline(), output];
+        let others = [self.due.map(|(_, at)| at), self.dialect.deadline(), output];
         others.into_iter().chain([self.calls.next_deadline()]).flatten().min()
     }
 
@@ -392,39 +373,6 @@ impl Peer {
         self.events.extend(working.map(AgentEvent::TurnBegan));
     }
 
-    fn on_initialized(&mut self, outcome: Result<&str, &str>) {
-        let now = self.now;
-        let error = match outcome {
-            Ok(result) => match self.read_info(result) {
-                Ok(mut info) => {
-                    info.last_session = self.last_session.take();
-                    self.events.push(AgentEvent::Ready(Box::new(info)));
-                    self.phase = Phase::Ready;
-                    for command in std::mem::take(&mut self.waiting) {
-                        self.write_command(command, now);
-                    }
-                    return;
-                }
-                Err(error) => error,
-            },
-            Err(error) => {
-                let error = self.codec.error(error);
-                let refused = self.codec.refused_version(&error);
-                let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
-                self.refused = self.refused.take().or(refused);
-                if !is_final && is_about_form(&error) && self.initialize(self.attempt.saturating_add(1), now)
-                {
-                    let why = excerpt(&error.message);
-                    let text = format!("Retried initialize in another form after an error: {why}");
-                    self.anomaly(AnomalyKind::Dialect, text);
-                    return;
-                }
-                self.refused.take().unwrap_or_else(|| messages::call_error(error))
-            }
-        };
-        self.fail(error);
-    }
-
     /// An error without an id can be matched only if a single request is pending.
     fn on_loose_error(&mut self, error: &str) {
         let rpc = self.codec.error(error);
@@ -444,31 +392,6 @@ impl Peer {
         }
     }
 
-    /// Sends `initialize` in form `attempt`; `false` if there is no such form.
-    fn initialize(&mut self, attempt: u8, now: Instant) -> bool {
-        let Some((method, params)) = self.initialize_form(attempt) else { return false };
-        let id = self.calls.next_id();
-        self.attempt = attempt;
-        self.calls.add(id, None, method, now);
-        self.writer.request(id, method, &params);
-        true
-    }
-
-    /// Sends `initialize` again with the same id, for agents that missed the first one.
-    fn greet_again(&mut self) {
-        if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.initialize_form(0))
-            && matches!(self.phase, Phase::Starting)
-        {
-            self.writer.request(id, method, &params);
-        }
-    }
-
-    fn fail(&mut self, error: CallError) {
-        self.events.push(AgentEvent::InitializeFailed(error.clone()));
-        self.drop_waiting(&error);
-        self.phase = Phase::Failed(error);
-    }
-
     fn drop_waiting(&mut self, error: &CallError) {
         for command in std::mem::take(&mut self.waiting) {
             if let AgentCommand::Call(tag, _) = command {
@@ -480,13 +403,14 @@ impl Peer {
     fn write_command(&mut self, command: AgentCommand, now: Instant) {
         match command {
             AgentCommand::Call(tag, call) => self.write_call(tag, call, now),
-            AgentCommand::Cancel(session) => self.write_cancel(&session),
+            AgentCommand::Cancel(session) => {
+                self.notify(self.dialect.cancel(&session, self.calls.find_prompt(&session)));
+            }
             // Handled by `on_command` without waiting.
             AgentCommand::Respond(..) | AgentCommand::CancelCall(_) => {}
         }
     }
 
-    /// Sends a request. One that is not sent gets an error reply.
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
         let Some(mut message) = self.codec.call(&call) else {
             return self.not_sent(tag, "This request is not supported for this agent.".to_owned());
@@ -514,7 +438,7 @@ impl Peer {
 
     fn cancel_call(&mut self, tag: &CallTag) {
         if let Some(id) = self.calls.find(|own, _| own == tag) {
-            return self.write_withdrawal(id);
+            return self.notify(self.dialect.withdraw(id));
         }
         let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);
         if let Some(at) = self.waiting.iter().position(is_it) {

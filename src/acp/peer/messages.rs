@@ -1,14 +1,11 @@
 //! Error messages, and the classification of errors and texts for `core`.
 
-use crate::acp::transport::{LinkEnd, UNDELIVERED, UNSENT};
-use crate::model::{CallError, CloseReason, RpcError};
+use crate::acp::transport::{UNDELIVERED, UNSENT};
+use crate::model::{CallError, RpcError};
 
 /// Source: JSON-RPC 2.0, error codes.
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
-
-pub const NOT_READ: &str = "The agent stopped reading its input with more than 128 MiB pending. Restart the \
-                            agent, or report this to its authors.";
 
 /// Whether another form of `initialize` may help.
 pub fn is_about_form(error: &RpcError) -> bool {
@@ -28,18 +25,6 @@ pub fn call_error(error: RpcError) -> CallError {
         Some(UNDELIVERED) => CallError::Undelivered { error: error.message },
         Some(UNSENT) => CallError::NotSent { error: error.message },
         _ => CallError::Agent(error),
-    }
-}
-
-pub fn close_reason(end: LinkEnd) -> CloseReason {
-    match end {
-        LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
-        LinkEnd::Eof => CloseReason::Lost { error: "The agent closed its output.".to_owned() },
-        LinkEnd::Io(error) => CloseReason::Lost { error },
-        LinkEnd::Unreachable(error) => CloseReason::Unreachable { error },
-        LinkEnd::Refused(error) => CloseReason::Refused { error },
-        LinkEnd::SignInFirst(error) => CloseReason::SignInFirst { error },
-        LinkEnd::NotStarted(error) => CloseReason::NotStarted { error, is_missing: false },
     }
 }
 

@@ -16,10 +16,8 @@ static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
 const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
-/// What identifies an open request of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireId {
-    /// The agent's id as JSON text.
     pub id: Box<str>,
     /// The session that the request names, or whose event stream delivered it.
     pub session: Option<Arc<str>>,
@@ -41,17 +39,16 @@ pub struct OpenRequest {
     is_withdrawn: bool,
 }
 
-/// The open requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
     open: BTreeMap<RequestId, OpenRequest>,
-    bytes: usize,
 }
 
 impl OpenRequests {
     pub fn has_room(&self, params: Option<&str>) -> bool {
-        let bytes = params.map_or(0, str::len);
-        self.open.is_empty() || (self.open.len() < MAX.items && self.bytes.saturating_add(bytes) <= MAX.bytes)
+        let bytes =
+            params.map_or(0, str::len) + self.open.values().map(|request| request.bytes).sum::<usize>();
+        self.open.is_empty() || (self.open.len() < MAX.items && bytes <= MAX.bytes)
     }
 
     pub fn is_open(&self, wire_id: &WireId, hash: u64) -> bool {
@@ -62,15 +59,11 @@ impl OpenRequests {
         let bytes = params.map_or(0, str::len);
         let id = RequestId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
         self.open.insert(id, OpenRequest { wire_id, form, hash, bytes, is_withdrawn: false });
-        self.bytes += bytes;
         id
     }
 
-    /// Removes a request to respond to it; `None`: it was already answered.
     pub fn take(&mut self, id: RequestId) -> Option<OpenRequest> {
-        let request = self.open.remove(&id)?;
-        self.bytes -= request.bytes;
-        Some(request)
+        self.open.remove(&id)
     }
 
     /// Marks an open request as cancelled; it stays open. Without a `session`, its id must be unique.
@@ -95,7 +88,6 @@ impl OpenRequests {
     }
 
     pub fn take_all(&mut self) -> Vec<OpenRequest> {
-        self.bytes = 0;
         std::mem::take(&mut self.open).into_values().collect()
     }
 }

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::link::{In, OutgoingFrames, Sink};
 use crate::acp::frame::FrameReader;
+use crate::model::CloseReason;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
 const DRAIN_MAX_BYTES: usize = 8 << 20;
@@ -23,13 +24,10 @@ const KEPT_BUFFER_BYTES: usize = 1 << 20;
 /// Whether the agent uses frames with headers, as detected from its first message.
 pub type HeaderRequest = Arc<AtomicBool>;
 
-#[derive(Debug)]
-pub enum ReadEnd {
-    Eof,
-    Broken(io::Error),
-    /// `enough` completed first.
-    Enough,
-    ReceiverDropped,
+/// The end of a connection whose process did not end, or that has none.
+pub fn close_reason(end: io::Result<()>) -> CloseReason {
+    let error = end.map_or_else(|error| error.to_string(), |()| "The agent closed its output.".to_owned());
+    CloseReason::Lost { error }
 }
 
 /// Reads until the end, or until `enough` completes while no data is available.
@@ -39,7 +37,7 @@ pub async fn read_frames(
     sink: &Sink,
     header_request: HeaderRequest,
     enough: impl Future<Output = ()>,
-) -> ReadEnd {
+) -> io::Result<()> {
     tokio::pin!(enough);
     let mut is_enough = false;
     let mut drained_bytes = 0;
@@ -57,34 +55,35 @@ pub async fn read_frames(
         let read = tokio::select! {
             biased;
             read = input.read_buf(frames.space()) => read,
-            () = &mut enough, if !is_enough => break ReadEnd::Enough,
-            () = std::future::ready(()), if is_enough => break ReadEnd::Enough,
+            () = &mut enough, if !is_enough => break Ok(()),
+            () = std::future::ready(()), if is_enough => break Ok(()),
         };
         match read {
-            Ok(0) => break ReadEnd::Eof,
+            Ok(0) => break Ok(()),
             Ok(count) => {
                 // Another process may hold the pipe open and write forever.
                 is_enough = is_enough || (&mut enough).now_or_never().is_some();
                 drained_bytes += if is_enough { count } else { 0 };
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => break ReadEnd::Broken(error),
+            Err(error) => break Err(error),
         }
         frames.cut(&mut pieces);
         header_request.fetch_or(frames.began_with_header(), Ordering::Relaxed);
         if !pieces.is_empty() {
             is_wanted = false;
             if sink.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
-                return ReadEnd::ReceiverDropped;
+                return Ok(());
             }
         }
         if drained_bytes > DRAIN_MAX_BYTES {
-            break ReadEnd::Enough;
+            break Ok(());
         }
     };
     frames.finish(&mut pieces);
-    if !pieces.is_empty() && sink.send(In::Pieces(pieces)).await.is_err() {
-        return ReadEnd::ReceiverDropped;
+    if !pieces.is_empty() {
+        // Without a receiver, the end is not reported either.
+        let _ = sink.send(In::Pieces(pieces)).await;
     }
     end
 }

@@ -5,16 +5,15 @@
 //! them are unread.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::acp::frame::InboundFrame;
-use crate::acp::lock::lock;
 use crate::acp::tap::Tap;
-use crate::model::{Capacity, CloseReason, ExitInfo};
+use crate::model::{Capacity, CloseReason};
 
 /// `data` of the error that a transport creates for a request whose response was lost.
 pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
@@ -28,10 +27,8 @@ pub trait Transport: Send + 'static {
 
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
     pub tap: Tap,
-    /// Log file of the agent's stderr; `None`: in memory only.
     pub stderr_log: Option<PathBuf>,
 }
 
@@ -45,7 +42,6 @@ pub struct Link {
     pub stopper: Stopper,
 }
 
-/// The transport's ends of a link.
 #[derive(Debug)]
 pub struct Ends {
     pub sink: Sink,
@@ -61,7 +57,7 @@ impl Link {
         let incoming = Incoming { messages: received, room, demand, next: None, has_asked: false };
         let (frames, queued) = mpsc::unbounded_channel();
         let load = Arc::<Load>::default();
-        let outgoing = Outgoing { frames, load: Arc::clone(&load) };
+        let outgoing = Outgoing { frames, load: Arc::clone(&load), has_run_over: AtomicBool::default() };
         let (level, receiver) = watch::channel(StopLevel::Run);
         let retry = Arc::<Notify>::default();
         let stopper = Stopper { level, retry: Arc::clone(&retry) };
@@ -86,7 +82,6 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Ends the delays before the next attempts of an interrupted connection.
     pub fn retry_now(&self) {
         self.retry.notify_waiters();
     }
@@ -94,18 +89,13 @@ impl Stopper {
     /// Ends the connection in steps or, with force, immediately. The caller drops `outgoing` as well.
     pub fn stop(&self, force: bool) {
         let wanted = if force { StopLevel::Force } else { StopLevel::Polite };
-        self.level.send_if_modified(|level| {
-            let is_more = wanted > *level;
-            *level = wanted.max(*level);
-            is_more
-        });
+        self.level.send_if_modified(|level| std::mem::replace(level, wanted.max(*level)) < wanted);
     }
 }
 
 #[derive(Debug, Clone)]
 pub struct StopSignal {
     level: watch::Receiver<StopLevel>,
-    /// Notified when delays before the next attempts should end.
     pub retry: Arc<Notify>,
 }
 
@@ -149,27 +139,7 @@ pub enum In {
     /// Whether the connection to a server is interrupted and parlor tries to restore it.
     Interrupted(bool),
     /// The end of the connection; always the last event.
-    Closed(LinkEnd),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LinkEnd {
-    Exited {
-        status: ExitInfo,
-        /// The last lines of stderr, oldest first.
-        stderr_tail: Vec<String>,
-    },
-    /// The stream ended, but the process did not, or there is none.
-    Eof,
-    Io(String),
-    /// A server could not be reached; a retry may help. Full sentences.
-    Unreachable(String),
-    /// A server rejected the connection; a retry does not help. Full sentences.
-    Refused(String),
-    /// A host requires a sign-in in the user's terminal. Full sentences.
-    SignInFirst(String),
-    /// The agent could not be started on its host. Full sentences.
-    NotStarted(String),
+    Closed(CloseReason),
 }
 
 #[derive(Debug)]
@@ -282,59 +252,48 @@ impl From<Bytes> for OutboundFrame {
     }
 }
 
-/// The frames that are queued or being written.
-#[derive(Debug, Default)]
-struct Load {
-    /// Their number and their bytes.
-    size: Mutex<(usize, usize)>,
-    has_run_over: AtomicBool,
-    drained: Notify,
-}
-
-impl Load {
-    fn is_full(&self) -> bool {
-        let (items, bytes) = *lock(&self.size);
-        items >= FULL.items || bytes >= FULL.bytes
-    }
-}
+/// The number and the bytes of the frames that are queued or being written.
+type Load = watch::Sender<(usize, usize)>;
 
 /// The queue of frames to be written. Sending never waits and never fails; what can no longer be written is dropped.
 #[derive(Debug)]
 pub struct Outgoing {
     frames: mpsc::UnboundedSender<OutboundFrame>,
     load: Arc<Load>,
+    has_run_over: AtomicBool,
 }
 
 impl Outgoing {
     pub fn send(&self, frame: impl Into<OutboundFrame>) {
         let frame = frame.into();
-        if self.has_run_over() {
+        if self.has_run_over() || self.frames.is_closed() {
             return;
         }
-        let mut size = lock(&self.load.size);
-        let (items, bytes) = *size;
-        let bytes = bytes.saturating_add(frame.bytes.len());
-        if items > 0 && (items >= MAX.items || bytes > MAX.bytes) {
-            self.load.has_run_over.store(true, Ordering::Relaxed);
-        } else if self.frames.send(frame).is_ok() {
-            *size = (items + 1, bytes);
+        let len_bytes = frame.bytes.len();
+        let (items, bytes) = *self.load.borrow();
+        if items > 0 && (items >= MAX.items || bytes.saturating_add(len_bytes) > MAX.bytes) {
+            self.has_run_over.store(true, Ordering::Relaxed);
+            return;
         }
+        self.load.send_modify(|(items, bytes)| (*items, *bytes) = (*items + 1, *bytes + len_bytes));
+        let _ = self.frames.send(frame);
     }
 
-    /// Whether the queue is so full that no more requests should be read.
     pub fn is_full(&self) -> bool {
-        !self.frames.is_closed() && self.load.is_full()
+        let (items, bytes) = *self.load.borrow();
+        !self.frames.is_closed() && (items >= FULL.items || bytes >= FULL.bytes)
     }
 
     pub fn has_run_over(&self) -> bool {
-        self.load.has_run_over.load(Ordering::Relaxed)
+        self.has_run_over.load(Ordering::Relaxed)
     }
 
     /// Waits until a full queue has room, or its receiver was dropped.
     pub async fn drained(&self) {
+        let mut load = self.load.subscribe();
         while self.is_full() {
             tokio::select! {
-                () = self.load.drained.notified() => {}
+                _ = load.changed() => {}
                 () = self.frames.closed() => {}
             }
         }
@@ -362,15 +321,7 @@ impl OutgoingFrames {
     }
 
     pub fn written(&self, frame: &OutboundFrame) {
-        let was_full = self.load.is_full();
-        {
-            let mut size = lock(&self.load.size);
-            *size = (size.0 - 1, size.1 - frame.bytes.len());
-        }
-        if was_full && !self.load.is_full() {
-            // Stores a permit, so that a later waiter is woken as well.
-            self.load.drained.notify_one();
-        }
+        self.load.send_modify(|(items, bytes)| (*items, *bytes) = (*items - 1, *bytes - frame.bytes.len()));
     }
 }
 
@@ -448,12 +399,12 @@ mod tests {
         }
         sink.send(In::Note("slow".to_owned())).now_or_never().unwrap().unwrap();
         sink.send(message("{}")).now_or_never().unwrap().unwrap();
-        sink.send(In::Closed(LinkEnd::Eof)).now_or_never().unwrap().unwrap();
+        sink.send(In::Closed(CloseReason::Stopped)).now_or_never().unwrap().unwrap();
         drop(sink);
         assert_eq!(count(incoming.recv().now_or_never().unwrap()), 300);
         assert!(matches!(incoming.recv().now_or_never().unwrap(), Some(In::Note(_))));
         assert_eq!(count(incoming.recv().now_or_never().unwrap()), 1);
-        assert!(matches!(incoming.recv().now_or_never().unwrap(), Some(In::Closed(LinkEnd::Eof))));
+        assert!(matches!(incoming.recv().now_or_never().unwrap(), Some(In::Closed(CloseReason::Stopped))));
         assert!(incoming.recv().now_or_never().unwrap().is_none());
     }
 

@@ -30,7 +30,7 @@ use self::client::Client;
 use self::http_context::{HttpContext, Reports, Timeouts};
 use self::route::Route;
 use super::link::{OutgoingFrames, StopSignal};
-use super::{Ends, In, Link, LinkEnd, Setup, Sink, Transport};
+use super::{Ends, In, Link, Setup, Sink, Transport};
 use crate::acp::tap::Tap;
 use crate::model::{Carrier, CloseReason, Profile, Remote};
 
@@ -99,7 +99,7 @@ async fn run(
     inlet: (Sink, Tap, usize),
     frames: OutgoingFrames,
     mut signal: StopSignal,
-) -> LinkEnd {
+) -> CloseReason {
     let RemoteAgent { remote, profile, timeouts, .. } = agent;
     let is_upgrade = route::carrier_of(&remote) == Some(Carrier::WebSocket);
     let opening = Client::open(&remote, is_upgrade);
@@ -110,7 +110,7 @@ async fn run(
             Ok(client) => client,
             Err(trouble) => return trouble.into(),
         },
-        () = signal.wanted() => return LinkEnd::Eof,
+        () = signal.wanted() => return CloseReason::Stopped,
     };
     #[cfg(test)]
     if let Some(client) = Arc::get_mut(&mut client) {
@@ -124,7 +124,7 @@ async fn run(
             Ok(route) => carry(route, frames, reports, signal, timeouts).await,
             Err(trouble) => trouble.into(),
         },
-        () = stopped.wanted() => LinkEnd::Eof,
+        () = stopped.wanted() => CloseReason::Stopped,
     };
     context.close().await;
     end
@@ -137,35 +137,36 @@ async fn carry(
     mut reports: Reports,
     signal: StopSignal,
     timeouts: Timeouts,
-) -> LinkEnd {
+) -> CloseReason {
     let (mut polite, mut forced) = (signal.clone(), signal);
     let stopped = async {
         polite.wanted().await;
         sleep(timeouts.drain).await;
     };
     tokio::pin!(stopped);
-    let sent = tokio::select! {
-        biased;
-        () = forced.forced() => return LinkEnd::Eof,
-        Some(end) = reports.ended.recv() => return end,
-        sent = send_all(&mut route, &mut frames, &mut reports.created, timeouts) => sent,
-        () = &mut stopped => Ok(()),
+    let work = async {
+        let sent = tokio::select! {
+            biased;
+            Some(end) = reports.ended.recv() => return end,
+            sent = send_all(&mut route, &mut frames, &mut reports.created, timeouts) => sent,
+            () = &mut stopped => Ok(()),
+        };
+        if let Err(end) = sent {
+            return end;
+        }
+        tokio::select! {
+            biased;
+            () = route.drained() => {}
+            () = &mut stopped => {}
+        }
+        let _ = timeout(timeouts.farewell, route.farewell()).await;
+        CloseReason::Stopped
     };
-    if let Err(end) = sent {
-        return end;
-    }
     tokio::select! {
         biased;
-        () = forced.forced() => return LinkEnd::Eof,
-        () = route.drained() => {}
-        () = &mut stopped => {}
+        () = forced.forced() => CloseReason::Stopped,
+        end = work => end,
     }
-    tokio::select! {
-        biased;
-        () = forced.forced() => {}
-        _ = timeout(timeouts.farewell, route.farewell()) => {}
-    }
-    LinkEnd::Eof
 }
 
 async fn send_all(
@@ -173,7 +174,7 @@ async fn send_all(
     frames: &mut OutgoingFrames,
     created: &mut mpsc::UnboundedReceiver<String>,
     timeouts: Timeouts,
-) -> Result<(), LinkEnd> {
+) -> Result<(), CloseReason> {
     let mut batch = Vec::new();
     let mut next_ping = Instant::now() + timeouts.ping;
     loop {

@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
-use super::LinkEnd;
 use crate::model::{
-    AgentSpec, ExitInfo, NO_FOLDER, NO_FOLDER_CODE, RemoteFolder, SSH_FAILED_CODE, Ssh, SshRun,
+    AgentSpec, CloseReason, ExitInfo, NO_FOLDER, NO_FOLDER_CODE, RemoteFolder, SSH_FAILED_CODE, Ssh, SshRun,
 };
 
 #[derive(Debug)]
@@ -30,48 +29,50 @@ impl Line {
     }
 
     /// Interprets an exit of ssh; `None`: the agent itself exited.
-    pub fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
+    pub fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<CloseReason> {
         let host = &self.remote.host;
         let has =
             |phrases: &[&str]| stderr_tail.iter().any(|line| phrases.iter().any(|word| line.contains(word)));
-        match status.code? {
-            NO_FOLDER_CODE if has(&[NO_FOLDER]) => Some(LinkEnd::NotStarted(format!(
+        let error = match status.code? {
+            NO_FOLDER_CODE if has(&[NO_FOLDER]) => format!(
                 "Folder {} not found on {host}. Set `cwd` of this agent to an existing folder.",
                 self.remote.folder.display()
-            ))),
-            127 if has(&["not found", "No such file"]) => Some(LinkEnd::NotStarted(format!(
+            ),
+            127 if has(&["not found", "No such file"]) => format!(
                 "{} not found on {host}. Set its absolute path in `command`: ssh does not start a login \
                  shell, so PATH may be shorter than in your terminal.",
                 self.command
-            ))),
-            126 => Some(LinkEnd::NotStarted(format!("Cannot run {} on {host}.", self.command))),
-            SSH_FAILED_CODE => Some(self.judge_ssh(stderr_tail, &has)),
-            _ => None,
-        }
+            ),
+            126 => format!("Cannot run {} on {host}.", self.command),
+            SSH_FAILED_CODE => return Some(self.judge_ssh(stderr_tail, &has)),
+            _ => return None,
+        };
+        Some(CloseReason::NotStarted { error, is_missing: false })
     }
 
-    fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> LinkEnd {
+    fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> CloseReason {
         let host = &self.remote.host;
         let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
         let said = said.unwrap_or_else(|| "no reason given by ssh".to_owned());
         if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
-            return LinkEnd::Refused(format!(
+            let error = format!(
                 "The host key of {host} has changed. Check with its administrator, then remove the old key \
                  with `ssh-keygen -R`."
-            ));
+            );
+            return CloseReason::Refused { error };
         }
         if has(&["Permission denied", "Host key verification failed", "Too many authentication failures"]) {
-            return LinkEnd::SignInFirst(format!(
-                "SSH authentication to {host} requires interaction: {said}."
-            ));
+            let error = format!("SSH authentication to {host} requires interaction: {said}.");
+            return CloseReason::SignInFirst { error };
         }
         if has(&["usage: ssh", "unknown option", "Bad configuration option", "bad configuration options"]) {
-            return LinkEnd::Refused(format!(
+            let error = format!(
                 "ssh rejected its arguments: {said}. Correct `ssh_args` of this agent, or your SSH \
                  configuration."
-            ));
+            );
+            return CloseReason::Refused { error };
         }
-        LinkEnd::Unreachable(format!("The SSH connection to {host} failed: {said}."))
+        CloseReason::Unreachable { error: format!("The SSH connection to {host} failed: {said}.") }
     }
 }
 
@@ -79,7 +80,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn judged(code: i32, stderr: &[&str]) -> Option<LinkEnd> {
+    fn judged(code: i32, stderr: &[&str]) -> Option<CloseReason> {
         let spec = AgentSpec {
             command: "agent".to_owned(),
             cwd: Some("/srv/shop".into()),
@@ -100,34 +101,36 @@ mod tests {
             ("ssh: Could not resolve hostname build: Name or service not known", "not known."),
             ("Timeout, server build not responding.", "not responding."),
         ] {
-            let Some(LinkEnd::Unreachable(text)) = judged(255, &[stderr]) else { panic!("{stderr}") };
+            let Some(CloseReason::Unreachable { error: text }) = judged(255, &[stderr]) else {
+                panic!("{stderr}")
+            };
             assert!(text.contains("build") && text.ends_with(word), "{text}");
         }
-        assert!(matches!(judged(255, &[]), Some(LinkEnd::Unreachable(_))));
+        assert!(matches!(judged(255, &[]), Some(CloseReason::Unreachable { .. })));
     }
 
     #[test]
     fn errors_name_the_remedy() {
         for stderr in ["ada@build: Permission denied (publickey,password).", "Host key verification failed."]
         {
-            assert!(matches!(judged(255, &[stderr]), Some(LinkEnd::SignInFirst(_))), "{stderr}");
+            assert!(matches!(judged(255, &[stderr]), Some(CloseReason::SignInFirst { .. })), "{stderr}");
         }
         let changed =
             ["@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @", "Host key verification failed."];
         assert!(
-            matches!(judged(255, &changed), Some(LinkEnd::Refused(text)) if text.contains("ssh-keygen -R"))
+            matches!(judged(255, &changed), Some(CloseReason::Refused { error: text }) if text.contains("ssh-keygen -R"))
         );
         let wrong = judged(255, &["command-line: line 0: Bad configuration option: x"]);
-        assert!(matches!(wrong, Some(LinkEnd::Refused(text)) if text.contains("ssh_args")));
+        assert!(matches!(wrong, Some(CloseReason::Refused { error: text }) if text.contains("ssh_args")));
         let text = match judged(66, &["parlor: there is no folder /srv/shop"]) {
-            Some(LinkEnd::NotStarted(text)) => text,
+            Some(CloseReason::NotStarted { error: text, .. }) => text,
             other => panic!("{other:?}"),
         };
         assert!(text.contains("/srv/shop not found on build"), "{text}");
         assert!(matches!(
             judged(127, &["sh: 1: exec: agent: not found"]),
-            Some(LinkEnd::NotStarted(text)) if text.contains("absolute path")
+            Some(CloseReason::NotStarted { error: text, .. }) if text.contains("absolute path")
         ));
-        assert!(matches!(judged(126, &[]), Some(LinkEnd::NotStarted(_))));
+        assert!(matches!(judged(126, &[]), Some(CloseReason::NotStarted { .. })));
     }
 }

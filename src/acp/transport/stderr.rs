@@ -1,7 +1,7 @@
 //! Reads the stderr of an agent.
 //!
-//! It is read continuously, so that the agent never blocks on it; the newest part is stored, written to a log file if
-//! enabled, and recorded with the tap line by line.
+//! It is read continuously, so that the agent never blocks on it; the last lines are stored, and all are written to a log
+//! file if enabled, and recorded with the tap.
 //! Invariant: memory and file are bounded; a file that cannot be written is closed.
 
 use std::collections::VecDeque;
@@ -18,27 +18,20 @@ use crate::acp::tap::{Direction, LINE_BYTES, Tap};
 use crate::escape;
 use crate::host::os::private;
 
-const RING_BYTES: usize = 256 << 10;
 const LOG_BYTES: usize = 32 << 20;
 const READ_BYTES: usize = 16 << 10;
-/// Number of last lines that are reported when the agent ends.
 const TAIL_LINES: usize = 20;
 /// Lines that were printed longer before the end do not explain it.
 const TAIL_AGE: Duration = Duration::from_secs(10);
-const START_INTERVAL: Duration = Duration::from_secs(1);
 const TAIL_LINE_CHARS: usize = 2000;
 
-/// The newest part of an agent's stderr; clones share it.
+/// A line, and the time of its last part.
+type Line = (Instant, Vec<u8>);
+
+/// The last lines of an agent's stderr; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
-    ring: Arc<Mutex<Ring>>,
-}
-
-#[derive(Debug, Default)]
-struct Ring {
-    bytes: VecDeque<u8>,
-    /// When output began after a pause or a second, with the number of bytes that are newer.
-    starts: VecDeque<(Instant, usize)>,
+    lines: Arc<Mutex<VecDeque<Line>>>,
 }
 
 impl StderrTail {
@@ -64,35 +57,27 @@ impl StderrTail {
 
     /// The last lines of the last seconds, oldest first.
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
-        let mut ring = lock(&self.ring);
-        let is_recent = |start: &Instant| now.saturating_duration_since(*start) <= TAIL_AGE;
-        let recent = ring.starts.iter().find(|(start, _)| is_recent(start)).map_or(0, |(_, bytes)| *bytes);
-        let bytes = ring.bytes.make_contiguous();
-        let recent = bytes.get(bytes.len().saturating_sub(recent)..).unwrap_or_default();
-        let text = String::from_utf8_lossy(recent);
-        let mut lines: Vec<String> = text
-            .lines()
-            .rev()
-            .map(str::trim_end)
-            .filter(|line| !line.is_empty())
-            .take(TAIL_LINES)
-            .map(|line| line.chars().take(TAIL_LINE_CHARS).collect())
-            .collect();
-        lines.reverse();
-        lines
+        let is_recent = |(at, _): &&Line| now.saturating_duration_since(*at) <= TAIL_AGE;
+        let text = |(_, line): &Line| {
+            String::from_utf8_lossy(line).trim_end().chars().take(TAIL_LINE_CHARS).collect()
+        };
+        lock(&self.lines).iter().filter(is_recent).map(text).collect()
     }
 
     fn push(&self, bytes: &[u8], now: Instant) {
-        let mut ring = lock(&self.ring);
-        let is_near = |(start, _): &(Instant, usize)| now.saturating_duration_since(*start) < START_INTERVAL;
-        if !ring.starts.back().is_some_and(is_near) {
-            ring.starts.push_back((now, 0));
+        let mut lines = lock(&self.lines);
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match lines.back_mut() {
+                Some((at, line)) if !line.ends_with(b"\n") && line.len() < LINE_BYTES => {
+                    *at = now;
+                    line.extend_from_slice(part);
+                }
+                _ if part.trim_ascii().is_empty() => {}
+                _ => lines.push_back((now, part.to_vec())),
+            }
         }
-        ring.starts.iter_mut().for_each(|(_, newer)| *newer += bytes.len());
-        ring.starts.retain(|(start, _)| now.saturating_duration_since(*start) <= TAIL_AGE);
-        ring.bytes.extend(bytes);
-        let surplus = ring.bytes.len().saturating_sub(RING_BYTES);
-        ring.bytes.drain(..surplus);
+        let surplus = lines.len().saturating_sub(TAIL_LINES);
+        lines.drain(..surplus);
     }
 }
 

@@ -21,12 +21,12 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::io::{HeaderRequest, close_reason, read_frames, write_frames};
 use super::link::{Ends, Sink, StopSignal};
 use super::secret;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, LinkEnd, Setup, Transport};
+use super::{In, Link, Setup, Transport};
 use crate::acp::frame::FrameReader;
 use crate::acp::lock::lock;
 use crate::host::os::pipe::PipeReader;
@@ -260,7 +260,7 @@ impl Reader {
         }
     }
 
-    async fn close(mut self, end: ReadEnd) {
+    async fn close(mut self, end: io::Result<()>) {
         // During a stop the exit is certain; otherwise wait for 2 s.
         let time_limit = if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + DRAIN } else { DRAIN };
         let status = match timeout(time_limit, self.exit.wait_for(Option::is_some)).await {
@@ -272,10 +272,9 @@ impl Reader {
                 let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
                 let stderr_tail = self.tail.last_lines(Instant::now());
                 let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
-                judged.unwrap_or(LinkEnd::Exited { status, stderr_tail })
+                judged.unwrap_or(CloseReason::Exited { status, stderr_tail })
             }
-            (None, ReadEnd::Broken(error)) => LinkEnd::Io(error.to_string()),
-            (None, _) => LinkEnd::Eof,
+            (None, end) => close_reason(end),
         };
         let _ = self.sink.send(In::Closed(end)).await;
     }
@@ -288,22 +287,20 @@ fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
         return Ok(start);
     }
     let named = cwd.join(name);
-    if name.is_empty() {
-        let error = "No command for this agent. Set `command` in its configuration.".to_owned();
-        Err(CloseReason::NotStarted { error, is_missing: true })
-    } else if name.contains('/') && named.exists() {
-        let error = format!("{} is not executable. Run `chmod +x` on it.", named.display());
-        Err(CloseReason::NotStarted { error, is_missing: false })
-    } else if name.contains('/') {
-        let error = format!("{} not found. Correct the path in this agent's `command`.", named.display());
-        Err(CloseReason::NotStarted { error, is_missing: true })
+    let is_path = name.contains('/');
+    let is_there = is_path && named.exists();
+    let error = if name.is_empty() {
+        "No command for this agent. Set `command` in its configuration.".to_owned()
+    } else if is_there {
+        format!("{} is not executable. Run `chmod +x` on it.", named.display())
+    } else if is_path {
+        format!("{} not found. Correct the path in this agent's `command`.", named.display())
     } else {
-        let error = format!("{name} not found on PATH. Install it, or set its absolute path.");
-        Err(CloseReason::NotStarted { error, is_missing: true })
-    }
+        format!("{name} not found on PATH. Install it, or set its absolute path.")
+    };
+    Err(CloseReason::NotStarted { error, is_missing: !is_there })
 }
 
-/// Polling interval while a group is expected to end.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Groups that may have running processes, for an exit of parlor without drops.
@@ -322,7 +319,6 @@ struct Group {
 }
 
 impl Group {
-    /// The group that a child leads, as started by [`crate::program`].
     fn of(pid: Option<u32>) -> Self {
         let id = pid.and_then(ProcessId::of);
         lock(&GROUPS).extend(id);

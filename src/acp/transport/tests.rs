@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use super::stdio::Stdio;
-use super::{In, Link, LinkEnd, Setup, Transport};
+use super::{In, Link, Setup, Transport};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::host::os::fixtures;
@@ -36,7 +36,7 @@ fn run(text: &str) -> Link {
 }
 
 /// All messages until the end, and the end.
-async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
+async fn read_all(link: &mut Link) -> (Vec<String>, CloseReason) {
     let mut texts = Vec::new();
     loop {
         let message = timeout(Duration::from_secs(30), link.incoming.recv()).await.expect("timed out");
@@ -56,15 +56,18 @@ async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
     }
 }
 
-fn exited(code: i32, tail: &[&str]) -> LinkEnd {
-    LinkEnd::Exited {
+fn exited(code: i32, tail: &[&str]) -> CloseReason {
+    CloseReason::Exited {
         status: ExitInfo { code: Some(code), signal: None },
         stderr_tail: tail.iter().map(|line| (*line).to_owned()).collect(),
     }
 }
 
-fn killed(signal: &str) -> LinkEnd {
-    LinkEnd::Exited { status: ExitInfo { code: None, signal: Some(signal.into()) }, stderr_tail: Vec::new() }
+fn killed(signal: &str) -> CloseReason {
+    CloseReason::Exited {
+        status: ExitInfo { code: None, signal: Some(signal.into()) },
+        stderr_tail: Vec::new(),
+    }
 }
 
 /// Whether a process is running; zombies are not.
@@ -100,7 +103,7 @@ async fn signals_are_reported_by_name() {
 async fn the_last_twenty_lines_of_stderr_are_reported() {
     let mut link = run("i=0; while [ $i -lt 100 ]; do echo line $i >&2; i=$((i+1)); done; exit 1");
     let (_, end) = read_all(&mut link).await;
-    let LinkEnd::Exited { stderr_tail, .. } = end else { panic!("{end:?}") };
+    let CloseReason::Exited { stderr_tail, .. } = end else { panic!("{end:?}") };
     assert_eq!((stderr_tail.len(), stderr_tail[19].as_str()), (20, "line 99"));
 }
 
@@ -250,7 +253,7 @@ async fn an_agent_that_closes_stdout_is_stopped() {
     let mut link = run("echo \"$$\"; exec >&-; sleep 100");
     let began = Instant::now();
     let (texts, end) = read_all(&mut link).await;
-    assert_eq!(end, LinkEnd::Eof);
+    assert_eq!(end, CloseReason::Lost { error: "The agent closed its output.".to_owned() });
     assert!((1900..4000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
     assert_gone(&texts[0]).await;
 }

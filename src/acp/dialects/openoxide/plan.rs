@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::acp::codec::names::{PLAN_STATUS, official};
 use crate::acp::codec::value::{Object, first, first_text, into_object, whole};
 
-/// Maximum number of entries; further ones are ignored.
 const MAX_STEPS: usize = 1000;
 
 /// The plan of the session that reported a step last.

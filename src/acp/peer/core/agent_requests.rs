@@ -32,16 +32,16 @@ impl Peer {
                     self.anomaly(AnomalyKind::Dialect, format!("Accepted {method_name} with an id."));
                     return self.writer.respond(&wire_id, Ok("null"));
                 }
-                if is_unknown {
-                    if self.events.len() == count_before {
-                        let text = format!("Rejected the unknown request {method_name}.");
-                        self.anomaly(AnomalyKind::UnknownMethod, text);
-                    }
-                } else {
-                    if self.events.len() == count_before {
-                        let text = format!("Rejected the request {method_name}: {}", excerpt(&error.message));
-                        self.anomaly(AnomalyKind::BadMessage, text);
-                    }
+                if self.events.len() == count_before {
+                    let (kind, text) = if is_unknown {
+                        (AnomalyKind::UnknownMethod, format!("Rejected the unknown request {method_name}."))
+                    } else {
+                        let why = excerpt(&error.message);
+                        (AnomalyKind::BadMessage, format!("Rejected the request {method_name}: {why}"))
+                    };
+                    self.anomaly(kind, text);
+                }
+                if !is_unknown {
                     self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
                 }
                 self.writer.refuse(&wire_id, &error);

@@ -28,7 +28,7 @@ impl Peer {
     ) -> Option<u64> {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
         {
-            self.handshake.waiting = None;
+            self.due = None;
             self.greet(now);
         }
         let same = |other: &str| other == method || reopens(other) && reopens(method);
@@ -37,7 +37,6 @@ impl Peer {
         in_session.or_else(|| free().next()).map(|(own, _)| own)
     }
 
-    /// Whether a request waits for its response.
     pub fn waits_for(&self, id: u64, method: Option<&str>) -> bool {
         let is_it = |pending: &Pending| method.is_none_or(|method| pending.method == method);
         self.calls.waiting().any(|(own, pending)| own == id && is_it(pending))

@@ -3,7 +3,7 @@
 use super::Peer;
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
-use crate::model::{AgentInfo, AnomalyKind, CallError, SessionId};
+use crate::model::{AgentInfo, AnomalyKind, CallError};
 
 impl Peer {
     /// Decodes the response to `initialize`, and adds what is known of the system.
@@ -23,17 +23,15 @@ impl Peer {
     /// The form of `initialize` with this number. An own form of the agent is first; if it is unknown, `OpenOxide`'s is last.
     pub fn initialize_form(&self, attempt: u8) -> Option<(&'static str, String)> {
         let name = self.dialect.client_name();
-        if let Some(own) = self.dialect.initialize() {
-            return match attempt.checked_sub(1) {
-                Some(attempt) => self.codec.initialize(attempt, name),
-                None => Some(own),
-            };
+        let official = |attempt| self.codec.initialize(attempt, name);
+        match (self.dialect.initialize(), attempt.checked_sub(1)) {
+            (Some(own), None) => Some(own),
+            (Some(_), Some(attempt)) => official(attempt),
+            (None, previous) => official(attempt).or_else(|| {
+                let is_next = self.dialect.is_official() && official(previous?).is_some();
+                (is_next && !self.spec.wire.is_strict).then(dialects::openoxide::initialize)
+            }),
         }
-        self.codec.initialize(attempt, name).or_else(|| {
-            let is_next =
-                self.dialect.is_official() && self.codec.initialize(attempt.checked_sub(1)?, name).is_some();
-            (is_next && !self.spec.wire.is_strict).then(dialects::openoxide::initialize)
-        })
     }
 
     pub fn on_message(&mut self, message: Message<'_>, text: &str) {
@@ -61,15 +59,7 @@ impl Peer {
         }
     }
 
-    pub fn write_cancel(&mut self, session: &SessionId) {
-        self.notify(self.dialect.cancel(session, self.calls.find_prompt(session)));
-    }
-
-    pub fn write_withdrawal(&mut self, id: u64) {
-        self.notify(self.dialect.withdraw(id));
-    }
-
-    fn notify(&self, message: Option<dialects::Method>) {
+    pub fn notify(&self, message: Option<dialects::Method>) {
         if let Some((method, params)) = message {
             self.writer.notify(method, &params);
         }

@@ -21,14 +21,6 @@ pub struct Foreground {
     reports_work: bool,
 }
 
-impl Foreground {
-    /// The agent works in a session. Returns whether it did not before.
-    fn begin(&mut self, session: &SessionId) -> bool {
-        self.reports_work = true;
-        self.busy.len() < MAX_BUSY && self.busy.insert(session.clone())
-    }
-}
-
 impl Peer {
     pub fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
@@ -41,7 +33,9 @@ impl Peer {
 
     /// The agent works, for the running prompt or of its own accord.
     fn on_busy(&mut self, session: SessionId) {
-        let is_news = self.foreground.begin(&session);
+        let Foreground { busy, reports_work } = &mut self.foreground;
+        *reports_work = true;
+        let is_news = busy.len() < MAX_BUSY && busy.insert(session.clone());
         if self.calls.find_prompt(&session).is_some() {
             self.calls.note_work(&session);
         } else if is_news && !self.calls.is_opening(&session) {

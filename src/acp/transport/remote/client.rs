@@ -20,7 +20,6 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_STEP: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TRIES: u32 = 3;
-/// Maximum number of redirects within the server.
 const MAX_REDIRECTS: usize = 5;
 
 #[derive(Debug)]

@@ -26,7 +26,6 @@ pub struct Envelope {
     pub kind: Kind,
     /// The id as JSON; `None`: no id.
     pub id: Option<String>,
-    /// The method; empty for a response.
     pub method: String,
     pub session: Option<String>,
     /// The protocol version in its result, if that is a number.
@@ -41,7 +40,6 @@ impl Envelope {
     }
 }
 
-/// Parses a message; `None`: not a message.
 pub fn read(text: &str) -> Option<Envelope> {
     let message = crate::acp::envelope::read(text).ok()?;
     let (kind, id, method, scope) = match &message {
@@ -63,12 +61,6 @@ pub fn read(text: &str) -> Option<Envelope> {
         version: scope.filter(|_| kind == Kind::Response).and_then(protocol_version),
         is_error: matches!(message, Message::Response { outcome: Err(_), .. } | Message::Loose(Err(_))),
     })
-}
-
-pub fn prompt_text_bytes(text: &str) -> usize {
-    let request: Value = serde_json::from_str(text).unwrap_or_default();
-    let blocks = request.pointer("/params/prompt").and_then(Value::as_array).into_iter().flatten();
-    blocks.filter_map(|block| block.get("text")?.as_str()).map(str::len).sum()
 }
 
 /// The error response to a request whose response was not received. `mark` is `UNDELIVERED` or `UNSENT`.
@@ -201,12 +193,5 @@ mod tests {
         );
         let given = with_id(r#"{"error":{"code":1},"id":null}"#, "4").unwrap();
         assert_eq!(read(std::str::from_utf8(&given).unwrap()).unwrap().id, Some("4".to_owned()));
-    }
-
-    #[test]
-    fn the_text_of_a_prompt_is_counted_in_bytes() {
-        let text = r#"{"params":{"prompt":[{"type":"text","text":"ab"},{"type":"resource_link","uri":"x"},{"text":"ü"}]}}"#;
-        assert_eq!(prompt_text_bytes(text), 4);
-        assert_eq!(prompt_text_bytes("{}"), 0);
     }
 }

@@ -52,7 +52,6 @@ pub enum BodyEnd {
 #[derive(Debug, Default)]
 struct Seen {
     events: HashMap<u64, u64>,
-    /// The ids, oldest first.
     order: VecDeque<u64>,
     is_replay: bool,
     has_repeated_ids: bool,
@@ -192,7 +191,6 @@ impl EventReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// Not open yet.
     Waiting,
     /// Opened at least once, and being reopened if it was cut.
     Open,
@@ -241,7 +239,6 @@ impl Scope {
 /// The reader of a session's events, which is kept when its stream is replaced.
 pub type SharedReader = Arc<Mutex<EventReader>>;
 
-/// A stream that is reopened when it ends.
 pub struct EventStream {
     pub context: Arc<HttpContext>,
     pub url: Url,

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
@@ -24,7 +24,8 @@ use crate::acp::dialects::zeptoclaw;
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
-use crate::acp::transport::{Disconnected, In, LinkEnd, Sink, UNDELIVERED, UNSENT};
+use crate::acp::transport::{Disconnected, In, Sink, UNDELIVERED, UNSENT};
+use crate::model::CloseReason;
 
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
@@ -126,7 +127,6 @@ struct Requests {
 pub struct HttpContext {
     pub client: Arc<Client>,
     pub timeouts: Timeouts,
-    /// Maximum message size in bytes.
     pub max_bytes: usize,
     /// The version of the protocol, or 0.
     pub version: AtomicU64,
@@ -134,10 +134,9 @@ pub struct HttpContext {
     pub is_small: AtomicBool,
     sink: Sink,
     tap: Tap,
-    requests: Mutex<Requests>,
-    answered: Notify,
+    requests: watch::Sender<Requests>,
     /// Receives the reason why the whole connection ends.
-    ended: mpsc::UnboundedSender<LinkEnd>,
+    ended: mpsc::UnboundedSender<CloseReason>,
     created: mpsc::UnboundedSender<String>,
     retry: Arc<Notify>,
     interruptions: AtomicUsize,
@@ -146,7 +145,7 @@ pub struct HttpContext {
 
 #[derive(Debug)]
 pub struct Reports {
-    pub ended: mpsc::UnboundedReceiver<LinkEnd>,
+    pub ended: mpsc::UnboundedReceiver<CloseReason>,
     pub created: mpsc::UnboundedReceiver<String>,
 }
 
@@ -168,8 +167,7 @@ impl HttpContext {
             is_small: AtomicBool::default(),
             sink,
             tap,
-            requests: Mutex::default(),
-            answered: Notify::new(),
+            requests: watch::Sender::default(),
             ended,
             created,
             retry,
@@ -186,12 +184,10 @@ impl HttpContext {
         self.sink.send(In::Pieces(pieces)).await
     }
 
-    /// Drops second responses to the same request.
     pub fn drop_repeated(&self, pieces: &mut Vec<InboundFrame>) {
         pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !self.is_news(frame.text())));
     }
 
-    /// The messages in the body of a response, without those that are dropped.
     pub fn sort(&self, body: &Bytes) -> Vec<InboundFrame> {
         let mut pieces = Vec::new();
         sort_whole(body, &mut pieces);
@@ -204,7 +200,6 @@ impl HttpContext {
         self.sink.send(In::Note(text)).await
     }
 
-    /// Writes a line to the protocol log.
     pub fn trace(&self, text: &str) {
         self.tap.record(Direction::Stderr, format!("{OWN_LINE}{text}").as_bytes());
         self.tap.flush();
@@ -235,11 +230,10 @@ impl HttpContext {
         tasks.shutdown().await;
     }
 
-    pub fn end(&self, end: LinkEnd) {
+    pub fn end(&self, end: CloseReason) {
         let _ = self.ended.send(end);
     }
 
-    /// Sends a message by POST, without retries.
     pub async fn post_once(
         &self,
         url: &Url,
@@ -257,12 +251,12 @@ impl HttpContext {
         self.client.send(request, wants).await
     }
 
-    /// Expects the response to a message, if it is a request.
     pub fn expect(&self, message: &Envelope) {
         if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
-            let mut requests = lock(&self.requests);
-            requests.open.insert(id, message.clone());
-            requests.last = requests.last.max(id);
+            self.requests.send_modify(|requests| {
+                requests.open.insert(id, message.clone());
+                requests.last = requests.last.max(id);
+            });
         }
     }
 
@@ -279,7 +273,7 @@ impl HttpContext {
         let Some(id) = answer.number() else { return true };
         let Some(request) = self.close_request(id) else {
             // Responses to unknown requests are left to the peer.
-            let is_news = id > lock(&self.requests).last;
+            let is_news = id > self.requests.borrow().last;
             if !is_news {
                 self.trace("Skipped a second response to the same request.");
             }
@@ -299,33 +293,28 @@ impl HttpContext {
     }
 
     fn close_request(&self, id: u64) -> Option<Envelope> {
-        let request = lock(&self.requests).open.remove(&id);
-        self.answered.notify_waiters();
+        let mut request = None;
+        self.requests.send_modify(|requests| request = requests.open.remove(&id));
         request
     }
 
     pub fn is_open(&self, message: &Envelope) -> bool {
         message.kind == Kind::Request
-            && message.number().is_none_or(|id| lock(&self.requests).open.contains_key(&id))
+            && message.number().is_none_or(|id| self.requests.borrow().open.contains_key(&id))
     }
 
     pub fn open_in(&self, session: &str) -> Vec<Envelope> {
         let is_of = |request: &&Envelope| request.session.as_deref() == Some(session);
-        lock(&self.requests).open.values().filter(is_of).cloned().collect()
+        self.requests.borrow().open.values().filter(is_of).cloned().collect()
     }
 
     /// Waits until a request has its outcome; never returns for other messages.
     pub async fn closed(&self, message: &Envelope) {
-        if message.kind != Kind::Request || message.number().is_none() {
-            pending::<()>().await;
-        }
-        loop {
-            let answered = self.answered.notified();
-            if !self.is_open(message) {
-                return;
-            }
-            answered.await;
-        }
+        let Some(id) = message.number().filter(|_| message.kind == Kind::Request) else {
+            return pending().await;
+        };
+        // The sender is not dropped.
+        let _ = self.requests.subscribe().wait_for(|requests| !requests.open.contains_key(&id)).await;
     }
 
     /// Reports that a message was not delivered. `has_stream`: the response may still arrive on a stream.
@@ -372,15 +361,16 @@ impl Drop for Interruption {
     }
 }
 
-impl From<Disconnected> for LinkEnd {
+impl From<Disconnected> for CloseReason {
     fn from(_: Disconnected) -> Self {
-        Self::Eof
+        Self::Stopped
     }
 }
 
-impl From<HttpError> for LinkEnd {
+impl From<HttpError> for CloseReason {
     fn from(trouble: HttpError) -> Self {
-        if trouble.is_temporary { Self::Unreachable(trouble.text) } else { Self::Refused(trouble.text) }
+        let HttpError { text: error, is_temporary, .. } = trouble;
+        if is_temporary { Self::Unreachable { error } } else { Self::Refused { error } }
     }
 }
 

@@ -17,10 +17,9 @@ use crate::tls::{chain, innermost};
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 const MAX_EXPLANATION_CHARS: usize = 200;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpError {
     pub text: String,
-    /// Whether a retry may help.
     pub is_temporary: bool,
     /// Whether the request was certainly not sent.
     pub is_unsent: bool,
@@ -28,15 +27,13 @@ pub struct HttpError {
     pub is_down: bool,
     /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
     pub retry_after: Option<Duration>,
-    /// The status code, if there was a response.
     pub(super) status: Option<StatusCode>,
 }
 
 impl HttpError {
     /// A permanent failure without a response.
     pub fn refused(text: String) -> Self {
-        let (is_temporary, is_unsent, is_down, retry_after, status) = (false, false, false, None, None);
-        Self { text, is_temporary, is_unsent, is_down, retry_after, status }
+        Self { text, ..Self::default() }
     }
 
     pub fn on_the_way(text: String) -> Self {
@@ -54,10 +51,9 @@ impl HttpError {
         matches!(self.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 
-    /// Converts an error of a request without a response.
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
-        if let Some(error) = find_tls(error) {
+        if let Some(error) = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
             return Self::refused(tls_text(error, &host));
         }
         let innermost = innermost(error);
@@ -189,6 +185,7 @@ fn plain_explanation(body: &str) -> String {
 
 fn tls_text(error: &rustls::Error, host: &str) -> String {
     use rustls::CertificateError as Bad;
+    const ASK: &str = "Nothing was sent. Ask the server's administrator.";
     let kind = match error {
         rustls::Error::InvalidCertificate(kind) => kind,
         rustls::Error::InvalidMessage(_) => {
@@ -196,49 +193,36 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
                 "{host} does not use TLS. Check the server, or use a URL that starts with http:// or ws://."
             );
         }
-        other => {
-            return format!("The TLS connection to {host} failed: {other}.");
-        }
+        other => return format!("The TLS connection to {host} failed: {other}."),
     };
-    let why = match kind {
+    let other = format!("{kind:?}");
+    let untrusted = format!("is not trusted ({other})");
+    let (problem, remedy) = match kind {
         // A bad signature: the authority has the name of a known one, but another key.
-        Bad::UnknownIssuer | Bad::BadSignature => {
-            return format!(
-                "The certificate of {host} is from an unknown authority. If you trust the server, add the \
-                 authority's certificate to the system, or set `ca_file` of this agent in the \
-                 configuration, --ca-file, or SSL_CERT_FILE."
-            );
-        }
-        Bad::Expired | Bad::ExpiredContext { .. } => "has expired",
-        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "is not valid yet; check the clock",
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "is for another host name",
-        Bad::Revoked => "was revoked",
+        Bad::UnknownIssuer | Bad::BadSignature => (
+            "is from an unknown authority",
+            "If you trust the server, add the authority's certificate to the system, or set `ca_file` of this \
+             agent in the configuration, --ca-file, or SSL_CERT_FILE.",
+        ),
+        Bad::Expired | Bad::ExpiredContext { .. } => ("has expired", ASK),
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => ("is not valid yet; check the clock", ASK),
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => ("is for another host name", ASK),
+        Bad::Revoked => ("was revoked", ASK),
         // What openssl creates by default for self-signed certificates.
-        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            return format!(
-                "The certificate of {host} is a CA certificate, which is not valid for a server. Nothing \
-                 was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
-                 set it as `ca_file` of this agent, or pass --ca-file."
-            );
-        }
-        other => {
-            return format!(
-                "The certificate of {host} is not trusted ({other:?}). Nothing was sent. Ask the server's \
-                 administrator."
-            );
-        }
+        _ if other.contains("CaUsedAsEndEntity") => (
+            "is a CA certificate, which is not valid for a server",
+            "Nothing was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
+             set it as `ca_file` of this agent, or pass --ca-file.",
+        ),
+        _ => (untrusted.as_str(), ASK),
     };
-    format!("The certificate of {host} {why}. Nothing was sent. Ask the server's administrator.")
+    format!("The certificate of {host} {problem}. {remedy}")
 }
 
 pub fn host_of(url: &str) -> String {
     let url = shown_url(url);
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default().to_owned()
-}
-
-fn find_tls(error: &reqwest::Error) -> Option<&rustls::Error> {
-    chain(error).find_map(|error| error.downcast_ref::<rustls::Error>())
 }
 
 #[cfg(test)]

@@ -24,11 +24,11 @@ use super::events::Opening;
 use super::http_context::{Backoff, is_events};
 use super::http_error::HttpError;
 use super::server::{Place, Server, is_close};
-use crate::acp::transport::{LinkEnd, OutboundFrame};
+use crate::acp::transport::OutboundFrame;
+use crate::model::CloseReason;
 
 /// Maximum number of requests with open POSTs; a further one fails.
 const MAX_REQUESTS: u32 = 64;
-/// Maximum number of notifications in open POSTs.
 const MAX_NOTICES: u32 = 32;
 /// Maximum total size of responses in open POSTs, in KiB; each counts for at least [`MIN_ANSWER_KIB`].
 const MAX_ANSWERS_KIB: u32 = 32 << 10;
@@ -118,7 +118,7 @@ impl Outbox {
             envelope.session = asking.as_deref().map(str::to_owned);
         }
         let context = Arc::clone(&self.server.context);
-        if let Some(why) = self.server.too_large(frame.len(), &envelope, &text) {
+        if let Some(why) = self.server.too_large(frame.len()) {
             return context.unsent(&envelope, &why).await;
         }
         let Some(permit) = self.permit(&envelope, frame.len()).await else { return };
@@ -325,7 +325,7 @@ impl Sending {
                 return None;
             }
             let Some(pause) = backoff.failed(Instant::now(), trouble.retry_after) else {
-                context.end(LinkEnd::Unreachable(trouble.text.clone()));
+                context.end(CloseReason::Unreachable { error: trouble.text.clone() });
                 return None;
             };
             if interruption.is_none() {

@@ -22,8 +22,8 @@ use super::outbox::Outbox;
 use super::server::{CONNECTION_ID, Server, StreamUrls, events_at};
 use super::socket::Socket;
 use crate::acp::dialects::openoxide;
-use crate::acp::transport::{LinkEnd, OutboundFrame};
-use crate::model::{Carrier, Profile, Remote};
+use crate::acp::transport::OutboundFrame;
+use crate::model::{Carrier, CloseReason, Profile, Remote};
 
 const USUAL_PATH: &str = "/acp";
 
@@ -45,7 +45,7 @@ impl Route {
         remote: &Remote,
         profile: Option<Profile>,
     ) -> Result<Self, HttpError> {
-        let url = &context.client.url;
+        let url = &context.client.url.clone();
         let (usual, is_bare) = with_path(url);
         context.is_small.store(profile == Some(Profile::ZeptoClaw), Ordering::Relaxed);
         let server = match carrier_of(remote) {
@@ -58,12 +58,9 @@ impl Route {
                 };
                 return Ok(Self::Socket(Box::new(socket)));
             }
-            Some(carrier @ (Carrier::RpcSse | Carrier::PostSse)) => {
-                let urls = stream_urls(carrier, url, remote);
-                Server::with_stream(Arc::clone(&context), urls, carrier, None)
-            }
-            Some(Carrier::Post) => {
-                Server::without_stream(Arc::clone(&context), StreamUrls::at_one_url(&usual, remote))
+            Some(carrier @ (Carrier::RpcSse | Carrier::PostSse | Carrier::Post)) => {
+                let url = if carrier == Carrier::Post { &usual } else { url };
+                Server::without_sessions(context, StreamUrls::of(carrier, url, remote), carrier, None)
             }
             Some(Carrier::StreamableHttp) | None => {
                 let is_oxide = profile == Some(Profile::OpenOxide);
@@ -75,7 +72,7 @@ impl Route {
     }
 
     /// Sends a message. An error ends the connection.
-    pub async fn send(&mut self, frame: &OutboundFrame) -> Result<(), LinkEnd> {
+    pub async fn send(&mut self, frame: &OutboundFrame) -> Result<(), CloseReason> {
         match self {
             Self::Probe(probe) => {
                 if let Some(route) = probe.send(&frame.bytes).await? {
@@ -88,7 +85,6 @@ impl Route {
         Ok(())
     }
 
-    /// Opens the event stream of a new session, if the transport has such streams.
     pub fn open_session(&self, session: &str) {
         if let Self::Http(outbox) = self {
             outbox.server.open_session(session);
@@ -99,7 +95,6 @@ impl Route {
         if let Self::Socket(socket) = self { Some(socket) } else { None }
     }
 
-    /// Waits until the server has received all notifications and responses.
     pub async fn drained(&self) {
         if let Self::Http(outbox) = self {
             outbox.drained().await;
@@ -112,13 +107,6 @@ impl Route {
             Self::Http(outbox) => outbox.server.farewell().await,
             Self::Socket(socket) => socket.farewell().await,
         }
-    }
-}
-
-fn stream_urls(carrier: Carrier, url: &Url, remote: &Remote) -> StreamUrls {
-    match carrier {
-        Carrier::RpcSse => StreamUrls::with_client_id(url, remote),
-        _ => StreamUrls::at_one_url(url, remote),
     }
 }
 
@@ -159,7 +147,7 @@ pub struct Probe {
 
 impl Probe {
     /// Sends `initialize`. Returns the detected route; `None`: the next attempt may detect it.
-    async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
+    async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, CloseReason> {
         let text = String::from_utf8_lossy(frame);
         let Some(envelope) = envelope::read(&text) else { return Ok(None) };
         let mut root = self.url.clone();
@@ -192,15 +180,17 @@ impl Probe {
                 }
             }
             if let Ok(client) = Client::open(&self.remote, true).await
-                && let Ok(socket) = Socket::open(&self.context, &client, &self.url).await
+                && let Ok(mut socket) = Socket::open(&self.context, &client, &self.url).await
             {
-                return self.chosen(Route::Socket(Box::new(socket)), Carrier::WebSocket, frame).await;
+                self.say(Carrier::WebSocket);
+                socket.send(frame).await?;
+                return Ok(Some(Route::Socket(Box::new(socket))));
             }
         }
-        Err(first.map_or_else(|| LinkEnd::Refused("No agent.".to_owned()), LinkEnd::from))
+        Err(first.map_or_else(|| CloseReason::Refused { error: "No agent.".to_owned() }, CloseReason::from))
     }
 
-    async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, LinkEnd> {
+    async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, CloseReason> {
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 426 | 501);
         let headers = HeaderMap::new();
         let answer = self.context.post_once(url, &headers, frame, wants);
@@ -217,16 +207,13 @@ impl Probe {
         url: Url,
         response: Response,
         envelope: &Envelope,
-    ) -> Result<Option<Route>, LinkEnd> {
+    ) -> Result<Option<Route>, CloseReason> {
         let context = &self.context;
         context.expect(envelope);
         let connection = response.headers().get(CONNECTION_ID).cloned();
-        let urls = StreamUrls::at_one_url(&url, &self.remote);
+        let urls = StreamUrls::of(Carrier::Post, &url, &self.remote);
         if is_events(&response) {
-            let server = match connection {
-                Some(connection) => self.streamable(url, connection),
-                None => self.without_stream(urls)?,
-            };
+            let server = self.server(urls, connection, Carrier::Post, None)?;
             let (reader, envelope) = (Arc::clone(&server), envelope.clone());
             context.spawn(async move { reader.read(response, &envelope).await });
             return Ok(Some(Route::Http(Outbox::new(server))));
@@ -235,58 +222,64 @@ impl Probe {
         let body = body(response, context.max_bytes).await?;
         let text = String::from_utf8_lossy(&body);
         if body.trim_ascii().is_empty() {
-            let server = if let Some(connection) = connection {
-                self.streamable(url, connection)
-            } else {
-                // Accepted without a response, which is then sent on a stream.
-                self.not_instead_of_streams()?;
-                self.beside(urls, None)
-            };
+            // Accepted without a response, which is then sent on a stream.
+            let server = self.server(urls, connection, Carrier::PostSse, None)?;
             return Ok(Some(Route::Http(Outbox::new(server))));
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON that is not a protocol response" } else { "no JSON" };
-            return Err(LinkEnd::Refused(format!(
+            return Err(HttpError::refused(format!(
                 "The server at {} is not an agent: it sent {what}. Correct the URL.",
                 crate::model::shown_url(url.as_str())
-            )));
+            ))
+            .into());
         };
         let body = match (&answer.id, &envelope.id) {
             (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
             _ => body.clone(),
         };
         let news = context.sort(&body);
-        let server = match connection {
-            Some(connection) => Ok(Some(self.streamable(url, connection))),
-            // The official server closes the connection after an error; another form of `initialize` may succeed.
-            None if answer.is_error => Ok(None),
-            None => match self.events_beside(&urls, &text).await {
-                Some(events) => Ok(Some(self.beside(urls, Some(events)))),
-                None => self.without_stream(urls).map(Some).inspect(|_| {
-                    context.trace(
-                        "This server only responds to requests: agent activity between turns is not shown.",
-                    );
-                }),
-            },
-        };
+        // The official server closes the connection after an error; another form of `initialize` may succeed.
+        if connection.is_none() && answer.is_error {
+            context.pieces(news).await?;
+            return Ok(None);
+        }
+        let events = if connection.is_none() { self.events_beside(&urls, &text).await } else { None };
+        let carrier = if events.is_some() { Carrier::PostSse } else { Carrier::Post };
+        let is_silent = connection.is_none() && events.is_none();
+        let server = self.server(urls, connection, carrier, events);
+        if is_silent && server.is_ok() {
+            context
+                .trace("This server only responds to requests: agent activity between turns is not shown.");
+        }
         context.pieces(news).await?;
-        Ok(server?.map(|server| Route::Http(Outbox::new(server))))
+        Ok(Some(Route::Http(Outbox::new(server?))))
     }
 
-    fn streamable(&self, url: Url, connection: HeaderValue) -> Arc<Server> {
-        self.say(Carrier::StreamableHttp);
-        Server::streamable(Arc::clone(&self.context), url, connection)
-    }
-
-    fn without_stream(&self, urls: StreamUrls) -> Result<Arc<Server>, LinkEnd> {
-        self.not_instead_of_streams()?;
-        self.say(Carrier::Post);
-        Ok(Server::without_stream(Arc::clone(&self.context), urls))
-    }
-
-    fn beside(&self, urls: StreamUrls, events: Option<Response>) -> Arc<Server> {
-        self.say(Carrier::PostSse);
-        Server::with_stream(Arc::clone(&self.context), urls, Carrier::PostSse, events)
+    /// The server that was found. Fails if the configuration requires the streamable HTTP transport, in which the server
+    /// sends an id for the connection.
+    fn server(
+        &self,
+        urls: StreamUrls,
+        connection: Option<HeaderValue>,
+        carrier: Carrier,
+        events: Option<Response>,
+    ) -> Result<Arc<Server>, CloseReason> {
+        let context = Arc::clone(&self.context);
+        if let Some(connection) = connection {
+            self.say(Carrier::StreamableHttp);
+            return Ok(Server::streamable(context, urls.post, connection));
+        }
+        if self.remote.carrier == Some(Carrier::StreamableHttp) {
+            return Err(HttpError::refused(format!(
+                "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
+                 from its configuration to detect the transport.",
+                host_of(self.url.as_str())
+            ))
+            .into());
+        }
+        self.say(carrier);
+        Ok(Server::without_sessions(context, urls, carrier, events))
     }
 
     /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as
@@ -302,40 +295,18 @@ impl Probe {
         timeout(self.context.timeouts.answer / GUESS_SHARE, found).await.ok().flatten()
     }
 
-    /// Fails if the configuration requires the streamable HTTP transport.
-    fn not_instead_of_streams(&self) -> Result<(), LinkEnd> {
-        if self.remote.carrier != Some(Carrier::StreamableHttp) {
-            return Ok(());
-        }
-        Err(LinkEnd::Refused(format!(
-            "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
-             from its configuration to detect the transport.",
-            host_of(self.url.as_str())
-        )))
-    }
-
     /// Sends `initialize` to a server that first opens an event stream; `None`: it does not.
     async fn with_stream(
         &self,
         url: &Url,
         carrier: Carrier,
         frame: &Bytes,
-    ) -> Result<Option<Route>, LinkEnd> {
-        let urls = stream_urls(carrier, url, &self.remote);
+    ) -> Result<Option<Route>, CloseReason> {
+        let urls = StreamUrls::of(carrier, url, &self.remote);
         let Some(events) = events_at(&self.context, &urls.events).await else { return Ok(None) };
-        let server = Server::with_stream(Arc::clone(&self.context), urls, carrier, Some(events));
-        self.chosen(Route::Http(Outbox::new(server)), carrier, frame).await
-    }
-
-    async fn chosen(
-        &self,
-        mut route: Route,
-        carrier: Carrier,
-        frame: &Bytes,
-    ) -> Result<Option<Route>, LinkEnd> {
-        self.say(carrier);
-        Box::pin(route.send(&frame.clone().into())).await?;
-        Ok(Some(route))
+        let mut outbox = Outbox::new(self.server(urls, None, carrier, Some(events))?);
+        outbox.send(&frame.clone().into()).await;
+        Ok(Some(Route::Http(outbox)))
     }
 
     fn say(&self, carrier: Carrier) {

@@ -25,10 +25,10 @@ use super::events::{BodyEnd, EventReader, EventStream, Opening, Scope, SharedRea
 use super::http_context::{HttpContext, body, is_events, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::dialects::elephant;
-use crate::acp::dialects::zeptoclaw::{MAX_PROMPT_BYTES, MAX_REQUEST_BYTES};
+use crate::acp::dialects::zeptoclaw::MAX_REQUEST_BYTES;
 use crate::acp::lock::lock;
-use crate::acp::transport::{Disconnected, LinkEnd};
-use crate::model::{Carrier, Remote};
+use crate::acp::transport::Disconnected;
+use crate::model::{Carrier, CloseReason, Remote};
 
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
@@ -89,12 +89,9 @@ impl Server {
         this
     }
 
-    pub fn without_stream(context: Arc<HttpContext>, urls: StreamUrls) -> Arc<Self> {
-        Arc::new(Self::new(context, urls, Streams::One(OnceCell::new())))
-    }
-
-    /// A server with one event stream, without which the connection ends. `first`: the response to a GET that opened it.
-    pub fn with_stream(
+    /// A server with one event stream, without which the connection ends, or none. `first`: the response to a GET that
+    /// opened it.
+    pub fn without_sessions(
         context: Arc<HttpContext>,
         urls: StreamUrls,
         carrier: Carrier,
@@ -107,51 +104,30 @@ impl Server {
             (this.max_body_bytes, idle) = (elephant::MAX_BODY_BYTES, Some(this.context.timeouts.idle));
         }
         let this = Arc::new(this);
-        if let Streams::One(stream) = &this.streams {
+        if let (Streams::One(stream), Carrier::RpcSse | Carrier::PostSse) = (&this.streams, carrier) {
             let state = if first.is_some() { Opening::Open } else { Opening::Waiting };
             let _ = stream.set(this.open(Scope::Everything, this.reader(idle, None), state, first));
         }
         this
     }
 
-    pub fn too_large(&self, bytes: usize, envelope: &Envelope, text: &str) -> Option<String> {
-        let host = &self.host;
+    pub fn too_large(&self, bytes: usize) -> Option<String> {
         let is_small = self.context.is_small.load(Ordering::Relaxed);
-        let prompt_bytes = match envelope.method.as_str() {
-            "session/prompt" if is_small => envelope::prompt_text_bytes(text),
-            _ => 0,
-        };
-        if prompt_bytes > MAX_PROMPT_BYTES {
-            return Some(format!(
-                "The prompt is {} KiB; the limit of {host} is {} KiB. Shorten it, or refer to files instead of \
-                 pasting them.",
-                prompt_bytes.div_ceil(1024),
-                MAX_PROMPT_BYTES / 1024
-            ));
-        }
         let max = if is_small { MAX_REQUEST_BYTES - HEADER_BYTES } else { self.max_body_bytes };
-        (bytes > max).then(|| too_large(bytes, max, host))
+        (bytes > max).then(|| too_large(bytes, max, &self.host))
     }
 
     /// Where a message belongs. Opens the stream of its session.
     pub fn place(self: &Arc<Self>, message: &Envelope) -> Place {
-        let mut headers = self.headers();
         if let Streams::One(stream) = &self.streams {
-            return Place { lane: None, headers, opening: stream.get().cloned() };
+            return Place { lane: None, headers: self.headers(None), opening: stream.get().cloned() };
         }
         // Messages with `$/` belong to the connection.
         let lane = message.session.clone().filter(|_| !message.method.starts_with("$/"));
-        let mut opening = None;
-        if let Some(session) = &lane {
-            // The agent chooses the session of its requests, and could name any, so responses open no streams.
-            if message.kind != Kind::Response {
-                opening = self.session_stream(session, message);
-            }
-            if let Ok(value) = HeaderValue::from_str(session) {
-                headers.insert(SESSION_ID, value);
-            }
-        }
-        Place { lane, headers, opening }
+        // The agent chooses the session of its requests, and could name any, so responses open no streams.
+        let opener = lane.as_deref().filter(|_| message.kind != Kind::Response);
+        let opening = opener.and_then(|session| self.session_stream(session, message));
+        Place { headers: self.headers(lane.as_deref()), lane, opening }
     }
 
     /// Opens the event stream of a new session, if the server has such streams.
@@ -218,12 +194,8 @@ impl Server {
         first: Option<Response>,
     ) -> watch::Receiver<Opening> {
         let (opening, receiver) = watch::channel(state);
-        let mut headers = self.headers();
-        if let Scope::Session(session, _) = &scope
-            && let Ok(value) = HeaderValue::from_str(session)
-        {
-            headers.insert(SESSION_ID, value);
-        }
+        let headers =
+            self.headers(if let Scope::Session(session, _) = &scope { Some(session) } else { None });
         let (context, url) = (Arc::clone(&self.context), self.urls.events.clone());
         let mut stream = EventStream { context, url, headers, scope, reader, opening, first };
         let this = Arc::clone(self);
@@ -268,32 +240,36 @@ impl Server {
             | (Scope::Everything, StreamEnd::Gone { was_open: true }) => self.forgotten(),
             (_, StreamEnd::Gone { .. }) => self.without_events(404),
             (_, StreamEnd::None(status)) => self.without_events(status),
-            (Scope::Connection, StreamEnd::Lost(trouble)) => LinkEnd::Io(trouble.text),
+            (Scope::Connection, StreamEnd::Lost(trouble)) => CloseReason::Lost { error: trouble.text },
             (_, StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble)) => trouble.into(),
         });
     }
 
     /// The server does not know the connection, because it was restarted or discarded it.
-    fn forgotten(&self) -> LinkEnd {
-        LinkEnd::Io(format!("{} closed this connection; it may have been restarted", self.host))
+    fn forgotten(&self) -> CloseReason {
+        let error = format!("{} closed this connection; it may have been restarted", self.host);
+        CloseReason::Lost { error }
     }
 
-    fn without_events(&self, status: u16) -> LinkEnd {
-        LinkEnd::Refused(format!(
+    fn without_events(&self, status: u16) -> CloseReason {
+        let error = format!(
             "No event stream at {} ({status}). Check the URL, or set another `transport` or `events_url`.",
             crate::model::shown_url(self.urls.events.as_str())
-        ))
+        );
+        CloseReason::Refused { error }
     }
 
     /// The headers of each message. Source: ACP, streamable HTTP.
-    fn headers(&self) -> HeaderMap {
+    fn headers(&self, session: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        if let Streams::Sessions(connection, _) = &self.streams {
-            headers.insert(CONNECTION_ID, connection.clone());
-            let version = self.context.version.load(Ordering::Relaxed);
-            if version > 0 {
-                headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
-            }
+        let Streams::Sessions(connection, _) = &self.streams else { return headers };
+        headers.insert(CONNECTION_ID, connection.clone());
+        let version = self.context.version.load(Ordering::Relaxed);
+        if version > 0 {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
+        }
+        if let Some(Ok(session)) = session.map(HeaderValue::from_str) {
+            headers.insert(SESSION_ID, session);
         }
         headers
     }
@@ -301,7 +277,7 @@ impl Server {
     pub async fn farewell(&self) {
         if let Streams::Sessions(..) = &self.streams {
             let request =
-                self.context.client.request(Method::DELETE, &self.urls.post).headers(self.headers());
+                self.context.client.request(Method::DELETE, &self.urls.post).headers(self.headers(None));
             // The connection ends whatever the response is.
             let _ = self.context.client.send(request, |_| true).await;
         }
@@ -421,31 +397,26 @@ pub struct StreamUrls {
 }
 
 impl StreamUrls {
-    /// The URLs of messages and of the event stream of a server with client ids, derived from any URL of the server, with a new id.
-    pub fn with_client_id(base: &Url, remote: &Remote) -> Self {
+    /// The URLs of a server, derived from any URL of it. Some servers have separate ones, with a new client id.
+    pub fn of(carrier: Carrier, base: &Url, remote: &Remote) -> Self {
+        let events = remote.events_url.as_deref().and_then(|url| Url::parse(url).ok());
+        if carrier != Carrier::RpcSse {
+            return Self { post: base.clone(), events: events.unwrap_or_else(|| base.clone()) };
+        }
         let path = base.path().trim_end_matches('/');
         let root = [RPC_PATH, SSE_PATH, "/acp"].iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
+        let id = uuid::Uuid::new_v4().to_string();
         let at = |path: &str| {
             let mut url = base.clone();
             url.set_path(&format!("{root}{path}"));
             url
         };
-        let id = uuid::Uuid::new_v4().to_string();
-        let (mut post, mut events) = (at(RPC_PATH), events_url(remote).unwrap_or_else(|| at(SSE_PATH)));
+        let (mut post, mut events) = (at(RPC_PATH), events.unwrap_or_else(|| at(SSE_PATH)));
         for url in [&mut post, &mut events] {
             url.query_pairs_mut().append_pair("client_id", &id);
         }
         Self { post, events }
     }
-
-    /// Those of a server with one URL, unless the configuration names another URL for the stream.
-    pub fn at_one_url(base: &Url, remote: &Remote) -> Self {
-        Self { post: base.clone(), events: events_url(remote).unwrap_or_else(|| base.clone()) }
-    }
-}
-
-fn events_url(remote: &Remote) -> Option<Url> {
-    remote.events_url.as_deref().and_then(|url| Url::parse(url).ok())
 }
 
 #[cfg(test)]
@@ -455,13 +426,16 @@ mod tests {
     #[test]
     fn both_paths_are_derived_from_any_url() {
         for url in ["http://h:1/", "http://h:1/acp", "http://h:1/acp/rpc", "http://h:1/acp/sse"] {
-            let urls = StreamUrls::with_client_id(&Url::parse(url).unwrap(), &Remote::default());
+            let urls = StreamUrls::of(Carrier::RpcSse, &Url::parse(url).unwrap(), &Remote::default());
             assert_eq!((urls.post.path(), urls.events.path()), ("/acp/rpc", "/acp/sse"), "{url}");
             assert_eq!(urls.post.query(), urls.events.query());
             assert_eq!(urls.post.query().unwrap().len(), "client_id=".len() + 36);
         }
-        let urls =
-            StreamUrls::with_client_id(&Url::parse("http://h/x/acp/rpc?k=1").unwrap(), &Remote::default());
+        let urls = StreamUrls::of(
+            Carrier::RpcSse,
+            &Url::parse("http://h/x/acp/rpc?k=1").unwrap(),
+            &Remote::default(),
+        );
         assert_eq!(urls.events.path(), "/x/acp/sse");
         assert!(urls.events.query().unwrap().starts_with("k=1&client_id="));
     }
@@ -470,8 +444,8 @@ mod tests {
     fn the_url_of_the_stream_can_be_configured() {
         let remote = Remote { events_url: Some("http://h/events".to_owned()), ..Remote::default() };
         let base = Url::parse("http://h/prompt").unwrap();
-        let urls = StreamUrls::at_one_url(&base, &remote);
+        let urls = StreamUrls::of(Carrier::Post, &base, &remote);
         assert_eq!((urls.post.path(), urls.events.path()), ("/prompt", "/events"));
-        assert_eq!(StreamUrls::at_one_url(&base, &Remote::default()).events, base);
+        assert_eq!(StreamUrls::of(Carrier::Post, &base, &Remote::default()).events, base);
     }
 }

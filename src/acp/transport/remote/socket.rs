@@ -32,7 +32,7 @@ use super::http_context::{HttpContext, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::acp::lock::lock;
-use crate::acp::transport::LinkEnd;
+use crate::model::CloseReason;
 
 /// Maximum message size in bytes; servers close the connection on larger ones.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -76,7 +76,7 @@ impl Socket {
         Ok(Self { context: Arc::clone(context), host, sink, keepalive })
     }
 
-    pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
+    pub async fn send(&mut self, frame: &Bytes) -> Result<(), CloseReason> {
         if frame.len() > MAX_MESSAGE_BYTES
             && let Some(envelope) = envelope::read(&String::from_utf8_lossy(frame))
         {
@@ -95,7 +95,7 @@ impl Socket {
     }
 
     /// Sends a ping if one is due, to keep proxies from closing the connection and to detect a lost peer.
-    pub async fn ping(&mut self) -> Result<(), LinkEnd> {
+    pub async fn ping(&mut self) -> Result<(), CloseReason> {
         let says = lock(&self.keepalive).ping(self.context.timeouts.ping, Instant::now());
         let Some(says) = says else { return Ok(()) };
         let ping = Message::Ping(Bytes::copy_from_slice(&says));
@@ -154,7 +154,7 @@ async fn watch(context: Arc<HttpContext>, host: String, keepalive: SharedKeepali
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
             let text = format!("the WebSocket to {host} timed out after {seconds} s without data");
-            return context.end(LinkEnd::Io(text));
+            return context.end(CloseReason::Lost { error: text });
         }
     }
 }
@@ -195,11 +195,11 @@ async fn read(
                 let why: String =
                     why.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
-                break LinkEnd::Io(format!("{host} closed the WebSocket{why}"));
+                break CloseReason::Lost { error: format!("{host} closed the WebSocket{why}") };
             }
             Some(Ok(_)) => lock(&keepalive).heard(None, Instant::now()),
             Some(Err(error)) => break broken(&host, &error),
-            None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
+            None => break CloseReason::Lost { error: format!("{host} ended the WebSocket") },
         }
     };
     if context.pieces(pieces).await.is_ok() {
@@ -215,12 +215,13 @@ fn answered(text: &str, keepalive: &SharedKeepalive) -> Option<String> {
     envelope::read(text).filter(|envelope| envelope.kind == Kind::Response)?.id
 }
 
-fn broken(host: &str, error: &Error) -> LinkEnd {
-    LinkEnd::Io(match error {
+fn broken(host: &str, error: &Error) -> CloseReason {
+    let error = match error {
         Error::Capacity(_) => format!("{host} sent a WebSocket message over the limit"),
         Error::WriteBufferFull(_) => format!("{host} stopped reading from the WebSocket"),
         error => format!("the WebSocket to {host} failed: {}", crate::tls::innermost(error)),
-    })
+    };
+    CloseReason::Lost { error }
 }
 
 /// Detects a lost connection by unanswered pings. Some agents read nothing while they work and answer no pings during

@@ -46,7 +46,6 @@ pub struct SseReader {
     cut_bytes: u64,
     data: BytesMut,
     has_data: bool,
-    /// Total data size of an oversized event, in bytes.
     oversize_bytes: Option<u64>,
     name: Option<String>,
     /// The id of the incomplete event; without one, that of the previous event.
@@ -54,7 +53,6 @@ pub struct SseReader {
     own_id: Option<Arc<str>>,
     /// The id of the last complete event, for `Last-Event-ID`.
     pub last_id: Option<Arc<str>>,
-    /// The reconnection time that the server has set.
     pub retry: Option<Duration>,
     /// Whether the last byte was a carriage return; a line feed after it belongs to the same line end.
     is_after_return: bool,
@@ -77,7 +75,6 @@ impl SseReader {
         self.oversize_bytes.is_none() && (self.has_data || self.line.starts_with(b"data"))
     }
 
-    /// Parses bytes and appends complete events to `out`.
     pub fn feed(&mut self, bytes: &Bytes, out: &mut Vec<SseItem>) {
         let mut rest = bytes.as_ref();
         if rest.is_empty() {

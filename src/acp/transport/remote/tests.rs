@@ -23,8 +23,8 @@ pub use self::simulated::Simulation;
 use super::{RemoteAgent, Timeouts};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};
-use crate::acp::transport::{In, Link, LinkEnd, OutboundFrame, Setup, Transport};
-use crate::model::{Carrier, Remote};
+use crate::acp::transport::{In, Link, OutboundFrame, Setup, Transport};
+use crate::model::{Carrier, CloseReason, Remote};
 
 /// Longer than any test takes.
 const HANG: Duration = Duration::from_secs(30);
@@ -161,7 +161,7 @@ impl Peer {
     }
 
     /// The end, which must be the next event except for notes.
-    async fn end(&mut self) -> LinkEnd {
+    async fn end(&mut self) -> CloseReason {
         loop {
             match self.next().await {
                 In::Closed(end) => {
@@ -175,7 +175,7 @@ impl Peer {
     }
 
     /// The end; other events are skipped.
-    async fn rest(&mut self) -> LinkEnd {
+    async fn rest(&mut self) -> CloseReason {
         loop {
             if let In::Closed(end) = self.next().await {
                 assert!(self.link.incoming.recv().await.is_none(), "`Closed` is the last event");

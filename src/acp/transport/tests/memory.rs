@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::io::{DuplexStream, split};
 
-use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
-use super::{Ends, In, Link, LinkEnd, Setup, Transport};
+use super::io::{HeaderRequest, close_reason, read_frames, write_frames};
+use super::{Ends, In, Link, Setup, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 
@@ -31,11 +31,8 @@ impl Transport for Memory {
         tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
         tokio::spawn(async move {
             let reader = FrameReader::new(setup.max_frame_bytes);
-            let end = match read_frames(input, reader, &sink, wish, signal.wanted()).await {
-                ReadEnd::Broken(error) => LinkEnd::Io(error.to_string()),
-                ReadEnd::Eof | ReadEnd::Enough | ReadEnd::ReceiverDropped => LinkEnd::Eof,
-            };
-            let _ = sink.send(In::Closed(end)).await;
+            let end = read_frames(input, reader, &sink, wish, signal.wanted()).await;
+            let _ = sink.send(In::Closed(close_reason(end))).await;
         });
         Ok(link)
     }

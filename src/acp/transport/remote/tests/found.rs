@@ -2,8 +2,7 @@
 
 use super::server::Server;
 use super::{INITIALIZE, INITIALIZED, Peer, RemoteAgent, answer, at, request, update};
-use crate::acp::transport::LinkEnd;
-use crate::model::{Carrier, Profile};
+use crate::model::{Carrier, CloseReason, Profile};
 
 #[tokio::test]
 async fn a_server_with_client_ids_is_detected_by_its_event_stream() {
@@ -143,7 +142,7 @@ async fn the_first_error_is_reported_if_no_transport_works() {
     for _ in 0..3 {
         server.expect_get().await.answer(404, &[], "").await;
     }
-    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    let CloseReason::Refused { error } = peer.end().await else { panic!() };
     assert!(error.contains("No agent at") && error.contains("no such page"), "{error}");
 }
 
@@ -152,7 +151,7 @@ async fn a_server_that_is_not_an_agent_is_reported() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/", None);
     server.expect("POST", "/acp").await.answer(200, &[("content-type", "text/html")], "<html>").await;
-    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    let CloseReason::Refused { error } = peer.end().await else { panic!() };
     assert!(error.contains("is not an agent: it sent no JSON"), "{error}");
 }
 
@@ -162,6 +161,6 @@ async fn a_configured_transport_is_required() {
     let mut peer = Peer::to(&server, "/acp", Some(Carrier::StreamableHttp));
     server.expect("POST", "/acp").await.json(INITIALIZED).await;
     assert_eq!(peer.hear().await, INITIALIZED);
-    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    let CloseReason::Refused { error } = peer.end().await else { panic!() };
     assert!(error.contains("sent no connection id"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::server::{Events, Server};
 use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, request, timeouts, update};
-use crate::acp::transport::LinkEnd;
+use crate::model::CloseReason;
 
 /// A connection with an open stream.
 pub(super) async fn connected(server: &mut Server) -> (Peer, Events) {
@@ -261,14 +261,14 @@ async fn the_connection_ends_if_the_server_does_not_know_it() {
     let (mut peer, _connection) = connected(&mut server).await;
     peer.say(&request(2, "session/new", "{}"));
     server.expect("POST", "/acp").await.answer(404, &[], "").await;
-    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    let CloseReason::Lost { error } = peer.end().await else { panic!() };
     assert!(error.contains("closed this connection"), "{error}");
 
     // The stream may detect it first.
     let (mut peer, connection) = connected(&mut server).await;
     drop(connection);
     server.expect("GET", "/acp").await.answer(404, &[], "").await;
-    assert!(matches!(peer.end().await, LinkEnd::Io(_)));
+    assert!(matches!(peer.end().await, CloseReason::Lost { .. }));
 }
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn an_unreachable_server_ends_the_connection() {
             exchange = server.next() => drop(exchange),
         }
     };
-    assert!(matches!(end, LinkEnd::Io(_)), "{end:?}");
+    assert!(matches!(end, CloseReason::Lost { .. }), "{end:?}");
 }
 
 #[tokio::test]
@@ -317,7 +317,7 @@ async fn the_end_is_sent_to_the_server() {
     let delete = server.expect("DELETE", "/acp").await;
     assert_eq!(delete.header("acp-connection-id"), Some("c1"));
     delete.answer(202, &[], "").await;
-    assert_eq!(peer.end().await, LinkEnd::Eof);
+    assert_eq!(peer.end().await, CloseReason::Stopped);
     connection.gone().await;
     session.gone().await;
 }
@@ -331,7 +331,7 @@ async fn an_unresponsive_server_does_not_delay_the_end() {
     peer.say(&request(2, "session/new", "{}"));
     let held = server.expect("POST", "/acp").await;
     peer.stop(false);
-    assert_eq!(peer.end().await, LinkEnd::Eof);
+    assert_eq!(peer.end().await, CloseReason::Stopped);
     drop(held);
 
     let mut server = Server::start().await;
@@ -339,7 +339,7 @@ async fn an_unresponsive_server_does_not_delay_the_end() {
     peer.say(&request(2, "session/new", "{}"));
     let held = server.expect("POST", "/acp").await;
     peer.stop(true);
-    assert_eq!(peer.end().await, LinkEnd::Eof);
+    assert_eq!(peer.end().await, CloseReason::Stopped);
     drop(held);
 }
 

@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use super::{INITIALIZED, Peer, answer, request, update};
-use crate::acp::transport::LinkEnd;
+use crate::model::CloseReason;
 
 const SMALL: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1","agentInfo":{"name":"zeptoclaw","version":"0"}}}"#;
 
@@ -37,7 +37,7 @@ async fn responses_are_json_or_event_streams() {
     turn.end().await;
     assert_eq!(peer.hear().await, answer(3, r#"{"stopReason":"cancelled"}"#));
     peer.stop(false);
-    assert_eq!(peer.end().await, LinkEnd::Eof);
+    assert_eq!(peer.end().await, CloseReason::Stopped);
 }
 
 #[tokio::test]
@@ -105,9 +105,9 @@ async fn messages_over_the_server_limit_are_not_sent() {
         let text = "x".repeat(bytes);
         format!(r#"{{"sessionId":"s","prompt":[{{"type":"text","text":"{text}"}}]}}"#)
     };
-    peer.say(&request(2, "session/prompt", &prompt(102_401)));
+    peer.say(&request(2, "session/prompt", &prompt(118_784)));
     let heard = peer.hear().await;
-    assert!(heard.contains("\"id\":2") && heard.contains("is 100 KiB"), "{heard}");
+    assert!(heard.contains("\"id\":2") && heard.contains("is 112 KiB"), "{heard}");
     peer.say(&request(3, "session/new", &format!(r#"{{"cwd":"{}"}}"#, "x".repeat(118_784))));
     let heard = peer.hear().await;
     assert!(heard.contains("\"id\":3") && heard.contains("is 112 KiB"), "{heard}");

@@ -4,8 +4,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::server::Server;
 use super::{INITIALIZE, INITIALIZED, Peer, at, request};
-use crate::acp::transport::LinkEnd;
-use crate::model::{Remote, TokenSource};
+use crate::model::{CloseReason, Remote, TokenSource};
 
 /// Cargo sets this variable for every test.
 fn with_token(remote: Remote) -> Remote {
@@ -14,7 +13,7 @@ fn with_token(remote: Remote) -> Remote {
 
 async fn refusal(peer: &mut Peer) -> String {
     match peer.end().await {
-        LinkEnd::Refused(error) => error,
+        CloseReason::Refused { error } => error,
         other => panic!("{other:?}"),
     }
 }
@@ -111,7 +110,7 @@ async fn an_unreachable_server_is_a_temporary_error() {
         let mut peer =
             Peer::connect(Remote { url: format!("{scheme}://{address}/acp"), ..Remote::default() });
         peer.say(INITIALIZE);
-        let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+        let CloseReason::Unreachable { error } = peer.end().await else { panic!() };
         assert!(error.contains(&format!("{address} refused the connection")), "{error}");
     }
 }

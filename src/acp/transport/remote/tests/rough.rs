@@ -8,8 +8,7 @@ use tokio::net::TcpStream;
 
 use super::server::{Exchange, Server, read};
 use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, request, timeouts, update};
-use crate::acp::transport::LinkEnd;
-use crate::model::{Carrier, Remote};
+use crate::model::{Carrier, CloseReason, Remote};
 
 const LIMIT: usize = 1 << 16;
 
@@ -79,7 +78,7 @@ async fn invalid_frames_close_the_socket_with_a_reason() {
         let (mut peer, mut stream) = raw_socket().await;
         stream.write_all(bytes).await.unwrap();
         stream.shutdown().await.unwrap();
-        let LinkEnd::Io(error) = peer.end().await else { panic!("{bytes:?}") };
+        let CloseReason::Lost { error } = peer.end().await else { panic!("{bytes:?}") };
         assert!(error.contains(expected), "{bytes:?}: {error}");
     }
 }
@@ -90,7 +89,7 @@ async fn fragments_over_the_limit_close_the_socket() {
     let part = vec![b'x'; 60_000];
     stream.write_all(&frame(0x01, &part)).await.unwrap();
     stream.write_all(&frame(0x00, &part)).await.unwrap();
-    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    let CloseReason::Lost { error } = peer.end().await else { panic!() };
     assert!(error.contains("over the limit"), "{error}");
 }
 
@@ -124,14 +123,14 @@ async fn a_server_without_a_response_times_out() {
     let mut peer = Peer::patiently(at(&server, "/acp"), hasty);
     peer.say(INITIALIZE);
     let held = server.expect("POST", "/acp").await;
-    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    let CloseReason::Unreachable { error } = peer.end().await else { panic!() };
     assert!(error.contains("did not respond within"), "{error}");
     drop(held);
 
     let remote = Remote { url: server.socket_url("/acp"), ..Remote::default() };
     let mut peer = Peer::patiently(remote, hasty);
     let held = server.expect("GET", "/acp").await;
-    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    let CloseReason::Unreachable { error } = peer.end().await else { panic!() };
     assert!(error.contains("Timed out opening the WebSocket"), "{error}");
     drop(held);
 
@@ -139,7 +138,7 @@ async fn a_server_without_a_response_times_out() {
         let remote = Remote { carrier: Some(carrier), ..at(&server, "/acp") };
         let mut peer = Peer::patiently(remote, hasty);
         let held = server.expect_get().await;
-        let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+        let CloseReason::Unreachable { error } = peer.end().await else { panic!() };
         assert!(error.contains("to open the event stream"), "{error}");
         drop(held);
     }
@@ -263,7 +262,7 @@ proptest! {
             let _ = stream.write_all(&bytes).await;
             let _ = stream.shutdown().await;
             assert_eq!(peer.hear().await, first);
-            assert!(matches!(peer.rest().await, LinkEnd::Io(error) if !error.is_empty()));
+            assert!(matches!(peer.rest().await, CloseReason::Lost { error } if !error.is_empty()));
         });
     }
 

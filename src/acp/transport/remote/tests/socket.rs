@@ -15,8 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::server::{Exchange, Server};
 use super::{HANG, INITIALIZE, INITIALIZED, Peer, Timeouts, answer, request, timeouts};
-use crate::acp::transport::LinkEnd;
-use crate::model::{Remote, TokenSource};
+use crate::model::{CloseReason, Remote, TokenSource};
 
 /// The server's side of a WebSocket.
 pub struct Socket {
@@ -98,7 +97,7 @@ async fn messages_are_exchanged_and_the_socket_is_closed() {
     assert!(peer.log().contains("binary frame of 5 bytes"), "{}", peer.log());
     peer.stop(false);
     assert!(matches!(socket.stream.next().await, Some(Ok(Message::Close(_)))));
-    assert_eq!(peer.end().await, LinkEnd::Eof);
+    assert_eq!(peer.end().await, CloseReason::Stopped);
 }
 
 #[tokio::test]
@@ -178,7 +177,7 @@ async fn a_half_open_connection_is_detected() {
     peer.say(&request(2, "session/list", "{}"));
     assert_eq!(peer.hear().await, answer(2, "{}"));
     swallow.send(true).unwrap();
-    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    let CloseReason::Lost { error } = peer.end().await else { panic!() };
     assert!(error.contains("timed out after"), "{error}");
 }
 
@@ -207,12 +206,12 @@ async fn the_reason_of_the_close_is_reported() {
     let (mut peer, mut socket) = connected(&mut server, timeouts()).await;
     let frame = CloseFrame { code: CloseCode::Policy, reason: "another\u{7} client came".into() };
     socket.stream.send(Message::Close(Some(frame))).await.unwrap();
-    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    let CloseReason::Lost { error } = peer.end().await else { panic!() };
     assert!(error.contains("closed the WebSocket (1008 another client came)"), "{error}");
 
     let (mut peer, socket) = connected(&mut server, timeouts()).await;
     drop(socket);
-    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    let CloseReason::Lost { error } = peer.end().await else { panic!() };
     assert!(error.contains("WebSocket"), "{error}");
 }
 
@@ -233,7 +232,7 @@ async fn a_server_without_web_sockets_is_reported() {
     let mut peer = Peer::connect(Remote { url: server.socket_url("/acp"), ..Remote::default() });
     peer.say(INITIALIZE);
     server.expect("GET", "/acp").await.answer(200, &[], "hello").await;
-    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    let CloseReason::Refused { error } = peer.end().await else { panic!() };
     assert!(error.contains("No WebSocket at"), "{error}");
 }
 

@@ -2,8 +2,7 @@
 
 use super::server::{Events, Server};
 use super::{INITIALIZED, Peer, answer, at, request, update};
-use crate::acp::transport::LinkEnd;
-use crate::model::{Carrier, Remote};
+use crate::model::{Carrier, CloseReason, Remote};
 
 /// A connection with client ids: its stream, and the query string of both paths.
 async fn connected(server: &mut Server) -> (Peer, Events, String) {
@@ -36,7 +35,7 @@ async fn a_turn_with_a_client_id() {
     events.say(&answer(2, "{}")).await;
     assert_eq!(peer.hear().await, answer(2, "{}"));
     peer.stop(false);
-    assert_eq!(peer.end().await, LinkEnd::Eof);
+    assert_eq!(peer.end().await, CloseReason::Stopped);
     events.gone().await;
 }
 
@@ -50,7 +49,7 @@ async fn a_failed_stream_is_reopened_with_the_same_id() {
     assert_eq!(peer.hear().await, update("s", 2));
     drop(events);
     server.expect("GET", &format!("/acp/sse?{query}")).await.answer(404, &[], "").await;
-    assert!(matches!(peer.end().await, LinkEnd::Io(_)));
+    assert!(matches!(peer.end().await, CloseReason::Lost { .. }));
 }
 
 #[tokio::test]
@@ -59,13 +58,13 @@ async fn the_connection_ends_when_the_server_was_down() {
     let (mut peer, events, query) = connected(&mut server).await;
     drop(events);
     server.expect("GET", &format!("/acp/sse?{query}")).await.answer(503, &[], "").await;
-    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    let CloseReason::Unreachable { error } = peer.end().await else { panic!() };
     assert!(error.contains("(503). Try again"), "{error}");
 
     let (mut peer, events, _) = connected(&mut server).await;
     let port = server.close().await;
     drop(events);
-    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    let CloseReason::Unreachable { error } = peer.end().await else { panic!() };
     assert!(error.contains(&format!("127.0.0.1:{port} refused the connection")), "{error}");
 }
 
@@ -83,7 +82,7 @@ async fn a_stream_that_cannot_be_opened_is_reported() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/acp/sse", None);
     server.next().await.answer(404, &[], "").await;
-    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    let CloseReason::Refused { error } = peer.end().await else { panic!() };
     assert!(error.contains("No event stream at") && !error.contains("client_id"), "{error}");
 }
 
