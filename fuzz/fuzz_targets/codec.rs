@@ -38,7 +38,6 @@ fuzz_target!(|input: &str| {
         let Some((what, text)) = line.split_at_checked(1) else { continue };
         match what {
             "u" => drop(codec.notification("session/update", Some(text), &mut out)),
-            "e" => drop(codec.bare_event(text, &mut out)),
             "i" => drop(codec.on_initialize(text)),
             "n" => drop(codec.reply(&Call::NewSession(workspace.clone()), text, &mut out)),
             "l" => drop(codec.reply(&Call::LoadSession(session.clone(), workspace.clone()), text, &mut out)),

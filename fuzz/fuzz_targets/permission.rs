@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use parlor::acp::codec::Codec;
-use parlor::app::{Event, Setup, State, update};
+use parlor::app::{App, Event, Setup, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{AgentEvent, AgentInfo, AgentSpec, RequestId, ConnId, Reply, SessionReply};
 use parlor::ui::theme::Theme;
@@ -19,24 +19,24 @@ use serde_json::{Value, json};
 const CONN: ConnId = ConnId(1);
 
 /// A session with a ready agent.
-fn session(now: Instant) -> State {
+fn session(now: Instant) -> App {
     let spec = AgentSpec { name: "fuzz".into(), command: "fuzz".into(), ..AgentSpec::default() };
     let setup = Setup { folder: "/w".into(), start_with: Some(spec), ..Setup::default() };
-    let (mut state, _) = parlor::app::start(setup, now);
+    let (mut app, _) = parlor::app::start(setup, now);
     let ready = AgentEvent::Ready(Box::new(AgentInfo::default()));
-    for effect in update(&mut state, Event::Agent(CONN, ready), now) {
+    for effect in update(&mut app, Event::Agent(CONN, ready), now) {
         if let parlor::app::Effect::Send(conn, parlor::model::AgentCommand::Call(tag, _)) = effect {
             let reply = SessionReply { id: Some("s".into()), ..SessionReply::default() };
-            update(&mut state, Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))), now);
+            update(&mut app, Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))), now);
         }
     }
-    state
+    app
 }
 
-fn screen(state: &State, now: Instant, cols: u16, rows: u16) -> String {
+fn screen(app: &App, now: Instant, cols: u16, rows: u16) -> String {
     let mut view = ViewState::new(&Keymap::defaults(), now);
     let mut canvas = Canvas::new(cols, rows);
-    draw_into(state, &mut view, &Theme::plain(), &mut canvas);
+    draw_into(app, &mut view, &Theme::plain(), &mut canvas);
     let hidden = |letter: char| {
         letter.is_control()
             || matches!(letter, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -57,19 +57,19 @@ fuzz_target!(|tool: &str| {
     ]);
     let params = json!({"sessionId": "s", "toolCall": tool, "options": options});
     let now = Instant::now();
-    let mut state = session(now);
+    let mut app = session(now);
     let mut codec = Codec::new(&AgentSpec { command: "fuzz".into(), ..AgentSpec::default() });
     let mut events = Vec::new();
     let Ok((request_id, _)) = codec.request("session/request_permission", Some(&params.to_string()), &mut events) else { return };
     events.push(AgentEvent::Request(RequestId(1), Box::new(request_id)));
     for event in events {
-        update(&mut state, Event::Agent(CONN, event), now);
+        update(&mut app, Event::Agent(CONN, event), now);
     }
     let later = now + Duration::from_secs(5);
-    let small = screen(&state, later, 40, 12);
+    let small = screen(&app, later, 40, 12);
     let has_heading = small.contains("Allowthis") || small.contains("aprotectedfile?");
     assert!(has_heading && small.contains("Reject-this"), "{small}");
-    let tall = screen(&state, later, 120, 2000);
+    let tall = screen(&app, later, 120, 2000);
     let Some(Value::Object(input)) = input else { return };
     let is_plain = |text: &str| !text.is_empty() && text.len() < 60 && text.bytes().all(|byte| byte.is_ascii_graphic());
     for (key, value) in input.iter().filter(|(key, _)| is_plain(key)) {

@@ -338,6 +338,9 @@ pub(super) fn answer_by_user(
     late::note_activity(state, key, cx.now);
     let position = match &answer {
         UserAnswer::Option(position) => Some(*position),
+        UserAnswer::Values(_) if !matches!(kind, OpenRequestKind::Elicitation(_)) => {
+            return Err(NO_SUCH_ANSWER);
+        }
         UserAnswer::Values(_) | UserAnswer::Decline | UserAnswer::Dismiss => None,
     };
     match kind {

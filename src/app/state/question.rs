@@ -18,7 +18,7 @@ use crate::model::{
 pub enum QuestionId {
     /// A [`Question`] of parlor.
     Parlor(u64),
-    /// An [`OpenRequest`](crate::app::OpenRequest) of an agent.
+    /// An [`OpenRequest`] of an agent.
     Agent(RequestId),
 }
 

@@ -82,6 +82,16 @@ fn a_refusal_outside_a_turn_closes_the_call() {
 }
 
 #[test]
+fn an_answer_that_a_request_does_not_have_changes_nothing() {
+    let mut app = TestApp::running();
+    app.ask(1, permission("a")).ask(2, question());
+    app.give(UserAnswer::Values(Vec::new())).give(UserAnswer::Option(9)).expect_sent("");
+    app.give(UserAnswer::Option(0)).expect_sent("answer 1: selected yes");
+    app.give(UserAnswer::Option(0)).expect_sent("");
+    app.give(UserAnswer::Dismiss).expect_sent("answer 2: elicitation cancelled");
+}
+
+#[test]
 fn answers_to_questions_are_recorded() {
     let mut app = TestApp::running();
     let field = FormField {
