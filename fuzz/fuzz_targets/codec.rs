@@ -43,7 +43,7 @@ fuzz_target!(|input: &str| {
             "l" => drop(codec.reply(&Call::LoadSession(session.clone(), workspace.clone()), text, &mut out)),
             "s" => drop(codec.reply(&Call::ListSessions { cwd: None, cursor: None }, text, &mut out)),
             "p" => {
-                let prompt = Call::Prompt(session.clone(), vec![ContentBlock::Text("hi".to_owned())]);
+                let prompt = Call::Prompt(session.clone(), vec![ContentBlock::Text("hi".to_owned().into())]);
                 drop(codec.reply(&prompt, text, &mut out));
             }
             "a" => {

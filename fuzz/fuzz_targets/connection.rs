@@ -27,7 +27,7 @@ async fn play(bytes: &[u8]) {
     };
     let mut connection = connect_with(Box::new(transport), options, Limits::default(), Gate::default());
     let workspace = SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() };
-    let prompt = Call::Prompt(SessionId::from("s"), vec![ContentBlock::Text("hi".to_owned())]);
+    let prompt = Call::Prompt(SessionId::from("s"), vec![ContentBlock::Text("hi".to_owned().into())]);
     for (number, call) in [(1, Call::NewSession(workspace)), (2, prompt)] {
         let tag = CallTag { number, purpose: Purpose::Prompt(SessionKey::default()) };
         connection.commands.send(AgentCommand::Call(tag, call));
