@@ -38,8 +38,8 @@ fn without_an_agent_the_picker_offers_the_demo() {
     screen.send("demo");
     screen.send("\r");
     screen.wait_gone("Demo agent");
-    // Without the agent's commands, `/help` is parlor's own.
-    screen.wait_for("tour, fix");
+    // The agent sends its commands before; without them, `/help` is parlor's own.
+    screen.wait_for("1.2k of 32k");
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");
     screen.wait_for("ready");
