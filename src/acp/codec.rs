@@ -51,6 +51,7 @@ pub struct Codec {
 }
 
 impl Codec {
+    /// Creates the codec of a connection. Quirks that are known for the command's name apply immediately.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
             offered: spec.callbacks,
@@ -191,6 +192,7 @@ impl Codec {
         requests::encode_answer(form, answer)
     }
 
+    /// The response to a request when its turn or connection ends.
     pub fn fallback(&self, form: &RequestForm) -> Response {
         requests::fallback(form)
     }

@@ -13,6 +13,7 @@ pub struct ConnectOptions {
     /// The session's folder: that of parlor's process, unless the spec names another.
     pub cwd: PathBuf,
     pub tap: tap::Tap,
+    /// The file that the agent's stderr is written to; `None`: memory only.
     pub stderr_log: Option<PathBuf>,
 }
 

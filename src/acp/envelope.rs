@@ -33,6 +33,7 @@ pub enum Message<'a> {
     Odd(&'static str),
 }
 
+/// Parses one message; fails if it is not a JSON object.
 pub fn read(text: &str) -> Result<Message<'_>, serde_json::Error> {
     let [id, method, params, result, error] = pick(text, ["id", "method", "params", "result", "error"])?;
     let (error, result_or_null) = (present(error), result.unwrap_or("null"));

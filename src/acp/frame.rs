@@ -35,6 +35,7 @@ pub enum InboundFrame {
     Frame(Frame),
     /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
+    /// A frame over the size limit, which was skipped.
     Oversize {
         len_bytes: u64,
         head: Bytes,
@@ -69,6 +70,7 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Creates a frame; invalid UTF-8 is replaced.
     pub fn new(bytes: Bytes, form: Form) -> Self {
         if std::str::from_utf8(&bytes).is_ok() {
             return Self { bytes, is_lossy: false, form, stream: None };
@@ -111,6 +113,7 @@ pub struct FrameReader {
     is_grown: bool,
     state: State,
     max_bytes: usize,
+    /// Whether the first message had a header; `None` before it.
     began_with_header: Option<bool>,
 }
 

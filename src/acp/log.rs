@@ -115,6 +115,7 @@ pub fn end_line(reason: &CloseReason) -> String {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
+    /// The number of the line in the file, from 1.
     pub line: usize,
     /// Time since the start of the program; it never decreases.
     pub at: Duration,

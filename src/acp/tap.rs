@@ -147,6 +147,7 @@ impl Tap {
         Self { conn, shared: Arc::clone(&self.shared) }
     }
 
+    /// Records a line without its line end.
     pub fn record(&self, direction: Direction, line: &[u8]) {
         // Locked before the sequence number is assigned, so that the lines of the file are in order.
         let sink = self.sink();

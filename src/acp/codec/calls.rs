@@ -15,6 +15,7 @@ use crate::model::{
 use super::content;
 use super::value::{Object, into_object, without_nulls};
 
+/// Method and params of a call; `None`: the version has no such call.
 pub fn encode(
     call: &Call,
     can: &AgentCapabilities,

@@ -142,6 +142,7 @@ fn decode_state(
     Some((current, available))
 }
 
+/// All slash commands, without their slash.
 pub fn decode_commands(commands: Vec<Value>, decoder: &mut Decoder) -> Vec<SlashCommand> {
     decoder.items(commands, "availableCommands", |item| {
         let mut command = object_with(item, "name")?;

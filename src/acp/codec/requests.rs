@@ -210,6 +210,7 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
     })
 }
 
+/// Decodes a permission request; the `bool` is whether its options use `id`.
 fn decode_permission(
     session: Option<SessionId>,
     mut params: Object,

@@ -91,6 +91,7 @@ fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
     *count = count.as_u64().unwrap_or(0).saturating_add(1).into();
 }
 
+/// Parses a JSON object; `None`: invalid or another type.
 pub fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
@@ -182,6 +183,7 @@ pub fn list(value: Value) -> Vec<Value> {
     }
 }
 
+/// Removes a list; see [`list`]. Empty if it is absent.
 pub fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
     take(object, keys).map(list).unwrap_or_default()
 }

@@ -132,6 +132,7 @@ impl Peer {
         }
     }
 
+    /// Ends the connection, after a response to every open request.
     pub fn stop(&mut self, force: bool) {
         let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
@@ -411,6 +412,7 @@ impl Peer {
         }
     }
 
+    /// Sends a request. One that is not sent gets an error reply.
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
         let Some(mut message) = self.codec.call(&call) else {
             return self.not_sent(tag, "This request is not supported for this agent.".to_owned());

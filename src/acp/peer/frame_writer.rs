@@ -43,6 +43,7 @@ impl FrameWriter {
         }
     }
 
+    /// Whether so many messages are unread that reading from the agent should pause.
     pub fn is_full(&self) -> bool {
         self.outgoing.as_ref().is_some_and(Outgoing::is_full)
     }

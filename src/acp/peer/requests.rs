@@ -18,6 +18,7 @@ const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireId {
+    /// The agent's id as JSON text.
     pub id: Box<str>,
     /// The session that the request names, or whose event stream delivered it.
     pub session: Option<Arc<str>>,
@@ -39,6 +40,7 @@ pub struct OpenRequest {
     is_withdrawn: bool,
 }
 
+/// The open requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
     open: BTreeMap<RequestId, OpenRequest>,
@@ -62,6 +64,7 @@ impl OpenRequests {
         id
     }
 
+    /// Removes a request to respond to it; `None`: it was already answered.
     pub fn take(&mut self, id: RequestId) -> Option<OpenRequest> {
         self.open.remove(&id)
     }

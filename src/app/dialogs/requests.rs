@@ -3,7 +3,7 @@
 use crate::app::dialogs::modal::moved;
 use crate::app::{
     App, Cx, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, QuestionId, RequestView, SeenCall,
-    URL_OPTIONS, UserAnswer,
+    UserAnswer,
 };
 use crate::model::{Action, ElicitationMode};
 
@@ -68,11 +68,7 @@ fn keep_form(app: &mut App, left: RequestView) {
 /// Handles the keys of requests with several answers, apart from those that answer.
 pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     let Some((_, open)) = app.shown_request() else { return false };
-    let count = match &open.kind {
-        OpenRequestKind::Permission { request, .. } => request.options.len(),
-        OpenRequestKind::Access(open) => open.choices().len(),
-        OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
-    };
+    let count = open.kind.answer_count();
     if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
         answer(app, UserAnswer::Decline, cx);
         return true;

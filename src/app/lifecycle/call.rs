@@ -1,15 +1,14 @@
 //! Calls to agents, and helpers shared by the modules of this layer.
 //!
 //! Assigns numbers to calls and remembers them until their response, so that a response is used once; responds to
-//! requests; sets messages in
-//! the status line; adds notices to transcripts.
+//! requests; sets messages in the status line; adds notices to transcripts.
 //! Invariant: calls are sent only to a connection that is ready.
 
 use std::time::Duration;
 
 use crate::model::{
     AgentCommand, Call, CallTag, ConnId, NoticeKind, Purpose, RequestId, Response, SessionId, SessionKey,
-    Severity,
+    Setting, Severity,
 };
 
 use crate::app::session::record;
@@ -39,16 +38,22 @@ pub(in crate::app) fn call(
     Some(number)
 }
 
-/// Requests another setting or title from the agent. Returns the number of the call.
+/// Requests another setting or title of a session from the agent. Returns the number of the call.
 pub(in crate::app) fn request_change(
     state: &mut State,
-    conn: ConnId,
+    (conn, id): (ConnId, SessionId),
     key: SessionKey,
-    purpose: Purpose,
-    request: Call,
     wanted: Wanted,
     cx: &mut Cx,
 ) -> Option<u64> {
+    let (purpose, request) = match wanted.clone() {
+        Wanted::Title(title) => (Purpose::SetTitle(key), Call::SetTitle(id, title)),
+        Wanted::Setting(Setting::Mode(mode)) => (Purpose::SetMode(key), Call::SetMode(id, mode)),
+        Wanted::Setting(Setting::Model(model)) => (Purpose::SetModel(key), Call::SetModel(id, model)),
+        Wanted::Setting(Setting::Option(option, value)) => {
+            (Purpose::SetOption(key), Call::SetOption(id, option, value))
+        }
+    };
     let number = call(state, conn, purpose, request, cx)?;
     if matches!(wanted, Wanted::Setting(_)) {
         cx.effects.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));

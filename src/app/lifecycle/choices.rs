@@ -5,8 +5,8 @@
 //! Invariant: only offered values are sent.
 
 use crate::model::{
-    Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
-    Setting, Severity,
+    CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Reply, SessionId, SessionKey, Setting,
+    Severity,
 };
 
 use super::{call, chosen, titles, turn};
@@ -21,16 +21,7 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, cx: &mut Cx) {
         call::flash(state, "This agent does not offer this mode.", cx);
         return;
     }
-    let request = Call::SetMode(id, mode.clone());
-    call::request_change(
-        state,
-        conn,
-        key,
-        Purpose::SetMode(key),
-        request,
-        Wanted::Setting(Setting::Mode(mode)),
-        cx,
-    );
+    call::request_change(state, (conn, id), key, Wanted::Setting(Setting::Mode(mode)), cx);
 }
 
 /// Sets the model, for agents without config options.
@@ -41,16 +32,7 @@ pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, cx: &mut Cx
         call::flash(state, "This agent does not offer this model.", cx);
         return;
     }
-    let request = Call::SetModel(id, model.clone());
-    call::request_change(
-        state,
-        conn,
-        key,
-        Purpose::SetModel(key),
-        request,
-        Wanted::Setting(Setting::Model(model)),
-        cx,
-    );
+    call::request_change(state, (conn, id), key, Wanted::Setting(Setting::Model(model)), cx);
 }
 
 pub fn set_option(state: &mut State, key: SessionKey, option: String, value: ConfigValue, cx: &mut Cx) {
@@ -68,16 +50,7 @@ pub fn set_option(state: &mut State, key: SessionKey, option: String, value: Con
         call::flash(state, "This agent does not offer this option.", cx);
         return;
     }
-    let request = Call::SetOption(id, option.clone(), value.clone());
-    call::request_change(
-        state,
-        conn,
-        key,
-        Purpose::SetOption(key),
-        request,
-        Wanted::Setting(Setting::Option(option, value)),
-        cx,
-    );
+    call::request_change(state, (conn, id), key, Wanted::Setting(Setting::Option(option, value)), cx);
 }
 
 fn reachable(state: &mut State, key: SessionKey, cx: &mut Cx) -> Option<(ConnId, SessionId)> {

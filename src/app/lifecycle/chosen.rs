@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::model::{
-    Call, CallError, ConfigKind, ConfigOption, ConfigValue, Purpose, SessionKey, SessionReply, Setting,
-    Severity,
+    CallError, ConfigKind, ConfigOption, ConfigValue, SessionKey, SessionReply, Setting, Severity,
 };
 
 use super::{call, open, turn};
@@ -174,14 +173,7 @@ fn set_next(state: &mut State, key: SessionKey, cx: &mut Cx) {
     session.settings.set_restoring(None);
     let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
     let Some(choice) = session.settings.next_to_restore() else { return };
-    let (purpose, request) = match &choice {
-        Setting::Mode(mode) => (Purpose::SetMode(key), Call::SetMode(id, mode.clone())),
-        Setting::Model(model) => (Purpose::SetModel(key), Call::SetModel(id, model.clone())),
-        Setting::Option(option, value) => {
-            (Purpose::SetOption(key), Call::SetOption(id, option.clone(), value.clone()))
-        }
-    };
-    let number = call::request_change(state, conn, key, purpose, request, Wanted::Setting(choice), cx);
+    let number = call::request_change(state, (conn, id), key, Wanted::Setting(choice), cx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.settings.set_restoring(number);
     }

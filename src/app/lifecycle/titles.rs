@@ -39,8 +39,7 @@ pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, cx:
     });
     let owed = owed.and_then(|session| Some((session.conn?, session.id.clone()?, session.title.clone()?)));
     if let Some((conn, id, title)) = owed {
-        let request = Call::SetTitle(id, title.clone());
-        call::request_change(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), cx);
+        call::request_change(state, (conn, id), key, Wanted::Title(title), cx);
     }
 }
 

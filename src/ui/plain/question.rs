@@ -302,12 +302,7 @@ pub fn reply(app: &App, line: &str) -> Reply {
         },
         Focus::Url | Focus::Permission | Focus::Access => {
             let Some((_, open)) = app.shown_request() else { return no_number(0) };
-            let count = match &open.kind {
-                OpenRequestKind::Permission { request, .. } => request.options.len(),
-                OpenRequestKind::Access(open) => open.choices().len(),
-                OpenRequestKind::Elicitation(_) => URL_OPTIONS.len(),
-            };
-            choose(QuestionId::Agent(open.request_id), line, count)
+            choose(QuestionId::Agent(open.request_id), line, open.kind.answer_count())
         }
         Focus::Line => Reply::Do(vec![
             Event::Line(LineEdit::Clear),

@@ -42,7 +42,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Locks the folder for agents of which only one instance may run. Waits for a previous one to exit.
+    /// Locks the folder for agents of which only one instance may run. Waits for a previous one to exit. Fails if another
+    /// parlor runs this agent in the folder, or if the storage is not writable.
     pub async fn enter(spec: &AgentSpec, cwd: &Path) -> Result<Self, CloseReason> {
         Self::enter_within(spec, cwd, PATIENCE).await
     }

@@ -26,6 +26,7 @@ pub struct Envelope {
     pub kind: Kind,
     /// The id as JSON; `None`: no id.
     pub id: Option<String>,
+    /// The method; empty for a response.
     pub method: String,
     pub session: Option<String>,
     /// The protocol version in its result, if that is a number.
@@ -40,6 +41,7 @@ impl Envelope {
     }
 }
 
+/// Parses a message; `None`: not a message.
 pub fn read(text: &str) -> Option<Envelope> {
     let message = crate::acp::envelope::read(text).ok()?;
     let (kind, id, method, scope) = match &message {

@@ -184,10 +184,12 @@ impl HttpContext {
         self.sink.send(In::Pieces(pieces)).await
     }
 
+    /// Drops second responses to the same request.
     pub fn drop_repeated(&self, pieces: &mut Vec<InboundFrame>) {
         pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !self.is_news(frame.text())));
     }
 
+    /// The messages in the body of a response, without those that are dropped.
     pub fn sort(&self, body: &Bytes) -> Vec<InboundFrame> {
         let mut pieces = Vec::new();
         sort_whole(body, &mut pieces);
@@ -251,6 +253,7 @@ impl HttpContext {
         self.client.send(request, wants).await
     }
 
+    /// Expects the response to a message, if it is a request.
     pub fn expect(&self, message: &Envelope) {
         if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
             self.requests.send_modify(|requests| {

@@ -20,6 +20,7 @@ const MAX_EXPLANATION_CHARS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpError {
     pub text: String,
+    /// Whether a retry may help.
     pub is_temporary: bool,
     /// Whether the request was certainly not sent.
     pub is_unsent: bool,

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::app::ToolCall;
+use crate::app::{ToolCall, URL_OPTIONS};
 use crate::escape::visible;
 use crate::model::{
-    Access, AskReason, ConnId, ElicitationRequest, FileJob, Grant, GrantScope, ItemId, PermissionRequest,
-    RequestId, SessionId, SessionKey, TerminalCommand, TerminalId, ToolCallId, WriteChange,
+    Access, AskReason, ConnId, ElicitationMode, ElicitationRequest, FileJob, Grant, GrantScope, ItemId,
+    PermissionRequest, RequestId, SessionId, SessionKey, TerminalCommand, TerminalId, ToolCallId,
+    WriteChange,
 };
 
 /// A request that waits for the user.
@@ -30,6 +31,20 @@ pub enum OpenRequestKind {
     Elicitation(ElicitationRequest),
     /// Access to a file or a command that the policy asks about.
     Access(Box<AccessRequest>),
+}
+
+impl OpenRequestKind {
+    /// The number of answers to select from; a form has none.
+    pub fn answer_count(&self) -> usize {
+        match self {
+            Self::Permission { request, .. } => request.options.len(),
+            Self::Access(open) => open.choices().len(),
+            Self::Elicitation(request) => match request.mode {
+                ElicitationMode::Url { .. } => URL_OPTIONS.len(),
+                ElicitationMode::Form { .. } => 0,
+            },
+        }
+    }
 }
 
 /// A file or command that the user is asked about.
