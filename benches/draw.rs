@@ -99,7 +99,7 @@ fn screens(c: &mut Criterion) {
     let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
     for (name, is_saved) in [("over the last one", true), ("on nothing", false)] {
         let now = Instant::now();
-        let (mut app, _) = parlor::app::start(Setup::default(), now);
+        let (mut app, _) = parlor::ui::start(Setup::default(), now);
         app.modals.clear();
         let mut talk = session(30);
         let text = "Some **text** of a long answer, with `code` in it. ".repeat(8);

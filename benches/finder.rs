@@ -8,10 +8,12 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use parlor::app::{self, App, Effect, Event, Setup};
+use parlor::app::{Effect, Event, Setup};
+
 use parlor::config::keymap::Keymap;
 use parlor::host::file_finder::FileFinder;
 use parlor::model::ServiceEvent;
+use parlor::ui::App;
 use parlor::ui::theme::Theme;
 use parlor::ui::{self, Canvas, ViewState};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -92,7 +94,7 @@ impl Bench {
     fn new(folder: &Path) -> Self {
         let (services, events) = unbounded_channel();
         let setup = Setup { folder: folder.to_owned(), ..Setup::default() };
-        let (mut app, _) = app::start(setup, Instant::now());
+        let (mut app, _) = ui::start(setup, Instant::now());
         app.modals.clear();
         let mut bench = Self {
             finder: FileFinder::new(folder.to_owned(), services).unwrap(),
@@ -117,8 +119,8 @@ impl Bench {
         let began = Instant::now();
         let draft = format!("@{query}");
         let typed = (0..draft.len(), query.to_owned());
-        app::update(&mut self.app, Event::Draft(draft), began);
-        let effects = app::update(&mut self.app, Event::Mention(Some(typed)), began);
+        ui::update(&mut self.app, Event::Draft(draft), began);
+        let effects = ui::update(&mut self.app, Event::Mention(Some(typed)), began);
         for effect in effects {
             if let Effect::FindFiles(query) = effect {
                 assert!(query.folder == self.folder && self.finder.find(query));
@@ -129,7 +131,7 @@ impl Bench {
         loop {
             let event = self.events.blocking_recv().unwrap();
             let is_answer = matches!(&event, ServiceEvent::FilesFound { query: of, .. } if of == query);
-            app::update(&mut self.app, Event::Service(event), Instant::now());
+            ui::update(&mut self.app, Event::Service(event), Instant::now());
             if is_answer {
                 self.draw();
                 return Key { first: began.elapsed(), send };

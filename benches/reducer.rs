@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::app::{App, Cx, Effect, Event, Setup, update};
+use parlor::app::{Cx, Effect, Event, Setup};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, AgentTerminal, CallTag, ConnId, Patch, Reply, Role, SessionId,
     SessionKey, SessionReply, SessionUpdate, ToolCallPatch, ToolStatus, Usage,
 };
+use parlor::ui::{App, update};
 
 /// A session in the middle of a turn.
 struct Bench {
@@ -26,7 +27,7 @@ impl Bench {
         let now = Instant::now();
         let spec = AgentSpec { name: "bench".into(), command: "bench".into(), ..AgentSpec::default() };
         let folder = PathBuf::from("/");
-        let (app, _) = parlor::app::start(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
+        let (app, _) = parlor::ui::start(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
         let mut bench = Self { app, conn: ConnId(1), now };
         let opening = bench.play(AgentEvent::Ready(Box::default()));
         if let Some(tag) = call_of(&opening) {

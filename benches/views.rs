@@ -10,10 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::app::state::search::Search;
-use parlor::app::{
-    App, ChangesDialog, ItemBody, LineInput, MessagePart, Modal, Session, Setup, TerminalView, ToolCall,
-    ViewCommand,
-};
+use parlor::app::{ItemBody, LineInput, MessagePart, Session, Setup, TerminalView, ToolCall, ViewCommand};
 use parlor::config::keymap::Keymap;
 use parlor::host;
 use parlor::model::{
@@ -27,6 +24,7 @@ use parlor::ui::text::Line;
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
 use parlor::ui::transcript;
 use parlor::ui::{self, Canvas, ViewState};
+use parlor::ui::{App, ChangesDialog, Modal};
 use ratatui::layout::{Position, Rect};
 
 #[path = "support/rig.rs"]
@@ -64,7 +62,7 @@ fn edit(id: usize, lines: usize) -> ToolCall {
 /// A screen with this session in the active tab.
 fn stage(session: Session) -> (App, ViewState) {
     let now = Instant::now();
-    let (mut app, _) = parlor::app::start(Setup::default(), now);
+    let (mut app, _) = parlor::ui::start(Setup::default(), now);
     app.modals.clear();
     if let Some(front) = app.state.sessions.get_mut(&app.state.active) {
         front.transcript = session.transcript;

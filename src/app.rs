@@ -1,20 +1,18 @@
-//! The app: a pure reducer over plain state.
+//! Sessions and agents, without a screen: a pure reducer over plain state.
 //!
-//! [`update`] decides what each event means and returns the work to do as [`Effect`]s. It never fails, never blocks and
-//! reads no clock (`now` is an argument); drawing, IO and the protocol are elsewhere.
+//! [`on_event`] decides what an event means for the sessions and adds the work to do to the [`Cx`] as [`Effect`]s. It
+//! never fails, never blocks and reads no clock; drawing, IO and the protocol are elsewhere. A front end
+//! ([`crate::ui::App`]) owns the [`State`], handles keys, and performs what the state requests of it ([`UiRequest`]).
 //!
 //! Each layer calls only those before it (`tests/tidy/layers.rs`): [`state`] is the data and the queries on it, `session`
-//! needs one session only, `recording` exchanges data with the store, [`lifecycle`] handles connections, turns and
-//! requests of agents, and [`dialogs`] handles the keys. This file dispatches events to the layers, makes the first state
-//! ([`start`]) and performs what a lower layer requests of the dialogs ([`UiRequest`]).
+//! needs one session only, `recording` exchanges data with the store, and [`lifecycle`] handles connections, turns and
+//! requests of agents. This file dispatches events to the layers, and makes the first state ([`start`]).
 
-pub mod dialogs;
 pub mod lifecycle;
 mod recording;
-mod session;
+pub(crate) mod session;
 pub mod state;
 
-pub use dialogs::modal::*;
 pub use lifecycle::archive::unknown_agent;
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
 pub use recording::restore::restore;
@@ -42,10 +40,9 @@ pub use state::{
 
 use std::time::Instant;
 
-use crate::guard::Input;
 use crate::model::{
     Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, CopyContent, CopyJob, RecordedSession,
-    Reply, ServiceEvent, SessionKey, Severity, StoreNews, Unsaved,
+    Reply, ServiceEvent, SessionKey, Severity, Unsaved,
 };
 
 /// Maximum number of quirks listed for a connection.
@@ -56,17 +53,16 @@ const MAX_NOISE_LINES: usize = 5;
 const MUCH_NOISE: u64 = 50;
 
 /// The initial state: one session in the folder of the setup, whose agent is starting or about to be picked.
-pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
+pub fn start(mut setup: Setup, cx: &mut Cx) -> State {
     let start_with = setup.start_with.clone();
     let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
     let other_tabs = std::mem::take(&mut setup.other_tabs);
     let unsaved = unsaved.map(|why| Unsaved { why, ..Unsaved::default() });
     let mut state = State { unsaved, ..State::new(setup) };
-    let mut cx = Cx::new(now);
     let key = state.add_session();
     state.active = key;
     if let Some(saved) = reopen {
-        reopen_session(&mut state, key, *saved, &mut cx);
+        reopen_session(&mut state, key, *saved, cx);
     }
     let named = std::mem::take(&mut state.setup.first_settings);
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -75,7 +71,7 @@ pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     show_problems(&mut state, key);
     lifecycle::servers::take_known(&mut state, key);
     let folder = state.setup.folder.clone();
-    lifecycle::archive::ask_of_folder(&state, &mut cx);
+    lifecycle::archive::ask_of_folder(&state, cx);
     cx.effects.push(Effect::LoadGrants);
     cx.effects.push(Effect::LoadHistory { session: key, folder: folder.clone() });
     cx.effects.push(Effect::ReadGit { session: key, folder });
@@ -86,32 +82,27 @@ pub fn start(mut setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     let waits = question.as_ref().is_some_and(|question| question.agent.is_some());
     let held = waits.then(|| start_with.clone().map(Box::new));
     match start_with {
-        _ if selects_folder => lifecycle::archive::offer_folders(&mut state, key, offers, now),
+        _ if selects_folder => lifecycle::archive::offer_folders(&mut state, key, offers, cx.now),
         _ if waits => {}
-        Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, &mut cx),
+        Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, cx),
         None if state.setup.lists_sessions => {}
         None => state.ui_requests.push(UiRequest::AgentPicker),
     }
-    lifecycle::archive::reopen_tabs(&mut state, key, other_tabs, &mut cx);
+    lifecycle::archive::reopen_tabs(&mut state, key, other_tabs, cx);
     if state.setup.lists_sessions {
         state.ui_requests.push(UiRequest::Act(Action::OpenSessions));
     }
-    let mut app = App::new(state);
-    dialogs::serve(&mut app, &mut cx);
     if let Some(question) = question {
-        lifecycle::project::ask(&mut app.state, ProjectRequest { question, session: key, held }, now);
+        lifecycle::project::ask(&mut state, ProjectRequest { question, session: key, held }, cx.now);
     }
-    if let Some(text) = app.state.setup.first_prompt.take() {
-        if !selects_folder && !app.state.setup.lists_sessions {
-            lifecycle::operations::submit(&mut app.state, key, text, &mut cx);
-        } else {
-            // The user chooses a folder or a session first.
-            cx.effects.push(Effect::View(ViewCommand::SetDraft(text.clone())));
-            dialogs::on_draft(&mut app, text, &mut cx);
-        }
+    // Otherwise the user chooses a folder or a session first.
+    if !selects_folder
+        && !state.setup.lists_sessions
+        && let Some(text) = state.setup.first_prompt.take()
+    {
+        lifecycle::operations::submit(&mut state, key, text, cx);
     }
-    dialogs::refresh(&mut app);
-    (app, cx.effects)
+    state
 }
 
 /// Restores the first session from its record, with the current MCP servers and folder.
@@ -152,150 +143,84 @@ fn show_problems(state: &mut State, key: SessionKey) {
     }
 }
 
-/// Applies an event to the state and returns the effects.
-pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
-    let mut cx = Cx::new(now);
-    let front_before = app.state.active;
-    let is_act = |event: &Event| matches!(event, Event::Act(_));
-    let is_wanted = match &event {
-        Event::Key(events) => events.iter().any(is_act),
-        event => is_act(event),
-    };
-    let face = |app: &App| (app.modals.len(), state::tab::face(&app.state));
-    let before = may_be_unseen(app, &event).then(|| face(app));
-    if !lifecycle::updates::is_text_of_turn(&app.state, &event) {
-        app.state.chrome_changes = app.state.chrome_changes.wrapping_add(1);
-    }
-    on_event(app, event, &mut cx);
-    dialogs::serve(app, &mut cx);
-    if before.is_none_or(|before| touches_front(&app.state) || before != face(app)) {
-        app.state.changes = app.state.changes.wrapping_add(1);
-    }
-    if app.state.active != front_before && !is_wanted {
-        dialogs::show_draft(app, &mut cx);
-    }
-    lifecycle::questions::dismiss_orphans(&mut app.state, &mut cx);
-    lifecycle::requests::refuse_early(&mut app.state, &mut cx);
-    lifecycle::requests::note_waits(&mut app.state, now);
-    dialogs::refresh(app);
-    dialogs::show_left_keys(app, &mut cx);
-    dialogs::set_search_timer(&mut app.state, &mut cx);
-    dialogs::send_requests(app, &mut cx);
-    recording::recorder::flush(&mut app.state, &mut cx);
-    state::bodies::trim(&mut app.state, &mut cx);
-    cx.effects
-}
-
-fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
+/// Handles an event, unless it is one for the front end only.
+pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
     match event {
-        Event::Agent(conn, event) => on_agent(&mut app.state, conn, event, cx),
-        Event::Act(action) => dialogs::on_action(app, action, cx),
-        Event::Answer(id, answer) => dialogs::answer(app, id, answer, cx),
-        Event::Draft(text) => dialogs::on_draft(app, text, cx),
-        Event::Mention(typed) => dialogs::on_mention(app, typed, cx),
-        Event::Argument(range, path) => dialogs::on_argument(app, (range, path), cx),
-        Event::RunCommand(text) => dialogs::on_command_line(app, &text, cx),
-        Event::TypeIn(input) => lifecycle::operations::type_in(&app.state, app.state.active, input, cx),
+        Event::Agent(conn, event) => on_agent(state, conn, event, cx),
+        Event::TypeIn(input) => lifecycle::operations::type_in(state, state.active, input, cx),
         Event::Copy(text) => {
             let what = "the yanked text".to_owned();
             cx.effects.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
         Event::ReadClipboard => {
-            cx.effects.push(Effect::ReadClipboard { session: app.state.active, before: None });
+            cx.effects.push(Effect::ReadClipboard { session: state.active, before: None });
         }
         Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
-        Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, cx),
-        Event::Cursor(at) => app.user.cursor = at,
-        Event::Line(edit) => dialogs::on_line(app, edit, cx),
-        Event::Capturing(key) => dialogs::settings::on_capturing(app, key),
-        Event::Captured { keys, label, taken } => {
-            dialogs::settings::on_captured(app, keys, &label, taken, cx);
-        }
-        Event::Config(news) => dialogs::settings::on_news(app, *news, cx),
-        Event::Message(text) => lifecycle::call::flash(&mut app.state, text, cx),
-        Event::Open(target) => dialogs::on_open(&mut app.state, target, cx),
-        Event::Reading(first, last) => dialogs::on_reading(&mut app.state, first, last),
-        Event::Letter(key, action) => dialogs::on_letter(app, key, action, cx),
-        Event::Backspace => dialogs::on_backspace(app, cx),
-        Event::Click(action) => dialogs::on_click(app, action, cx),
-        Event::Input => dialogs::on_input(app, Some(Input::Look), cx),
-        Event::InputElsewhere => dialogs::on_input(app, Some(Input::Elsewhere), cx),
-        Event::Key(events) => {
-            let tells_guard = |event: &Event| {
-                matches!(
-                    event,
-                    Event::Act(_)
-                        | Event::Letter(..)
-                        | Event::Backspace
-                        | Event::Click(_)
-                        | Event::InputElsewhere
-                )
-            };
-            let is_text = events.iter().any(|event| matches!(event, Event::Draft(_)));
-            let input = if is_text { Input::Paste } else { Input::Look };
-            let is_reported = events.iter().any(tells_guard);
-            dialogs::on_input(app, (!is_reported).then_some(input), cx);
-            for event in events {
-                on_event(app, event, cx);
-                dialogs::serve(app, cx);
+        Event::Message(text) => lifecycle::call::flash(state, text, cx),
+        Event::Reading(first, last) => {
+            if let Some(session) = state.sessions.get_mut(&state.active) {
+                session.reading = Some((first, last));
             }
         }
-        Event::Service(event) => on_service(app, event, cx),
-        Event::Timer(TimerId::CancelOverdue(key)) => {
-            lifecycle::late::on_cancel_overdue(&mut app.state, key, cx.now);
-        }
-        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(&mut app.state, key, cx),
-        Event::Timer(TimerId::Flash) => app.state.flash = None,
-        Event::Timer(TimerId::QuitWindow) => app.state.last_interrupt = None,
-        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(&mut app.state, key, cx),
+        Event::Service(event) => on_service(state, event, cx),
+        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::late::on_cancel_overdue(state, key, cx.now),
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(state, key, cx),
+        Event::Timer(TimerId::Flash) => state.flash = None,
+        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Timer(TimerId::Commands(key)) => lifecycle::turn::on_commands(state, key, cx),
         Event::Timer(TimerId::History(key)) => {
-            lifecycle::spool::on_timer(&mut app.state, key, cx);
-            lifecycle::turn::send_next(&mut app.state, key, cx);
+            lifecycle::spool::on_timer(state, key, cx);
+            lifecycle::turn::send_next(state, key, cx);
         }
-        Event::Timer(TimerId::SettingOverdue(key)) => {
-            lifecycle::choices::on_overdue(&mut app.state, key, cx);
-        }
-        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(&mut app.state, key, cx),
-        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(app, key, cx),
-        Event::Focus(has_focus) => {
-            lifecycle::tabs::set_focus(&mut app.state, has_focus);
-            if has_focus {
-                app.guard.returned();
-            }
-        }
-        Event::Returned => app.guard.returned(),
-        Event::Theme(name) => dialogs::on_theme(app, name, cx),
+        Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, cx),
+        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, cx),
+        Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Screen(screen) => {
-            app.state.screen = Some(screen);
-            lifecycle::shell::fit(&mut app.state, cx);
+            state.screen = Some(screen);
+            lifecycle::shell::fit(state, cx);
         }
-        Event::Terminate => lifecycle::conn::quit(&mut app.state, cx),
+        Event::Terminate => lifecycle::conn::quit(state, cx),
+        Event::Act(_)
+        | Event::Answer(..)
+        | Event::Draft(_)
+        | Event::Mention(_)
+        | Event::Argument(..)
+        | Event::Dropped { .. }
+        | Event::Cursor(_)
+        | Event::Line(_)
+        | Event::RunCommand(_)
+        | Event::Capturing(_)
+        | Event::Captured { .. }
+        | Event::Config(_)
+        | Event::Open(_)
+        | Event::Letter(..)
+        | Event::Backspace
+        | Event::Click(_)
+        | Event::Input
+        | Event::InputElsewhere
+        | Event::Key(_)
+        | Event::Timer(TimerId::Search(_))
+        | Event::Returned
+        | Event::Theme(_) => {}
     }
 }
 
-/// Whether the event is one of the frequent ones that may only affect an inactive tab.
-fn may_be_unseen(app: &App, event: &Event) -> bool {
-    // These show events of all agents.
-    let is_everything_shown = matches!(app.modals.last(), Some(Modal::Log { .. } | Modal::Attention(_)));
-    let is_one_of_many = matches!(
-        event,
-        Event::Agent(_, AgentEvent::Update(..))
-            | Event::Service(
-                ServiceEvent::TerminalOutput { .. }
-                    | ServiceEvent::TerminalEnded { .. }
-                    | ServiceEvent::TerminalRead { .. }
-                    | ServiceEvent::FileDone { .. }
-                    | ServiceEvent::DiffsLocated { .. }
-                    | ServiceEvent::Git(..)
-            )
-            | Event::Timer(TimerId::Search(_))
-    );
-    // A single tab is always active; this is checked for every chunk.
-    is_one_of_many && !is_everything_shown && state::tab::tabs(&app.state).nth(1).is_some()
+/// Ends what an event left behind: questions without a session, requests that cannot be answered. Called after each
+/// event, before a front end shows the questions.
+pub fn tidy(state: &mut State, cx: &mut Cx) {
+    lifecycle::questions::dismiss_orphans(state, cx);
+    lifecycle::requests::refuse_early(state, cx);
+    lifecycle::requests::note_waits(state, cx.now);
+}
+
+/// Records what has changed, and moves what is saved out of memory. Called at the end of each event.
+pub fn save(state: &mut State, cx: &mut Cx) {
+    recording::recorder::flush(state, cx);
+    state::bodies::trim(state, cx);
 }
 
 /// Whether a session of the active tab was touched.
-fn touches_front(state: &State) -> bool {
+pub fn touches_front(state: &State) -> bool {
     let front = state::tab::front(state);
     state.sessions.touched().iter().any(|key| state::lookup::root_of(state, *key) == front)
 }
@@ -376,11 +301,12 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly, now: Instant) {
     }
 }
 
-fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
+/// Handles an event of a service, unless it is one for the front end only.
+fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
     match event {
         ServiceEvent::FileDone { conn, request_id, result, served } => {
             lifecycle::callbacks::on_file_done(
-                &mut app.state,
+                state,
                 (conn, request_id),
                 result,
                 served.map(|served| *served),
@@ -388,131 +314,98 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
             );
         }
         ServiceEvent::FileAsks { job, asked } => {
-            lifecycle::callbacks::on_file_asks(&mut app.state, job, *asked, cx);
+            lifecycle::callbacks::on_file_asks(state, job, *asked, cx);
         }
         ServiceEvent::TerminalOutside { conn, request_id, session, command } => {
-            lifecycle::callbacks::on_terminal_outside(
-                &mut app.state,
-                (conn, request_id),
-                session,
-                command,
-                cx,
-            );
+            lifecycle::callbacks::on_terminal_outside(state, (conn, request_id), session, command, cx);
         }
-        ServiceEvent::Grants(grants) => app.state.grants = grants,
+        ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, request_id, session, command, result } => {
-            lifecycle::callbacks::on_terminal_started(
-                &mut app.state,
-                conn,
-                request_id,
-                session,
-                command,
-                result,
-                cx,
-            );
+            lifecycle::callbacks::on_terminal_started(state, conn, request_id, session, command, result, cx);
         }
         ServiceEvent::ShellStarted { session, number, line, folder, result } => {
             let command = CommandAccess { line, cwd: folder, env: Vec::new() };
-            lifecycle::shell::on_started(&mut app.state, (session, number), command, result, cx);
+            lifecycle::shell::on_started(state, (session, number), command, result, cx);
         }
         ServiceEvent::ShellFolder(key, folder) => {
-            if let Some(session) = app.state.sessions.get_mut(&key) {
+            if let Some(session) = state.sessions.get_mut(&key) {
                 session.shell.folder = (folder != session.workspace.cwd).then_some(folder);
             }
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
-            lifecycle::callbacks::on_terminal_output(&mut app.state, &terminal, &bytes, cx);
+            lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes, cx);
         }
         ServiceEvent::TerminalHidesInput { terminal, hides_input } => {
-            lifecycle::shell::on_echo(&mut app.state, &terminal, hides_input, cx);
+            lifecycle::shell::on_echo(state, &terminal, hides_input, cx);
         }
         ServiceEvent::TerminalEnded { terminal, exit } => {
-            lifecycle::callbacks::on_terminal_ended(&mut app.state, &terminal, &exit, cx);
+            lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, cx);
         }
         ServiceEvent::TerminalRead { conn, request_id, result } => {
-            lifecycle::callbacks::on_terminal_read(&mut app.state, conn, request_id, result, cx);
+            lifecycle::callbacks::on_terminal_read(state, conn, request_id, result, cx);
         }
         ServiceEvent::DiffsLocated { session, item, found } => {
-            if let Some(session) = app.state.sessions.get_mut(&session) {
+            if let Some(session) = state.sessions.get_mut(&session) {
                 session::diffs::on_located(session, item, found);
             }
         }
         ServiceEvent::ServersFound(folder, found) => {
-            lifecycle::servers::on_found(&mut app.state, folder, found, cx);
+            lifecycle::servers::on_found(state, folder, found, cx);
         }
-        ServiceEvent::BodiesSaved(is_saved) => state::bodies::on_saved(&mut app.state, is_saved),
+        ServiceEvent::BodiesSaved(is_saved) => state::bodies::on_saved(state, is_saved),
         ServiceEvent::Git(key, git) => {
-            // The &app.state of a remote folder is not known here.
+            // The state of a remote folder is not known here.
             if let Some(session) =
-                app.state.sessions.get_mut(&key).filter(|session| session.workspace.remote.is_none())
+                state.sessions.get_mut(&key).filter(|session| session.workspace.remote.is_none())
             {
                 session.git = git;
             }
         }
-        ServiceEvent::FilesFound { session, query, files, is_complete } => {
-            dialogs::on_found(app, session, query, files, is_complete, cx);
-        }
-        ServiceEvent::SymbolsFound { session, query, symbols, has_tags } => {
-            dialogs::on_symbols_found(app, session, query, symbols, has_tags);
-        }
         ServiceEvent::TemplatesFound(key, list) => {
-            lifecycle::templates::on_found(&mut app.state, key, list);
-            lifecycle::turn::on_commands(&mut app.state, key, cx);
+            lifecycle::templates::on_found(state, key, list);
+            lifecycle::turn::on_commands(state, key, cx);
         }
         ServiceEvent::PromptPrepared(key, id, prepared) => {
-            lifecycle::steer::on_prepared(&mut app.state, key, id, *prepared, cx);
-        }
-        ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(app, &job, read, cx),
-        ServiceEvent::SessionAttached(job, label) => {
-            dialogs::on_session_attached(app, &job, label, cx);
-        }
-        ServiceEvent::ImagePasted { session, before, label } => {
-            dialogs::on_image(app, session, &before, label, cx);
+            lifecycle::steer::on_prepared(state, key, id, *prepared, cx);
         }
         // The view inserts a text for the active session.
-        ServiceEvent::ClipboardRead { session, text: Ok(_), .. } if session == app.state.active => {}
+        ServiceEvent::ClipboardRead { session, text: Ok(_), .. } if session == state.active => {}
         ServiceEvent::ClipboardRead { text, .. } => {
             let why = text.err();
             let why = why.unwrap_or_else(|| "Not pasted, because you changed tabs.".to_owned());
-            lifecycle::call::flash(&mut app.state, why, cx);
+            lifecycle::call::flash(state, why, cx);
         }
-        ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(app, &folders),
-        ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(app, &text, found),
         ServiceEvent::History(key, history) => {
-            if let Some(session) = app.state.sessions.get_mut(&key) {
+            if let Some(session) = state.sessions.get_mut(&key) {
                 // Prompts typed before the file was read follow it.
                 let typed = std::mem::replace(&mut session.history, history);
                 session.history.extend(typed);
             }
         }
-        ServiceEvent::Store(news) => match *news {
-            StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(app, serial, found),
-            StoreNews::Mentionable { folder, sessions } => {
-                dialogs::on_mentionable(app, &folder, sessions);
-            }
-            news @ (StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. }) => {
-                dialogs::on_sessions_news(app, news, cx.now);
-            }
-            news => lifecycle::archive::on_news(&mut app.state, news, cx),
-        },
+        ServiceEvent::Store(news) => lifecycle::archive::on_news(state, *news, cx),
         ServiceEvent::LoginDone(conn, result) => {
-            lifecycle::auth::on_login_done(&mut app.state, conn, result, cx);
+            lifecycle::auth::on_login_done(state, conn, result, cx);
         }
         ServiceEvent::EditorDone(Ok(())) => {}
-        ServiceEvent::DraftEdited { session, before, edited } => {
-            dialogs::on_draft_edited(app, session, &before, edited, cx);
-        }
-        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(&mut app.state, &what, &outcome, cx),
         ServiceEvent::RegistryRead { result, is_fetched } => {
-            lifecycle::install::on_registry(&mut app.state, result, is_fetched, cx);
+            lifecycle::install::on_registry(state, result, is_fetched, cx);
         }
-        ServiceEvent::InstallProgress(line) => lifecycle::install::on_progress(&mut app.state, &line),
+        ServiceEvent::InstallProgress(line) => lifecycle::install::on_progress(state, &line),
         ServiceEvent::AgentInstalled { agent, result } => {
-            lifecycle::install::on_installed(&mut app.state, &agent, result, cx);
+            lifecycle::install::on_installed(state, &agent, result, cx);
         }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
-            lifecycle::call::flash(&mut app.state, text, cx);
+            lifecycle::call::flash(state, text, cx);
         }
+        ServiceEvent::FilesFound { .. }
+        | ServiceEvent::SymbolsFound { .. }
+        | ServiceEvent::DropRead(..)
+        | ServiceEvent::SessionAttached(..)
+        | ServiceEvent::ImagePasted { .. }
+        | ServiceEvent::Folders(_)
+        | ServiceEvent::FolderFound { .. }
+        | ServiceEvent::DraftEdited { .. }
+        | ServiceEvent::Copied { .. } => {}
     }
 }
 

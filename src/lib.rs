@@ -8,7 +8,7 @@
 //! terminal ─ keys, mouse, paste ─▶ ui::input + config::keymap ─▶ Action ──────────▶ │
 //! host (files, terminals, git), store, timers, signals ──────────────────────────▶ │
 //!                                                                                   ▼
-//!                                          app::update(&mut App, Event, now) -> Vec<Effect>       pure
+//!                                           ui::update(&mut App, Event, now) -> Vec<Effect>       pure
 //!                                                 │                              │
 //!                        ui::draw(&App, &mut ViewState, &Theme, frame)     runtime::effects
 //! ```
@@ -18,11 +18,11 @@
 //! | `model` | plain data that all layers share, shaped like ACP v2 |
 //! | `program` | starts programs; no other module does |
 //! | `config` | the user's configuration: agents, keys, callbacks; the catalogue of known agents |
-//! | `app` | the reducer, in layers: `state`, `session`, `recording`, `lifecycle`, `dialogs` |
+//! | `app` | sessions and agents as a reducer, in layers: `state`, `session`, `recording`, `lifecycle` |
 //! | `acp` | the protocol: transports (pipe, ssh, HTTP, WebSocket), frames, peer, codec with its dialects and version 2, tap |
 //! | `host` | files, terminals, git, clipboard, editor, images; `os`: everything that differs between systems |
 //! | `store` | the database of sessions |
-//! | `ui` | rendering and key routing; `plain`: the session as lines of text |
+//! | `ui` | the front end: dialogs, rendering and key routing; `plain`: the session as lines of text |
 //! | `runtime` | the event loop, effects, the terminal |
 //! | `cli` | command line and subcommands |
 //! | `demo` | the built-in agent |

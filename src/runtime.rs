@@ -1,6 +1,6 @@
 //! The event loop: runs effects and draws frames.
 //!
-//! Passes every event to `app::update` in order, executes its effects, and draws when something has changed. Inputs
+//! Passes every event to `ui::update` in order, executes its effects, and draws when something has changed. Inputs
 //! are keys, batches of agents, service events, signals and timers.
 //! Invariants: the loop never awaits a send; input has priority over agents; an idle loop has no timer and draws no
 //! frame.
@@ -36,7 +36,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
-use crate::app::{App, Effect, Event, Modal, MouseOwner, Setup, dialogs, update};
+use crate::app::{Effect, Event, MouseOwner, Setup};
 use crate::config::keymap::Keymap;
 use crate::host::clipboard::Surroundings;
 use crate::host::templates::TemplateFolders;
@@ -46,6 +46,7 @@ use crate::store::{Export, Store, Transcript};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
+use crate::ui::{App, Modal, dialogs, update};
 
 use agents::Agents;
 use attention::Attention;
@@ -184,7 +185,7 @@ impl Loop {
         let theme = (live.themes)(launch.setup.theme_in_use());
         let mut view = ViewState::new(&live.keymap, now);
         view.home.clone_from(&launch.home);
-        let (app, first_effects) = crate::app::start(launch.setup, now);
+        let (app, first_effects) = crate::ui::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
         let width_question = if launch.has_rich_glyphs { tty::WIDTH_QUESTION } else { "" };

@@ -1,13 +1,15 @@
-//! The user interface: draws the state, and maps keys and clicks to events.
+//! The user interface: dialogs, drawing, and what keys and clicks mean.
 //!
-//! `app` decides, `runtime` sets up the terminal.
+//! `app` decides about sessions, `runtime` sets up the terminal.
 //! Invariants: the cost of a frame depends on the screen, not on the transcript; `ViewState` contains nothing that
 //! cannot be recreated; text of an agent reaches a cell only through `text::sanitize` or vt100.
 
+mod app;
 pub mod canvas;
 pub mod cells;
 mod changes;
 mod composer;
+pub mod dialogs;
 pub mod diff;
 mod focus;
 mod frame_context;
@@ -37,9 +39,11 @@ pub mod view_state;
 mod welcome;
 mod which_key;
 
+pub use app::{App, start, update};
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
+pub use dialogs::modal::*;
 pub use input::{insert_clipboard, quote, route};
 pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
@@ -51,8 +55,8 @@ use ratatui::Frame;
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs::{self, Focus};
-use crate::app::{App, DiffRoom, Event, Screen, Session, SessionPhase, State};
+use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
+use dialogs::Focus;
 
 use frame_context::{FrameContext, Marks};
 use hits::Hit;

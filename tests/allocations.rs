@@ -10,10 +10,11 @@ use std::time::Instant;
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
 use parlor::app::lifecycle::operations;
-use parlor::app::{App, Cx, Effect, Event, Setup, update};
+use parlor::app::{Cx, Effect, Event, Setup};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, Reply, Role, SessionKey, SessionReply, SessionUpdate,
 };
+use parlor::ui::{App, update};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -72,7 +73,7 @@ impl Stream {
         let spec = AgentSpec { name: "stream".into(), command: "stream".into(), ..AgentSpec::default() };
         let setup =
             Setup { folder: "/".into(), start_with: Some(spec), saves_sessions: true, ..Setup::default() };
-        let (app, _) = parlor::app::start(setup, now);
+        let (app, _) = parlor::ui::start(setup, now);
         let mut stream = Self { app, now };
         let opening = stream.play(Event::Agent(ConnId(1), AgentEvent::Ready(Box::default())));
         let call = opening.into_iter().find_map(|effect| match effect {

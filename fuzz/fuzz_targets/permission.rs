@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use parlor::acp::codec::Codec;
-use parlor::app::{App, Event, Setup, update};
+use parlor::app::{Event, Setup};
+use parlor::ui::{App, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{AgentEvent, AgentInfo, AgentSpec, RequestId, ConnId, Reply, SessionReply};
 use parlor::ui::theme::Theme;
@@ -22,7 +23,7 @@ const CONN: ConnId = ConnId(1);
 fn session(now: Instant) -> App {
     let spec = AgentSpec { name: "fuzz".into(), command: "fuzz".into(), ..AgentSpec::default() };
     let setup = Setup { folder: "/w".into(), start_with: Some(spec), ..Setup::default() };
-    let (mut app, _) = parlor::app::start(setup, now);
+    let (mut app, _) = parlor::ui::start(setup, now);
     let ready = AgentEvent::Ready(Box::new(AgentInfo::default()));
     for effect in update(&mut app, Event::Agent(CONN, ready), now) {
         if let parlor::app::Effect::Send(conn, parlor::model::AgentCommand::Call(tag, _)) = effect {

@@ -8,11 +8,11 @@
 //! Some modules call each other in a circle (`conn`, `open`, `turn` and those they use): the end of a turn may reopen
 //! the session, an opened session sends the waiting prompt, and the order of effects is that of the calls. `requests` and
 //! `callbacks` are another circle, because a request answered by the user is executed by the code that asked.
-//! Invariants: calls nothing of `dialogs`; only advertised methods are called.
+//! Invariant: only advertised methods are called.
 
 pub mod archive;
 pub(in crate::app) mod auth;
-pub(in crate::app) mod call;
+pub(crate) mod call;
 pub(in crate::app) mod callbacks;
 pub(in crate::app) mod choices;
 pub(in crate::app) mod chosen;
@@ -45,5 +45,5 @@ pub(in crate::app) mod titles;
 pub(in crate::app) mod turn;
 pub(in crate::app) mod unstable;
 pub(in crate::app) mod unsupported;
-pub(in crate::app) mod updates;
+pub(crate) mod updates;
 mod version;

@@ -7,15 +7,15 @@
 //! Invariants: accesses a single session only; calls only `state`.
 
 pub(in crate::app) mod access;
-pub(in crate::app) mod apply;
+pub(crate) mod apply;
 pub(in crate::app) mod clear;
 pub(in crate::app) mod diffs;
 pub(in crate::app) mod insert;
 pub(in crate::app) mod messages;
-pub(in crate::app) mod play;
+pub(crate) mod play;
 pub(in crate::app) mod record;
 pub(in crate::app) mod recorded_turns;
-pub(in crate::app) mod reveal;
+pub(crate) mod reveal;
 pub(in crate::app) mod settings;
 pub(in crate::app) mod terminals;
 pub(in crate::app) mod tools;

@@ -6,20 +6,20 @@
 
 pub(in crate::app) mod bodies;
 pub mod changes;
-pub(in crate::app) mod commands;
+pub(crate) mod commands;
 pub mod conn;
 pub mod duplicate_diffs;
 pub mod effect;
 pub mod event;
 pub(in crate::app) mod files;
 pub mod fold;
-pub(in crate::app) mod fuzzy;
+pub(crate) mod fuzzy;
 pub mod inbox;
 pub mod line;
 pub mod locations;
-pub(in crate::app) mod lookup;
+pub(crate) mod lookup;
 pub mod outline;
-pub(in crate::app) mod place;
+pub(crate) mod place;
 pub mod question;
 pub(in crate::app) mod recorded;
 pub(in crate::app) mod replay;
@@ -62,7 +62,7 @@ pub struct State {
     /// A short message in the status line.
     pub flash: Option<String>,
     /// What makes the message untrue before its time is over.
-    pub(in crate::app) flash_end: FlashEnd,
+    pub(crate) flash_end: FlashEnd,
     /// What was searched for in all sessions, to be marked in the one that is being opened.
     pub searched: Option<String>,
     /// The memory of large texts.
@@ -90,7 +90,7 @@ pub struct State {
     /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
     /// Requests of the lower layers to the UI; empty between events.
-    pub(in crate::app) ui_requests: Vec<UiRequest>,
+    pub(crate) ui_requests: Vec<UiRequest>,
     /// Number of changes that may affect the screen; other events cost no frame.
     pub changes: u64,
     /// The same without text of running turns, which changes only the transcript.
@@ -159,12 +159,12 @@ impl State {
     }
 
     /// Shows a short message in the status line.
-    pub(in crate::app) fn set_flash(&mut self, text: String, end: FlashEnd) {
+    pub(crate) fn set_flash(&mut self, text: String, end: FlashEnd) {
         self.flash = Some(text);
         self.flash_end = end;
     }
 
-    pub(in crate::app) fn clear_flash(&mut self) {
+    pub(crate) fn clear_flash(&mut self) {
         self.flash = None;
         self.flash_end = FlashEnd::Time;
     }

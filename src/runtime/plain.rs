@@ -1,6 +1,6 @@
 //! Runs a session as plain text, without a screen.
 //!
-//! Passes events of agents, services, timers, signals and typed lines to `app::update`, and prints new output of
+//! Passes events of agents, services, timers, signals and typed lines to `ui::update`, and prints new output of
 //! `ui::plain`. From a pipe, a line is read when the agent is idle, and questions are refused unless the command line
 //! says that lines answer them. From a terminal, [`crate::guard`] decides whether a line answers.
 
@@ -11,13 +11,14 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
-use crate::app::dialogs::{self, Focus};
-use crate::app::{App, Effect, Event, Modal, Session, SessionPhase, Turn, update};
+use crate::app::{Effect, Event, Session, SessionPhase, Turn};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
+use crate::ui::dialogs::{self, Focus};
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::question::{self, Reply};
 use crate::ui::render_context::Glyphs;
 use crate::ui::text::one_line;
+use crate::ui::{App, Modal, update};
 
 use super::agents::Agents;
 use super::clock::{self, Clock};
@@ -85,7 +86,7 @@ impl Lines {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
         let (service_sender, services) = mpsc::unbounded_channel();
-        let (app, first_effects) = crate::app::start(launch.setup, now);
+        let (app, first_effects) = crate::ui::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut executor =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.live.themes);

@@ -19,7 +19,7 @@ use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
-use crate::app::{App, Cx, Effect, Event, MouseOwner, Setup, State, update};
+use crate::app::{Cx, Effect, Event, MouseOwner, Setup, State};
 use crate::config::keymap::Keymap;
 use crate::guard::Guard;
 use crate::model::{
@@ -31,6 +31,7 @@ use crate::ui::plain::PlainOutput;
 use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Canvas, ViewState, text};
+use crate::ui::{App, update};
 
 use super::clock::Clock;
 
@@ -95,7 +96,7 @@ impl Replay {
             mouse: MouseOwner::Terminal,
             ..Setup::default()
         };
-        let (app, effects) = crate::app::start(setup, began);
+        let (app, effects) = crate::ui::start(setup, began);
         let mut last_of = BTreeMap::new();
         for (position, entry) in log.entries.iter().enumerate() {
             if matches!(entry.kind, EntryKind::Message(Direction::ToAgent | Direction::FromAgent, _)) {

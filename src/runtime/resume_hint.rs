@@ -8,9 +8,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::print::Printer;
 use crate::app::state::tab;
-use crate::app::{App, Event, Session, State, session_title, update};
+use crate::app::{Event, Session, State, session_title};
 use crate::model::ServiceEvent;
 use crate::ui::text;
+use crate::ui::{App, update};
 
 /// Maximum width of an agent and a title: the line fits into 80 columns.
 const TITLE_COLS: usize = 48;

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs::shown_files;
 use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
-use crate::app::{ChangesDialog, DiffLayout, State};
+use crate::app::{DiffLayout, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};
+use crate::ui::ChangesDialog;
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs::shown_files;
 use crate::ui::text::Line;
 
 use super::cells::{comparing, counts_line, diff_head};

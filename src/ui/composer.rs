@@ -34,12 +34,12 @@ use vim::Vim;
 use vim::text::Text;
 
 use crate::app::SessionPhase;
-use crate::app::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::model::{Action, ArchiveRow, typed_argument, typed_mention};
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};

@@ -1,7 +1,7 @@
 //! The part of the screen that gets the keys.
 
-use crate::app::App;
-use crate::app::dialogs::{self, Focus};
+use crate::ui::App;
+use crate::ui::dialogs::{self, Focus};
 
 pub(super) fn takes_keys(app: &App) -> bool {
     dialogs::focus(app).is_dialog() && dialogs::takes_input(app)

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use ratatui::style::Style;
 
 use crate::app::state::tab;
-use crate::app::{App, DiffRoom, Session, State};
+use crate::app::{DiffRoom, Session, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
+use crate::ui::App;
 use crate::ui::text::{Line, Span};
 
 use super::diff::{Diff, Layout};

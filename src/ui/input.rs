@@ -16,8 +16,7 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::app::dialogs::{self, Focus};
-use crate::app::{App, Event, FieldState, Modal, OpenRequestKind, State};
+use crate::app::{Event, OpenRequestKind, State};
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
@@ -25,6 +24,8 @@ use crate::escape;
 use crate::model::{
     Action, Attachment, FieldKind, LineEdit, TerminalInput, attachment_labels, dropped_paths,
 };
+use crate::ui::dialogs::{self, Focus};
+use crate::ui::{App, FieldState, Modal};
 
 use super::composer::{VimKey, clean, types_letter};
 use super::focus;

@@ -24,12 +24,11 @@ pub(in crate::ui) use permission::question as question_of;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs::{self};
-use crate::app::{
-    App, LineDialog, LinePurpose, Modal, OpenRequest, OpenRequestKind, PickerKind, Session, State,
-};
+use crate::app::{OpenRequest, OpenRequestKind, Session, State};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs::{self};
+use crate::ui::{App, LineDialog, LinePurpose, Modal, PickerKind};
 
 use super::changes;
 use super::frame_context::FrameContext;

@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
+    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
 };
 use crate::model::{
     ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, StopReason, ToolKind, ToolStatus,
 };
+use crate::ui::App;
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
 use super::cells::{block_lines, kind_word, title};

@@ -3,11 +3,11 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs;
 use crate::app::state::search::Search;
 use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs;
 use crate::ui::text::Line;
 
 use super::focus::takes_keys;

@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use ratatui::layout::Rect;
 
-use crate::app::dialogs::{self, Focus};
 use crate::app::lifecycle::operations;
 use crate::app::state::inbox;
 use crate::app::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost, NoticeKind};
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs::{self, Focus};
 use crate::ui::text::{Line, Span};
 
 use super::focus::key_focus;

@@ -4,9 +4,10 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs::{self, Focus};
-use crate::app::{App, TerminalView};
+use crate::app::TerminalView;
 use crate::model::{TerminalId, TerminalSize};
+use crate::ui::App;
+use crate::ui::dialogs::{self, Focus};
 
 use super::Panes;
 use super::canvas::Canvas;

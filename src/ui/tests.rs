@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use fixture::*;
 
-use crate::app::{Modal, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn};
+use crate::app::{SessionPhase, Turn};
 use crate::model::{ArchiveRow, Unsaved};
 use crate::ui::log::{LogDirection, LogLine};
-use crate::ui::{ViewState, is_animating, next_frame_in};
+use crate::ui::{Modal, Picker, PickerKind, PickerRow, PickerValue, ViewState, is_animating, next_frame_in};
 
 fn check(name: &str, stage: &Stage, prepare: impl Fn(&mut ViewState)) {
     for size in SIZES {
@@ -163,10 +163,10 @@ fn the_palette_in_groups_and_filtered_by_a_synonym() {
     stage.session(|session| {
         session.outbox.enqueue("and then the docs".into());
     });
-    crate::app::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
+    crate::ui::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
     check("palette", &stage, |_| {});
     let filter = crate::model::LineEdit::Insert("exit".into());
-    crate::app::update(&mut stage, crate::app::Event::Line(filter), now);
+    crate::ui::update(&mut stage, crate::app::Event::Line(filter), now);
     check("palette-filtered", &stage, |_| {});
 }
 
@@ -413,8 +413,9 @@ fn scroll_hint_is_shown_only_if_the_body_scrolls() {
 
 #[test]
 fn forms_show_their_keys() {
-    use crate::app::{FormState, OpenRequestKind};
+    use crate::app::OpenRequestKind;
     use crate::model::{ElicitationMode, FieldKind};
+    use crate::ui::FormState;
     let mut stage = form();
     let mut shown_form = None;
     stage.session(|session| {
@@ -441,7 +442,8 @@ fn forms_show_their_keys() {
 
 #[test]
 fn secrets_are_never_shown() {
-    use crate::app::{LineDialog, LineInput, LinePurpose};
+    use crate::app::LineInput;
+    use crate::ui::{LineDialog, LinePurpose};
     let mut stage = ready();
     stage.app.modals.push(Modal::Line(LineDialog {
         title: "API_KEY".into(),

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parlor::acp::tap::Tap;
-use parlor::app::dialogs::{self, Focus};
 use parlor::app::{
-    App, ConnPhase, Cx, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd,
-    ViewCommand, update,
+    ConnPhase, Cx, Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand,
 };
 use parlor::model::{
     Action, AgentSpec, Callbacks, ContentBlock, RecordedSession, Role, ServiceEvent, ToolContent,
@@ -17,7 +15,9 @@ use parlor::runtime::agents::Agents;
 use parlor::runtime::clock::{self, Clock};
 use parlor::runtime::effects::EffectRunner;
 use parlor::store::Store;
+use parlor::ui::dialogs::{self, Focus};
 use parlor::ui::theme::Theme;
+use parlor::ui::{App, Modal, update};
 use tokio::sync::mpsc;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -93,7 +93,7 @@ impl Rig {
         let now = Instant::now();
         let folder = folder.canonicalize().unwrap();
         let setup = Setup { folder, start_with: Some(spec), reopen, ..Setup::default() };
-        let (app, effects) = parlor::app::start(setup, now);
+        let (app, effects) = parlor::ui::start(setup, now);
         let (sender, services) = mpsc::unbounded_channel();
         let logs = tempfile::tempdir().unwrap();
         let tap = Tap::default();

@@ -414,12 +414,7 @@ fn on_taken(state: &mut State, key: SessionKey, saved: Result<RecordedSession, S
 }
 
 /// Reports that the folder is missing, or that only an imported file names it, and asks where to continue.
-pub(in crate::app) fn offer_folders(
-    state: &mut State,
-    key: SessionKey,
-    offers: Vec<FolderOffer>,
-    now: Instant,
-) {
+pub(crate) fn offer_folders(state: &mut State, key: SessionKey, offers: Vec<FolderOffer>, now: Instant) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if let Some(reading) = &mut session.read_only {
         reading.offers = offers;

@@ -31,13 +31,7 @@ const MAX_PRINTED: usize = 8;
 const MAX_PAGES: usize = 4;
 
 /// The agent requires a sign-in before it continues with this session.
-pub(in crate::app) fn need_sign_in(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    text: &str,
-    cx: &mut Cx,
-) {
+pub(crate) fn need_sign_in(state: &mut State, conn: ConnId, key: SessionKey, text: &str, cx: &mut Cx) {
     let is_known = state
         .sessions
         .values()
@@ -159,7 +153,7 @@ fn refuse_variables<'a>(
 }
 
 /// Reports why a sign-in is not executed, with the command to run manually.
-pub(in crate::app) fn report_refusal(
+pub(crate) fn report_refusal(
     state: &mut State,
     conn: ConnId,
     refusal: &SignInRefusal,
@@ -350,12 +344,7 @@ pub(in crate::app) fn on_authenticated(
 }
 
 /// The agent's login command ended. The agent is restarted, because it reads its account at the start.
-pub(in crate::app) fn on_login_done(
-    state: &mut State,
-    conn: ConnId,
-    result: Result<(), String>,
-    cx: &mut Cx,
-) {
+pub(crate) fn on_login_done(state: &mut State, conn: ConnId, result: Result<(), String>, cx: &mut Cx) {
     let line = state.conns.get_mut(&conn).and_then(|open| open.login_line.take());
     let first = lookup::sessions_of(state, conn, false).first().copied();
     if let (Some(line), Some(session)) = (line, first.and_then(|key| state.sessions.get_mut(&key))) {

@@ -91,7 +91,7 @@ pub(in crate::app) fn flash_until(state: &mut State, text: impl Into<String>, en
     cx.effects.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 
-pub(in crate::app) fn notice(
+pub(crate) fn notice(
     state: &mut State,
     key: SessionKey,
     severity: Severity,

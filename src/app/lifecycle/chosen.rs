@@ -40,12 +40,7 @@ impl ReportedSettings {
 
 /// Restores the chosen settings of an opened session, where needed. The calls are sequential, because agents handle
 /// several concurrently.
-pub(in crate::app) fn restore_settings(
-    state: &mut State,
-    key: SessionKey,
-    reported: ReportedSettings,
-    cx: &mut Cx,
-) {
+pub(crate) fn restore_settings(state: &mut State, key: SessionKey, reported: ReportedSettings, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let unknown = choose_named(session);
     let (mut missing, mut unavailable) = (VecDeque::new(), Vec::new());

@@ -123,12 +123,7 @@ pub fn restart_agent(state: &mut State, key: SessionKey, cx: &mut Cx) {
 }
 
 /// Replaces a connection, open or closed, for all of its sessions. Returns the new one.
-pub(in crate::app) fn reconnect(
-    state: &mut State,
-    conn: ConnId,
-    spec: AgentSpec,
-    cx: &mut Cx,
-) -> Option<ConnId> {
+pub(crate) fn reconnect(state: &mut State, conn: ConnId, spec: AgentSpec, cx: &mut Cx) -> Option<ConnId> {
     let keys = lookup::sessions_of(state, conn, false);
     // Attempts to reconnect go on if this one fails.
     let is_reconnecting = |conn: &&Conn| conn.phase != ConnPhase::Ready && conn.spec.is_elsewhere();

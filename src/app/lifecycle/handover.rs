@@ -157,12 +157,7 @@ pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
 }
 
 /// The blocks of a prompt, preceded by the conversation if one is to be handed over.
-pub(in crate::app) fn blocks(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    prompt: &str,
-) -> Vec<ContentBlock> {
+pub(crate) fn blocks(state: &mut State, conn: ConnId, key: SessionKey, prompt: &str) -> Vec<ContentBlock> {
     let takes_resources =
         state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
     let text = ContentBlock::Text(prompt.to_owned().into());

@@ -94,12 +94,7 @@ pub fn request_status(state: &mut State, id: SessionId, cx: &mut Cx) {
 }
 
 /// A missing status means `false`. Source: `session/status` (unstable).
-pub(in crate::app) fn on_status(
-    state: &mut State,
-    conn: ConnId,
-    id: &SessionId,
-    result: &Result<Reply, CallError>,
-) {
+pub(crate) fn on_status(state: &mut State, conn: ConnId, id: &SessionId, result: &Result<Reply, CallError>) {
     let is_live = matches!(result, Ok(Reply::SessionStatus { is_live: true }));
     let listed = state.conns.get_mut(&conn).map(|conn| &mut conn.listing.sessions);
     for info in listed.into_iter().flatten().filter(|info| info.id == *id) {

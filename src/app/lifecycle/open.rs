@@ -137,12 +137,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, cx: &mu
 }
 
 /// Adds a session with an open connection, and activates it.
-pub(in crate::app) fn add_beside(
-    state: &mut State,
-    conn: ConnId,
-    folder: PathBuf,
-    cx: &mut Cx,
-) -> SessionKey {
+pub(crate) fn add_beside(state: &mut State, conn: ConnId, folder: PathBuf, cx: &mut Cx) -> SessionKey {
     let key = state.add_session_in(folder);
     tabs::activate(state, key);
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);

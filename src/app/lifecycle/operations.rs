@@ -4,7 +4,7 @@
 //! shows a message in the status line. Each is implemented in its own module and re-exported here.
 
 pub use super::archive::{continue_last, list_saved, open_saved, start_reading};
-pub(in crate::app) use super::auth::report_refusal;
+pub(crate) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::close_session;

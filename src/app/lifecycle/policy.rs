@@ -183,11 +183,7 @@ fn working(state: &State, key: SessionKey) -> Option<&Session> {
     matches!(session.turn, Turn::Running { .. }).then_some(session)
 }
 
-pub(in crate::app) fn grant_of(
-    state: &State,
-    access: &Access,
-    why: crate::model::AskReason,
-) -> Option<Grant> {
+pub(crate) fn grant_of(state: &State, access: &Access, why: crate::model::AskReason) -> Option<Grant> {
     Grant::of(access, why, state.setup.home.as_deref())
 }
 

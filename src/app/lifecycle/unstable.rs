@@ -112,12 +112,7 @@ pub fn archive_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
 }
 
 /// The agent frees a session that it archives; an unarchived one is reopened.
-pub(in crate::app) fn on_archived(
-    state: &mut State,
-    key: SessionKey,
-    result: Result<Reply, CallError>,
-    cx: &mut Cx,
-) {
+pub(crate) fn on_archived(state: &mut State, key: SessionKey, result: Result<Reply, CallError>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if !session.is_archived {
         match result {

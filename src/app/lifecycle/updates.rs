@@ -21,13 +21,7 @@ const EARLY_BYTES: usize = size_of::<(SessionId, SessionUpdate)>();
 /// Maximum bytes of text joined to one waiting chunk.
 const MAX_JOINED_BYTES: usize = 1 << 20;
 
-pub(in crate::app) fn on_update(
-    state: &mut State,
-    conn: ConnId,
-    id: SessionId,
-    update: SessionUpdate,
-    cx: &mut Cx,
-) {
+pub(crate) fn on_update(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate, cx: &mut Cx) {
     match lookup::session_by_id(state, conn, &id) {
         Some(key) => apply(state, conn, key, update, cx),
         None => save_early(state, conn, id, update),
@@ -35,7 +29,7 @@ pub(in crate::app) fn on_update(
 }
 
 /// Whether an event only adds text to a running turn.
-pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
+pub(crate) fn is_text_of_turn(state: &State, event: &Event) -> bool {
     let Event::Agent(conn, AgentEvent::Update(id, update)) = event else { return false };
     let Some((Role::Agent | Role::Thought, ..)) = update.appended_text() else { return false };
     let session = lookup::session_by_id(state, *conn, id).and_then(|key| state.sessions.get(&key));
@@ -75,13 +69,7 @@ impl Default for Early {
 }
 
 /// The session is known now: applies its waiting updates in order.
-pub(in crate::app) fn replay_early(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    id: &SessionId,
-    cx: &mut Cx,
-) {
+pub(crate) fn replay_early(state: &mut State, conn: ConnId, key: SessionKey, id: &SessionId, cx: &mut Cx) {
     let Some(open) = state.conns.get_mut(&conn) else { return };
     if open.early.updates.is_empty() {
         requests::dispatch_early(state, conn, id, cx);
@@ -99,13 +87,7 @@ pub(in crate::app) fn replay_early(
     requests::dispatch_early(state, conn, id, cx);
 }
 
-pub(in crate::app) fn apply(
-    state: &mut State,
-    conn: ConnId,
-    key: SessionKey,
-    update: SessionUpdate,
-    cx: &mut Cx,
-) {
+pub(crate) fn apply(state: &mut State, conn: ConnId, key: SessionKey, update: SessionUpdate, cx: &mut Cx) {
     late::note_activity(state, key, cx.now);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let makes_items = makes_items(&update);

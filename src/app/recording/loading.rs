@@ -48,12 +48,7 @@ pub fn waits_for_whole(state: &mut State, action: Action) -> bool {
 }
 
 /// A part of the record was read, or could not be read.
-pub(in crate::app) fn on_loaded(
-    state: &mut State,
-    key: SessionKey,
-    page: Result<EventPage, String>,
-    cx: &mut Cx,
-) {
+pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPage, String>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(loading) = session.loading.as_mut().filter(|loading| !loading.has_failed) else { return };
     match page {

@@ -319,12 +319,7 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
 }
 
 /// A command ended: ends parlor's item that shows it.
-pub(in crate::app) fn on_command_ended(
-    session: &mut Session,
-    terminal: &TerminalId,
-    exit: &ExitInfo,
-    now: Instant,
-) {
+pub(crate) fn on_command_ended(session: &mut Session, terminal: &TerminalId, exit: &ExitInfo, now: Instant) {
     let Some(id) = session.index.terminal(terminal) else { return };
     if !session.tool_call(id).is_some_and(|call| call.is_own && !call.status.is_final()) {
         return;

@@ -81,7 +81,7 @@ pub(in crate::app) fn apply_here(session: &mut Session, update: SessionUpdate, c
 }
 
 /// An agent replaces its plan each time; an empty one removes it.
-pub(in crate::app) fn on_plan(session: &mut Session, plan: Plan) {
+pub(crate) fn on_plan(session: &mut Session, plan: Plan) {
     session.is_plan_abandoned = false;
     if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
         remove_plan(session, plan.id.as_ref());

@@ -132,11 +132,7 @@ pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec
     }
 }
 
-pub(in crate::app) fn put_positions(
-    session: &mut Session,
-    tool: &ToolCallId,
-    positions: Vec<RecordPosition>,
-) {
+pub(crate) fn put_positions(session: &mut Session, tool: &ToolCallId, positions: Vec<RecordPosition>) {
     let Some(item) = session.tool_by_id(tool) else { return };
     session.transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {

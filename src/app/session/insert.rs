@@ -8,13 +8,7 @@ use super::{apply, messages, tools};
 use crate::app::{Cx, Replay, Session};
 
 /// Inserts the items of an event before this number of items at the end of the turn.
-pub(in crate::app) fn play(
-    session: &mut Session,
-    turn: u32,
-    back: u32,
-    updates: Vec<SessionUpdate>,
-    now: Instant,
-) {
+pub(crate) fn play(session: &mut Session, turn: u32, back: u32, updates: Vec<SessionUpdate>, now: Instant) {
     let items = session.transcript.items();
     let end = items.partition_point(|item| item.turn <= turn);
     let at = end.saturating_sub(usize::try_from(back).unwrap_or(usize::MAX));

@@ -263,7 +263,7 @@ pub(in crate::app) fn resent() -> ItemBody {
 }
 
 /// Creates the item of a prompt: its text with the pasted parts, and the blocks that were sent with it.
-pub(in crate::app) fn user_message(
+pub(crate) fn user_message(
     text: &str,
     blocks: &[ContentBlock],
     mut pasted: Vec<Range<usize>>,

@@ -37,12 +37,7 @@ pub(in crate::app) fn next_turn(session: &mut Session, now: Instant) {
 }
 
 /// Closes the open items of a turn, and adds its end unless it was successful.
-pub(in crate::app) fn close_items(
-    session: &mut Session,
-    end: Option<TurnEnd>,
-    summary: TurnSummary,
-    now: Instant,
-) {
+pub(crate) fn close_items(session: &mut Session, end: Option<TurnEnd>, summary: TurnSummary, now: Instant) {
     messages::close(session, now);
     // An agent that ends its turn successfully has completed its calls, including those without a reported end.
     let status = if end.is_none() { ToolStatus::Completed } else { ToolStatus::Cancelled };

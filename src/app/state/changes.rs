@@ -366,11 +366,7 @@ fn is_undone(part: &ChangePart) -> bool {
 
 /// Whether a call that consists of a permission request only reports a change that another call of its turn reports
 /// too.
-pub(in crate::app) fn is_reported_elsewhere(
-    session: &Session,
-    item: &crate::app::Item,
-    call: &ToolCall,
-) -> bool {
+pub(crate) fn is_reported_elsewhere(session: &Session, item: &crate::app::Item, call: &ToolCall) -> bool {
     let folder = session.workspace.folder();
     let paths: Vec<PathBuf> = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
     session.transcript.items().iter().any(|other| match &other.body {

@@ -57,12 +57,7 @@ impl FileJobs {
 
     /// Stops the jobs of a session that are at the service, and drops and returns those that wait. `keeps_writes`: only
     /// reads.
-    pub(in crate::app) fn stop(
-        &mut self,
-        session: SessionKey,
-        keeps_writes: bool,
-        cx: &mut Cx,
-    ) -> Vec<RequestId> {
+    pub(crate) fn stop(&mut self, session: SessionKey, keeps_writes: bool, cx: &mut Cx) -> Vec<RequestId> {
         let Some(queue) = self.queues.get_mut(&session) else { return Vec::new() };
         let is_saved = |job: &FileJob| keeps_writes && matches!(job.op, FileOp::Write { .. });
         let (waiting, dropped) = std::mem::take(&mut queue.waiting).into_iter().partition(is_saved);

@@ -23,7 +23,7 @@ pub(in crate::app) fn sessions_of(state: &State, conn: ConnId, with_children: bo
 }
 
 /// The top-level session of a subagent's session; the session itself if it has no parent.
-pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
+pub(crate) fn root_of(state: &State, key: SessionKey) -> SessionKey {
     let mut root = key;
     // Parents are older than their children, so the keys descend and the loop ends.
     while let Some(parent) = state.sessions.get(&root).and_then(|session| session.parent)
@@ -35,7 +35,7 @@ pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
 }
 
 /// What cannot be saved now, of a session with its subagents or of all sessions; `None` if nothing would be lost.
-pub(in crate::app) fn unsaved(state: &State, root: Option<SessionKey>) -> Option<String> {
+pub(crate) fn unsaved(state: &State, root: Option<SessionKey>) -> Option<String> {
     let (mut turn_count, mut has_prompts) = (0, false);
     for (key, turns) in &state.unsaved.as_ref()?.turns {
         if root.is_none_or(|root| root_of(state, *key) == root) {
@@ -92,11 +92,11 @@ pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> std::path::Pa
         .map_or_else(|| state.setup.folder.clone(), |session| session.workspace.cwd.clone())
 }
 
-pub(in crate::app) fn mode_option(session: &Session) -> Option<&ConfigOption> {
+pub(crate) fn mode_option(session: &Session) -> Option<&ConfigOption> {
     select_of(session, "mode")
 }
 
-pub(in crate::app) fn model_option(session: &Session) -> Option<&ConfigOption> {
+pub(crate) fn model_option(session: &Session) -> Option<&ConfigOption> {
     select_of(session, "model")
 }
 
@@ -106,15 +106,15 @@ fn select_of<'a>(session: &'a Session, category: &str) -> Option<&'a ConfigOptio
     })
 }
 
-pub(in crate::app) fn has_modes(session: &Session) -> bool {
+pub(crate) fn has_modes(session: &Session) -> bool {
     session.modes.as_ref().is_some_and(|modes| !modes.available.is_empty())
 }
 
-pub(in crate::app) fn has_models(session: &Session) -> bool {
+pub(crate) fn has_models(session: &Session) -> bool {
     session.models.as_ref().is_some_and(|models| !models.available.is_empty())
 }
 
 /// The request that is shown when no dialog is open.
-pub(in crate::app) fn first_request(state: &State) -> Option<&OpenRequest> {
+pub(crate) fn first_request(state: &State) -> Option<&OpenRequest> {
     state.active_session().and_then(|session| session.requests.front())
 }

@@ -234,7 +234,7 @@ impl State {
     }
 
     /// Removes questions with a consequence that no longer applies.
-    pub(in crate::app) fn withdraw(&mut self, is_moot: impl Fn(&Consequence) -> bool) {
+    pub(crate) fn withdraw(&mut self, is_moot: impl Fn(&Consequence) -> bool) {
         self.questions.retain(|question| !question.answers.iter().any(|answer| is_moot(&answer.consequence)));
     }
 

@@ -40,7 +40,7 @@ impl RecorderState {
         self.saved_as.as_deref()
     }
 
-    pub(in crate::app) fn set_saved_as(&mut self, uid: Option<String>) {
+    pub(crate) fn set_saved_as(&mut self, uid: Option<String>) {
         self.saved_as = uid;
     }
 

@@ -297,7 +297,7 @@ impl Session {
         self.loading.as_ref().is_some_and(|loading| !loading.has_failed) || replay::holds_prompts(self)
     }
 
-    pub(in crate::app) fn unqueue(&mut self, id: PromptId) {
+    pub(crate) fn unqueue(&mut self, id: PromptId) {
         let removed = self.outbox.remove(id);
         if removed.is_some_and(|prompt| prompt.is_next()) && matches!(self.turn, Turn::Cancelling { .. }) {
             // The turn was cancelled for that prompt only.

@@ -63,7 +63,7 @@ pub fn log_conns(state: &State) -> Option<Vec<u64>> {
 }
 
 /// A hash of what the screen shows of inactive tabs, to redraw only on changes.
-pub(in crate::app) fn face(state: &State) -> u64 {
+pub(crate) fn face(state: &State) -> u64 {
     let mut hasher = DefaultHasher::new();
     (state.active, &state.flash).hash(&mut hasher);
     for session in tabs(state) {

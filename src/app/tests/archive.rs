@@ -6,6 +6,7 @@ use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{Modal, update};
 
 fn prompt(text: &str, turn: u32) -> RecordedEvent {
     RecordedEvent {

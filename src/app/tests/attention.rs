@@ -5,6 +5,7 @@ use super::support::*;
 use crate::app::state::tab::{self, TabMark};
 use crate::app::*;
 use crate::model::*;
+use crate::ui::start;
 
 /// The texts of all notifications since the last call.
 fn announced(app: &mut TestApp) -> Vec<String> {

@@ -6,6 +6,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::place;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::update;
 
 fn spec(name: &str) -> AgentSpec {
     AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }

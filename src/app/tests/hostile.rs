@@ -8,6 +8,7 @@ use proptest::sample::select;
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{Modal, start};
 
 /// Strings that would be harmful if used as a path, a program or a name.
 const WORDS: &[&str] = &[

@@ -7,6 +7,7 @@ use crate::app::state::tab;
 use crate::app::state::unseen::WaitingFor;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{Modal, dialogs};
 
 fn of_two(tool: &str) -> AgentRequest {
     let AgentRequest::Permission(request) = permission(tool) else { panic!("it is a permission") };

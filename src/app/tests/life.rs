@@ -5,6 +5,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::start;
 
 #[test]
 fn the_initial_state_starts_the_agent_or_opens_the_picker() {

@@ -1,9 +1,9 @@
 //! Tests of prompts that refer to files.
 
 use super::support::*;
-use crate::app::dialogs;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::dialogs;
 
 /// The jobs to read the files of a prompt.
 fn jobs(app: &TestApp) -> Vec<&PromptJob> {

@@ -4,6 +4,7 @@ use super::support::TestApp;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{App, Modal, dialogs, start, update};
 
 fn row(uid: &str) -> ArchiveRow {
     ArchiveRow {

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use super::support::{all_capabilities, option, patch, text};
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{App, start, update};
 
 /// Numbers are indices into the current candidates, modulo their number.
 #[derive(Debug, Clone, Copy)]

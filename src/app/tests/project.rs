@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{Modal, PickerKind, start};
 
 fn spec(name: &str) -> AgentSpec {
     AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }

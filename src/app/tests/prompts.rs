@@ -12,6 +12,7 @@ use super::support::{KEY, TestApp, all_capabilities};
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::Modal;
 
 /// Numbers are indices into the current candidates, modulo their number.
 #[derive(Debug, Clone, Copy)]

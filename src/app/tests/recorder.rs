@@ -4,6 +4,7 @@ use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{start, update};
 
 /// The notes of the first session since the last call.
 pub fn saved_notes(app: &mut TestApp) -> Vec<Note> {

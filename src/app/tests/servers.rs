@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{start, update};
 
 fn server(name: &str) -> McpServer {
     McpServer::Stdio { name: name.into(), command: "/bin/mcp".into(), args: Vec::new(), env: Vec::new() }

@@ -1,10 +1,10 @@
 //! Tests of the user's own commands.
 
 use super::support::*;
-use crate::app::dialogs::{self, Focus};
 use crate::app::lifecycle::{handover, operations};
 use crate::app::*;
 use crate::model::*;
+use crate::ui::dialogs::{self, Focus};
 
 fn run(app: &mut TestApp, text: &str) {
     app.play(Event::Draft(text.to_owned()));

@@ -5,6 +5,7 @@ use crate::app::lifecycle::operations;
 use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{Modal, dialogs};
 
 fn terminal(program: Option<&str>, args: &[&str]) -> AuthKind {
     AuthKind::Terminal(SignInCommand {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{App, dialogs, start, update};
 
 /// The connection, the session and its key in a new [`TestApp`].
 pub const CONN: ConnId = ConnId(1);
@@ -50,7 +51,6 @@ impl DerefMut for TestApp {
 }
 
 impl TestApp {
-    /// A requested command was started in a terminal with this id.
     pub fn terminal_started(&mut self, request_id: u64, id: &str, command: &str) {
         self.service(ServiceEvent::TerminalStarted {
             conn: CONN,

@@ -8,6 +8,7 @@ use super::support::*;
 use crate::app::state::tab::tabs;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::{Modal, dialogs, start};
 
 pub fn fake() -> AgentSpec {
     AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }

@@ -5,6 +5,7 @@ use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
+use crate::ui::update;
 
 fn saved(owes_title: bool) -> RecordedSession {
     RecordedSession {

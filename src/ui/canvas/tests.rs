@@ -6,9 +6,7 @@ use ratatui::buffer::CellWidth;
 use ratatui::layout::Position;
 
 use super::*;
-use crate::app::{
-    Effect, Event, ItemBody, LineInput, Message, MessagePart, Modal, TimerId, Turn, ViewCommand, update,
-};
+use crate::app::{Effect, Event, ItemBody, LineInput, Message, MessagePart, TimerId, Turn, ViewCommand};
 use crate::model::{
     Action, AgentEvent, ConnId, DiffChange, FileDiff, ItemId, Patch, Plan, PlanBody, PlanEntry, PlanPriority,
     PlanStatus, Role, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus, Usage,
@@ -16,6 +14,7 @@ use crate::model::{
 use crate::runtime::paint::Painter;
 use crate::ui::highlight;
 use crate::ui::tests::fixture::{Stage, ready, theme};
+use crate::ui::{Modal, update};
 use crate::ui::{ViewState, draw_into};
 
 /// An event between two frames.

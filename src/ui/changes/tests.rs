@@ -1,8 +1,10 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::app::{DiffRoom, ItemBody, Modal, ToolCall, ViewCommand};
+use crate::app::{DiffRoom, ItemBody, ToolCall, ViewCommand};
 use crate::model::{DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
+use crate::ui::ChangesDialog;
+use crate::ui::Modal;
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 

@@ -6,10 +6,10 @@
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use crate::app::dialogs::Focus;
 use crate::config::keymap::Context;
 use crate::model::{Action, mentions, output_number};
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs::Focus;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::hits::{Hit, HitMap};
 use crate::ui::plan;

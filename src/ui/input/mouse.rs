@@ -5,9 +5,10 @@ use std::time::Instant;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::app::dialogs::{self, Focus};
-use crate::app::{App, Event};
+use crate::app::Event;
 use crate::model::{Action, MouseReports, Target, TerminalInput};
+use crate::ui::App;
+use crate::ui::dialogs::{self, Focus};
 use crate::ui::focus;
 use crate::ui::hits::Hit;
 use crate::ui::input::as_user_input;

@@ -228,12 +228,12 @@ fn tab_starts_the_completion_of_a_path_in_an_argument() {
     let events = rig.key(KeyCode::Tab);
     assert_eq!(events, [Event::Argument(11..13, "sr".into())]);
     // Further letters narrow the list; a space ends it.
-    rig.stage.user.mention = Some(crate::app::MentionList {
+    rig.stage.user.mention = Some(crate::ui::MentionList {
         session: rig.stage.state.active,
         is_argument: true,
         range: 11..13,
         query: "sr".into(),
-        ..crate::app::MentionList::default()
+        ..crate::ui::MentionList::default()
     });
     let events = rig.key(KeyCode::Char('c'));
     assert!(events.contains(&Event::Argument(11..14, "src".into())), "{events:?}");
@@ -441,7 +441,7 @@ fn typing_does_not_move_a_scrolled_view() {
     assert!(before.iter().any(|row| row.contains("paragraph")), "{before:#?}");
     for letter in "a few words".chars() {
         for event in rig.key(KeyCode::Char(letter)) {
-            for effect in crate::app::update(&mut rig.stage.app, event, rig.stage.now) {
+            for effect in crate::ui::update(&mut rig.stage.app, event, rig.stage.now) {
                 if let crate::app::Effect::View(command) = effect {
                     rig.view.apply(command);
                 }
@@ -567,7 +567,7 @@ fn selection_follows_its_text_when_output_arrives() {
 fn keys_are_captured_with_what_they_are_bound_to() {
     let mut rig = Rig::new(fixture::ready());
     let binding = rig.keymap.binding_rows().into_iter().find(|row| row.action == "open-log").unwrap();
-    let capture = |pressed: &[&str]| crate::app::KeyCapture {
+    let capture = |pressed: &[&str]| crate::ui::KeyCapture {
         binding: binding.clone(),
         keeps: Vec::new(),
         pressed: pressed.iter().map(|key| (*key).to_owned()).collect(),

@@ -4,17 +4,17 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
 use super::place_in_queue;
-use crate::app::dialogs::{self, field_hint, shown_value};
-use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs::{self, field_hint, shown_value};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
+use crate::ui::{FieldState, FormState};
 
 const INDENT: u16 = 2;
 

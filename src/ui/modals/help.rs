@@ -1,9 +1,10 @@
 //! The help dialog with all keys of the keymap.
 
 use super::dialog_frame::{DialogFrame, Row, input, wrapped};
-use crate::app::{LineInput, Modal};
+use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
+use crate::ui::Modal;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::text::{Line, Span};

@@ -259,8 +259,9 @@ fn rows_of(text: &str, cols: u16) -> Vec<Range<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::app::{ItemBody, Modal, ToolCall, ViewCommand};
+    use crate::app::{ItemBody, ToolCall, ViewCommand};
     use crate::model::{Raw, ToolKind, ToolStatus};
+    use crate::ui::Modal;
     use crate::ui::tests::fixture::{Stage, ready, text, theme};
 
     fn stage(input: &str) -> Stage {

@@ -12,20 +12,20 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
 use super::{options, place_in_queue, rejected, small};
-use crate::app::dialogs::{self, Focus};
 use crate::app::state::url::inspect_url;
 use crate::app::{
-    AccessRequest, AccessWork, ItemBody, Modal, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS,
-    protected_files,
+    AccessRequest, AccessWork, ItemBody, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS, protected_files,
 };
 use crate::config::keymap::Context;
 use crate::model::{
     Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind,
     byte_size, command_in_title,
 };
+use crate::ui::Modal;
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::unlisted_input::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, counts_line, diffs_of, is_in_command};
+use crate::ui::dialogs::{self, Focus};
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::render_context::RenderContext;

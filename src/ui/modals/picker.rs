@@ -8,17 +8,18 @@ use std::rc::Rc;
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, wrapped};
-use crate::app::dialogs;
-use crate::app::{Picker, PickerKind, PickerRow, PickerValue, SessionPhase};
+use crate::app::SessionPhase;
 use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
+use crate::ui::dialogs;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{ListShape, ViewState};
+use crate::ui::{Picker, PickerKind, PickerRow, PickerValue};
 
 /// On lower screens, the description of the selected row is not shown below the list.
 const ABOUT_ROWS: u16 = 20;

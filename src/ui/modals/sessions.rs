@@ -12,7 +12,6 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, spread, wrapped};
-use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
 use crate::ui::canvas::Canvas;
@@ -24,6 +23,7 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript;
 use crate::ui::view_state::ViewState;
+use crate::ui::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 
 /// Minimum screen height for the preview of the selected session.
 const PREVIEW_ROWS: u16 = 24;

@@ -2,7 +2,7 @@
 
 use super::dialog_frame::{DialogFrame, Row, choice, input, spread, wrapped};
 use super::permission;
-use crate::app::{KeyCapture, LineDialog, Question, dialogs};
+use crate::app::Question;
 use crate::config::keymap::Context;
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence};
 use crate::model::Action;
@@ -11,6 +11,7 @@ use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
+use crate::ui::{KeyCapture, LineDialog, dialogs};
 
 /// The title of the dialog that waits for keys.
 pub(super) const CAPTURE_TITLE: &str = "Press keys";

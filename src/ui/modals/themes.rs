@@ -5,10 +5,11 @@ use std::path::Path;
 use ratatui::layout::{Position, Rect};
 
 use super::picker;
-use crate::app::{ItemBody, Message, MessagePart, Picker, Session, ToolCall};
+use crate::app::{ItemBody, Message, MessagePart, Session, ToolCall};
 use crate::model::{
     DiffChange, FileDiff, Role as Speaker, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };
+use crate::ui::Picker;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;

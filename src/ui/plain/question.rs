@@ -4,18 +4,18 @@
 
 use std::fmt::Write as _;
 
-use crate::app::dialogs::{self, Focus, field_hint, shown_value};
 use crate::app::state::url::inspect_url;
 use crate::app::{
-    App, Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, QuestionId, SessionsDialog, State,
-    URL_OPTIONS, UserAnswer, protected_files,
+    Event, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
 };
 use crate::config::keymap::actions;
 use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId};
 use crate::ui::cells::{ToolBody, kind_word, title};
+use crate::ui::dialogs::{self, Focus, field_hint, shown_value};
 use crate::ui::modals::{option_label, question_of};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{one_line, reveal_line, sanitize};
+use crate::ui::{App, FieldState, Modal, Picker, SessionsDialog};
 
 use super::{COLS, agent_name};
 

@@ -2,15 +2,14 @@ use std::time::Duration;
 
 use super::question::{Reply, reply};
 use super::*;
-use crate::app::dialogs;
-use crate::app::{
-    Consequence, Decision, Event, Modal, Question, QuestionId, Setup, ToolCall, UserAnswer, update,
-};
+use crate::app::{Consequence, Decision, Event, Question, QuestionId, Setup, ToolCall, UserAnswer};
 use crate::model::{
     Action, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId, LineEdit, LocatedDiff,
     ToolContent, ToolKind, ToolStatus,
 };
+use crate::ui::dialogs;
 use crate::ui::tests::fixture::{self, Stage};
+use crate::ui::{App, Modal, update};
 
 /// The output for a state from the start.
 fn output(stage: &Stage) -> String {
@@ -298,7 +297,7 @@ fn lists_accept_numbers_and_filter_text() {
 #[test]
 fn forms_are_asked_field_by_field() {
     let mut stage = fixture::form();
-    crate::app::dialogs::refresh(&mut stage);
+    crate::ui::dialogs::refresh(&mut stage);
     let first = output(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage, "some text");

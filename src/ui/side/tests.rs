@@ -1,8 +1,10 @@
 //! The panel on wide screens, with and without each of its parts.
 
-use crate::app::{Event, ItemBody, ToolCall, update};
+use crate::app::{Event, ItemBody, ToolCall};
+
 use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
 use crate::ui::tests::fixture::{SIZES, Stage, ready, streaming, text, theme};
+use crate::ui::update;
 
 const WIDE: (u16, u16) = (200, 50);
 

@@ -99,7 +99,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.state.flash = Some("Copied.".into());
     assert!(!footer(&stage, 120).contains("commands"));
     stage.state.flash = None;
-    stage.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
+    stage.modals.push(crate::ui::Modal::Help { filter: crate::app::LineInput::default() });
     assert!(!footer(&stage, 120).contains("commands"));
 }
 
@@ -144,7 +144,7 @@ fn keys_are_shown_beside_context_and_cost() {
 #[test]
 fn keys_of_dialogs_are_in_the_help_only_for_a_search() {
     let mut stage = ready();
-    let help = |filter: &str| crate::app::Modal::Help { filter: crate::app::LineInput::new(filter) };
+    let help = |filter: &str| crate::ui::Modal::Help { filter: crate::app::LineInput::new(filter) };
     stage.modals.push(help(""));
     let rows = shown(&stage, (200, 200));
     assert!(rows.contains("Prompt and turn") && rows.contains("Browsing the transcript"), "{rows}");

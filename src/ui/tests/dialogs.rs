@@ -3,14 +3,14 @@
 use ratatui::style::Modifier;
 
 use super::fixture::*;
-use crate::app::{
-    ChangesDialog, Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerValue,
-    ThemeInfo, ViewCommand, update,
-};
+use crate::app::{Event, LineInput, ThemeInfo, ViewCommand};
 use crate::model::{Action, ConnId, ItemId};
 use crate::ui::event_after_frame;
 use crate::ui::theme::Role;
 use crate::ui::theme::colour::halfway;
+use crate::ui::{
+    ChangesDialog, InboxDialog, LineDialog, LinePurpose, Modal, PickerKind, PickerValue, update,
+};
 
 /// All dialogs over a session, on a screen that is wider than any of them.
 fn dialogs() -> Vec<Stage> {

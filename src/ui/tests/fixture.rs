@@ -16,7 +16,9 @@ use crate::config::keymap::Keymap;
 use crate::guard;
 use crate::model::*;
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
-use crate::ui::{ViewState, draw};
+use crate::ui::{
+    App, FormState, Modal, Picker, PickerKind, PickerRow, PickerValue, ViewState, dialogs, draw, start,
+};
 
 pub const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
 
@@ -298,7 +300,7 @@ pub fn choice() -> Stage {
     let answers = ["Wait", "End the agent's process", "Start it again and resume"];
     let answers = answers.map(|label| (label, Consequence::Close));
     stage.app.state.ask(stage.state.active, Question::new("The agent does not answer", body, answers));
-    crate::app::dialogs::refresh(&mut stage);
+    crate::ui::dialogs::refresh(&mut stage);
     stage
 }
 

@@ -132,7 +132,7 @@ fn stage_with(request: crate::model::AgentRequest) -> Stage {
     let mut stage = streaming();
     let request_id = crate::model::AgentEvent::Request(crate::model::RequestId(7), Box::new(request));
     let event = crate::app::Event::Agent(crate::model::ConnId(1), request_id);
-    crate::app::update(&mut stage.app, event, stage.now);
+    crate::ui::update(&mut stage.app, event, stage.now);
     stage
 }
 
@@ -210,7 +210,7 @@ fn always_is_offered_however_long_the_path_of_a_file_is() {
         change: None,
     };
     let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };
-    crate::app::update(&mut stage.app, crate::app::Event::Service(event), stage.now);
+    crate::ui::update(&mut stage.app, crate::app::Event::Service(event), stage.now);
     for size in [(40, 20), (80, 24), (120, 40)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         for answer in ["Allow once", "2  Allow reads", "3  Always allow", "Reject"] {
@@ -252,7 +252,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
         change: Some(crate::model::WriteChange { diff, line: None, size_bytes: 10 }),
     };
     let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };
-    crate::app::update(&mut stage.app, crate::app::Event::Service(event), stage.now);
+    crate::ui::update(&mut stage.app, crate::app::Event::Service(event), stage.now);
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (120, 40));
     crate::ui::diff::cache::work_off();
@@ -316,9 +316,9 @@ fn full_screen_request_leaves_room_for_a_prompt_that_gets_keys() {
 fn with_reason(mut stage: Stage) -> Stage {
     let now = stage.now;
     let tab = crate::app::Event::Act(crate::model::Action::RejectWithReason);
-    crate::app::update(&mut stage, tab, now);
+    crate::ui::update(&mut stage, tab, now);
     let edit = crate::model::LineEdit::Insert("the other file".into());
-    crate::app::update(&mut stage, crate::app::Event::Line(edit), now);
+    crate::ui::update(&mut stage, crate::app::Event::Line(edit), now);
     stage
 }
 
@@ -381,11 +381,11 @@ fn hints_offer_to_scroll_only_while_lines_are_below() {
 fn hints_of_the_search_are_shown_while_it_has_the_keys() {
     let mut stage = permission();
     let now = stage.now;
-    crate::app::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenSearch), now);
+    crate::ui::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenSearch), now);
     let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     let has_hints =
         |shown: &str| shown.lines().any(|line| line.contains("find ") && line.contains("Esc close"));
     assert!(has_hints(&shown(&stage)), "{}", shown(&stage));
-    crate::app::update(&mut stage, crate::app::Event::Act(crate::model::Action::AnswerRequest), now);
+    crate::ui::update(&mut stage, crate::app::Event::Act(crate::model::Action::AnswerRequest), now);
     assert!(shown(&stage).contains("find ") && !has_hints(&shown(&stage)), "{}", shown(&stage));
 }

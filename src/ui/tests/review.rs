@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::acp::codec::Codec;
-use crate::app::{Event, ViewCommand, dialogs, update};
+use crate::app::{Event, ViewCommand};
 use crate::model::{Action, AgentEvent, AgentSpec, ConnId, RequestId, approved_lines};
 use crate::ui::text::{Shown, reveal_line, reveal_lines};
+use crate::ui::{dialogs, update};
 
 /// A request from the protocol, after its grace period.
 fn stage_with(params: &Value) -> Stage {

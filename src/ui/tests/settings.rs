@@ -1,11 +1,13 @@
 //! The settings screen, key bindings, and a terminal with wide ambiguous characters.
 
-use crate::app::{Event, KeyCapture, Modal, update};
+use crate::app::Event;
+
 use crate::config::{Config, Paths, Surroundings, read, settings};
 use crate::model::{Action, LineEdit};
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::*;
 use crate::ui::text::{grapheme_width, set_wide};
+use crate::ui::{KeyCapture, Modal, update};
 
 const SETTINGS_SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (200, 60)];
 

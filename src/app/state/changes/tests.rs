@@ -11,7 +11,7 @@ struct TestApp(State);
 impl TestApp {
     fn new() -> Self {
         let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
-        Self(crate::app::start(setup, Instant::now()).0.state)
+        Self(crate::ui::start(setup, Instant::now()).0.state)
     }
 
     fn session(&mut self) -> &mut Session {

@@ -10,7 +10,7 @@ const MAX_FILES: usize = 200;
 pub struct ListedFiles(Vec<String>);
 
 impl ListedFiles {
-    pub(in crate::app) fn add(&mut self, path: &str) {
+    pub(crate) fn add(&mut self, path: &str) {
         self.0.retain(|known| known != path);
         if self.0.len() == MAX_FILES {
             self.0.remove(0);
@@ -19,7 +19,7 @@ impl ListedFiles {
     }
 
     /// Adds the mentions of listed files in a text that was put into the draft.
-    pub(in crate::app) fn add_mentions(&mut self, text: &str) {
+    pub(crate) fn add_mentions(&mut self, text: &str) {
         for (_, mention) in mentions(text) {
             self.add(&mention.path);
         }

@@ -189,7 +189,7 @@ impl Outbox {
     }
 
     /// The prompt that was queued last: those on hold are older.
-    pub(in crate::app) fn last(&self) -> Option<&Prompt> {
+    pub(crate) fn last(&self) -> Option<&Prompt> {
         self.queue().rfind(|prompt| !prompt.is_on_hold()).or_else(|| self.queue().next_back())
     }
 
@@ -204,7 +204,7 @@ impl Outbox {
         self.unsent().or(first)
     }
 
-    pub(in crate::app) fn get(&self, id: PromptId) -> Option<&Prompt> {
+    pub(crate) fn get(&self, id: PromptId) -> Option<&Prompt> {
         self.prompts.iter().find(|prompt| prompt.id == id)
     }
 
@@ -271,7 +271,7 @@ impl Outbox {
         }
     }
 
-    pub(in crate::app) fn remove(&mut self, id: PromptId) -> Option<Prompt> {
+    pub(crate) fn remove(&mut self, id: PromptId) -> Option<Prompt> {
         let at = self.prompts.iter().position(|prompt| prompt.id == id)?;
         Some(self.prompts.remove(at))
     }
@@ -289,7 +289,7 @@ impl Outbox {
     }
 
     /// Swaps two queued prompts. Their [`Release`] values keep their positions.
-    pub(in crate::app) fn exchange(&mut self, first: usize, second: usize) {
+    pub(crate) fn exchange(&mut self, first: usize, second: usize) {
         let (Some(a), Some(b)) = (self.queued(first).map(|it| it.id), self.queued(second).map(|it| it.id))
         else {
             return;
@@ -335,14 +335,14 @@ impl Outbox {
     }
 
     /// Begins the edit of a queued prompt. `draft` is restored after it.
-    pub(in crate::app) fn edit(&mut self, id: PromptId, draft: String) {
+    pub(crate) fn edit(&mut self, id: PromptId, draft: String) {
         if let Some(PromptState::Queued(_, handling)) = self.get_mut(id).map(|prompt| &mut prompt.state) {
             *handling = Handling::Editing { draft };
         }
     }
 
     /// Ends the edit. Returns the prompt and the draft before the edit.
-    pub(in crate::app) fn end_edit(&mut self) -> Option<(PromptId, String)> {
+    pub(crate) fn end_edit(&mut self) -> Option<(PromptId, String)> {
         let prompt = self.prompts.iter_mut().find(|prompt| prompt.is_edited())?;
         let PromptState::Queued(_, handling) = &mut prompt.state else { return None };
         match std::mem::replace(handling, Handling::None) {
@@ -351,7 +351,7 @@ impl Outbox {
         }
     }
 
-    pub(in crate::app) fn set_text(&mut self, id: PromptId, text: String) {
+    pub(crate) fn set_text(&mut self, id: PromptId, text: String) {
         if let Some(prompt) = self.get_mut(id) {
             prompt.text = text;
         }
@@ -471,7 +471,7 @@ impl Outbox {
     }
 
     /// The time until which prompts wait for the agent's list of commands.
-    pub(in crate::app) fn commands_until(&self) -> Option<Instant> {
+    pub(crate) fn commands_until(&self) -> Option<Instant> {
         match self.commands {
             CommandList::Known => None,
             CommandList::Expected(until) | CommandList::Awaited(until) => Some(until),

@@ -9,6 +9,7 @@ use crate::app::tests::support::{CONN, ID, all_capabilities};
 use crate::app::*;
 use crate::model::*;
 use crate::random::Random;
+use crate::ui::{App, start, update};
 
 pub struct Bench<D> {
     pub disk: D,

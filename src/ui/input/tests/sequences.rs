@@ -65,7 +65,7 @@ fn clicks_and_pastes_end_a_sequence() {
 #[test]
 fn a_change_of_focus_ends_a_sequence() {
     let mut rig = started(fixture::ready());
-    rig.stage.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
+    rig.stage.modals.push(crate::ui::Modal::Help { filter: crate::app::LineInput::default() });
     assert_eq!(rig.key(KeyCode::Char('m')), [Event::Line(LineEdit::Insert("m".into()))]);
 }
 

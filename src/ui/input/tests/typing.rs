@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::*;
-use crate::app::{Effect, dialogs, update};
+use crate::app::Effect;
 use crate::model::{
     AgentCommand, AgentEvent, AgentRequest, ConnId, PermissionKind, PermissionOption, PermissionRequest,
     RequestId, ToolCallPatch,
 };
 use crate::random::Random;
+use crate::ui::{dialogs, update};
 
 /// Sentences that begin with keys that answer.
 const SENTENCES: [&str; 10] = [

@@ -1,8 +1,10 @@
 //! The inbox at three sizes, with the preview of a change, and a request in full.
 
-use crate::app::{Event, InboxDialog, Modal, SessionPhase, Unseen, UnseenKind, dialogs, update};
+use crate::app::{Event, SessionPhase, Unseen, UnseenKind};
+
 use crate::model::Action;
 use crate::ui::tests::fixture::{SIZES, Stage, ago, permission, ready, text, theme};
+use crate::ui::{InboxDialog, Modal, dialogs, update};
 
 /// A state with a change request in another tab, a failure in a third one, and the inbox open.
 fn inbox() -> Stage {

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
+use crate::app::Session;
 use crate::app::restore;
-use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch};
 use crate::model::{
     ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
     SessionWorkspace,
 };
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
+use crate::ui::{Modal, Preview, Scope, SessionsDialog, TextSearch};
 
 fn stage(count: usize) -> Stage {
     let mut stage = ready();

@@ -17,13 +17,14 @@ use crate::acp::tap::{Tap, TapFilter};
 use crate::acp::{Commands, ConnectOptions, Limits, connect_with};
 use crate::app::lifecycle::operations;
 use crate::app::{
-    App, ConnPhase, Cx, Effect, Event, Item, ItemBody, MessagePart, QuestionId, Session, SessionPhase, Setup,
-    State, TimerId, Turn, TurnEnd, UserAnswer, start, update,
+    ConnPhase, Cx, Effect, Event, Item, ItemBody, MessagePart, QuestionId, Session, SessionPhase, Setup,
+    State, TimerId, Turn, TurnEnd, UserAnswer,
 };
 use crate::model::{
     AgentSpec, Batch, Carrier, ConnId, FaultKind, ItemId, Role, ServiceEvent, SessionKey, StopReason,
 };
 use crate::random::Random;
+use crate::ui::{App, start, update};
 
 pub(super) struct Core {
     simulation: Simulation,

@@ -1,0 +1,249 @@
+//! Commands that are available everywhere, by key or from the palette.
+//!
+//! Invariant: a command is never run while [`obstacle`] returns a reason against it.
+
+use super::notice::{notify, notify_obstacle};
+use crate::app::lifecycle::operations;
+use crate::app::{Cx, DiffLayout, DiffRoom, Effect, MouseOwner, State, ViewCommand};
+use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
+use crate::ui::{App, ChangesDialog, Modal, PickerKind};
+
+use super::obstacle::obstacle;
+use super::{
+    choice, delete_turn, history, inbox, items, jump, leave, line_dialog, locations, picker, pickers,
+    providers, queue, rewind, rows, search, sessions, settings, stack, tabs,
+};
+use crate::app::state::lookup::{mode_option, model_option};
+
+/// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
+/// does not scroll, type, answer or change the agent.
+pub fn is_allowed_during_request(action: Action) -> bool {
+    matches!(
+        action,
+        Action::OpenPalette
+            | Action::OpenConnection
+            | Action::OpenAgents
+            | Action::OpenSessions
+            | Action::ContinueLast
+            | Action::SearchSessions
+            | Action::OpenModes
+            | Action::OpenModels
+            | Action::OpenOptions
+            | Action::OpenProviders
+            | Action::OpenThemes
+            | Action::OpenSettings
+            | Action::OpenBindings
+            | Action::OpenGrants
+            | Action::OpenQueue
+            | Action::NewSession
+            | Action::OpenAttention
+            | Action::TypeIntoTerminal
+            | Action::Browse
+            | Action::OpenSearch
+            | Action::OpenOutline
+            | Action::OpenTasks
+            | Action::OpenFilter
+            | Action::OpenPlaces
+            | Action::OpenCopy
+            | Action::OpenChanges
+            | Action::ToggleFold
+            | Action::ToggleAllFolds
+            | Action::ToggleThoughts
+            | Action::TogglePlan
+            | Action::ToggleWrap
+            | Action::ToggleMouse
+    )
+}
+
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
+    if let Some(why) = obstacle(&app.state, action) {
+        notify_obstacle(&mut app.state, action, why, cx);
+        return;
+    }
+    let key = app.state.active;
+    if jump::on_action(app, action, cx)
+        || locations::on_action(app, action, cx)
+        || tabs::on_action(app, action, cx)
+    {
+        return;
+    }
+    match action {
+        Action::OpenSearch => search::open(&mut app.state),
+        Action::NextHit => search::step(app, true, cx),
+        Action::PreviousHit => search::step(app, false, cx),
+        Action::Browse => leave::turn_browsing(app, cx),
+        Action::ScrollLineUp => cx.effects.push(Effect::View(ViewCommand::ScrollLines(-1))),
+        Action::ScrollLineDown => cx.effects.push(Effect::View(ViewCommand::ScrollLines(1))),
+        Action::Scroll(lines) => cx.effects.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),
+        Action::ScrollLeft => cx.effects.push(Effect::View(ViewCommand::ScrollSideways(-1))),
+        Action::ScrollRight => cx.effects.push(Effect::View(ViewCommand::ScrollSideways(1))),
+        Action::ScrollPageUp | Action::PageUp => cx.effects.push(Effect::View(ViewCommand::ScrollPages(-1))),
+        Action::ScrollPageDown | Action::PageDown => {
+            cx.effects.push(Effect::View(ViewCommand::ScrollPages(1)));
+        }
+        Action::ScrollTop | Action::First => cx.effects.push(Effect::View(ViewCommand::ScrollTop)),
+        Action::ScrollEnd | Action::Last => cx.effects.push(Effect::View(ViewCommand::ScrollEnd)),
+        Action::ToggleWrap => cx.effects.push(Effect::View(ViewCommand::ToggleWrap)),
+        Action::TogglePlan => {
+            let Some(session) = app.state.sessions.get_mut(&key) else { return };
+            let shows_steps = app.state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
+            if app.state.screen.is_some_and(|screen| !screen.fits_plan) {
+                notify(&mut app.state, "The plan needs more rows. Enlarge the window.", cx);
+                return;
+            }
+            session.plan_fold = Some(shows_steps);
+            if let Some(screen) = &mut app.state.screen {
+                screen.shows_steps = !shows_steps;
+            }
+        }
+        Action::ToggleDiffLayout => {
+            let room = app.state.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
+            let is_side_by_side = match app.diff_layout {
+                DiffLayout::Auto => room == DiffRoom::Wide,
+                chosen => chosen == DiffLayout::SideBySide,
+            };
+            let (layout, message) = match room {
+                _ if is_side_by_side => (DiffLayout::Unified, "Diff layout: unified"),
+                DiffRoom::OneColumn => {
+                    (DiffLayout::SideBySide, "Diff layout: side by side, once the window is wider")
+                }
+                _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
+            };
+            app.diff_layout = layout;
+            notify(&mut app.state, message, cx);
+        }
+        Action::ToggleThoughts => items::toggle_thoughts(app),
+        Action::ToggleMouse => {
+            let (owner, text) = match app.mouse {
+                MouseOwner::Parlor => {
+                    (MouseOwner::Terminal, "Mouse capture off: use the terminal's own selection.")
+                }
+                MouseOwner::Terminal => (MouseOwner::Parlor, "Mouse capture on."),
+            };
+            app.mouse = owner;
+            cx.effects.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
+            notify(&mut app.state, text, cx);
+        }
+        Action::CancelTurn => operations::cancel_turn(&mut app.state, key, cx),
+        Action::OpenHistory => history::open(app, cx),
+        Action::TypeIntoTerminal => operations::toggle_typing(&mut app.state, key, cx),
+        Action::KillCommand => operations::stop_part(&mut app.state, key, cx),
+        Action::ArchiveSession => operations::archive_session(&mut app.state, key, cx),
+        Action::OpenProviders => providers::open(app),
+        Action::OpenPalette => {
+            let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(&app.state));
+            picker::push(app, palette);
+        }
+        Action::OpenHelp => stack::toggle_page(app, choice::help()),
+        Action::OpenChanges
+            if !matches!(app.modals.last(), Some(Modal::Changes(_)))
+                && operations::waits_for_whole(&mut app.state, action) => {}
+        Action::OpenChanges => stack::toggle_page(app, Modal::Changes(ChangesDialog::default())),
+        Action::OpenLog => stack::toggle_page(app, choice::log()),
+        Action::OpenConnection => {
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                stack::toggle_page(app, Modal::Connection(conn));
+            }
+        }
+        Action::OpenAttention => inbox::open(app),
+        Action::OpenAgents => pickers::open_agents(app),
+        Action::OpenSessions => sessions::open(app, false, cx),
+        Action::ContinueLast => operations::continue_last(&mut app.state, cx),
+        Action::SearchSessions => sessions::open(app, true, cx),
+        Action::ExportSession => sessions::export_shown(&mut app.state, cx),
+        Action::HandOver
+            if app.state.active_session().is_some_and(|session| session.resume.has_lost_history()) =>
+        {
+            operations::tell_agent(&mut app.state, key, cx);
+            operations::send_undecided(&mut app.state, key, cx);
+        }
+        Action::HandOver => pickers::open_hand_over(app, cx),
+        Action::OpenAgentHistory => operations::show_history(&mut app.state, cx),
+        Action::KeepAgentHistory => operations::keep_history(&mut app.state, cx),
+        Action::PutBackTurns => operations::put_back(&mut app.state, cx),
+        Action::DeleteTurn => delete_turn::ask(&mut app.state, cx),
+        Action::CloseSession => sessions::close(&mut app.state, key, cx),
+        Action::OpenModes => open_modes(app),
+        Action::NextMode => next_mode(&mut app.state, cx),
+        Action::OpenModels => open_models(app),
+        Action::OpenOptions => {
+            let options = picker::new(PickerKind::Option, "Options", rows::options(&app.state));
+            picker::push(app, options);
+        }
+        Action::OpenGrants => pickers::open_grants(app),
+        Action::OpenSettings => settings::open(app),
+        Action::OpenBindings => settings::open_bindings(app),
+        Action::OpenThemes => {
+            let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(&app.state));
+            picker::push(app, themes);
+            // A folder of themes that was created meanwhile is not watched.
+            cx.effects.push(Effect::Configure(ConfigJob::Reread));
+        }
+        Action::OpenSignIn => {
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                let methods = pickers::sign_in(&app.state, conn);
+                picker::push(app, methods);
+            }
+        }
+        Action::SignOut => {
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                operations::sign_out(&mut app.state, conn, cx);
+            }
+        }
+        Action::OpenQueue => queue::open(app, cx),
+        Action::Rewind => rewind::open(app, cx),
+        Action::NewSession => operations::new_session(&mut app.state, cx),
+        Action::ForkSession => sessions::fork_session(&mut app.state, key, cx),
+        Action::RenameSession => line_dialog::open_title(app, key),
+        Action::SendAgain => operations::send_again(&mut app.state, key, cx),
+        Action::RestartAgent => operations::restart_agent(&mut app.state, key, cx),
+        Action::ForceStop => {
+            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+                operations::force_stop(&mut app.state, conn, cx);
+            }
+        }
+        // The other actions belong to one layer and have no effect here.
+        _ => {}
+    }
+}
+
+/// Config options take precedence over the older lists. Source: ACP v1 session-config-options.
+fn open_modes(app: &mut App) {
+    let option = app.state.active_session().and_then(mode_option).map(|option| option.id.clone());
+    if let Some(id) = option {
+        pickers::open_values(app, &id);
+    } else {
+        let modes = picker::new(PickerKind::Mode, "Modes", rows::modes(&app.state));
+        picker::push(app, modes);
+    }
+}
+
+fn open_models(app: &mut App) {
+    let option = app.state.active_session().and_then(model_option).map(|option| option.id.clone());
+    if let Some(id) = option {
+        pickers::open_values(app, &id);
+    } else {
+        let models = picker::new(PickerKind::Model, "Models", rows::models(&app.state));
+        picker::push(app, models);
+    }
+}
+
+fn next_mode(state: &mut State, cx: &mut Cx) {
+    let Some(session) = state.active_session() else { return };
+    let key = session.key;
+    if let Some(ConfigOption { id, kind: ConfigKind::Select { current, choices }, .. }) = mode_option(session)
+    {
+        let at = choices.iter().position(|choice| choice.value == *current);
+        let next = choices.get(at.map_or(0, |at| at + 1)).or(choices.first());
+        if let Some(value) = next.map(|choice| choice.value.clone()).filter(|value| value != current) {
+            let id = id.clone();
+            operations::set_option(state, key, id, ConfigValue::Text(value), cx);
+        }
+    } else if let Some(modes) = &session.modes {
+        let at = modes.available.iter().position(|mode| mode.id == modes.current);
+        let next = modes.available.get(at.map_or(0, |at| at + 1)).or(modes.available.first());
+        if let Some(mode) = next.map(|mode| mode.id.clone()).filter(|mode| *mode != modes.current) {
+            operations::set_mode(state, key, mode, cx);
+        }
+    }
+}

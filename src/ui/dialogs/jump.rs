@@ -1,0 +1,242 @@
+//! Jumps in the transcript: between prompts, calls or failures; and the outline, which lists them all.
+//!
+//! A jump starts at the selected item if that is on the screen, otherwise at the visible items; from the end of the
+//! transcript the last one can be reached too. The target is selected, so that the next jump starts there.
+
+use super::notice::notify;
+use crate::app::lifecycle::operations;
+use crate::app::session::reveal;
+use crate::app::state::outline::{Only, is_failure, is_running};
+use crate::app::state::search::title;
+use crate::app::{Cx, Item, ItemBody, MessagePart, Session, State, ToolCall, TurnEnd};
+use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
+use crate::ui::{App, Picker, PickerKind, PickerRow, PickerValue};
+
+use super::picker;
+
+/// Maximum number of rows in the outline; the last ones are retained.
+const MAX_ROWS: usize = 5_000;
+/// Width of the column for the kind of an item.
+const KIND_COLS: usize = 8;
+/// Maximum number of characters in a row.
+const MAX_CHARS: usize = 160;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Prompt,
+    Call,
+    Failure,
+}
+
+/// Handles actions that jump. Returns whether it was one.
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
+    let (stop, is_forward) = match action {
+        Action::PreviousPrompt => (Stop::Prompt, false),
+        Action::NextPrompt => (Stop::Prompt, true),
+        Action::PreviousCall => (Stop::Call, false),
+        Action::NextCall => (Stop::Call, true),
+        Action::PreviousFailure => (Stop::Failure, false),
+        Action::NextFailure => (Stop::Failure, true),
+        Action::OpenOutline => {
+            open_outline(app, cx);
+            return true;
+        }
+        Action::OpenTasks => {
+            open_list(app, "Running tasks", PickerKind::Outline, is_running, cx);
+            return true;
+        }
+        Action::OpenFilter => {
+            if !operations::waits_for_whole(&mut app.state, action) {
+                open_filter(app);
+            }
+            return true;
+        }
+        _ => return false,
+    };
+    jump(&mut app.state, stop, is_forward, action, cx);
+    true
+}
+
+/// Selects an item and scrolls it to the top of the screen.
+pub fn go_to(state: &mut State, id: ItemId, cx: &mut Cx) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        reveal::show_item(session, id, cx);
+    }
+}
+
+fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, cx: &mut Cx) {
+    let Some(session) = state.active_session() else { return };
+    let items = session.transcript.items();
+    let is_stop = |item: &&Item| is_stop(item, stop);
+    let target = if is_forward {
+        let from = start(session, is_forward).map_or(0, |position| position + 1);
+        items.get(from..).unwrap_or_default().iter().find(is_stop)
+    } else {
+        let before = start(session, is_forward).unwrap_or(items.len());
+        items.get(..before).unwrap_or_default().iter().rev().find(is_stop)
+    };
+    if let Some(id) = target.map(|item| item.id) {
+        go_to(state, id, cx);
+        return;
+    }
+    if !is_forward && operations::waits_for_whole(state, action) {
+        return;
+    }
+    let what = match stop {
+        Stop::Prompt => "prompt",
+        Stop::Call => "tool call",
+        Stop::Failure => "failure",
+    };
+    let position = if is_forward { "below" } else { "above" };
+    notify(state, format!("No {what} {position}."), cx);
+}
+
+/// The item where a jump starts; `None`: after the end, or before the start.
+fn start(session: &Session, is_forward: bool) -> Option<usize> {
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let marked = session.selected.and_then(index);
+    let reading = session.reading.and_then(|(first, last)| Some((index(first)?, index(last)?)));
+    let Some((first, last)) = reading else { return marked };
+    if let Some(marked) = marked.filter(|marked| (first..=last).contains(marked)) {
+        return Some(marked);
+    }
+    let is_at_end = last + 1 >= session.transcript.items().len();
+    if is_forward || !is_at_end { Some(first) } else { None }
+}
+
+fn is_stop(item: &Item, stop: Stop) -> bool {
+    if item.is_hidden() {
+        return false;
+    }
+    match stop {
+        Stop::Prompt => matches!(&item.body, ItemBody::Message(message) if message.role == Role::User),
+        Stop::Call => matches!(item.body, ItemBody::Tool(_)),
+        Stop::Failure => is_failure(&item.body),
+    }
+}
+
+fn open_outline(app: &mut App, cx: &mut Cx) {
+    if !operations::waits_for_whole(&mut app.state, Action::OpenOutline) {
+        open_list(app, "Outline", PickerKind::Outline, |_| true, cx);
+    }
+}
+
+pub fn open_prompts(app: &mut App, kind: PickerKind, cx: &mut Cx) {
+    open_list(app, "Go back to a prompt", kind, is_prompt, cx);
+}
+
+pub fn is_prompt(item: &Item) -> bool {
+    is_stop(item, Stop::Prompt)
+}
+
+fn open_list(app: &mut App, title: &str, kind: PickerKind, is_wanted: fn(&Item) -> bool, cx: &mut Cx) {
+    let Some(session) = app.state.active_session() else { return };
+    let mut rows: Vec<PickerRow> = Vec::new();
+    let mut is_cut = false;
+    for item in session.transcript.items().iter().rev().filter(|item| is_wanted(item)) {
+        if let Some(mut row) = row(item, session) {
+            if kind == PickerKind::Rewind {
+                row.label = row.label.split_off(KIND_COLS);
+            }
+            if rows.len() == MAX_ROWS {
+                is_cut = true;
+                break;
+            }
+            rows.push(row);
+        }
+    }
+    rows.reverse();
+    if rows.is_empty() {
+        notify(&mut app.state, "The transcript is empty.", cx);
+        return;
+    }
+    let is_rewind = kind == PickerKind::Rewind;
+    let mut outline: Picker = picker::new(kind, title, rows);
+    outline.selected = if is_rewind { outline.rows.len() - 1 } else { nearest(&outline.rows, session) };
+    outline.note = is_cut.then(|| format!("Showing the last {MAX_ROWS}. Use search to find others."));
+    picker::push(app, outline);
+}
+
+fn open_filter(app: &mut App) {
+    let Some(session) = app.state.active_session() else { return };
+    let row = |only: Option<Only>, label: String, count: usize| PickerRow {
+        right: count.to_string(),
+        is_current: session.only == only,
+        ..PickerRow::new(PickerValue::Only(only), label)
+    };
+    let items = session.transcript.items();
+    let seen = || items.iter().filter(|item| !item.is_hidden());
+    let mut rows = vec![row(None, "all items".to_owned(), seen().count())];
+    for only in Only::ALL {
+        let count = seen().filter(|item| only.shows(item)).count();
+        rows.push(row(Some(only), format!("only {}", only.label()), count));
+    }
+    picker::push(app, picker::new(PickerKind::Only, "Show", rows));
+}
+
+/// Clears the filter of the transcript. Returns whether there was one.
+pub fn show_all(state: &mut State) -> bool {
+    state.sessions.get_mut(&state.active).is_some_and(|session| session.only.take().is_some())
+}
+
+/// The row at the reader's position: the last one that is not below it.
+fn nearest(rows: &[PickerRow], session: &Session) -> usize {
+    let position = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
+    let Some(position) = position else { return rows.len().saturating_sub(1) };
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let is_at_or_above =
+        |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if index(id) <= Some(position));
+    rows.iter().rposition(is_at_or_above).unwrap_or(0)
+}
+
+/// The row of a prompt, an edit, a command, a failure, or of what is running.
+fn row(item: &Item, session: &Session) -> Option<PickerRow> {
+    if item.is_hidden() {
+        return None;
+    }
+    let (kind, text) = match &item.body {
+        ItemBody::Message(message) if message.role == Role::User => {
+            let text = message.parts.iter().enumerate().find_map(|(part, text)| match text {
+                MessagePart::Text(text) if !text.trim().is_empty() => Some((part, text)),
+                _ => None,
+            });
+            let text = text.map(|(part, text)| message.with_labels(part, text, pasted_label));
+            ("prompt", text.unwrap_or_else(|| "(no text)".to_owned()))
+        }
+        ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.workspace.folder()).into_owned()),
+        ItemBody::Subagent { title, .. } if is_running(item) => ("task", title.clone()),
+        ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("Agent exited: {cause}")),
+        ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {
+            ("end", "Turn cut short".to_owned())
+        }
+        ItemBody::Notice { title, .. } if is_failure(&item.body) => ("error", title.clone()),
+        ItemBody::Compaction { error, .. } if is_failure(&item.body) => {
+            ("error", error.clone().unwrap_or_else(|| "Context compaction failed".to_owned()))
+        }
+        _ => return None,
+    };
+    let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    Some(PickerRow {
+        right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
+        is_current: session.selected == Some(item.id),
+        ..PickerRow::new(
+            PickerValue::Item(item.id),
+            format!("{kind:<KIND_COLS$}{}", text.chars().take(MAX_CHARS).collect::<String>()),
+        )
+    })
+}
+
+/// The label of a call in the outline; reads and searches are omitted unless they failed.
+fn call_word(tool: &ToolCall) -> Option<&'static str> {
+    let word = match tool.kind {
+        ToolKind::Edit => "edit",
+        ToolKind::Delete => "delete",
+        ToolKind::Move => "move",
+        ToolKind::Execute => "run",
+        _ if tool.diffs().next().is_some() => "edit",
+        _ if tool.status == ToolStatus::Failed || !tool.status.is_final() => "call",
+        _ => return None,
+    };
+    Some(word)
+}

@@ -1,0 +1,479 @@
+//! The keys of the sessions dialog, and the actions on the selected session.
+//!
+//! `modal::sessions` has the content, `operations` the implementation.
+//! Invariants: nothing is closed or deleted without a confirmation that says what is affected; only advertised methods
+//! of the agent are used.
+
+use super::notice::notify;
+use crate::app::state::lookup;
+use crate::ui::dialogs::modal::moved;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::{Consequence, Cx, Effect, Question, Session, State, restore, session_title};
+use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
+use crate::ui::{App, Modal, Preview, Scope, SessionEntry, SessionsDialog, Sort, TextSearch, read_search};
+
+use super::{line_dialog, pickers, session_rows, stack, tab_dialogs};
+
+/// Rows moved by a page key.
+const PAGE_ROWS: isize = 10;
+
+/// Previews are numbered from here on, so that their cached drawings are not confused with those of sessions.
+const PREVIEW_KEYS: u64 = u64::MAX / 2;
+
+/// Opens the list, or the full-text search, and requests the data from store and agent.
+pub fn open(app: &mut App, is_search: bool, cx: &mut Cx) {
+    if let Some(Modal::Sessions(_)) = app.modals.last() {
+        toggle_search(app, cx);
+        return;
+    }
+    app.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
+    let conn = app.state.active_session().and_then(|session| session.conn);
+    if let Some(conn) = conn.and_then(|conn| app.state.conns.get_mut(&conn)) {
+        conn.listing = crate::app::Listing::default();
+    }
+    let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
+    dialog.serial = operations::list_saved(&mut app.state, cx);
+    dialog.text = is_search.then(TextSearch::default);
+    dialog.join(&app.state);
+    app.modals.push(Modal::Sessions(Box::new(dialog)));
+    if app.state.conn_of(app.state.active).is_some_and(|conn| conn.capabilities().can_list) {
+        operations::list_sessions(&mut app.state, cx);
+    }
+    preview(app, cx);
+}
+
+/// Applies what the store found for the dialog.
+pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
+    let widens = app.state.setup.lists_sessions;
+    match news {
+        StoreNews::Listed { serial, rows, is_last, today_ms } => session_rows::change(app, |dialog| {
+            if dialog.serial != serial {
+                return;
+            }
+            dialog.is_loading = !is_last;
+            dialog.today_ms = today_ms;
+            match rows {
+                Ok(rows) => dialog.saved.extend(rows.into_iter().map(Arc::new)),
+                Err(why) => dialog.problem = Some(why),
+            }
+            // `parlor --resume` in a folder without sessions lists those of all folders.
+            if widens && is_last && dialog.saved.iter().all(|row| row.nearness != Nearness::Here) {
+                dialog.scope = Scope::All;
+            }
+        }),
+        StoreNews::Previewed { uid, saved } => {
+            let folds = app.state.setup.folds;
+            app.state.next.store += 1;
+            let key = SessionKey(PREVIEW_KEYS + app.state.next.store);
+            for modal in &mut app.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(Preview { session, .. }) =
+                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
+                    && let Ok(saved) = &saved
+                {
+                    let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
+                    restore(&mut shown, (**saved).clone(), now);
+                    *session = Some(Box::new(shown));
+                }
+            }
+        }
+        StoreNews::Found { serial, hits } => {
+            for modal in &mut app.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
+                {
+                    text.is_running = false;
+                    text.selected = 0;
+                    match &hits {
+                        Ok(hits) => text.hits.clone_from(hits),
+                        Err(why) => dialog.problem = Some(why.clone()),
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+pub fn on_line(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
+    if !dialog.filter.apply(edit) {
+        return;
+    }
+    if dialog.text.is_some() {
+        search(app, cx);
+    } else {
+        dialog.is_chosen = true;
+        dialog.refilter();
+        preview(app, cx);
+    }
+}
+
+/// Handles an action in the dialog. Returns whether it was one.
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
+    match action {
+        Action::Choose(digit) => on_line(app, &LineEdit::Insert(digit.to_string()), cx),
+        Action::ToggleChoice => on_line(app, &LineEdit::Insert(" ".to_owned()), cx),
+        Action::Left | Action::Right => {
+            dialog.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+        }
+        Action::Accept => accept(app, true, cx),
+        Action::ReadSession => accept(app, false, cx),
+        Action::OpenSessions => stack::close_top(app, cx),
+        Action::SearchSessions => toggle_search(app, cx),
+        Action::NextScope => {
+            dialog.scope = match dialog.scope {
+                // Without other folders of the repository this scope would show the same.
+                Scope::Folder if dialog.has_kin() => Scope::Repository,
+                Scope::Folder | Scope::Repository => Scope::All,
+                Scope::All => Scope::Folder,
+            };
+            dialog.refilter();
+            preview(app, cx);
+        }
+        Action::NextSort => {
+            dialog.sort = match dialog.sort {
+                Sort::Time => Sort::Name,
+                Sort::Name => Sort::Agent,
+                Sort::Agent => Sort::Folder,
+                Sort::Folder => Sort::Time,
+            };
+            session_rows::refresh(app);
+            preview(app, cx);
+        }
+        Action::Remove => remove(app, cx),
+        Action::CloseSession => close_marked(app, cx),
+        Action::RenameSession => rename(app, cx),
+        Action::ForkSession => fork(app, cx),
+        Action::ExportSession => export(app, cx),
+        Action::HandOver => hand_over(app, cx),
+        _ => return walk(app, action, cx),
+    }
+    true
+}
+
+fn walk(app: &mut App, action: Action, cx: &mut Cx) -> bool {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
+    let (position, count) = match &dialog.text {
+        Some(text) => (text.selected, text.hits.len()),
+        None => (dialog.selected, dialog.matches.len()),
+    };
+    let last = count.saturating_sub(1);
+    let new = match action {
+        Action::Up | Action::PreviousField => position.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if position >= last => 0,
+        Action::Down | Action::NextField => position + 1,
+        Action::PageUp => moved(position, -PAGE_ROWS, count),
+        Action::PageDown => moved(position, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(position, isize::from(lines), count),
+        Action::First => 0,
+        Action::Last => last,
+        Action::Mark(position) => moved(usize::from(position), 0, count),
+        _ => return stack::scroll_body(action, cx),
+    };
+    if let Some(text) = &mut dialog.text {
+        text.selected = new;
+    } else {
+        dialog.selected = new;
+        dialog.is_chosen = true;
+    }
+    if new != position {
+        preview(app, cx);
+    }
+    true
+}
+
+/// Switches between filtering by name and the full-text search.
+fn toggle_search(app: &mut App, cx: &mut Cx) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
+    if dialog.text.take().is_none() {
+        dialog.text = Some(TextSearch::default());
+        search(app, cx);
+    } else {
+        dialog.refilter();
+        preview(app, cx);
+    }
+}
+
+fn search(app: &mut App, cx: &mut Cx) {
+    app.state.next.store += 1;
+    let serial = app.state.next.store;
+    let here = app.state.setup.folder.clone();
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
+    let Some(text) = &mut dialog.text else { return };
+    let search = read_search(&dialog.filter.text, &here);
+    text.serial = serial;
+    text.is_running = !search.text.is_empty();
+    if text.is_running {
+        cx.effects.push(Effect::Store(StoreJob::Search { serial, search }));
+    } else {
+        text.hits.clear();
+    }
+}
+
+fn preview(app: &mut App, cx: &mut Cx) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
+    let uid = match &dialog.text {
+        Some(_) => None,
+        None => dialog.marked().filter(|row| row.open.is_none()).and_then(SessionEntry::uid),
+    };
+    let Some(uid) = uid.map(str::to_owned) else {
+        dialog.preview = None;
+        return;
+    };
+    if dialog.preview.as_ref().is_none_or(|preview| preview.uid != uid) {
+        dialog.preview = Some(Preview { uid: uid.clone(), session: None });
+        cx.effects.push(Effect::Store(StoreJob::Preview { uid }));
+    }
+}
+
+/// Updates the preview after rows were added, because the selection may have changed.
+pub fn refresh_preview(app: &mut App, cx: &mut Cx) {
+    request_status(app, cx);
+    preview(app, cx);
+}
+
+/// Asks the agent whether it has the selected session in memory, unless that was done.
+fn request_status(app: &mut App, cx: &mut Cx) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
+    let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
+    let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
+    if let Some(id) = unasked.map(|info| info.id.clone()) {
+        operations::request_status(&mut app.state, id, cx);
+    }
+}
+
+/// Opens the selected session, or the selected hit.
+fn accept(app: &mut App, takes: bool, cx: &mut Cx) {
+    let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
+    if dialog.text.is_some() {
+        if let Some(hit) = dialog.marked_hit().cloned() {
+            app.modals.pop();
+            app.state.searched = Some(hit.snippet.clone());
+            // A place is looked up to be read; a key goes on from there.
+            operations::open_saved(&mut app.state, &hit.uid, false, Some(hit.seq), cx);
+        }
+        return;
+    }
+    let Some(row) = dialog.marked().cloned() else { return };
+    app.modals.pop();
+    if let Some(open) = &row.open {
+        tab_dialogs::show(app, open.key, cx);
+        if takes {
+            operations::start_reading(&mut app.state, open.key, cx);
+        }
+    } else if let Some(saved) = &row.saved {
+        operations::open_saved(&mut app.state, &saved.uid, takes, None, cx);
+    } else if let Some(info) = &row.listed {
+        if takes {
+            operations::open_session(&mut app.state, info.id.clone(), cx);
+        } else {
+            notify(
+                &mut app.state,
+                "This session is not saved in parlor. Open it to load it from the agent.",
+                cx,
+            );
+        }
+    }
+}
+
+/// Asks whether to remove the selected session: to close it if it is open, otherwise to delete it.
+fn remove(app: &mut App, cx: &mut Cx) {
+    let Some(row) = marked(app) else { return };
+    if row.open.is_some() {
+        close_marked(app, cx);
+    } else {
+        ask_delete(&mut app.state, &row, cx);
+    }
+}
+
+fn close_marked(app: &mut App, cx: &mut Cx) {
+    match marked(app).and_then(|row| row.open) {
+        Some(open) => close(&mut app.state, open.key, cx),
+        None => notify(&mut app.state, "This session is not open.", cx),
+    }
+}
+
+/// Closes a session; asks first if work would be interrupted or lost.
+pub fn close(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let is_harmless = state.sessions.get(&key).is_some_and(|session| {
+        let is_busy = session.turn.is_running() || !session.requests.is_empty();
+        let is_recorded = state.setup.saves_sessions || session.transcript.items().is_empty();
+        let is_written = session.draft.trim().is_empty() && session.outbox.is_empty();
+        let is_saved = lookup::unsaved(state, Some(key)).is_none();
+        !is_busy && is_recorded && is_written && is_saved && session.parent.is_none()
+    });
+    if is_harmless {
+        operations::close_session(state, key, cx);
+    } else {
+        ask_close(state, key, cx);
+    }
+}
+
+pub fn ask_close(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    if session.parent.is_some() {
+        notify(state, "Subagent sessions close with their parent session.", cx);
+        return;
+    }
+    let mut body = vec![session_title(session)];
+    if session.turn.is_running() {
+        body.push("The running turn will be cancelled.".to_owned());
+    }
+    let can_come_back =
+        state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
+    let is_recorded =
+        state.setup.saves_sessions || session.recorder.saved_as().is_some() || session.read_only.is_some();
+    let unsaved = state.unsaved.as_ref().filter(|_| state.setup.saves_sessions);
+    body.push(if let Some((what, unsaved)) = lookup::unsaved(state, Some(key)).zip(unsaved) {
+        format!("{what} Cannot save: {}. parlor tries again until you quit.", unsaved.why)
+    } else if is_recorded {
+        "The session is saved. You can resume it later.".to_owned()
+    } else if can_come_back {
+        "The session is saved by the agent. You can reopen it from the session list.".to_owned()
+    } else {
+        "The session is not saved.".to_owned()
+    });
+    ask(state, "Close session?", body, "Close", Consequence::CloseSession(key));
+}
+
+fn ask_delete(state: &mut State, row: &SessionEntry, cx: &mut Cx) {
+    let can_delete = state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_delete);
+    let agent = state.conn_of(state.active).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+    let listed: Option<SessionId> = row.listed.as_ref().map(|info| info.id.clone()).filter(|_| can_delete);
+    let mut body = vec![row.name().to_owned()];
+    let outcome = match (row.uid(), &listed) {
+        (None, None) if row.listed.is_some() => {
+            notify(state, "This session is stored by the agent, which cannot delete sessions.", cx);
+            return;
+        }
+        (None, None) => return,
+        (None, Some(id)) => {
+            body.push(format!("Deletes the session in {agent}. This cannot be undone."));
+            Consequence::DeleteSession(id.clone())
+        }
+        (Some(uid), _) => {
+            body.push("Deletes the session in parlor. This cannot be undone.".to_owned());
+            body.push(match (&listed, row.agent()) {
+                (Some(_), _) => format!("Also deletes the session in {agent}."),
+                (None, "") => "The agent may still have a copy.".to_owned(),
+                (None, name) => format!("{name} may still have a copy."),
+            });
+            Consequence::DeleteSaved(uid.to_owned(), listed)
+        }
+    };
+    ask(state, "Delete session?", body, "Delete", outcome);
+}
+
+fn ask(state: &mut State, title: &str, body: Vec<String>, label: &str, consequence: Consequence) {
+    let answers = [(label, consequence), ("Cancel", Consequence::Close)];
+    state.ask(state.active, Question::new(title, body, answers).marking_last());
+}
+
+fn rename(app: &mut App, cx: &mut Cx) {
+    let Some(row) = marked(app) else { return };
+    match (&row.open, row.uid()) {
+        (Some(open), _) => line_dialog::open_title(app, open.key),
+        (None, Some(uid)) => {
+            let agent = row.agent();
+            let has_name = row.saved.as_ref().is_some_and(|saved| saved.agent_session.is_some());
+            let help = if has_name && operations::takes_titles(&app.state, agent) {
+                format!("Renames the session in parlor and in {agent}.")
+            } else {
+                line_dialog::RENAMED_LATER.to_owned()
+            };
+            line_dialog::open_kept_title(app, uid, row.name(), help);
+        }
+        (None, None) => {
+            notify(&mut app.state, "This session is stored by the agent only. Open it first.", cx);
+        }
+    }
+}
+
+fn fork(app: &mut App, cx: &mut Cx) {
+    match marked(app).and_then(|row| row.open) {
+        Some(open) => {
+            app.modals.pop();
+            fork_session(&mut app.state, open.key, cx);
+        }
+        None => notify(&mut app.state, "Open the session first to fork it.", cx),
+    }
+}
+
+/// Copies a session. If the agent can copy up to a turn and an earlier one is selected, the user chooses.
+pub fn fork_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let can_branch = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_fork_at_turn);
+    let marked = state.sessions.get(&key).and_then(|session| {
+        let turn = session.transcript.get(session.selected?)?.turn;
+        (turn > 0 && turn < session.turn_count).then_some((turn, session.turn_count))
+    });
+    let Some((turn, last)) = marked.filter(|_| can_branch) else {
+        operations::fork_session(state, key, None, cx);
+        return;
+    };
+    let body = vec!["Creates an independent copy. This session is not changed.".to_owned()];
+    let answers = [
+        (format!("Up to the selected turn ({turn} of {last})"), Consequence::Fork(key, Some(turn))),
+        ("Everything".to_owned(), Consequence::Fork(key, None)),
+    ];
+    state.ask(key, Question::new("Fork session", body, answers));
+}
+
+const NOT_SAVED: &str = "This session is not saved yet.";
+
+fn export(app: &mut App, cx: &mut Cx) {
+    let Some(row) = marked(app) else { return };
+    match row.uid() {
+        Some(uid) => ask_export(&mut app.state, uid, row.name()),
+        None => notify(&mut app.state, NOT_SAVED, cx),
+    }
+}
+
+pub fn export_shown(state: &mut State, cx: &mut Cx) {
+    let Some(session) = state.active_session() else { return };
+    let reading = session.read_only.as_ref().map(|reading| reading.uid.clone());
+    match session.recorder.saved_as().map(str::to_owned).or(reading) {
+        Some(uid) => {
+            let name = session_title(session);
+            ask_export(state, &uid, &name);
+        }
+        None => notify(state, NOT_SAVED, cx),
+    }
+}
+
+fn ask_export(state: &mut State, uid: &str, name: &str) {
+    let folder = state.setup.export_folder.clone();
+    let body = vec![name.to_owned(), format!("Target folder: {}", folder.display())];
+    let forms = [
+        ("Markdown, for reading", ExportForm::Markdown),
+        ("JSON with all events, for import", ExportForm::Json),
+        ("HTML, single self-contained page", ExportForm::Html),
+    ];
+    let answers = forms.map(|(label, form)| {
+        let job = StoreJob::Export { uid: uid.to_owned(), form, folder: folder.clone() };
+        (label, Consequence::effect(Effect::Store(job)))
+    });
+    state.ask(state.active, Question::new("Export session", body, answers));
+}
+
+fn hand_over(app: &mut App, cx: &mut Cx) {
+    match marked(app).and_then(|row| row.open) {
+        Some(open) => {
+            app.modals.pop();
+            tab_dialogs::show(app, open.key, cx);
+            pickers::open_hand_over(app, cx);
+        }
+        None => notify(&mut app.state, "Open the session first to hand it over.", cx),
+    }
+}
+
+fn marked(app: &App) -> Option<SessionEntry> {
+    match app.modals.last() {
+        Some(Modal::Sessions(dialog)) if dialog.text.is_none() => dialog.marked().cloned(),
+        _ => None,
+    }
+}
