@@ -100,7 +100,7 @@ fn screens(c: &mut Criterion) {
     for (name, is_saved) in [("over the last one", true), ("on nothing", false)] {
         let now = Instant::now();
         let (mut app, _) = parlor::ui::start(Setup::default(), now);
-        app.modals.clear();
+        app.layers.clear();
         let mut talk = session(30);
         let text = "Some **text** of a long answer, with `code` in it. ".repeat(8);
         let id = talk.transcript.push(1, message(Role::Agent, &text));

@@ -95,7 +95,7 @@ impl Bench {
         let (services, events) = unbounded_channel();
         let setup = Setup { folder: folder.to_owned(), ..Setup::default() };
         let (mut app, _) = ui::start(setup, Instant::now());
-        app.modals.clear();
+        app.layers.clear();
         let mut bench = Self {
             finder: FileFinder::new(folder.to_owned(), services).unwrap(),
             events,

@@ -16,6 +16,7 @@ use parlor::host;
 use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };
+use parlor::ui::App;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::plain::PlainOutput;
 use parlor::ui::render_context::Glyphs;
@@ -24,12 +25,12 @@ use parlor::ui::text::Line;
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
 use parlor::ui::transcript;
 use parlor::ui::{self, Canvas, ViewState};
-use parlor::ui::{App, ChangesDialog, Modal};
 use ratatui::layout::{Position, Rect};
 
 #[path = "support/rig.rs"]
 mod rig;
 
+use parlor::ui::dialogs::ChangesDialog;
 use rig::{Rig, message, render};
 
 /// Wide enough for side-by-side diffs.
@@ -63,7 +64,7 @@ fn edit(id: usize, lines: usize) -> ToolCall {
 fn stage(session: Session) -> (App, ViewState) {
     let now = Instant::now();
     let (mut app, _) = parlor::ui::start(Setup::default(), now);
-    app.modals.clear();
+    app.layers.clear();
     if let Some(front) = app.state.sessions.get_mut(&app.state.active) {
         front.transcript = session.transcript;
     }
@@ -118,12 +119,12 @@ fn all_changes(c: &mut Criterion) {
             session.transcript.push(1, ItemBody::Tool(Box::new(edit(n, 60))));
         }
         let (mut app, mut view) = stage(session);
-        app.modals.push(Modal::Changes(ChangesDialog::default()));
+        app.layers.push(ChangesDialog::default());
         let (theme, mut canvas, mut at) = (Theme::plain(), Canvas::new(AREA.width, AREA.height), 0);
         group.bench_function(format!("the next of {files} files"), |b| {
             b.iter(|| {
                 at = (at + 1) % files;
-                if let Some(Modal::Changes(dialog)) = app.modals.last_mut() {
+                if let Some(dialog) = app.layers.top_mut::<ChangesDialog>() {
                     dialog.selected = at;
                 }
                 black_box(ui::draw_into(&app, &mut view, &theme, &mut canvas));

@@ -386,7 +386,6 @@ fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::LoginDone(conn, result) => {
             lifecycle::auth::on_login_done(state, conn, result, cx);
         }
-        ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::RegistryRead { result, is_fetched } => {
             lifecycle::install::on_registry(state, result, is_fetched, cx);
         }
@@ -397,7 +396,8 @@ fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, cx);
         }
-        ServiceEvent::FilesFound { .. }
+        ServiceEvent::EditorDone(Ok(()))
+        | ServiceEvent::FilesFound { .. }
         | ServiceEvent::SymbolsFound { .. }
         | ServiceEvent::DropRead(..)
         | ServiceEvent::SessionAttached(..)

@@ -46,7 +46,7 @@ use crate::store::{Export, Store, Transcript};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
-use crate::ui::{App, Modal, dialogs, update};
+use crate::ui::{App, LogPage, dialogs, update};
 
 use agents::Agents;
 use attention::Attention;
@@ -563,7 +563,7 @@ impl Loop {
 
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
-        if matches!(self.app.modals.last(), Some(Modal::Log { .. })) {
+        if self.app.layers.top::<LogPage>().is_some() {
             self.executor.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.app.state));
         }
         self.comparer.deliver();

@@ -19,7 +19,6 @@ pub mod input;
 mod json;
 pub mod log;
 pub mod markdown;
-mod modals;
 pub mod picture;
 pub mod plain;
 mod plan;
@@ -39,11 +38,11 @@ pub mod view_state;
 mod welcome;
 mod which_key;
 
-pub use app::{App, start, update};
+pub use app::{App, TabUi, UserView, start, update};
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
-pub use dialogs::modal::*;
+pub use dialogs::{InboxDialog, Layer, Layers, LogPage, QuestionDialog, RequestView};
 pub use input::{insert_clipboard, quote, route};
 pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
@@ -56,7 +55,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
-use dialogs::Focus;
+use crate::config::keymap::Context;
 
 use frame_context::{FrameContext, Marks};
 use hits::Hit;
@@ -133,7 +132,7 @@ fn ground(
 ) -> Option<u64> {
     let is_covered = lists_keys(view)
         || dialogs::base_focus(app) != dialogs::focus(app)
-        || !app.modals.is_empty()
+        || !app.layers.is_empty()
         || !session.requests.is_empty()
         || !dialogs::completions(app).is_empty()
         || dialogs::argument_hint(&app.state).is_some()
@@ -198,8 +197,8 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
     let diff_cols = panes.transcript.width.saturating_sub(DIFF_MARGIN);
     let fits = |layout| diff::Layout::choose(layout, diff_cols) == diff::Layout::SideBySide;
     ctx.diff_room.set(DiffRoom::of(fits));
-    let request = modals::AnchoredRequest::new(&ctx, view, panes.transcript);
-    let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
+    let request = dialogs::AnchoredRequest::new(&ctx, view, panes.transcript);
+    let request_rows = request.as_ref().map_or(0, dialogs::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
     let ground = ground(app, session, view, &ctx.render, &panes);
     buf.begin(blank, panes.transcript, ground);
@@ -211,7 +210,7 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
         let render = RenderContext { wraps: view.wraps, ..ctx.render };
         transcript::draw(session, shown, &render, panes.transcript, buf);
     }
-    let is_covered = !app.modals.is_empty() || request.is_none() && !session.requests.is_empty();
+    let is_covered = !app.layers.is_empty() || request.is_none() && !session.requests.is_empty();
     if is_covered {
         // The transcript cannot be scrolled while a dialog is open.
         let bar = Rect { x: panes.transcript.right().saturating_sub(1), width: 1, ..panes.transcript };
@@ -224,8 +223,8 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
     }
     let mut cursor = buf.chrome_cursor();
     match dialogs::base_focus(app) {
-        Focus::Browse => cursor = None,
-        Focus::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
+        Context::Browse => cursor = None,
+        Context::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
         _ => {}
     }
     let is_free = focus::takes_keys(app);
@@ -250,7 +249,7 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
     let below = Rect { height: end.saturating_sub(below.y), ..below };
     let of_dialog = match request {
         Some(request) => request.draw(&ctx, view, buf),
-        None => modals::draw(&ctx, view, below, buf),
+        None => dialogs::draw(&ctx, view, below, buf),
     };
     if is_free {
         cursor = of_dialog;
@@ -295,7 +294,7 @@ fn draw_chrome(
     title::draw(ctx, !is_titled, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
     let focus = focus::key_focus(ctx.app);
-    let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };
+    let keys = queue::Focused { has_keys: focus == Context::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
         side::draw(ctx, &view.side, keys, side, buf, &mut view.hits);
     }
@@ -307,7 +306,7 @@ fn draw_chrome(
     if let Some(area) = panes.queue {
         queue::draw(ctx, keys, area, buf, &mut view.hits);
     }
-    let is_focused = focus == Focus::Main;
+    let is_focused = focus == Context::Main;
     let cursor = view.composer.draw(ctx, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
     let facts = composer::edge::EdgeFacts {
         focus,
@@ -320,12 +319,12 @@ fn draw_chrome(
     };
     composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
     status::draw(ctx, panes.status, buf, &mut view.hits);
-    if dialogs::base_focus(ctx.app) == Focus::Search { of_search } else { Some(cursor) }
+    if dialogs::base_focus(ctx.app) == Context::Search { of_search } else { Some(cursor) }
 }
 
 /// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
 pub fn cursor_shape(app: &App, view: &ViewState) -> CursorShape {
-    let is_in_composer = focus::key_focus(app) == Focus::Main;
+    let is_in_composer = focus::key_focus(app) == Context::Main;
     if is_in_composer { view.composer.cursor_shape() } else { CursorShape::Default }
 }
 
@@ -401,7 +400,7 @@ struct Panes {
 /// Whether the composer takes the place of the transcript: while nothing else has the focus.
 fn is_full(app: &App, view: &ViewState) -> bool {
     let has_requests = app.state.active_session().is_some_and(|session| !session.requests.is_empty());
-    view.composer.is_full && !has_requests && dialogs::base_focus(app) == Focus::Main
+    view.composer.is_full && !has_requests && dialogs::base_focus(app) == Context::Main
 }
 
 /// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.

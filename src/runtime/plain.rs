@@ -12,13 +12,14 @@ use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
 use crate::app::{Effect, Event, Session, SessionPhase, Turn};
+use crate::config::keymap::Context;
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
-use crate::ui::dialogs::{self, Focus};
+use crate::ui::dialogs;
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::question::{self, Reply};
 use crate::ui::render_context::Glyphs;
 use crate::ui::text::one_line;
-use crate::ui::{App, Modal, update};
+use crate::ui::{App, Layer, update};
 
 use super::agents::Agents;
 use super::clock::{self, Clock};
@@ -197,7 +198,7 @@ impl Lines {
     }
 
     fn is_asked(&self) -> bool {
-        dialogs::focus(&self.app) != Focus::Main
+        dialogs::focus(&self.app) != Context::Main
     }
 
     /// Whether a line would be accepted as a prompt and start a turn.
@@ -278,13 +279,13 @@ impl Lines {
         }
         if self.is_asked() && self.typed.is_empty() {
             // Declines the question, because there is no more input.
-            let before = (self.app.modals.len(), self.app.request_view.clone());
-            let is_start = matches!(self.app.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
+            let before = (self.app.layers.len(), self.app.request_view.clone());
+            let is_start = self.app.layers.last().and_then(Layer::list).is_some() && self.is_stuck();
             self.reject(now);
             if is_start {
                 bail!("end of input before an agent was chosen; pass --agent NAME");
             }
-            return Ok(before.0 != self.app.modals.len() || before.1 != self.app.request_view);
+            return Ok(before.0 != self.app.layers.len() || before.1 != self.app.request_view);
         }
         if self.is_stuck() {
             bail!("the agent does not accept prompts, see above; {} lines were not sent", self.typed.len());

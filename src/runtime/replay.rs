@@ -223,7 +223,7 @@ impl Replay {
             return;
         }
         for _ in 0..MAX_DIALOGS {
-            if self.app.modals.is_empty() {
+            if self.app.layers.is_empty() {
                 break;
             }
             self.apply(Event::Act(Action::Escape), now);

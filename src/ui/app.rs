@@ -7,23 +7,21 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::app::state::lookup::first_request;
-use crate::app::state::unseen::WaitingFor;
 use crate::app::{
-    self, Cx, DiffLayout, Effect, Event, MouseOwner, OpenRequest, OpenRequestKind, Setup, State, TimerId,
-    ViewCommand,
+    self, Cx, DiffLayout, Effect, Event, MouseOwner, OpenRequest, Setup, State, TimerId, ViewCommand,
 };
 use crate::guard::{Guard, Input};
 use crate::model::{AgentEvent, ServiceEvent, SessionKey, StoreNews};
 
 use super::dialogs;
-use super::dialogs::modal::{InboxDialog, Modal, RequestView, TabUi, UserView};
+use super::dialogs::{InboxDialog, Layers, LogPage, MentionList, RequestView};
 
 /// The app with its dialogs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct App {
     pub state: State,
-    /// Open dialogs, the top one last.
-    pub modals: Vec<Modal>,
+    /// The open dialogs of the active tab.
+    pub layers: Layers,
     /// The dialogs of inactive tabs.
     pub background: BTreeMap<SessionKey, TabUi>,
     /// The view of the first open request of the active session.
@@ -43,7 +41,7 @@ impl App {
         Self {
             mouse: state.setup.mouse,
             state,
-            modals: Vec::new(),
+            layers: Layers::default(),
             background: BTreeMap::new(),
             request_view: RequestView::default(),
             user: UserView::default(),
@@ -53,25 +51,57 @@ impl App {
         }
     }
 
-    /// The request that is selected in the inbox, if it can be answered there.
-    pub fn marked_request(&self) -> Option<(SessionKey, &OpenRequest)> {
-        let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = self.modals.last() else {
-            return None;
-        };
-        let WaitingFor::Ask(id) = what else { return None };
-        let (_, open) = self.state.open_request(*id)?;
-        let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
-        is_simple.then_some((*key, open))
-    }
-
     /// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
     /// session.
     pub fn shown_request(&self) -> Option<(SessionKey, &OpenRequest)> {
-        match self.modals.last() {
-            Some(Modal::Attention(_)) => self.marked_request(),
-            _ => Some((self.state.active, first_request(&self.state)?)),
+        match self.layers.top::<InboxDialog>() {
+            Some(inbox) => inbox.request(&self.state),
+            None => Some((self.state.active, first_request(&self.state)?)),
         }
     }
+}
+
+/// UI state between keys.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UserView {
+    /// The position that was marked when the question on top appeared.
+    pub first_mark: usize,
+    /// The session in which the question on top was shown.
+    pub asked_in: SessionKey,
+    /// Keys pressed at a question that closed, which the prompt does not show yet.
+    pub unshown: String,
+    /// Whether the user opened the question that appears now, so that it gets the keys.
+    pub enters_question: bool,
+    /// When Escape last rejected a request; another Escape soon after cancels the turn.
+    pub last_reject: Option<Instant>,
+    /// Whether the store holds prompts for a search.
+    pub has_prompt_index: bool,
+    /// When Escape last had nothing to do; another one soon after lists the prompts.
+    pub last_escape: Option<Instant>,
+    /// The marked completion, a place in `dialogs::completions`.
+    pub completion: usize,
+    /// The draft for which completions were closed.
+    pub dismissed: Option<String>,
+    /// The mention of a file that is being typed.
+    pub mention: Option<MentionList>,
+    /// The session whose draft gets a transcript that is being read.
+    pub attaching: Option<SessionKey>,
+    /// The cursor's byte in the draft, when an action last depended on it.
+    pub cursor: usize,
+    /// Partly filled forms of open requests of sessions that are not active.
+    pub left_forms: Vec<RequestView>,
+    /// Whether keys browse the transcript instead of editing the prompt.
+    pub is_browsing: bool,
+    pub former_tab: Option<SessionKey>,
+    /// The tab whose dialogs are shown.
+    pub shown_tab: Option<SessionKey>,
+}
+
+/// The UI state of a tab while another one is active.
+#[derive(Debug, Default)]
+pub struct TabUi {
+    pub layers: Layers,
+    pub is_browsing: bool,
 }
 
 /// The first app of the setup, and the effects of its start.
@@ -97,7 +127,7 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
         Event::Key(events) => events.iter().any(is_act),
         event => is_act(event),
     };
-    let face = |app: &App| (app.modals.len(), app::state::tab::face(&app.state));
+    let face = |app: &App| (app.layers.len(), app::state::tab::face(&app.state));
     let before = may_be_unseen(app, &event).then(|| face(app));
     if !app::lifecycle::updates::is_text_of_turn(&app.state, &event) {
         app.state.chrome_changes = app.state.chrome_changes.wrapping_add(1);
@@ -130,11 +160,11 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, cx),
         Event::Cursor(at) => app.user.cursor = at,
         Event::Line(edit) => dialogs::on_line(app, edit, cx),
-        Event::Capturing(key) => dialogs::settings::on_capturing(app, key),
+        Event::Capturing(key) => dialogs::on_capturing(app, key),
         Event::Captured { keys, label, taken } => {
-            dialogs::settings::on_captured(app, keys, &label, taken, cx);
+            dialogs::on_captured(app, keys, &label, taken, cx);
         }
-        Event::Config(news) => dialogs::settings::on_news(app, *news, cx),
+        Event::Config(news) => dialogs::on_config(app, *news, cx),
         Event::Open(target) => dialogs::on_open(&mut app.state, target, cx),
         Event::Letter(key, action) => dialogs::on_letter(app, key, action, cx),
         Event::Backspace => dialogs::on_backspace(app, cx),
@@ -145,7 +175,7 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         Event::Service(event) => on_service(app, event, cx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(app, key, cx),
         Event::Returned => app.guard.returned(),
-        Event::Theme(name) => dialogs::on_theme(app, name, cx),
+        Event::Theme(name) => dialogs::on_terminal_theme(app, name, cx),
         event => {
             if event == Event::Focus(true) {
                 app.guard.returned();
@@ -185,8 +215,8 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::ImagePasted { session, before, label } => {
             dialogs::on_image(app, session, &before, label, cx);
         }
-        ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(app, &folders),
-        ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(app, &text, found),
+        ServiceEvent::Folders(folders) => dialogs::on_folders(app, &folders),
+        ServiceEvent::FolderFound { text, found } => dialogs::on_folder_found(app, &text, found),
         ServiceEvent::Store(news) => match *news {
             StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(app, serial, found),
             StoreNews::Mentionable { folder, sessions } => {
@@ -211,7 +241,8 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
 /// Whether the event is one of the frequent ones that may only affect an inactive tab.
 fn may_be_unseen(app: &App, event: &Event) -> bool {
     // These show events of all agents.
-    let is_everything_shown = matches!(app.modals.last(), Some(Modal::Log { .. } | Modal::Attention(_)));
+    let is_everything_shown =
+        app.layers.top::<LogPage>().is_some() || app.layers.top::<InboxDialog>().is_some();
     let is_one_of_many = matches!(
         event,
         Event::Agent(_, AgentEvent::Update(..))

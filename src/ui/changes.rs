@@ -14,18 +14,17 @@ use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes
 use crate::app::{DiffLayout, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};
-use crate::ui::ChangesDialog;
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs::shown_files;
+use crate::ui::dialogs::{ChangesDialog, shown_files};
 use crate::ui::text::Line;
 
 use super::cells::{comparing, counts_line, diff_head};
+use super::dialogs::{draw_bar, typed_line};
 use super::diff::cache::{self, Diffs, Placed, Shown};
 use super::diff::{Diff, FileStatus, Pages};
 use super::frame_context::{FrameContext, counted, line_width};
 use super::highlight;
 use super::hits::Hit;
-use super::modals::{draw_bar, typed_line};
 use super::render_context::RenderContext;
 use super::text;
 use super::theme::Role;
@@ -284,7 +283,7 @@ fn draw_head(
     let left_room = room.saturating_sub(right_cols + 2);
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     let left_room = u16::try_from(left_room).unwrap_or(u16::MAX);
-    text::put_text(buf, area.x + 1, area.y, &left, left_room, ctx.style(Role::ModalTitle));
+    text::put_text(buf, area.x + 1, area.y, &left, left_room, ctx.style(Role::DialogTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), area.y, &right, width);
     let rule = ctx.render.glyphs.rule.repeat(room);

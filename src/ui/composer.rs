@@ -417,7 +417,7 @@ pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas
     for (y, (index, offer)) in (area.y..area.bottom()).zip(shown) {
         let is_selected = index == selected;
         let row = Rect { y, height: 1, ..area };
-        let style = ctx.style(if is_selected { Role::Selection } else { Role::Modal });
+        let style = ctx.style(if is_selected { Role::Selection } else { Role::Dialog });
         buf.blank(row, style);
         let mark = if is_selected { ctx.render.glyphs.arrow } else { " " };
         let sign = match offer.kind {
@@ -460,7 +460,7 @@ fn draw_argument_hint(ctx: &FrameContext, above: Rect, buf: &mut Canvas) {
         return;
     };
     let row = Rect { y: above.bottom().saturating_sub(1), height: 1, ..above };
-    buf.blank(row, ctx.style(Role::Modal));
+    buf.blank(row, ctx.style(Role::Dialog));
     let width = usize::from(row.width);
     let label = text::truncate(&format!("/{} ", text::one_line(&name)), width / 2);
     let room = width.saturating_sub(text::width(&label) + 4);

@@ -2,93 +2,127 @@
 //!
 //! `app::operations` acts on agents, `config::keymap` maps keys to actions, `ui` owns scrolling and the text area. The
 //! effect of an action depends on the layer with the focus: the top dialog, otherwise the shown request of the agent,
-//! otherwise prompt and transcript. The layer is computed by [`focus()`], not stored.
+//! otherwise prompt and transcript. Which one is computed by [`focus()`], not stored.
 //! Invariants: a question that the user did not open is answered only through [`crate::guard`]; closing a dialog does
 //! not also cancel a turn; an answer that allows something permanently is never the default.
 
-mod agent_rows;
+mod agent_options;
+mod agents;
 mod attachments;
 mod changes;
 mod choice;
 mod commands;
 mod completion;
 mod composer;
+mod connection;
 mod copy;
 mod delete_turn;
+mod dialog_frame;
 mod draft;
+mod draw;
+mod fields;
 mod focus;
 mod form;
+mod grants;
+mod help;
 mod history;
 mod inbox;
-mod install;
+mod inspect;
 mod items;
 mod jump;
+mod key_capture;
+mod layer;
 mod leave;
 mod line_dialog;
+mod list;
 mod locations;
+mod log_page;
 mod mentions;
-pub(in crate::ui) mod modal;
 mod notice;
 mod obstacle;
 mod open;
+mod options;
+mod palette;
+mod permission;
 mod picker;
-mod pickers;
-mod picks;
 mod providers;
 mod question;
 mod queue;
+mod reason;
 mod refresh;
 mod requests;
 mod rewind;
-mod rows;
+mod scroll;
 mod search;
-mod session_rows;
 mod sessions;
-pub mod settings;
+mod settings;
+mod sign_in;
 mod slash;
 mod stack;
 mod tab_dialogs;
-pub(super) mod tabs;
+mod tabs;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
 mod tests;
+mod themes;
+mod titles;
 mod validate;
 
 pub use crate::app::state::fuzzy::rank;
-pub use agent_rows::agent_rows;
+pub use agent_options::{OptionValues, Options};
+pub use agents::{AgentItem, Agents, agent_rows, open as open_agents};
 pub use attachments::{on_drop_read, on_dropped, on_image, on_session_attached};
-pub use changes::shown_files;
+pub use changes::{ChangesDialog, shown_files};
+pub use choice::QuestionDialog;
 pub use commands::is_allowed_during_request;
 pub use completion::{Completion, CompletionKind};
 pub use composer::{completions, on_draft, on_draft_edited, selected_completion, show_draft};
-pub use copy::on_copied;
-pub use focus::{Focus, base_focus, focus, line_input};
+pub use connection::ConnectionPage;
+pub use copy::{CopySource, on_copied};
+pub use dialog_frame::{draw_bar, typed_line};
+pub use draw::{AnchoredRequest, draw};
+pub use fields::{FieldState, FormState};
+pub use focus::{base_focus, focus, has_dialog, is_in_inbox, line_input};
+pub use help::HelpPage;
 pub use history::on_found as on_prompts_found;
-pub use inbox::{is_whole as is_attention_whole, rows as attention_rows};
+pub use inbox::InboxDialog;
+pub use inspect::InspectPage;
 pub use items::is_item_open;
-pub use mentions::{on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
+pub use key_capture::{KeyCapture, on_captured, on_capturing};
+pub use layer::{Layer, Layers};
+pub use line_dialog::{LineDialog, Purpose};
+pub use log_page::LogPage;
+pub use mentions::{MentionList, on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
 pub use obstacle::obstacle;
 pub use open::on_open;
-pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
-pub use picks::on_theme;
+pub use options::label as option_label;
+pub use permission::question as question_of;
+pub use picker::{ListView, Picker, PickerRow};
 pub use question::{
     has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter, show_left_keys,
     takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
+pub use queue::QueueDialog;
 pub use refresh::{on_frame, on_input, refresh};
-pub use requests::on_request_shown;
-pub use rows::used_synonyms;
+pub use requests::{RequestView, on_request_shown};
+pub use rewind::Rewind;
 pub use search::{on_timer as on_search_timer, search_of, set_timer as set_search_timer};
-pub use sessions::on_news as on_sessions_news;
+pub use sessions::{SessionEntry, SessionsDialog, on_news as on_sessions_news};
+pub use settings::{Bindings, Settings, on_news as on_config};
 pub use slash::argument_hint;
+pub use tabs::{on_folder_found, on_folders};
+pub use themes::on_terminal_theme;
 pub use validate::{field_hint, shown_value};
 
 use crate::model::{Action, LineEdit, SessionKey};
 
-use super::{App, Modal, PickerKind};
+use crate::config::keymap::Context;
+
+use super::App;
 use crate::app::lifecycle::operations;
 use crate::app::{Cx, Effect, QuestionId, UiRequest, UserAnswer, ViewCommand};
+use layer::{Flow, with_top};
 
 /// Opens requested dialogs, and runs delayed actions.
 pub fn serve(app: &mut App, cx: &mut Cx) {
@@ -97,29 +131,27 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
         for request in std::mem::take(&mut app.state.ui_requests) {
             match request {
                 UiRequest::AgentForPrompt | UiRequest::SignIn { session: None, .. }
-                    if !app.modals.is_empty() => {}
-                UiRequest::AgentPicker | UiRequest::AgentForPrompt => open_agents(app),
-                UiRequest::FindAgents => install::search_again(&app.state, cx),
-                UiRequest::SignIn { conn, session: None } => open_sign_in(app, conn),
-                UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(app, key, conn),
-                UiRequest::CloseAgents => pickers::close_agents(app),
-                UiRequest::AgentsChanged => install::refresh_agents(app),
-                UiRequest::AgentsUsed(last) => pickers::on_agents_used(app, last.as_deref()),
-                UiRequest::LastSessionFound => pickers::on_last_session(app),
-                UiRequest::SessionsChanged => session_rows::refresh(app),
+                    if !app.layers.is_empty() => {}
+                UiRequest::AgentPicker | UiRequest::AgentForPrompt => agents::open(app),
+                UiRequest::FindAgents => agents::search_again(&app.state, cx),
+                UiRequest::SignIn { conn, session } => sign_in::open_unasked(app, session, conn),
+                UiRequest::CloseAgents => app.layers.close::<Picker<Agents>>(),
+                UiRequest::AgentsChanged | UiRequest::LastSessionFound => agents::refresh(app),
+                UiRequest::AgentsUsed(last) => agents::on_used(app, last.as_deref()),
+                UiRequest::SessionsChanged => sessions::rows::refresh(app),
                 UiRequest::SavedTitle(uid, title, owes) => {
-                    session_rows::on_title(app, &uid, title.as_deref(), owes);
+                    sessions::rows::on_title(app, &uid, title.as_deref(), owes);
                 }
                 UiRequest::SavedGone(uid) => {
-                    session_rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
+                    sessions::rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
                 UiRequest::Act(action) => on_action(app, action, cx),
                 UiRequest::Command(action, filter) => {
                     on_command(app, action, cx);
-                    if !filter.is_empty()
-                        && matches!(app.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_)))
-                    {
+                    let is_list =
+                        |layer: &dyn Layer| matches!(layer.context(), Context::List | Context::Sessions);
+                    if !filter.is_empty() && app.layers.last().is_some_and(is_list) {
                         on_line(app, LineEdit::Insert(filter), cx);
                     }
                 }
@@ -142,7 +174,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::ClearOrQuit => leave::interrupt(app, cx),
         Action::Escape => leave::escape(app, cx),
         // The mouse wheel scrolls at any time.
-        Action::Scroll(lines) if is_beside_draft(app) => stack::scroll(i32::from(lines), cx),
+        Action::Scroll(lines) if is_beside_draft(app) => scroll::scroll(i32::from(lines), cx),
         _ if is_beside_draft(app) => beside_request(app, action, cx),
         _ => route(app, action, cx),
     }
@@ -171,34 +203,15 @@ pub fn on_line(app: &mut App, edit: LineEdit, cx: &mut Cx) {
     if app.state.is_quitting {
         return;
     }
-    if focus(app) == Focus::Search || is_beside_draft(app) {
+    if focus(app) == Context::Search || is_beside_draft(app) {
         search::on_line(app, &edit, cx);
-        return;
-    }
-    match app.modals.last_mut() {
-        Some(Modal::Picker(picker)) if matches!(picker.kind, PickerKind::History { .. }) => {
-            history::on_filter(app, &edit, cx);
-        }
-        Some(Modal::Picker(_)) => picker::on_filter(app, &edit, cx),
-        Some(Modal::Help { filter } | Modal::Log { filter }) => {
-            filter.apply(&edit);
-        }
-        Some(Modal::Line(dialog)) => {
-            if dialog.input.apply(&edit) {
-                dialog.problem = None;
-            }
-        }
-        Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
-        Some(Modal::Sessions(_)) => sessions::on_line(app, &edit, cx),
-        Some(
-            Modal::Question(..)
-            | Modal::Capture(_)
-            | Modal::Queue { .. }
-            | Modal::Connection(_)
-            | Modal::Inspect(_)
-            | Modal::Attention(_),
-        ) => {}
-        None => form::on_line(app, &edit),
+    } else if !app.layers.is_empty() {
+        with_top(app, |layer, app| {
+            layer.on_line(app, &edit, cx);
+            Flow::Stay
+        });
+    } else {
+        form::on_line(app, &edit);
     }
 }
 
@@ -209,37 +222,28 @@ pub fn answer(app: &mut App, id: QuestionId, answer: UserAnswer, cx: &mut Cx) {
     }
 }
 
-/// Passes the action to the layer with the focus; an action unknown to it may still be a command.
+/// Passes the action to what has the focus; an action unknown to it may still be a command.
 fn route(app: &mut App, action: Action, cx: &mut Cx) {
     let top = focus(app);
-    if matches!(top, Focus::Main | Focus::Browse | Focus::Terminal) {
+    if matches!(top, Context::Main | Context::Browse | Context::Terminal) {
         on_session(app, action, cx);
         return;
     }
-    let scrolls = matches!(action, Action::ScrollTop | Action::ScrollEnd) && asks(top);
+    // A question, whose text scrolls.
+    let asks = matches!(top, Context::Permission | Context::Choice);
+    let scrolls = asks && matches!(action, Action::ScrollTop | Action::ScrollEnd);
     let said = if scrolls { action } else { in_a_dialog(action) };
-    let is_done = match top {
-        Focus::Picker => picks::on_action(app, said, cx),
-        Focus::Sessions => sessions::on_action(app, said, cx),
-        Focus::Choice => choice::on_choice(app, said, cx),
-        Focus::Queue => queue::on_action(app, said, cx),
-        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(app, said, cx),
-        Focus::Changes => changes::on_action(app, said, cx),
-        Focus::Line => line_dialog::on_action(app, said, cx),
-        Focus::Permission | Focus::Access | Focus::Url => requests::on_options(app, said, cx),
-        Focus::Form => form::on_action(app, said, cx),
-        Focus::Search => search::on_action(app, said, cx),
-        Focus::Attention => inbox::on_action(app, said, cx),
-        Focus::Main | Focus::Browse | Focus::Terminal | Focus::Capture => true,
-    };
-    if !is_done && !(asks(top) && (items::on_action(app, action, cx) || copy::on_action(app, action, cx))) {
+    let flow = with_top(app, |layer, app| layer.on_action(app, said, cx));
+    let flow = flow.unwrap_or_else(|| match top {
+        Context::Form => form::on_action(app, said, cx),
+        Context::Search => search::on_action(app, said, cx),
+        _ => requests::on_options(app, said, cx),
+    });
+    if flow == Flow::Pass
+        && !(asks && (items::on_action(app, action, cx) || copy::on_action(app, action, cx)))
+    {
         commands::on_action(app, action, cx);
     }
-}
-
-/// Whether the layer is a question with a text to scroll.
-fn asks(top: Focus) -> bool {
-    matches!(top, Focus::Permission | Focus::Access | Focus::Url | Focus::Choice | Focus::Attention)
 }
 
 /// A click on a question that the user did not open.
@@ -255,9 +259,9 @@ pub fn on_click(app: &mut App, action: Option<Action>, cx: &mut Cx) {
 
 /// Handles an action while a request is shown and the composer or the search has the keys.
 fn beside_request(app: &mut App, action: Action, cx: &mut Cx) {
-    if base_focus(app) != Focus::Search {
+    if base_focus(app) != Context::Search {
         on_session(app, action, cx);
-    } else if !search::on_action(app, in_a_dialog(action), cx) {
+    } else if search::on_action(app, in_a_dialog(action), cx) == Flow::Pass {
         commands::on_action(app, action, cx);
     }
 }
@@ -268,7 +272,7 @@ fn on_command(app: &mut App, action: Action, cx: &mut Cx) {
         action,
         Action::Redraw | Action::Suspend | Action::Quit | Action::ClearOrQuit | Action::Escape
     );
-    if is_of_program || !app.modals.is_empty() {
+    if is_of_program || !app.layers.is_empty() {
         on_action(app, action, cx);
     } else {
         let shown = app.state.active;

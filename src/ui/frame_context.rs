@@ -24,7 +24,7 @@ use super::theme::Role;
 /// After this time without a response, a start is shown as slow; most agents need up to 25 s.
 const SLOW_START: Duration = Duration::from_secs(30);
 
-pub(super) struct FrameContext<'a> {
+pub struct FrameContext<'a> {
     pub app: &'a App,
     /// That of `app`.
     pub state: &'a State,
@@ -43,7 +43,7 @@ pub(super) struct FrameContext<'a> {
 
 /// Symbols outside of the transcript, each one cell wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Marks {
+pub struct Marks {
     pub prompt: &'static str,
     pub meter_full: &'static str,
     pub meter_empty: &'static str,

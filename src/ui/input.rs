@@ -16,16 +16,14 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::app::{Event, OpenRequestKind, State};
+use crate::app::{Event, State};
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
 use crate::escape;
-use crate::model::{
-    Action, Attachment, FieldKind, LineEdit, TerminalInput, attachment_labels, dropped_paths,
-};
-use crate::ui::dialogs::{self, Focus};
-use crate::ui::{App, FieldState, Modal};
+use crate::model::{Action, Attachment, LineEdit, TerminalInput, attachment_labels, dropped_paths};
+use crate::ui::App;
+use crate::ui::dialogs::{self, InboxDialog, KeyCapture};
 
 use super::composer::{VimKey, clean, types_letter};
 use super::focus;
@@ -74,31 +72,22 @@ fn as_user_input(events: Vec<Event>) -> Vec<Event> {
 }
 
 fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
-    let focus = if focus::takes_keys(app) { dialogs::focus(app) } else { dialogs::base_focus(app) };
-    let (context, takes_text) = match focus {
-        Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
-        Focus::Main if view.composer.has_yanked() => (Context::AfterYank, true),
-        Focus::Main => (Context::Main, true),
-        Focus::Browse => (Context::Browse, false),
-        Focus::Terminal => (Context::Terminal, false),
-        Focus::Search => (Context::Search, true),
-        Focus::Picker => (Context::List, true),
-        Focus::Sessions => (Context::Sessions, true),
-        Focus::Choice | Focus::Url | Focus::Capture => (Context::Choice, false),
-        Focus::Queue => (Context::Queue, false),
-        Focus::Help | Focus::Log => (Context::Text, true),
-        Focus::Connection => (Context::Text, false),
-        Focus::Changes if dialogs::line_input(app).is_some() => (Context::List, true),
-        Focus::Changes => (Context::Changes, false),
-        Focus::Line => (Context::Line, true),
-        Focus::Permission | Focus::Access | Focus::Attention => (Context::Permission, false),
-        Focus::Form => (Context::Form, is_text_field(app)),
+    let takes_keys = focus::takes_keys(app);
+    let focus = focus::key_focus(app);
+    let takes_text = match focus {
+        Context::Main | Context::Search => true,
+        _ => takes_keys && dialogs::line_input(app).is_some(),
     };
-    if let Some(events) = capture(key, app, focus, keymap) {
+    let context = match focus {
+        Context::Main if view.composer.is_empty() => Context::EmptyPrompt,
+        Context::Main if view.composer.has_yanked() => Context::AfterYank,
+        _ => focus,
+    };
+    if let Some(events) = capture(key, app, takes_keys, keymap) {
         return events;
     }
     let is_closed = dialogs::is_closed(app);
-    let takes_text = takes_text && !(is_closed && focus.is_dialog());
+    let takes_text = takes_text && !(is_closed && takes_keys);
     if is_closed
         && view.pending.is_none()
         && let Some(event) = on_question_key(key, context, keymap)
@@ -106,28 +95,28 @@ fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now:
         return vec![event];
     }
     // In a form, space and arrows edit text fields first; in a list, bound keys come first.
-    if focus == Focus::Form
+    if focus == Context::Form
         && takes_text
         && view.pending.is_none()
         && let Some(edit) = keymap.edit(key)
     {
         return vec![Event::Line(edit)];
     }
-    if !focus.is_dialog()
-        && focus != Focus::Terminal
+    if !takes_keys
+        && focus != Context::Terminal
         && view.pending.is_none()
         && let Some(events) = on_selection_key(key, view, keymap)
     {
         return events;
     }
-    if focus == Focus::Main
+    if focus == Context::Main
         && view.pending.is_none()
         && let Some(events) = on_vim_key(key, app, view)
     {
         return events;
     }
     // While a question is open, keys that open other views still work.
-    let is_request_on_top = dialogs::has_keys(app) && focus != Focus::Attention;
+    let is_request_on_top = dialogs::has_keys(app) && app.layers.top::<InboxDialog>().is_none();
     let contexts = [Some(context), is_request_on_top.then_some(Context::Main)];
     let pressed = press(key, &contexts, view, keymap, now);
     let (action, message) = match pressed {
@@ -149,12 +138,12 @@ fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now:
         }
     };
     let events = match focus {
-        Focus::Main => on_main_key(key, action, context, app, view, keymap),
-        Focus::Terminal => match action {
+        Context::Main => on_main_key(key, action, context, app, view, keymap),
+        Context::Terminal => match action {
             Some(action) => vec![Event::Act(action)],
             None => typed::encode(key).map(Event::TypeIn).into_iter().collect(),
         },
-        Focus::Browse => match action {
+        Context::Browse => match action {
             Some(Action::OpenGap) => open_gap(&app.state, view),
             _ => action.map(|action| acted(action, view)).unwrap_or_default(),
         },
@@ -169,8 +158,8 @@ fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now:
 }
 
 /// In an empty filter, the cursor cannot move: its keys go to the ends of the list.
-fn in_list(edit: &LineEdit, focus: Focus, app: &App) -> Option<Event> {
-    let has_list = matches!(focus, Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log);
+fn in_list(edit: &LineEdit, focus: Context, app: &App) -> Option<Event> {
+    let has_list = matches!(focus, Context::List | Context::Sessions | Context::Text);
     let is_empty = || dialogs::line_input(app).is_some_and(|filter| filter.text.is_empty());
     match edit {
         LineEdit::Home if has_list && is_empty() => Some(Event::Act(Action::First)),
@@ -188,7 +177,7 @@ fn on_vim_key(key: &KeyEvent, app: &App, view: &mut ViewState) -> Option<Vec<Eve
         VimKey::Copy(text) => vec![edited, Event::Copy(text)],
         VimKey::ReadClipboard => vec![edited, Event::ReadClipboard],
         // Escape closes the completions, too. Nothing else must be closed by it.
-        VimKey::Escape if dialogs::focus(app) == Focus::Main && !dialogs::completions(app).is_empty() => {
+        VimKey::Escape if dialogs::focus(app) == Context::Main && !dialogs::completions(app).is_empty() => {
             vec![edited, Event::Act(Action::Escape)]
         }
         VimKey::Done | VimKey::Escape => vec![edited],
@@ -196,10 +185,8 @@ fn on_vim_key(key: &KeyEvent, app: &App, view: &mut ViewState) -> Option<Vec<Eve
 }
 
 /// A key that is pressed to bind it to an action. Enter ends a sequence, Esc cancels.
-fn capture(key: &KeyEvent, app: &App, focus: Focus, keymap: &Keymap) -> Option<Vec<Event>> {
-    let Some(Modal::Capture(capture)) = app.modals.last().filter(|_| focus == Focus::Capture) else {
-        return None;
-    };
+fn capture(key: &KeyEvent, app: &App, takes_keys: bool, keymap: &Keymap) -> Option<Vec<Event>> {
+    let capture = app.layers.top::<KeyCapture>().filter(|_| takes_keys)?;
     let Some(chord) = Chord::of(key) else { return Some(Vec::new()) };
     if chord.cancels_sequence() {
         return Some(vec![Event::Act(Action::Escape)]);
@@ -282,22 +269,6 @@ fn on_question_key(key: &KeyEvent, context: Context, keymap: &Keymap) -> Option<
         _ => None,
     };
     Some(Event::Letter(letter, action))
-}
-
-/// Whether the selected field of the form accepts text.
-fn is_text_field(app: &App) -> bool {
-    let view = &app.request_view;
-    if let Some(form) = &view.form {
-        return !form.is_review && form.fields.get(view.selected).is_some_and(FieldState::takes_text);
-    }
-    // The form before the first edit.
-    let request = app.state.active_session().and_then(|session| session.requests.front());
-    let Some(OpenRequestKind::Elicitation(request)) = request.map(|request| &request.kind) else {
-        return false;
-    };
-    let crate::model::ElicitationMode::Form { fields, .. } = &request.mode else { return false };
-    let kind = fields.get(view.selected).map(|field| &field.kind);
-    matches!(kind, Some(FieldKind::Text { .. } | FieldKind::Number { .. }))
 }
 
 fn on_main_key(
@@ -440,29 +411,13 @@ fn on_paste(text: &str, app: &App, view: &mut ViewState) -> Vec<Event> {
         return paste_into_prompt(text, view);
     }
     if focus::takes_keys(app) {
-        let takes_text = match dialogs::focus(app) {
-            Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log | Focus::Line => true,
-            Focus::Form => is_text_field(app),
-            Focus::Changes => dialogs::line_input(app).is_some(),
-            Focus::Main
-            | Focus::Browse
-            | Focus::Terminal
-            | Focus::Search
-            | Focus::Choice
-            | Focus::Capture
-            | Focus::Queue
-            | Focus::Connection
-            | Focus::Permission
-            | Focus::Url
-            | Focus::Access
-            | Focus::Attention => false,
-        };
+        let takes_text = dialogs::line_input(app).is_some();
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
     }
     match dialogs::base_focus(app) {
-        Focus::Search => return vec![Event::Line(LineEdit::Insert(clean(text)))],
-        Focus::Terminal => return vec![Event::TypeIn(TerminalInput::Paste(text.to_owned()))],
+        Context::Search => return vec![Event::Line(LineEdit::Insert(clean(text)))],
+        Context::Terminal => return vec![Event::TypeIn(TerminalInput::Paste(text.to_owned()))],
         _ => {}
     }
     paste_into_prompt(text, view)

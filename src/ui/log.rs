@@ -137,7 +137,7 @@ pub(super) fn draw(
 
 fn draw_head(ctx: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Canvas) {
     let title = "Protocol log";
-    buf.set_string(area.x + 1, area.y, title, ctx.style(Role::ModalTitle));
+    buf.set_string(area.x + 1, area.y, title, ctx.style(Role::DialogTitle));
     let all = view.log.lines.len();
     let mut count = if fitting < all {
         format!("{fitting} of {}", counted(all, "line", "lines"))
@@ -174,7 +174,7 @@ fn draw_foot(ctx: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Canva
     let width = u16::try_from(super::frame_context::line_width(&line)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), y, &line, width);
     let room = area.width.saturating_sub(width + 4);
-    let row = super::modals::typed_line(ctx, filter, "type to filter", room);
+    let row = super::dialogs::typed_line(ctx, filter, "type to filter", room);
     buf.put_line(area.x + 1, y, &row.0, room);
     Position::new(area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(room), y)
 }

@@ -16,7 +16,7 @@ use crate::app::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost, NoticeKind};
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs::{self, Focus};
+use crate::ui::dialogs;
 use crate::ui::text::{Line, Span};
 
 use super::focus::key_focus;
@@ -131,7 +131,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     let session = ctx.session;
     let is_running = session.turn.is_running();
     let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.app) {
-        Focus::Main if !session.draft.trim().is_empty() => {
+        Context::Main if !session.draft.trim().is_empty() => {
             let sends = match session.outbox.edited() {
                 Some(_) => "save",
                 None if session.draft.starts_with('!') => "run",
@@ -143,7 +143,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             let rest = [(NewLine, "newline"), (EditDraft, "editor"), (OpenPalette, "commands")];
             (Context::Main, [(Submit, sends)].into_iter().chain(steer).chain(rest).collect())
         }
-        Focus::Main => {
+        Context::Main => {
             let queue = (session.outbox.queue_len() > 0).then_some((OpenQueue, "edit queue"));
             let mode = ctx.mode().filter(|_| !is_running).map(|_| (NextMode, "mode"));
             let history = (!is_running && !session.history.is_empty()).then_some((OpenHistory, "history"));
@@ -152,7 +152,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             let all = [queue, commands, transcript, mode, history, sessions];
             (Context::EmptyPrompt, all.into_iter().flatten().collect())
         }
-        Focus::Browse => {
+        Context::Browse => {
             let marked = session.selected.and_then(|id| session.transcript.get(id)).map(|item| &item.body);
             let is_difference =
                 matches!(marked, Some(ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. }));

@@ -5,9 +5,10 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::app::TerminalView;
+use crate::config::keymap::Context;
 use crate::model::{TerminalId, TerminalSize};
 use crate::ui::App;
-use crate::ui::dialogs::{self, Focus};
+use crate::ui::dialogs;
 
 use super::Panes;
 use super::canvas::Canvas;
@@ -22,7 +23,7 @@ const MIN_ROWS: u16 = 4;
 
 /// The terminal that the panel shows, while its command is running.
 pub(super) fn shown(app: &App) -> Option<(&TerminalId, &TerminalView)> {
-    let session = app.state.active_session().filter(|_| dialogs::base_focus(app) == Focus::Terminal)?;
+    let session = app.state.active_session().filter(|_| dialogs::base_focus(app) == Context::Terminal)?;
     let id = session.typing()?;
     session.terminals.get(id).filter(|view| view.exit.is_none()).map(|view| (id, view))
 }

@@ -17,8 +17,12 @@ use fixture::*;
 
 use crate::app::{SessionPhase, Turn};
 use crate::model::{ArchiveRow, Unsaved};
+use crate::ui::dialogs::{AgentItem, Agents};
+use crate::ui::dialogs::{
+    ConnectionPage, FormState, HelpPage, LineDialog, LogPage, Picker, PickerRow, QueueDialog,
+};
 use crate::ui::log::{LogDirection, LogLine};
-use crate::ui::{Modal, Picker, PickerKind, PickerRow, PickerValue, ViewState, is_animating, next_frame_in};
+use crate::ui::{ViewState, is_animating, next_frame_in};
 
 fn check(name: &str, stage: &Stage, prepare: impl Fn(&mut ViewState)) {
     for size in SIZES {
@@ -63,8 +67,7 @@ proptest::proptest! {
                     0 => (*cols, rows % 4),
                     1 => (cols % 4, *rows),
                     2 => (cols % 24, rows % 8),
-                    _ => (*cols, *rows),
-                };
+                    _ => (*cols, *rows)};
                 stage.draw(&mut view, &theme, (cols, rows));
             }
         }
@@ -74,27 +77,14 @@ proptest::proptest! {
 #[test]
 fn long_lists_create_only_visible_rows() {
     let mut stage = ready();
-    let row = |index: usize| PickerRow {
-        value: PickerValue::Id(index.to_string()),
-        label: format!("model {index}"),
-        detail: String::new(),
-        right: String::new(),
-        group: Some(format!("group {}", index / 100)),
-        is_current: false,
+    let row = |index: usize| {
+        let group = Some(format!("group {}", index / 100));
+        let item = AgentItem::Agent(index.to_string());
+        (PickerRow { group, ..PickerRow::new(format!("model {index}")) }, item)
     };
-    let rows: Vec<PickerRow> = (0..5000).map(row).collect();
-    let matches = (0..rows.len()).collect();
-    stage.modals.push(Modal::Picker(Picker {
-        kind: PickerKind::Model,
-        title: "Models".into(),
-        rows,
-        filter: crate::app::LineInput::default(),
-        matches,
-        selected: 4321,
-        note: None,
-        conn: None,
-        is_by_itself: false,
-    }));
+    let mut list = Picker::new(Agents, "Models", (0..5000).map(row).collect());
+    list.view.selected = 4321;
+    stage.layers.push(list);
     let mut view = stage.view();
     let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
     let marked = shown.lines().find(|line| line.contains('▸')).unwrap_or_default();
@@ -134,9 +124,9 @@ fn images_are_hidden_behind_dialogs() {
     let rows = PictureRows::Text(vec![crate::ui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
     picture::put(wanted.key, Ok(Drawn { facts, rows, saved_as: None, weight: 9 }));
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"));
-    stage.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    stage.layers.push(HelpPage::default());
     assert!(!shown(&stage, &mut view).contains(['▀', '▄']));
-    stage.modals.pop();
+    stage.layers.pop();
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"), "it is shown again");
 }
 
@@ -173,14 +163,14 @@ fn the_palette_in_groups_and_filtered_by_a_synonym() {
 #[test]
 fn the_help() {
     let mut stage = ready();
-    stage.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    stage.layers.push(HelpPage::default());
     check("help", &stage, |_| {});
 }
 
 #[test]
 fn the_log() {
     let mut stage = ready();
-    stage.modals.push(Modal::Log { filter: crate::app::LineInput::default() });
+    stage.layers.push(LogPage::default());
     check("log", &stage, |view| view.set_log(log_lines()));
 }
 
@@ -323,13 +313,13 @@ fn plain_terminals_get_ascii_only() {
 #[test]
 fn every_size_can_be_drawn() {
     let mut help = ready();
-    help.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    help.layers.push(HelpPage::default());
     let mut log = ready();
-    log.modals.push(Modal::Log { filter: crate::app::LineInput::new("json") });
+    log.layers.push(LogPage { filter: crate::app::LineInput::new("json") });
     let mut connection = ready();
-    connection.modals.push(Modal::Connection(crate::model::ConnId(1)));
+    connection.layers.push(ConnectionPage(crate::model::ConnId(1)));
     let mut queue = streaming();
-    queue.modals.push(Modal::Queue { selected: 0 });
+    queue.layers.push(QueueDialog::default());
     let stages = vec![
         first_screen(),
         streaming(),
@@ -415,7 +405,6 @@ fn scroll_hint_is_shown_only_if_the_body_scrolls() {
 fn forms_show_their_keys() {
     use crate::app::OpenRequestKind;
     use crate::model::{ElicitationMode, FieldKind};
-    use crate::ui::FormState;
     let mut stage = form();
     let mut shown_form = None;
     stage.session(|session| {
@@ -442,17 +431,9 @@ fn forms_show_their_keys() {
 
 #[test]
 fn secrets_are_never_shown() {
-    use crate::app::LineInput;
-    use crate::ui::{LineDialog, LinePurpose};
     let mut stage = ready();
-    stage.app.modals.push(Modal::Line(LineDialog {
-        title: "API_KEY".into(),
-        help: "The key of your account.".into(),
-        input: LineInput::new("hunter2"),
-        is_secret: true,
-        problem: None,
-        purpose: LinePurpose::Title(stage.state.active),
-    }));
+    let dialog = LineDialog::new("API_KEY", "The key of your account.", "hunter2", NoPurpose);
+    stage.layers.push(dialog.hiding(true));
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("› •••••••"), "{shown}");
@@ -580,11 +561,11 @@ fn protocol_warnings_are_counted_in_details_and_for_strict_sessions_in_the_statu
     let drawn = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 40)));
     assert!(!drawn(&stage).contains("protocol warning"), "{}", drawn(&stage));
     let conn = *stage.state.conns.keys().next().unwrap();
-    stage.modals.push(Modal::Connection(conn));
+    stage.layers.push(ConnectionPage(conn));
     assert!(drawn(&stage).contains("3 protocol warnings"), "{}", drawn(&stage));
-    stage.modals = vec![Modal::Log { filter: crate::app::LineInput::default() }];
+    stage.layers = LogPage::default().into();
     assert!(drawn(&stage).contains("3 protocol warnings"), "{}", drawn(&stage));
-    stage.modals.clear();
+    stage.layers.clear();
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = true);
     assert!(
         drawn(&stage).lines().last().unwrap_or_default().contains("3 protocol warnings"),

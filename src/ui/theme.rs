@@ -89,10 +89,10 @@ roles! {
     DiffMeta = "diff.meta",
     /// Command output without its own colour.
     Terminal = "terminal",
-    ModalBorder = "modal.border",
-    ModalTitle = "modal.title",
+    DialogBorder = "modal.border",
+    DialogTitle = "modal.title",
     /// A dialog's text; its background is the dialog's.
-    Modal = "modal",
+    Dialog = "modal",
     PlanPending = "plan.pending",
     PlanActive = "plan.active",
     PlanDone = "plan.done",
@@ -140,7 +140,7 @@ impl Theme {
     }
 
     pub fn modal_bg(&self) -> Color {
-        self.style(Role::Modal).bg.unwrap_or_else(|| self.screen_bg())
+        self.style(Role::Dialog).bg.unwrap_or_else(|| self.screen_bg())
     }
 }
 
@@ -152,7 +152,7 @@ fn plain_modifier(role: Role) -> Modifier {
         Role::TextStrong
         | Role::Heading
         | Role::Strong
-        | Role::ModalTitle
+        | Role::DialogTitle
         | Role::Error
         | Role::TableHead
         | Role::PlanActive

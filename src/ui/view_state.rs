@@ -148,7 +148,7 @@ impl RetainedBody {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DialogId {
     /// A dialog by its depth and heading.
-    Modal(usize, String),
+    Layer(usize, String),
     Ask(RequestId),
 }
 

@@ -75,10 +75,10 @@ pub(super) fn draw(
     let pages = entries.len().div_ceil(per_page);
     let page = pending.page.unwrap_or(0) % pages;
     let area = Rect { y: above.bottom() - rows - 1, height: rows + 1, ..above };
-    buf.blank(area, ctx.style(Role::Modal));
+    buf.blank(area, ctx.style(Role::Dialog));
     hits.add(area, Hit::Nothing);
 
-    let mut head = Line::from(ctx.span(Role::ModalTitle, pending.label()));
+    let mut head = Line::from(ctx.span(Role::DialogTitle, pending.label()));
     let more = entries.len() - per_page.min(entries.len());
     let hints = [
         (pages > 1).then(|| ("?".to_owned(), counted(more, "more key", "more keys"))),

@@ -384,7 +384,7 @@ fn the_session_opens_after_sign_in() {
     played.rig.wait("the wish for a sign-in", |state| {
         state.sessions[&state.active].phase == SessionPhase::NeedsSignIn
     });
-    assert_eq!(played.rig.modals.len(), 1);
+    assert_eq!(played.rig.layers.len(), 1);
     played.rig.act(Action::Accept);
     played.rig.wait_ready();
 }

@@ -8,6 +8,7 @@ use parlor::acp::tap::Tap;
 use parlor::app::{
     ConnPhase, Cx, Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand,
 };
+use parlor::config::keymap::Context;
 use parlor::model::{
     Action, AgentSpec, Callbacks, ContentBlock, RecordedSession, Role, ServiceEvent, ToolContent,
 };
@@ -15,9 +16,10 @@ use parlor::runtime::agents::Agents;
 use parlor::runtime::clock::{self, Clock};
 use parlor::runtime::effects::EffectRunner;
 use parlor::store::Store;
-use parlor::ui::dialogs::{self, Focus};
+use parlor::ui::dialogs::QuestionDialog;
+use parlor::ui::dialogs::{self};
 use parlor::ui::theme::Theme;
-use parlor::ui::{App, Modal, update};
+use parlor::ui::{App, update};
 use tokio::sync::mpsc;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -133,7 +135,7 @@ impl Rig {
 
     /// Sends a prompt. A dialog that opened automatically is closed first.
     pub fn prompt(&mut self, text: &str) {
-        if matches!(self.modals.last(), Some(Modal::Question(..))) {
+        if self.layers.top::<QuestionDialog>().is_some() {
             self.act(Action::Escape);
         }
         self.apply(Event::Draft(text.to_owned()));
@@ -145,7 +147,7 @@ impl Rig {
     pub fn act(&mut self, action: Action) {
         dialogs::on_frame(&mut self.app, true, Instant::now() + self.ahead);
         self.ahead += Duration::from_secs(2);
-        if dialogs::focus(&self.app) == Focus::Form && dialogs::is_closed(&self.app) {
+        if dialogs::focus(&self.app) == Context::Form && dialogs::is_closed(&self.app) {
             self.apply(Event::Act(Action::AnswerRequest));
         }
         let is_answer = matches!(action, Action::Choose(_) | Action::Yes | Action::No);
@@ -277,7 +279,7 @@ impl Rig {
     pub fn quit(&mut self) {
         self.act(Action::Quit);
         // With several tabs, the first press asks.
-        if !self.modals.is_empty() {
+        if !self.layers.is_empty() {
             self.act(Action::Quit);
         }
         self.wait("the end of all agents", |state| {

@@ -161,7 +161,7 @@ fn a_host_that_requires_authentication_offers_the_terminal() {
     let host = Host::new();
     let mut rig = host.start("locked", &format!("{HELLO}{NEW}"));
     rig.wait("the question", |state| !state.questions.is_empty());
-    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
+    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.layers) };
     assert_eq!(dialog.title, "Sign in to locked");
     assert!(matches!(dialog.answers[0].consequence, Consequence::SignInToHost(_)));
     assert!(dialog.body[0].contains("Permission denied"), "{:?}", dialog.body);

@@ -81,10 +81,10 @@ fn layers_of_the_app_use_only_lower_layers() {
 
 #[test]
 fn uses_of_higher_layers_are_found() {
-    let root = "pub use lifecycle::policy::{Listed, granted};\npub use state::modal::*;\nlifecycle::start(state::Modal);";
-    let reexported = reexports(root, |_| vec!["Modal".to_owned()]);
+    let root = "pub use lifecycle::policy::{Listed, granted};\npub use state::parts::*;\nlifecycle::start(state::Part);";
+    let reexported = reexports(root, |_| vec!["Part".to_owned()]);
     let above = |path: &str, code: &str| layers_above(path, code, &reexported);
-    assert_eq!(above("state/session.rs", "use crate::app::{Modal, lifecycle::call};"), ["lifecycle"]);
+    assert_eq!(above("state/session.rs", "use crate::app::{Part, lifecycle::call};"), ["lifecycle"]);
     assert_eq!(above("session/tools.rs", "use super::super::lifecycle::turn;"), ["lifecycle"]);
     assert_eq!(above("recording/trim.rs", "let all = crate::app::granted(state);"), ["lifecycle"]);
     assert_eq!(above("session/tools.rs", "use super::lifecycle; // a sibling"), Vec::<String>::new());

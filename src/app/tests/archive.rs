@@ -6,7 +6,8 @@ use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
-use crate::ui::{Modal, update};
+use crate::ui::dialogs::Layer;
+use crate::ui::update;
 
 fn prompt(text: &str, turn: u32) -> RecordedEvent {
     RecordedEvent {
@@ -196,7 +197,7 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     let selected = shown(&app).transcript.items()[2].id;
     app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
     app.play(Event::Act(Action::OpenOutline));
-    assert!(app.modals.is_empty(), "the outline waits for the whole session");
+    assert!(app.layers.is_empty(), "the outline waits for the whole session");
     for page in both_pages(None) {
         let page = EventPage { unreadable_count: 1, ..page };
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
@@ -218,7 +219,7 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     let item = shown(&app).transcript.get(selected).unwrap();
     assert!(matches!(&item.body, ItemBody::Message(message) if message.role == Role::Agent), "{item:?}");
     assert_eq!((shown(&app).selected, shown(&app).transcript.index_of(selected)), (Some(selected), Some(5)));
-    assert_eq!(app.modals.len(), 1);
+    assert_eq!(app.layers.len(), 1);
     let turns: Vec<u32> = shown(&app).transcript.items().iter().map(|item| item.turn).collect();
     assert_eq!(turns[..6], [1, 1, 2, 2, 3, 3]);
 }
@@ -371,7 +372,7 @@ fn a_prompt_asks_for_the_folder_that_a_file_names() {
     tell(&mut app, StoreNews::Opened(Box::new(imported)));
     let key = app.state.active;
     app.wait(2).play(Event::Input).play(Event::Act(Action::Escape));
-    assert!(app.modals.is_empty());
+    assert!(app.layers.is_empty());
 
     app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
     assert_eq!(app.state.questions.len(), 1, "asked again");
@@ -481,7 +482,7 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     app.fx.clear();
     tell(&mut app, StoreNews::Opened(Box::new(opening)));
     assert_eq!((shown(&app).conn, app.state.conns.len()), (None, 1), "it has no agent");
-    assert!(matches!(app.modals.last(), Some(Modal::Picker(_))), "the user chooses");
+    assert!(app.layers.last().and_then(Layer::list).is_some(), "the user chooses");
     let is_reported = items(shown(&app)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")

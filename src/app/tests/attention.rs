@@ -152,7 +152,7 @@ fn the_first_prompt_waits_for_the_choice_of_an_agent() {
         ..AgentChoice::default()
     }];
     let mut app = started(Setup { agents, ..setup(None) });
-    assert_eq!(app.modals.len(), 1, "one picker: {:?}", app.modals);
+    assert_eq!(app.layers.len(), 1, "one picker: {:?}", app.layers);
     app.wait(10).play(Event::Input).wait(10).play(Event::Act(Action::Accept));
     app.handshake(all_capabilities());
     app.sent();

@@ -220,7 +220,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
         synonyms: "",
     }];
     app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
-    assert!(app.modals.is_empty(), "an offer receives no keys");
+    assert!(app.layers.is_empty(), "an offer receives no keys");
     let reported = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
     });

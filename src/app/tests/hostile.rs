@@ -8,7 +8,8 @@ use proptest::sample::select;
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
-use crate::ui::{Modal, start};
+use crate::ui::dialogs::QuestionDialog;
+use crate::ui::start;
 
 /// Strings that would be harmful if used as a path, a program or a name.
 const WORDS: &[&str] = &[
@@ -189,7 +190,7 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
         Step::Close(takes_default) => {
             app.wait(5);
             // The default answer about folders opens the session in the user's own folder only.
-            let is_choice = matches!(app.modals.last(), Some(Modal::Question(..)));
+            let is_choice = app.layers.top::<QuestionDialog>().is_some();
             app.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
         }
         Step::Submit => {

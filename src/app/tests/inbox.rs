@@ -6,8 +6,10 @@ use crate::app::state::inbox::{count_after, waiting};
 use crate::app::state::tab;
 use crate::app::state::unseen::WaitingFor;
 use crate::app::*;
+use crate::config::keymap::Context;
 use crate::model::*;
-use crate::ui::{Modal, dialogs};
+use crate::ui::dialogs;
+use crate::ui::dialogs::InboxDialog;
 
 fn of_two(tool: &str) -> AgentRequest {
     let AgentRequest::Permission(request) = permission(tool) else { panic!("it is a permission") };
@@ -42,10 +44,11 @@ impl TestApp {
     }
 
     fn marked(&self) -> Option<&WaitingFor> {
-        match self.modals.last() {
-            Some(Modal::Attention(dialog)) => dialog.marked.as_ref().map(|(_, what)| what),
-            _ => None,
-        }
+        self.layers.top::<InboxDialog>()?.marked.as_ref().map(|(_, what)| what)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.layers.top::<InboxDialog>().is_some_and(|dialog| dialog.is_whole)
     }
 }
 
@@ -108,7 +111,7 @@ fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
     app.wait(2).answer(2).expect_sent("answer 2: selected no");
     assert_eq!((app.marked(), app.state.sessions[&key].requests.len()), (None, 0));
     app.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
-    assert_eq!((app.modals.len(), app.state.active), (0, KEY), "an empty inbox closes");
+    assert_eq!((app.layers.len(), app.state.active), (0, KEY), "an empty inbox closes");
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn arrow_keys_move_the_selection_and_enter_activates_the_tab() {
     app.key(Action::OpenAttention).key(Action::Down);
     assert_eq!(app.marked(), Some(&WaitingFor::Ask(RequestId(2))));
     app.quick_key(Action::Accept).expect_sent("draft \"\"");
-    assert_eq!((app.state.active, app.modals.len()), (key, 0));
+    assert_eq!((app.state.active, app.layers.len()), (key, 0));
     // There it is the dialog of the tab, with a new grace period.
     app.answer(1).expect_sent("");
     app.wait(2).answer(1).expect_sent("answer 2: selected yes");
@@ -151,9 +154,9 @@ fn an_expanded_request_has_the_keys_of_its_dialog_and_escape_returns() {
     let (mut app, _, conn) = app();
     app.other_requests(conn, 1, of_two("a"));
     app.key(Action::OpenAttention).key(Action::FullScreen);
-    assert!(dialogs::is_attention_whole(&app));
+    assert!(app.is_whole());
     app.key(Action::Escape).expect_sent("");
-    assert!(!dialogs::is_attention_whole(&app), "it was not rejected");
+    assert!(!app.is_whole(), "it was not rejected");
     app.key(Action::FullScreen).key(Action::Down).key(Action::Accept).expect_sent("answer 1: selected no");
     assert_eq!(app.marked(), None);
 }
@@ -166,7 +169,7 @@ fn a_question_is_answered_in_its_tab_only() {
     app.other_requests(conn, 1, asked).key(Action::OpenAttention);
     app.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
     app.key(Action::Accept);
-    assert_eq!((app.state.active, dialogs::focus(&app)), (key, dialogs::Focus::Form));
+    assert_eq!((app.state.active, dialogs::focus(&app)), (key, Context::Form));
 }
 
 #[test]
@@ -175,7 +178,7 @@ fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
     app.ask(1, permission("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::Down).key(Action::OpenAttention).key(Action::Down).answer_whole(2);
     app.expect_sent("answer 2: selected no").key(Action::Escape);
-    assert_eq!((app.modals.len(), dialogs::focus(&app)), (0, dialogs::Focus::Permission));
+    assert_eq!((app.layers.len(), dialogs::focus(&app)), (0, Context::Permission));
     // It was shown again without a key press.
     app.answer(1).expect_sent("");
     app.wait(2).answer(1).expect_sent("answer 1: selected yes");

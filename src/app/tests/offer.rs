@@ -4,7 +4,8 @@ use super::support::TestApp;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
-use crate::ui::{App, Modal, dialogs, start, update};
+use crate::ui::dialogs::Layer;
+use crate::ui::{App, dialogs, start, update};
 
 fn row(uid: &str) -> ArchiveRow {
     ArchiveRow {
@@ -46,7 +47,7 @@ fn asked(fx: &[Effect]) -> Option<bool> {
 }
 
 fn agents(app: &App) -> (Vec<&str>, &str) {
-    let Some(Modal::Picker(picker)) = app.modals.last() else { panic!("{:?}", app.modals) };
+    let Some(picker) = app.layers.last().and_then(Layer::list) else { panic!("{:?}", app.layers) };
     let labels: Vec<&str> = picker.matches.iter().map(|row| picker.rows[*row].label.as_str()).collect();
     let marked = labels[picker.selected];
     (labels, marked)
@@ -109,7 +110,7 @@ fn the_agent_picker_marks_agents_that_were_used() {
     let now = std::time::Instant::now();
     let (mut app, _) = start(setup(true, true), now);
     update(&mut app, Event::Service(ServiceEvent::Store(Box::new(used_agents("two")))), now);
-    let marks: Vec<String> = dialogs::agent_rows(&app.state).into_iter().map(|row| row.right).collect();
+    let marks: Vec<String> = dialogs::agent_rows(&app.state).into_iter().map(|(row, _)| row.right).collect();
     assert_eq!(marks, ["used before", "last used here", ""]);
 }
 
@@ -127,7 +128,7 @@ fn the_agent_picker_offers_it_without_moving_the_selection() {
     let offer = "Resume “Mend the fence”";
     assert_eq!(agents(&app), (vec![offer, "one", "two", "three"], "two"));
     // The same when it is opened later.
-    app.modals.clear();
+    app.layers.clear();
     dialogs::open_agents(&mut app);
     assert_eq!(agents(&app), (vec![offer, "one", "two", "three"], "two"));
     update(&mut app, Event::Input, now);
@@ -136,7 +137,7 @@ fn the_agent_picker_offers_it_without_moving_the_selection() {
     }
     let fx = update(&mut app, Event::Act(Action::Accept), now + std::time::Duration::from_secs(2));
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::Open { takes: true, .. }))));
-    assert!(app.modals.is_empty());
+    assert!(app.layers.is_empty());
 }
 
 #[test]

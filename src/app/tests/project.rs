@@ -6,7 +6,8 @@ use std::time::Instant;
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
-use crate::ui::{Modal, PickerKind, start};
+use crate::ui::dialogs::{Agents, Picker};
+use crate::ui::start;
 
 fn spec(name: &str) -> AgentSpec {
     AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
@@ -92,7 +93,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
 #[test]
 fn a_project_without_an_agent_does_not_delay_the_start() {
     let mut app = app(question(None), Some(spec("mine")));
-    assert_eq!((started(&app), app.modals.len()), (vec!["mine"], 1));
+    assert_eq!((started(&app), app.layers.len()), (vec!["mine"], 1));
     answer(&mut app, TrustAnswer::Use);
     assert_eq!(started(&app), ["mine"]);
     assert_eq!(app.state.setup.theme, "paper");
@@ -101,8 +102,8 @@ fn a_project_without_an_agent_does_not_delay_the_start() {
 #[test]
 fn without_another_agent_the_list_opens_after_a_refusal() {
     let mut app = app(question(Some("theirs")), None);
-    assert_eq!(app.modals.len(), 1);
+    assert_eq!(app.layers.len(), 1);
     answer(&mut app, TrustAnswer::LeaveOut);
     app.play(Event::Input);
-    assert!(matches!(app.modals.last(), Some(Modal::Picker(picker)) if picker.kind == PickerKind::Agent));
+    assert!(app.layers.top::<Picker<Agents>>().is_some());
 }

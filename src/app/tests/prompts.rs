@@ -12,7 +12,7 @@ use super::support::{KEY, TestApp, all_capabilities};
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
-use crate::ui::Modal;
+use crate::ui::dialogs::QueueDialog;
 
 /// Numbers are indices into the current candidates, modulo their number.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +125,7 @@ impl World {
         let has_other = outbox.is_preparing() || outbox.unsent().is_some();
         let edited = self.session().outbox.edited().map(|prompt| prompt.text.clone());
         let draft = self.session().draft.clone();
-        let has_dialog = !self.app.modals.is_empty();
+        let has_dialog = !self.app.layers.is_empty();
         let is_user = match step {
             Step::Type(kind) => {
                 // The user may discard the draft that this replaces.
@@ -224,7 +224,8 @@ impl World {
             }
         };
         // Other dialogs are not part of the model.
-        self.app.modals.retain(|modal| matches!(modal, Modal::Queue { .. }));
+        let queue = self.app.layers.top::<QueueDialog>().map(|dialog| dialog.selected);
+        self.app.layers = queue.map(|selected| QueueDialog { selected }.into()).unwrap_or_default();
         self.note(&before, has_other, is_user, step);
         if has_dialog {
             // What was being edited is in the history.

@@ -107,7 +107,7 @@ fn a_saved_decision_is_not_asked_for_again() {
     for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
         let mut app = app(FolderServers { answer: Some(known), ..found() }, spec());
         app.handshake(all_capabilities());
-        assert_eq!((app.modals.len(), names(&app)), (0, expected));
+        assert_eq!((app.layers.len(), names(&app)), (0, expected));
         app.expect_sent("connect 1 after 0 ms\ncall new");
     }
 }
@@ -125,7 +125,7 @@ fn a_remote_agent_gets_no_servers_of_the_folder() {
     let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
     let mut app = app(found(), AgentSpec { ssh, ..spec() });
     app.handshake(all_capabilities());
-    assert_eq!(app.modals, []);
+    assert!(app.layers.is_empty());
     app.expect_sent("connect 1 after 0 ms\ncall new");
 }
 
@@ -146,7 +146,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         });
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
         assert_eq!(reported, Some(expected), "but never those of the folder");
-        assert_eq!(app.modals, []);
+        assert!(app.layers.is_empty());
         let is_said = app.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
                 if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
@@ -157,7 +157,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let conn = app.conn();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-        assert_eq!(app.modals.len(), 1, "those of the folder are asked about");
+        assert_eq!(app.layers.len(), 1, "those of the folder are asked about");
         answer(&mut app, TrustAnswer::NotNow);
         assert_eq!(names(&app), ["mine"]);
     }
@@ -235,7 +235,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     // In an inactive tab the question stays open.
     app.flow(|state, _| operations::activate(state, KEY));
     app.play(Event::Input);
-    assert_eq!(app.modals, []);
+    assert!(app.layers.is_empty());
     app.expect_sent("");
     answer(&mut app, TrustAnswer::Use);
     app.expect_sent("call new");

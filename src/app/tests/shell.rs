@@ -3,8 +3,9 @@
 use super::support::*;
 use crate::app::lifecycle::{handover, operations};
 use crate::app::*;
+use crate::config::keymap::Context;
 use crate::model::*;
-use crate::ui::dialogs::{self, Focus};
+use crate::ui::dialogs::{self};
 
 fn run(app: &mut TestApp, text: &str) {
     app.play(Event::Draft(text.to_owned()));
@@ -194,24 +195,24 @@ fn keys_go_to_a_command_until_the_user_leaves_it_or_pauses_after_its_end() {
     let id = started(&mut app, 1, "cat");
     app.fx.clear();
     app.play(Event::Act(Action::TypeIntoTerminal));
-    assert_eq!(dialogs::base_focus(&app), Focus::Terminal);
+    assert_eq!(dialogs::base_focus(&app), Context::Terminal);
     let key = |text: &str| Event::Key(vec![Event::TypeIn(TerminalInput::Bytes(text.into()))]);
     app.play(key("a"));
     app.expect_sent(&format!("terminal type \"a\" into {id}"));
     app.play(Event::Act(Action::TypeIntoTerminal));
-    assert_eq!(dialogs::base_focus(&app), Focus::Main);
+    assert_eq!(dialogs::base_focus(&app), Context::Main);
     app.play(Event::Act(Action::TypeIntoTerminal));
     ended(&mut app, &id, 0);
     app.fx.clear();
     app.play(key("geheim"));
     app.expect_sent("");
     app.play(Event::Timer(TimerId::TypedInto(KEY)));
-    assert_eq!(dialogs::base_focus(&app), Focus::Terminal, "the user is still typing");
+    assert_eq!(dialogs::base_focus(&app), Context::Terminal, "the user is still typing");
     app.wait(1).play(Event::Timer(TimerId::TypedInto(KEY)));
-    assert_eq!(dialogs::base_focus(&app), Focus::Main);
+    assert_eq!(dialogs::base_focus(&app), Context::Main);
     assert_eq!(app.session().draft, "");
     app.play(Event::Act(Action::TypeIntoTerminal));
-    assert_eq!(dialogs::base_focus(&app), Focus::Main, "nothing runs");
+    assert_eq!(dialogs::base_focus(&app), Context::Main, "nothing runs");
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn a_request_does_not_take_the_keys_from_a_terminal() {
     );
     app.wait(9);
     assert!(dialogs::is_beside_draft(&app) && !dialogs::takes_input(&app));
-    assert_eq!(dialogs::base_focus(&app), Focus::Terminal);
+    assert_eq!(dialogs::base_focus(&app), Context::Terminal);
 }
 
 #[test]
@@ -329,15 +330,15 @@ fn a_command_that_reads_hidden_input_gets_the_keys_until_it_has_read() {
         let id = started(&mut app, 1, "sudo make");
         let draft = app.session().draft.clone();
         hides_input(&mut app, &id, true);
-        assert_eq!(dialogs::base_focus(&app), Focus::Terminal);
+        assert_eq!(dialogs::base_focus(&app), Context::Terminal);
         app.wait(9);
         app.play(Event::Timer(TimerId::TypedInto(KEY)));
-        assert_eq!(dialogs::base_focus(&app), Focus::Terminal, "as long as it waits");
+        assert_eq!(dialogs::base_focus(&app), Context::Terminal, "as long as it waits");
         hides_input(&mut app, &id, false);
-        assert_eq!(dialogs::base_focus(&app), Focus::Terminal, "until the keys pause");
+        assert_eq!(dialogs::base_focus(&app), Context::Terminal, "until the keys pause");
         app.wait(1);
         app.play(Event::Timer(TimerId::TypedInto(KEY)));
-        assert_eq!(dialogs::base_focus(&app), Focus::Main);
+        assert_eq!(dialogs::base_focus(&app), Context::Main);
         assert_eq!(app.session().draft, draft);
     }
 }
@@ -349,7 +350,7 @@ fn no_prompt_is_sent_while_a_command_reads_hidden_input() {
     let id = started(&mut app, 1, "sudo make");
     app.play(Event::Draft("fix".to_owned()));
     hides_input(&mut app, &id, true);
-    assert_eq!(dialogs::base_focus(&app), Focus::Main, "the prompt keeps the keys");
+    assert_eq!(dialogs::base_focus(&app), Context::Main, "the prompt keeps the keys");
     app.fx.clear();
     app.play(Event::Draft("hunter2".to_owned())).play(Event::Act(Action::Submit));
     assert!(app.state.flash.as_ref().unwrap().contains("sudo make waits for hidden input"));

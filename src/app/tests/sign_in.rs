@@ -5,7 +5,8 @@ use crate::app::lifecycle::operations;
 use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
-use crate::ui::{Modal, dialogs};
+use crate::ui::dialogs;
+use crate::ui::dialogs::{Layer, LineDialog};
 
 fn terminal(program: Option<&str>, args: &[&str]) -> AuthKind {
     AuthKind::Terminal(SignInCommand {
@@ -78,13 +79,13 @@ fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     assert_eq!(app.state.flash.as_deref(), Some("Signed in."));
 
     let mut app = locked();
-    app.modals.clear();
+    app.layers.clear();
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "no account");
     let last = notices(&app).pop().unwrap();
     assert!(last.starts_with("Sign-in failed. ") && last.contains("\"web\"") && last.contains("no account"));
     assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
-    assert!(matches!(app.modals.last(), Some(Modal::Picker(_))), "another method can be selected");
+    assert!(app.layers.last().and_then(Layer::list).is_some(), "another method can be selected");
 }
 
 #[test]
@@ -105,10 +106,10 @@ fn a_typed_key_is_passed_with_the_method_that_reads_one() {
     app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
     app.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
     app.wait(5);
-    while !matches!(app.modals.last(), Some(Modal::Line(_)) | None) {
+    while !app.layers.is_empty() && app.layers.top::<LineDialog>().is_none() {
         app.play(Event::Act(Action::Accept)).wait(5);
     }
-    let Some(Modal::Line(dialog)) = app.modals.last() else { panic!("{:?}", app.modals) };
+    let Some(dialog) = app.layers.top::<LineDialog>() else { panic!("{:?}", app.layers) };
     assert!(dialog.is_secret && dialog.help.contains("does not save"), "{dialog:?}");
     app.play(Event::Line(LineEdit::Insert("sk-1".to_owned()))).play(Event::Act(Action::Accept));
     app.expect_sent("call authenticate api key sk-1");
@@ -135,10 +136,10 @@ fn an_agent_that_wants_authenticate_after_its_restart_gets_it_once() {
 #[test]
 fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     let mut app = locked();
-    app.modals.clear();
+    app.layers.clear();
     let output = |line: &str| AgentEvent::SignInOutput(vec![line.to_owned()]);
     app.agent(output("https://example.org/early"));
-    assert!(app.modals.is_empty(), "no sign-in is pending");
+    assert!(app.layers.is_empty(), "no sign-in is pending");
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.agent(output("waiting")).agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
     let Some(dialog) = app.state.questions.last().cloned() else { panic!("no dialog") };
@@ -147,13 +148,13 @@ fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     assert_eq!(dialog.first, 2, "nothing is opened by an accidental key");
     assert!(dialog.body.iter().all(|line| !line.contains('\u{202e}')), "{:?}", dialog.body);
     app.agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
-    assert_eq!(app.modals.len(), 1, "a page is offered once");
+    assert_eq!(app.layers.len(), 1, "a page is offered once");
     app.agent(output("file:///etc/passwd"));
-    assert_eq!(app.modals.len(), 1);
+    assert_eq!(app.layers.len(), 1);
     for number in 0..100 {
         app.agent(output(&format!("https://example.org/{number}")));
     }
-    assert_eq!(app.modals.len(), 4, "an agent cannot cover the screen with questions");
+    assert_eq!(app.layers.len(), 4, "an agent cannot cover the screen with questions");
 
     app.fail(-32603, "spawn xdg-open ENOENT");
     let last = notices(&app).pop().unwrap();
@@ -168,7 +169,7 @@ fn a_pending_sign_in_can_be_cancelled() {
         AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
     app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
     app.fail(-32000, "sign in first");
-    app.modals.clear();
+    app.layers.clear();
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.fx.clear();
     app.play(Event::Act(Action::Escape));
@@ -196,7 +197,7 @@ fn answer(app: &mut TestApp, action: Action) {
 #[test]
 fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     let mut app = locked();
-    app.modals.clear();
+    app.layers.clear();
     let dialog = pick(&mut app, "login").expect("the user is asked");
     assert_eq!(dialog.body[1..], ["fake login", "Folder: /code/shop"].map(str::to_owned));
     let default = &dialog.answers[dialog.first];
@@ -229,7 +230,7 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
 #[test]
 fn another_program_is_shown_to_be_run_manually() {
     let mut app = locked();
-    app.modals.clear();
+    app.layers.clear();
     assert_eq!(pick(&mut app, "tool"), None);
     app.expect_sent("");
     let reported = app.session().transcript.items().iter().any(|item| {
@@ -309,7 +310,7 @@ fn a_remote_agent_cannot_run_a_sign_in_command() {
             app.wait(5);
         }
         app.expect_sent("");
-        assert!(app.modals.is_empty(), "{:?}", app.modals);
+        assert!(app.layers.is_empty(), "{:?}", app.layers);
     }
 }
 

@@ -7,8 +7,11 @@ use std::path::PathBuf;
 use super::support::*;
 use crate::app::state::tab::tabs;
 use crate::app::*;
+use crate::config::keymap::Context;
 use crate::model::*;
-use crate::ui::{Modal, dialogs, start};
+use crate::ui::LogPage;
+use crate::ui::dialogs::{Layer, QuestionDialog};
+use crate::ui::{dialogs, start};
 
 pub fn fake() -> AgentSpec {
     AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
@@ -57,7 +60,7 @@ fn a_tab_without_an_agent_is_closed_when_another_opens() {
     let mut app = TestApp::of(started, now, fx);
     let key = app.open_tab("/code/lib", fake());
     assert_eq!((tabs(&app.state).count(), app.state.active), (1, key));
-    assert_eq!(app.modals, [], "its agent picker is closed too");
+    assert!(app.layers.is_empty(), "its agent picker is closed too");
     app.play(Event::Input);
 }
 
@@ -109,9 +112,9 @@ fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     app.flow(|state, cx| operations::cancel_turn(state, key, cx));
     app.play(Event::Act(Action::ShowTab(1)));
     app.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
-    assert_eq!(app.modals, [], "the active tab keeps its keys");
+    assert!(app.layers.is_empty(), "the active tab keeps its keys");
     app.wait(5).play(Event::Input).play(Event::Act(Action::ShowTab(2)));
-    assert!(matches!(app.modals.last(), Some(Modal::Question(..))));
+    assert!(app.layers.top::<QuestionDialog>().is_some());
     // A key directly after the tab switch chooses nothing.
     app.fx.clear();
     app.play(Event::Input).answer(3).expect_sent("");
@@ -125,14 +128,14 @@ fn each_tab_has_its_draft_and_dialogs() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.play(Event::Draft("in two".into())).play(Event::Act(Action::OpenLog));
     app.play(Event::Act(Action::PreviousTab)).expect_sent("draft \"\"");
-    assert_eq!((app.state.active, app.modals.len()), (KEY, 0));
+    assert_eq!((app.state.active, app.layers.len()), (KEY, 0));
     app.play(Event::Draft("in one".into())).play(Event::Act(Action::FormerTab));
     app.expect_sent("draft \"in two\"");
-    assert!(matches!(app.modals.as_slice(), [Modal::Log { .. }]));
+    assert!(app.layers.len() == 1 && app.layers.top::<LogPage>().is_some());
     assert_eq!(app.state.sessions[&KEY].draft, "in one");
     app.play(Event::Act(Action::NextTab));
     assert_eq!(app.state.active, KEY, "after the last one follows the first");
-    assert_eq!(app.background[&key].modals.len(), 1);
+    assert_eq!(app.background[&key].layers.len(), 1);
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn the_palette_closes_on_a_tab_switch_and_a_previewed_theme_is_reset() {
     app.play(Event::Act(Action::ShowTab(1)));
     assert!(app.fx.contains(&Effect::SetTheme("dark".into())));
     app.play(Event::Act(Action::ShowTab(2)));
-    assert_eq!(app.modals, []);
+    assert!(app.layers.is_empty());
 }
 
 #[test]
@@ -224,7 +227,9 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
     assert_eq!(app.fx.iter().filter(|effect| **effect == wanted).count(), 1);
     let found = Err("It is not there.".into());
     app.service(ServiceEvent::FolderFound { text: "../nowhere".into(), found });
-    let Some(Modal::Picker(again)) = app.modals.last() else { panic!("the folders are asked for again") };
+    let Some(again) = app.layers.last().and_then(Layer::list) else {
+        panic!("the folders are asked for again")
+    };
     assert_eq!((again.filter.text.as_str(), again.note.as_deref()), ("../nowhere", Some("It is not there.")));
     let found = Ok("/code/lib".into());
     app.service(ServiceEvent::FolderFound { text: "/code/lib".into(), found });
@@ -286,7 +291,7 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     app.play(Event::Agent(conn, AgentEvent::Request(RequestId(9), Box::new(request))));
     let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce { .. })).count();
     assert_eq!((calls, app.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
-    assert_eq!(dialogs::focus(&app), dialogs::Focus::Main);
+    assert_eq!(dialogs::focus(&app), Context::Main);
     app.wait(10).play(Event::Input).answer(1);
     assert_eq!(app.state.sessions[&key].requests.len(), 1, "a digit typed into the prompt is not an answer");
     assert_eq!(app.session().draft, "half a wo");
@@ -325,7 +330,7 @@ fn quitting_asks_again_in_another_tab() {
     app.play(Event::Act(Action::Quit)).play(Event::Act(Action::ShowTab(1)));
     app.play(Event::Act(Action::Quit));
     assert!(!app.state.is_quitting);
-    assert_eq!((app.modals.len(), app.state.questions.len()), (1, 1), "not the one of the other tab");
+    assert_eq!((app.layers.len(), app.state.questions.len()), (1, 1), "not the one of the other tab");
     app.play(Event::Act(Action::Quit));
     assert!(app.state.is_quitting);
 }
@@ -434,7 +439,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     let order: Vec<_> = tabs(&app.state).map(name).collect();
     assert_eq!(order, ["k1", "k2", "k3", "k4", "k5, read-only"]);
     assert_eq!(app.state.active, KEY, "the active tab is that of the last run");
-    assert!(app.modals.is_empty());
+    assert!(app.layers.is_empty());
     // The tabs of a folder share an agent.
     app.expect_sent("connect 1 after 0 ms\nconnect 2 after 0 ms");
     let last = tabs(&app.state).rev().nth(1).unwrap();
@@ -487,7 +492,7 @@ fn quitting_idle_tabs_asks_only_if_they_are_lost() {
     assert_eq!(title, "Quit all tabs?");
     assert!(body.ends_with("Their sessions are not saved."), "{body}");
     app.play(Event::Act(Action::Escape));
-    assert!(!app.state.is_quitting && app.modals.is_empty());
+    assert!(!app.state.is_quitting && app.layers.is_empty());
     app.play(Event::Act(Action::Quit)).play(Event::Act(Action::Yes));
     assert!(app.state.is_quitting);
 }
@@ -507,7 +512,7 @@ fn a_second_ctrl_c_asks_if_another_tab_works() {
 fn the_agent_of_the_tab_is_offered_for_a_new_one() {
     let mut app = TestApp::ready();
     app.play(Event::Act(Action::NewTab));
-    let Some(Modal::Picker(picker)) = app.modals.last() else { panic!("{:?}", app.modals) };
+    let Some(picker) = app.layers.last().and_then(Layer::list) else { panic!("{:?}", app.layers) };
     assert_eq!((picker.rows[0].label.as_str(), picker.selected), ("fake", 0));
     app.play(Event::Act(Action::Accept));
     assert_eq!(tabs(&app.state).count(), 2);

@@ -486,7 +486,7 @@ fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
     );
     app.fx.clear();
     assert_eq!(failed(&app), Some("go"), "it can be resent");
-    assert!(app.modals.is_empty(), "there is a notice, but no dialog");
+    assert!(app.layers.is_empty(), "there is a notice, but no dialog");
     app.play(Event::Act(Action::HandOver));
     assert!(app.session().turn.is_running() && app.session().outbox.failed().is_none());
     assert!(app.session().resume.handover().is_some_and(|text| text.is_sent), "with the conversation");

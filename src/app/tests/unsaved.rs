@@ -114,7 +114,7 @@ fn quitting_after_crashes_asks_as_well() {
 fn a_signal_ends_parlor_without_a_question() {
     let mut app = failing(None);
     app.play(Event::Terminate);
-    assert!(app.state.is_quitting && app.modals.is_empty());
+    assert!(app.state.is_quitting && app.layers.is_empty());
 }
 
 #[test]

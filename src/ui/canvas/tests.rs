@@ -12,9 +12,10 @@ use crate::model::{
     PlanStatus, Role, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus, Usage,
 };
 use crate::runtime::paint::Painter;
+use crate::ui::dialogs::HelpPage;
 use crate::ui::highlight;
 use crate::ui::tests::fixture::{Stage, ready, theme};
-use crate::ui::{Modal, update};
+use crate::ui::update;
 use crate::ui::{ViewState, draw_into};
 
 /// An event between two frames.
@@ -171,8 +172,8 @@ proptest! {
             match &step {
                 Step::Say(role, text) => say(&mut stage, *role, text),
                 Step::Mark(id) => stage.session(|session| session.selected = Some(ItemId(*id))),
-                Step::Dialog(true) => stage.modals.push(Modal::Help { filter: LineInput::default() }),
-                Step::Dialog(false) => stage.modals.clear(),
+                Step::Dialog(true) => stage.layers.push(HelpPage { filter: LineInput::default() }),
+                Step::Dialog(false) => stage.layers.clear(),
                 Step::Theme(other) => name = other,
                 Step::Resize(cols, rows) => {
                     size = (*cols, *rows);

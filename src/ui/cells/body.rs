@@ -1,6 +1,6 @@
 //! The content of a tool call in a dialog: the whole command, the whole change, and other content, as lines.
 //!
-//! `modals::permission` draws the rest of the dialog.
+//! `dialogs::permission` draws the rest of the dialog.
 //! Invariant: only the visible lines of a long change are drawn.
 
 use std::ops::Range;

@@ -3,8 +3,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::app::{DiffRoom, ItemBody, ToolCall, ViewCommand};
 use crate::model::{DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
-use crate::ui::ChangesDialog;
-use crate::ui::Modal;
+use crate::ui::dialogs::ChangesDialog;
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
@@ -21,7 +20,7 @@ fn stage() -> Stage {
         })
     };
     edit(&mut stage, "src/long.txt", &long("old"), &long("new"), 1);
-    stage.modals.push(Modal::Changes(ChangesDialog::default()));
+    stage.layers.push(ChangesDialog::default());
     stage
 }
 
@@ -39,8 +38,8 @@ fn edit(stage: &mut Stage, path: &str, old: &str, new: &str, line: u32) {
 }
 
 fn dialog(stage: &mut Stage) -> &mut ChangesDialog {
-    match stage.modals.last_mut() {
-        Some(Modal::Changes(dialog)) => dialog,
+    match stage.layers.top_mut::<ChangesDialog>() {
+        Some(dialog) => dialog,
         other => panic!("{other:?}"),
     }
 }
@@ -134,7 +133,7 @@ fn a_new_file_is_shown_in_one_column_unless_the_user_decides() {
 #[test]
 fn a_session_without_changes_shows_a_message() {
     let mut stage = ready();
-    stage.modals.push(Modal::Changes(ChangesDialog::default()));
+    stage.layers.push(ChangesDialog::default());
     assert!(shown(&stage, &mut stage.view(), (80, 24)).contains("No changes in this session yet."));
 }
 
@@ -143,7 +142,7 @@ fn only_visible_lines_of_long_changes_are_drawn() {
     let mut stage = ready();
     let lines = |word: &str| format!("{word}\n").repeat(20_000);
     edit(&mut stage, "huge.txt", &lines("old"), &lines("new"), 1);
-    stage.modals.push(Modal::Changes(ChangesDialog::default()));
+    stage.layers.push(ChangesDialog::default());
     let mut view = stage.view();
     assert!(shown(&stage, &mut view, (80, 12)).contains("Computing diff…"), "the frame is not blocked");
     assert_eq!(cache::work_off(), 1);
@@ -159,7 +158,7 @@ fn only_visible_lines_of_long_changes_are_drawn() {
 fn long_lines_can_be_scrolled_to_their_end() {
     let mut stage = ready();
     edit(&mut stage, "long.txt", "", &format!("{}end\n", "word ".repeat(300)), 1);
-    stage.modals.push(Modal::Changes(ChangesDialog::default()));
+    stage.layers.push(ChangesDialog::default());
     let mut view = stage.view();
     assert!(!shown(&stage, &mut view, (40, 12)).contains("end"));
     view.apply(ViewCommand::ScrollDialogPages(100));
@@ -173,7 +172,7 @@ fn counts_of_many_files_appear_over_several_frames() {
         let lines = format!("{}\n", "line ".repeat(20)).repeat(1000);
         edit(&mut stage, &format!("f{index}.txt"), "", &lines, 1);
     }
-    stage.modals.push(Modal::Changes(ChangesDialog::default()));
+    stage.layers.push(ChangesDialog::default());
     let mut view = stage.view();
     let counted = |shown: &str| shown.matches("+1000").count();
     let first = counted(&shown(&stage, &mut view, (120, 12)));

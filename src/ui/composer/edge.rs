@@ -9,7 +9,6 @@ use ratatui::style::Modifier;
 use crate::config::keymap::Context;
 use crate::model::{Action, mentions, output_number};
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs::Focus;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::hits::{Hit, HitMap};
 use crate::ui::plan;
@@ -31,7 +30,7 @@ const MAX_OUTPUTS: usize = 3;
 
 /// What the edges show besides the session's settings.
 pub(in crate::ui) struct EdgeFacts<'a> {
-    pub focus: Focus,
+    pub focus: Context,
     /// Number of the draft's rows above and below the composer.
     pub hidden_rows: (usize, usize),
     /// Whether the composer takes the place of the transcript.
@@ -69,8 +68,8 @@ pub(in crate::ui) fn draw(
     hits: &mut HitMap,
 ) {
     let role = match facts.focus {
-        Focus::Main if is_command(ctx) => Role::Warning,
-        Focus::Main => Role::Accent,
+        Context::Main if is_command(ctx) => Role::Warning,
+        Context::Main => Role::Accent,
         _ => Role::Rule,
     };
     let rule = ctx.render.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
@@ -131,7 +130,7 @@ pub(in crate::ui) fn draw_terminal_head(
 ) {
     let rule = ctx.render.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
     text::put_text(buf, area.x + 1, area.y, &rule, area.width, ctx.style(Role::Accent));
-    let mut left: Vec<Label> = focus_chip(ctx, Focus::Terminal, area.width).into_iter().collect();
+    let mut left: Vec<Label> = focus_chip(ctx, Context::Terminal, area.width).into_iter().collect();
     if !ctx.session.requests.is_empty() {
         left.push(Label::new(ctx, Role::Warning, "answer required", None, 8));
     }
@@ -163,17 +162,15 @@ fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canv
 }
 
 /// The layer that has the keys instead of the composer, and the key that returns them.
-fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
+fn focus_chip(ctx: &FrameContext, focus: Context, width: u16) -> Option<Label> {
     let (name, context, action, does) = match focus {
-        Focus::Main => return None,
-        Focus::Browse => ("transcript", Context::Browse, Action::Browse, "to return"),
-        Focus::Terminal => ("terminal", Context::Terminal, Action::TypeIntoTerminal, "to return"),
-        Focus::Search => ("search", Context::Search, Action::Escape, "to close"),
-        Focus::Permission | Focus::Access | Focus::Url => {
-            ("request", Context::Main, Action::AnswerRequest, "to return")
-        }
-        Focus::Form => ("form", Context::Form, Action::Escape, "to cancel"),
-        _ => ("dialog", Context::Text, Action::Escape, "to close"),
+        Context::Main => return None,
+        Context::Browse => ("transcript", Context::Browse, Action::Browse, "to return"),
+        Context::Terminal => ("terminal", Context::Terminal, Action::TypeIntoTerminal, "to return"),
+        Context::Search => ("search", Context::Search, Action::Escape, "to close"),
+        _ if !ctx.app.layers.is_empty() => ("dialog", Context::Text, Action::Escape, "to close"),
+        Context::Form => ("form", Context::Form, Action::Escape, "to cancel"),
+        _ => ("request", Context::Main, Action::AnswerRequest, "to return"),
     };
     let does = if width < FULL_COLS { String::new() } else { format!(" {does}") };
     // In a replay no key moves the focus.

@@ -2,13 +2,20 @@
 //!
 //! The view handles rows: moves between hunks are sent to it.
 
-use crate::app::state::changes::{ChangedFile, changed_files, first_line};
-use crate::app::{Cx, Effect, ViewCommand};
-use crate::model::{Action, LineEdit, Location, Target};
-use crate::ui::dialogs::modal::moved;
-use crate::ui::{App, ChangesDialog, Modal};
+use ratatui::layout::{Position, Rect};
 
-use super::{open, stack};
+use crate::app::state::changes::{ChangedFile, changed_files, first_line};
+use crate::app::{Cx, Effect, LineInput, State, ViewCommand};
+use crate::config::keymap::Context;
+use crate::model::{Action, LineEdit, Location, Target};
+use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::view_state::ViewState;
+use crate::ui::{App, changes};
+
+use super::layer::{Flow, Layer};
+use super::list::moved;
+use super::{open, scroll};
 
 /// The files that match the filter: the path contains each of its words.
 pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<&'f ChangedFile> {
@@ -20,55 +27,86 @@ pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<
     files.iter().filter(fits).collect()
 }
 
-pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let files = changed_files(&app.state, app.state.active);
-    let Some(Modal::Changes(dialog)) = app.modals.last_mut() else { return false };
-    let shown = shown_files(&files, dialog);
-    let count = shown.len();
-    // The list may have changed since the last key.
-    dialog.selected = dialog.selected.min(count.saturating_sub(1));
-    match action {
-        Action::NextField => dialog.selected = moved(dialog.selected, 1, count),
-        Action::PreviousField => dialog.selected = moved(dialog.selected, -1, count),
-        Action::Mark(position) => dialog.selected = moved(usize::from(position), 0, count),
-        Action::NextHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(1))),
-        Action::PreviousHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(-1))),
-        Action::Filter => dialog.is_filtering = true,
-        Action::ToggleContext => dialog.shows_context = !dialog.shows_context,
-        // While the filter is edited, the arrow keys select files.
-        Action::Up if dialog.is_filtering => dialog.selected = moved(dialog.selected, -1, count),
-        Action::Down if dialog.is_filtering => dialog.selected = moved(dialog.selected, 1, count),
-        Action::Accept if dialog.is_filtering => dialog.is_filtering = false,
-        Action::Accept => {
-            if let Some(file) = shown.get(dialog.selected) {
-                let line = file.parts.first().and_then(first_line);
-                open::on_open(&mut app.state, Target::File(Location { path: file.path.clone(), line }), cx);
-            }
+/// The view of all changes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChangesDialog {
+    /// The shown file, an index into those that match the filter.
+    pub selected: usize,
+    pub filter: LineInput,
+    /// Whether typed letters edit the filter.
+    pub is_filtering: bool,
+    /// Whether all known unchanged lines are shown.
+    pub shows_context: bool,
+}
+
+impl Layer for ChangesDialog {
+    fn title(&self, _state: &State) -> String {
+        "Changes".to_owned()
+    }
+
+    /// While the filter is edited, its keys are those of a list.
+    fn context(&self) -> Context {
+        if self.is_filtering { Context::List } else { Context::Changes }
+    }
+
+    fn line(&self) -> Option<&LineInput> {
+        self.is_filtering.then_some(&self.filter)
+    }
+
+    /// Edits the filter; the first matching file is shown.
+    fn on_line(&mut self, _app: &mut App, edit: &LineEdit, _cx: &mut Cx) {
+        if self.is_filtering && self.filter.apply(edit) {
+            self.selected = 0;
         }
-        Action::Up => stack::scroll(-1, cx),
-        Action::Down => stack::scroll(1, cx),
-        Action::First => stack::scroll(-stack::ALL_LINES, cx),
-        Action::Last => stack::scroll(stack::ALL_LINES, cx),
-        _ => return stack::scroll_body(action, cx),
     }
-    true
-}
 
-/// Edits the filter; the first matching file is shown.
-pub fn on_line(dialog: &mut ChangesDialog, edit: &LineEdit) {
-    if dialog.is_filtering && dialog.filter.apply(edit) {
-        dialog.selected = 0;
+    fn leave_part(&mut self) -> bool {
+        let was_used = self.is_filtering || !self.filter.text.is_empty();
+        if was_used {
+            self.filter = LineInput::default();
+            self.is_filtering = false;
+            self.selected = 0;
+        }
+        was_used
     }
-}
 
-/// Clears and closes the filter if it is in use. Returns whether it was.
-pub fn leave_filter(app: &mut App) -> bool {
-    let Some(Modal::Changes(dialog)) = app.modals.last_mut() else { return false };
-    let was_used = dialog.is_filtering || !dialog.filter.text.is_empty();
-    if was_used {
-        dialog.filter = crate::app::LineInput::default();
-        dialog.is_filtering = false;
-        dialog.selected = 0;
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        let files = changed_files(&app.state, app.state.active);
+        let shown = shown_files(&files, self);
+        let count = shown.len();
+        // The list may have changed since the last key.
+        self.selected = self.selected.min(count.saturating_sub(1));
+        match action {
+            Action::NextField => self.selected = moved(self.selected, 1, count),
+            Action::PreviousField => self.selected = moved(self.selected, -1, count),
+            Action::Mark(position) => self.selected = moved(usize::from(position), 0, count),
+            Action::NextHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(1))),
+            Action::PreviousHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(-1))),
+            Action::Filter => self.is_filtering = true,
+            Action::ToggleContext => self.shows_context = !self.shows_context,
+            // While the filter is edited, the arrow keys select files.
+            Action::Up if self.is_filtering => self.selected = moved(self.selected, -1, count),
+            Action::Down if self.is_filtering => self.selected = moved(self.selected, 1, count),
+            Action::Accept if self.is_filtering => self.is_filtering = false,
+            Action::Accept => {
+                if let Some(file) = shown.get(self.selected) {
+                    let line = file.parts.first().and_then(first_line);
+                    let location = Location { path: file.path.clone(), line };
+                    open::on_open(&mut app.state, Target::File(location), cx);
+                }
+            }
+            _ => return scroll::scroll_page(action, cx),
+        }
+        Flow::Stay
     }
-    was_used
+
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        changes::draw(ctx, self, view, area, buf)
+    }
 }

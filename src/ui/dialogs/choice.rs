@@ -1,64 +1,96 @@
-//! Dialogs without a list: questions with a few answers, and pages to read.
+//! A question of parlor with a few answers.
 
-use crate::app::{Answer, Consequence, Cx, LineInput, UserAnswer};
-use crate::model::{Action, LineEdit};
-use crate::ui::dialogs::modal::moved;
-use crate::ui::{App, Modal};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::stack::{ALL_LINES, scroll, scroll_body};
+use ratatui::layout::{Position, Rect};
 
-/// Handles an action in a question with a few answers.
-pub fn on_choice(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let Some(Modal::Question(id, marked)) = app.modals.last_mut() else { return false };
-    let id = *id;
-    let Some(question) = app.state.questions.iter().find(|question| question.id == id) else { return false };
-    let answers = &question.answers;
-    let to = match action {
-        Action::Up | Action::Left | Action::PreviousField => moved(*marked, -1, answers.len()),
-        Action::Down | Action::Right | Action::NextField => moved(*marked, 1, answers.len()),
-        Action::First => 0,
-        Action::Last => answers.len().saturating_sub(1),
-        Action::Mark(position) => moved(usize::from(position), 0, answers.len()),
-        Action::Choose(_) | Action::Accept | Action::Yes | Action::No => {
-            let chosen = match action {
-                Action::Choose(position) => usize::from(position).checked_sub(1),
-                Action::Accept => Some(*marked),
-                Action::Yes => only_action(answers),
-                _ => answers.iter().position(|answer| answer.consequence == Consequence::Close),
-            };
-            if let Some(position) = chosen {
-                super::answer(app, id, UserAnswer::Option(position), cx);
-            }
-            return true;
-        }
-        _ => return scroll_body(action, cx),
-    };
-    *marked = to;
-    true
+use crate::app::{Answer, Consequence, Cx, Question, QuestionId, State, UserAnswer};
+use crate::config::keymap::Context;
+use crate::model::Action;
+use crate::ui::App;
+use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::text;
+use crate::ui::text::Span;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
+
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, wrapped};
+use super::layer::{Flow, Layer};
+use super::list::moved;
+use super::scroll::scroll_body;
+
+/// The explanation of an answer stands below its label, behind the number.
+const ABOUT_INDENT: u16 = 3;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuestionDialog {
+    pub id: QuestionId,
+    /// The position of the selected answer.
+    pub marked: usize,
 }
 
-/// Handles an action in help, log and connection details, some of which have a filter.
-pub fn on_page(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    match action {
-        Action::Up => scroll(-1, cx),
-        Action::Down => scroll(1, cx),
-        Action::First => scroll(-ALL_LINES, cx),
-        Action::Last => scroll(ALL_LINES, cx),
-        Action::Left => edit_filter(app, &LineEdit::Left),
-        Action::Right => edit_filter(app, &LineEdit::Right),
-        Action::Choose(digit) => edit_filter(app, &LineEdit::Insert(digit.to_string())),
-        Action::Accept | Action::NextField | Action::PreviousField => {}
-        _ => return scroll_body(action, cx),
+impl Layer for QuestionDialog {
+    fn title(&self, state: &State) -> String {
+        state.question(self.id).map(|question| question.title.clone()).unwrap_or_default()
     }
-    true
-}
 
-pub fn help() -> Modal {
-    Modal::Help { filter: LineInput::default() }
-}
+    fn context(&self) -> Context {
+        Context::Choice
+    }
 
-pub fn log() -> Modal {
-    Modal::Log { filter: LineInput::default() }
+    fn unasked_question(&self, state: &State) -> Option<u64> {
+        state.question(self.id)?.asked_at?;
+        let mut hasher = DefaultHasher::new();
+        self.id.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        let Some(question) = app.state.question(self.id) else { return Flow::Pass };
+        let answers = &question.answers;
+        let count = answers.len();
+        self.marked = match action {
+            Action::Up | Action::Left | Action::PreviousField => moved(self.marked, -1, count),
+            Action::Down | Action::Right | Action::NextField => moved(self.marked, 1, count),
+            Action::First => 0,
+            Action::Last => count.saturating_sub(1),
+            Action::Mark(position) => moved(usize::from(position), 0, count),
+            Action::Choose(_) | Action::Accept | Action::Yes | Action::No => {
+                let chosen = match action {
+                    Action::Choose(position) => usize::from(position).checked_sub(1),
+                    Action::Accept => Some(self.marked),
+                    Action::Yes => only_action(answers),
+                    _ => answers.iter().position(|answer| answer.consequence == Consequence::Close),
+                };
+                // It closes once the question is answered.
+                if let Some(position) = chosen {
+                    super::answer(app, self.id, UserAnswer::Option(position), cx);
+                }
+                return Flow::Stay;
+            }
+            _ => return scroll_body(action, cx),
+        };
+        Flow::Stay
+    }
+
+    /// A question that is still open is shown again by its tab.
+    fn stays_with_tab(&self) -> bool {
+        false
+    }
+
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        let position = DialogPosition::new(area, Size::Small, false);
+        let question = ctx.state.question(self.id);
+        let frame = question.map(|question| frame(ctx, question, self.marked, position.cols()));
+        frame.unwrap_or_default().draw(ctx, position, view, buf)
+    }
 }
 
 /// The answer for "yes": only if there is a single one besides closing.
@@ -69,8 +101,34 @@ fn only_action(answers: &[Answer]) -> Option<usize> {
     actions.next().is_none().then_some(position)
 }
 
-fn edit_filter(app: &mut App, edit: &LineEdit) {
-    if let Some(Modal::Help { filter } | Modal::Log { filter }) = app.modals.last_mut() {
-        filter.apply(edit);
+fn frame(ctx: &FrameContext, question: &Question, marked: usize, cols: u16) -> DialogFrame<'static> {
+    let mut sheet = DialogFrame { title: text::one_line(&question.title), ..DialogFrame::default() };
+    sheet.is_alone = question.asked_at.is_some() && ctx.session.transcript.items().is_empty();
+    for paragraph in &question.body {
+        if paragraph.trim().is_empty() {
+            sheet.body.push(Row::default());
+        }
+        sheet.body.extend(wrapped(ctx, Role::Dialog, paragraph, cols));
     }
+    for (index, answer) in question.answers.iter().enumerate() {
+        let (label, about) = answer.label.split_once('\n').unwrap_or((&answer.label, ""));
+        let rows = choice(ctx, index, label, index == marked, cols);
+        let hit = rows.first().and_then(|row| row.hit);
+        sheet.foot.extend(rows);
+        let about = wrapped(ctx, Role::TextDim, about, cols.saturating_sub(ABOUT_INDENT));
+        sheet.foot.extend(about.into_iter().filter(|_| answer.label.contains('\n')).map(|mut row| {
+            row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(ABOUT_INDENT))));
+            Row { hit, ..row }
+        }));
+    }
+    sheet.set_hints([
+        ctx.hint(Context::Choice, Action::Accept, "select"),
+        ctx.hint(Context::Choice, Action::Escape, "close"),
+        Some(ctx.updown("choose")),
+    ]);
+    sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
+    if question.asked_at.is_some() {
+        sheet.note_guard(ctx);
+    }
+    sheet
 }

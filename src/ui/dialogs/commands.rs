@@ -5,15 +5,19 @@
 use super::notice::{notify, notify_obstacle};
 use crate::app::lifecycle::operations;
 use crate::app::{Cx, DiffLayout, DiffRoom, Effect, MouseOwner, State, ViewCommand};
-use crate::model::{Action, ConfigJob, ConfigKind, ConfigOption, ConfigValue};
-use crate::ui::{App, ChangesDialog, Modal, PickerKind};
+use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
+use crate::ui::App;
 
+use super::changes::ChangesDialog;
+use super::connection::ConnectionPage;
+use super::help::HelpPage;
+use super::log_page::LogPage;
 use super::obstacle::obstacle;
 use super::{
-    choice, delete_turn, history, inbox, items, jump, leave, line_dialog, locations, picker, pickers,
-    providers, queue, rewind, rows, search, sessions, settings, stack, tabs,
+    agent_options, agents, delete_turn, grants, history, inbox, items, jump, leave, locations, palette,
+    providers, queue, rewind, search, sessions, settings, sign_in, tabs, themes, titles,
 };
-use crate::app::state::lookup::{mode_option, model_option};
+use crate::app::state::lookup::mode_option;
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
 /// does not scroll, type, answer or change the agent.
@@ -130,23 +134,20 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::KillCommand => operations::stop_part(&mut app.state, key, cx),
         Action::ArchiveSession => operations::archive_session(&mut app.state, key, cx),
         Action::OpenProviders => providers::open(app),
-        Action::OpenPalette => {
-            let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(&app.state));
-            picker::push(app, palette);
-        }
-        Action::OpenHelp => stack::toggle_page(app, choice::help()),
+        Action::OpenPalette => palette::open(app),
+        Action::OpenHelp => app.layers.toggle(HelpPage::default()),
         Action::OpenChanges
-            if !matches!(app.modals.last(), Some(Modal::Changes(_)))
+            if app.layers.top::<ChangesDialog>().is_none()
                 && operations::waits_for_whole(&mut app.state, action) => {}
-        Action::OpenChanges => stack::toggle_page(app, Modal::Changes(ChangesDialog::default())),
-        Action::OpenLog => stack::toggle_page(app, choice::log()),
+        Action::OpenChanges => app.layers.toggle(ChangesDialog::default()),
+        Action::OpenLog => app.layers.toggle(LogPage::default()),
         Action::OpenConnection => {
             if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
-                stack::toggle_page(app, Modal::Connection(conn));
+                app.layers.toggle(ConnectionPage(conn));
             }
         }
         Action::OpenAttention => inbox::open(app),
-        Action::OpenAgents => pickers::open_agents(app),
+        Action::OpenAgents => agents::open(app),
         Action::OpenSessions => sessions::open(app, false, cx),
         Action::ContinueLast => operations::continue_last(&mut app.state, cx),
         Action::SearchSessions => sessions::open(app, true, cx),
@@ -157,32 +158,23 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
             operations::tell_agent(&mut app.state, key, cx);
             operations::send_undecided(&mut app.state, key, cx);
         }
-        Action::HandOver => pickers::open_hand_over(app, cx),
+        Action::HandOver => agents::open_hand_over(app, cx),
         Action::OpenAgentHistory => operations::show_history(&mut app.state, cx),
         Action::KeepAgentHistory => operations::keep_history(&mut app.state, cx),
         Action::PutBackTurns => operations::put_back(&mut app.state, cx),
         Action::DeleteTurn => delete_turn::ask(&mut app.state, cx),
         Action::CloseSession => sessions::close(&mut app.state, key, cx),
-        Action::OpenModes => open_modes(app),
+        Action::OpenModes => agent_options::open_modes(app),
         Action::NextMode => next_mode(&mut app.state, cx),
-        Action::OpenModels => open_models(app),
-        Action::OpenOptions => {
-            let options = picker::new(PickerKind::Option, "Options", rows::options(&app.state));
-            picker::push(app, options);
-        }
-        Action::OpenGrants => pickers::open_grants(app),
+        Action::OpenModels => agent_options::open_models(app),
+        Action::OpenOptions => agent_options::open_options(app),
+        Action::OpenGrants => grants::open(app),
         Action::OpenSettings => settings::open(app),
         Action::OpenBindings => settings::open_bindings(app),
-        Action::OpenThemes => {
-            let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(&app.state));
-            picker::push(app, themes);
-            // A folder of themes that was created meanwhile is not watched.
-            cx.effects.push(Effect::Configure(ConfigJob::Reread));
-        }
+        Action::OpenThemes => themes::open(app, cx),
         Action::OpenSignIn => {
             if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
-                let methods = pickers::sign_in(&app.state, conn);
-                picker::push(app, methods);
+                sign_in::open(app, conn);
             }
         }
         Action::SignOut => {
@@ -194,7 +186,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::Rewind => rewind::open(app, cx),
         Action::NewSession => operations::new_session(&mut app.state, cx),
         Action::ForkSession => sessions::fork_session(&mut app.state, key, cx),
-        Action::RenameSession => line_dialog::open_title(app, key),
+        Action::RenameSession => titles::open(app, key),
         Action::SendAgain => operations::send_again(&mut app.state, key, cx),
         Action::RestartAgent => operations::restart_agent(&mut app.state, key, cx),
         Action::ForceStop => {
@@ -204,27 +196,6 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         }
         // The other actions belong to one layer and have no effect here.
         _ => {}
-    }
-}
-
-/// Config options take precedence over the older lists. Source: ACP v1 session-config-options.
-fn open_modes(app: &mut App) {
-    let option = app.state.active_session().and_then(mode_option).map(|option| option.id.clone());
-    if let Some(id) = option {
-        pickers::open_values(app, &id);
-    } else {
-        let modes = picker::new(PickerKind::Mode, "Modes", rows::modes(&app.state));
-        picker::push(app, modes);
-    }
-}
-
-fn open_models(app: &mut App) {
-    let option = app.state.active_session().and_then(model_option).map(|option| option.id.clone());
-    if let Some(id) = option {
-        pickers::open_values(app, &id);
-    } else {
-        let models = picker::new(PickerKind::Model, "Models", rows::models(&app.state));
-        picker::push(app, models);
     }
 }
 

@@ -10,12 +10,12 @@ use crate::app::lifecycle::operations;
 use crate::app::{Cx, Effect, Session, SessionPhase, ViewCommand};
 use crate::model::{Action, PromptId, SessionKey};
 use crate::ui::App;
-use crate::ui::dialogs::modal::moved;
 
 use super::completion::{Completion, CompletionKind};
 use super::draft::leave_history;
 pub use super::draft::set_draft;
-use super::{items, mentions, obstacle, picker, pickers, queue, slash};
+use super::list::moved;
+use super::{agents, items, mentions, obstacle, queue, sign_in, slash};
 
 /// Maximum number of stashed drafts of a session.
 const MAX_STASHED: usize = 50;
@@ -335,15 +335,14 @@ fn is_answered_by_a_list(app: &mut App, cx: &mut Cx) -> bool {
         return false;
     };
     match (phase, conn) {
-        (SessionPhase::NoAgent, _) => pickers::open_agents(app),
+        (SessionPhase::NoAgent, _) => agents::open(app),
         (SessionPhase::NeedsSignIn, Some(conn))
             if operations::running_sign_in(&app.state, conn).is_some() =>
         {
             notify(&mut app.state, "Sign-in in progress.", cx);
         }
         (SessionPhase::NeedsSignIn, Some(conn)) => {
-            let methods = pickers::sign_in(&app.state, conn);
-            picker::push(app, methods);
+            sign_in::open(app, conn);
         }
         _ => return false,
     }

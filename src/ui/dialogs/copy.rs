@@ -11,9 +11,42 @@ use crate::app::{Cx, Effect, Item, ItemBody, MessagePart, Session, State, ToolCa
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
 };
-use crate::ui::{App, CopySource, PickerKind, PickerRow, PickerValue};
+use crate::ui::App;
 
-use super::{leave, obstacle, picker};
+use super::layer::Flow;
+use super::picker::{List, Picker, PickerRow};
+use super::{leave, obstacle};
+
+/// Something in a transcript that can be copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopySource {
+    /// All messages of the agent in its last turn, as Markdown.
+    Reply,
+    ReplyPlain,
+    /// An item: a message as received, a change as a patch, the output of a command.
+    Item(ItemId),
+    ItemPlain(ItemId),
+    /// A code block of a message, by index.
+    Code(ItemId, usize),
+    Command(ItemId),
+    Output(ItemId),
+    Patch(ItemId),
+    /// All changes of the last turn that changed files.
+    TurnPatch,
+}
+
+/// What can be copied.
+#[derive(Debug)]
+pub struct Copies;
+
+impl List for Copies {
+    type Item = CopySource;
+
+    fn pick(&mut self, source: CopySource, app: &mut App, cx: &mut Cx) -> Flow {
+        copy(&mut app.state, Some(source), cx);
+        Flow::Close
+    }
+}
 
 /// Handles the copy actions. Returns whether it was one.
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
@@ -99,18 +132,14 @@ fn open(app: &mut App, cx: &mut Cx) {
         notify(&mut app.state, "Nothing to copy yet.", cx);
         return;
     }
-    let list = picker::new(PickerKind::Copy, "Copy", rows);
-    picker::push(app, list);
+    app.layers.open(Picker::new(Copies, "Copy", rows));
 }
 
-fn rows(session: &Session) -> Vec<PickerRow> {
+fn rows(session: &Session) -> Vec<(PickerRow, CopySource)> {
     let mut rows = Vec::new();
     let mut add = |group: &str, label: String, detail: String, source: CopySource| {
-        rows.push(PickerRow {
-            detail,
-            group: Some(group.to_owned()),
-            ..PickerRow::new(PickerValue::Copy(source), label)
-        });
+        let row = PickerRow { detail, group: Some(group.to_owned()), ..PickerRow::new(label) };
+        rows.push((row, source));
     };
     if let Some(item) = session.selected.and_then(|id| session.transcript.get(id)) {
         let group = "Selected item";

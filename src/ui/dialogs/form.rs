@@ -4,12 +4,19 @@
 //! validated, shown for review, and sent by another Enter. A form with one field, or with one question and a comment,
 //! is sent without a review, because it is completely visible.
 
+mod draw;
+
 use crate::app::{Cx, Effect, FormValues, UserAnswer, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
-use crate::ui::dialogs::modal::moved;
-use crate::ui::{App, FieldState, FormState};
+use crate::ui::App;
 
-use super::{requests, stack, validate};
+use super::layer::Flow;
+use super::list::moved;
+use super::scroll;
+use super::{requests, validate};
+
+use super::fields::{FieldState, FormState};
+pub(super) use draw::draw;
 
 /// Edits the text of the field with the focus.
 pub fn on_line(app: &mut App, edit: &LineEdit) {
@@ -25,35 +32,35 @@ pub fn on_line(app: &mut App, edit: &LineEdit) {
     }
 }
 
-pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> Flow {
     match action {
         Action::Decline => {
             requests::answer(app, UserAnswer::Decline, cx);
-            return true;
+            return Flow::Stay;
         }
         Action::FullScreen => {
             app.request_view.is_full_screen = !app.request_view.is_full_screen;
-            return true;
+            return Flow::Stay;
         }
         Action::ToggleSecret => {
             if let Some((form, _)) = open_form(app) {
                 let is_revealed = !form.fields.iter().any(|field| field.is_revealed);
                 form.fields.iter_mut().for_each(|field| field.is_revealed = is_revealed && field.is_secret);
             }
-            return true;
+            return Flow::Stay;
         }
-        Action::PageUp | Action::PageDown | Action::Scroll(_) => return stack::scroll_body(action, cx),
+        Action::PageUp | Action::PageDown | Action::Scroll(_) => return scroll::scroll_body(action, cx),
         Action::Accept => {
             finish(app, cx);
-            return true;
+            return Flow::Stay;
         }
         _ => {}
     }
-    let Some((form, selected)) = open_form(app) else { return false };
+    let Some((form, selected)) = open_form(app) else { return Flow::Pass };
     if form.is_review {
         return on_review(form, action, cx);
     }
-    on_field(form, selected, action)
+    if on_field(form, selected, action) { Flow::Stay } else { Flow::Pass }
 }
 
 /// Enter: submits the form if it is complete.
@@ -63,15 +70,15 @@ fn finish(app: &mut App, cx: &mut Cx) {
     }
 }
 
-fn on_review(form: &mut FormState, action: Action, cx: &mut Cx) -> bool {
+fn on_review(form: &mut FormState, action: Action, cx: &mut Cx) -> Flow {
     match action {
         Action::Up => cx.effects.push(Effect::View(ViewCommand::ScrollDialog(-1))),
         Action::Down => cx.effects.push(Effect::View(ViewCommand::ScrollDialog(1))),
         Action::PreviousField | Action::Left | Action::Edit | Action::Mark(_) => form.is_review = false,
         Action::NextField | Action::Right | Action::First | Action::Last | Action::Choose(_) => {}
-        _ => return false,
+        _ => return Flow::Pass,
     }
-    true
+    Flow::Stay
 }
 
 fn on_field(form: &mut FormState, selected: &mut usize, action: Action) -> bool {

@@ -5,14 +5,65 @@
 
 use super::notice::notify;
 use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect};
-use crate::model::{FoundPrompt, LineEdit, PromptQuery, StoreJob, numbered_labels};
-use crate::ui::{App, Modal, Picker, PickerKind, PickerRow, PickerValue};
+use crate::app::{Cx, Effect, State};
+use crate::config::keymap::Context;
+use crate::model::{Action, FoundPrompt, PromptQuery, StoreJob, numbered_labels};
+use crate::ui::App;
+use crate::ui::frame_context::FrameContext;
 
-use super::picker;
+use super::draft;
+use super::layer::Flow;
+use super::picker::{List, Picker, PickerRow};
 
 /// Maximum number of characters of a row.
 const MAX_CHARS: usize = 300;
+
+/// Earlier prompts.
+#[derive(Debug)]
+pub struct History {
+    /// The number of the last search.
+    pub serial: u64,
+    /// Whether prompts of all folders are listed.
+    pub is_everywhere: bool,
+}
+
+impl List for History {
+    type Item = FoundPrompt;
+
+    fn pick(&mut self, prompt: FoundPrompt, app: &mut App, cx: &mut Cx) -> Flow {
+        draft::recall(app, prompt.text, cx);
+        Flow::Close
+    }
+
+    fn verb(&self, _item: Option<&FoundPrompt>) -> &'static str {
+        "edit"
+    }
+
+    fn on_action(picker: &mut Picker<Self>, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        match action {
+            Action::NextScope => {
+                let list = &mut picker.list;
+                list.is_everywhere = !list.is_everywhere;
+                title(list.is_everywhere).clone_into(&mut picker.view.title);
+                search(picker, app, false, cx);
+                Flow::Stay
+            }
+            Action::ReadSession => open_session(picker.marked(), &mut app.state, cx),
+            _ => Flow::Pass,
+        }
+    }
+
+    fn on_filtered(picker: &mut Picker<Self>, app: &mut App, cx: &mut Cx) {
+        search(picker, app, false, cx);
+    }
+
+    fn hints(&self, ctx: &FrameContext) -> Vec<(String, String)> {
+        let other = if self.is_everywhere { "this folder" } else { "all folders" };
+        let scope = ctx.hint(Context::List, Action::NextScope, other);
+        let session = ctx.hint(Context::List, Action::ReadSession, "open session");
+        scope.into_iter().chain(session).collect()
+    }
+}
 
 /// Opens the list of the folder's prompts, or of all prompts if there are none in this folder.
 pub fn open(app: &mut App, cx: &mut Cx) {
@@ -20,95 +71,63 @@ pub fn open(app: &mut App, cx: &mut Cx) {
     let mut seen = std::collections::HashSet::new();
     let prompts = session.history.iter().rev().filter(|text| seen.insert(text.as_str()));
     let prompts = prompts.map(|text| FoundPrompt { text: text.clone(), ..FoundPrompt::default() });
-    let rows: Vec<PickerRow> = prompts.map(|prompt| row(prompt, false)).collect();
-    let kind = PickerKind::History { serial: 0, is_everywhere: rows.is_empty() };
-    let title = title(rows.is_empty());
-    picker::push(app, picker::new(kind, title, rows));
-    search(app, true, cx);
+    let rows: Vec<_> = prompts.map(|prompt| row(prompt, false)).collect();
+    let list = History { serial: 0, is_everywhere: rows.is_empty() };
+    let mut picker = Picker::new(list, title(rows.is_empty()), rows);
+    search(&mut picker, app, true, cx);
+    app.layers.open(picker);
 }
 
-pub fn on_filter(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
-    let Some(Modal::Picker(picker)) = app.modals.last_mut() else { return };
-    if picker.filter.apply(edit) {
-        picker::refilter(picker, &app.state.setup);
-        search(app, false, cx);
-    }
-}
-
-/// Switches between this folder and all folders.
-pub fn toggle(app: &mut App, cx: &mut Cx) {
-    let Some(picker) = top(app) else { return };
-    if let PickerKind::History { is_everywhere, .. } = &mut picker.kind {
-        *is_everywhere = !*is_everywhere;
-        title(*is_everywhere).clone_into(&mut picker.title);
-        search(app, false, cx);
-    }
-}
-
+/// Shows what the store has found, if it is for the last search of an open list.
 pub fn on_found(app: &mut App, serial: u64, found: Result<(Vec<FoundPrompt>, usize), String>) {
-    let is_it = |picker: &&mut Picker| matches!(picker.kind, PickerKind::History { serial: asked, .. } if asked == serial);
-    let pickers = app.modals.iter_mut().filter_map(|modal| match modal {
-        Modal::Picker(picker) => Some(picker),
-        _ => None,
-    });
-    let Some(picker) = pickers.into_iter().find(is_it) else { return };
-    let is_everywhere = matches!(picker.kind, PickerKind::History { is_everywhere: true, .. });
-    let (rows, note) = match found {
+    let Some(picker) = app.layers.find_mut::<Picker<History>>() else { return };
+    if picker.list.serial != serial {
+        return;
+    }
+    match found {
         Ok((prompts, count)) => {
             let is_cut = prompts.len() < count;
-            let note = is_cut.then(|| format!("Showing {} of {count}. Type to filter.", prompts.len()));
-            (prompts.into_iter().map(|prompt| row(prompt, is_everywhere)).collect(), note)
+            picker.view.note =
+                is_cut.then(|| format!("Showing {} of {count}. Type to filter.", prompts.len()));
+            let is_everywhere = picker.list.is_everywhere;
+            picker.set_found(prompts.into_iter().map(|prompt| row(prompt, is_everywhere)).collect());
         }
-        Err(why) => (std::mem::take(&mut picker.rows), Some(why)),
-    };
-    picker.matches = (0..rows.len()).collect();
-    picker.selected = picker.selected.min(rows.len().saturating_sub(1));
-    (picker.rows, picker.note) = (rows, note);
+        Err(why) => {
+            picker.view.note = Some(why);
+            picker.show_all();
+        }
+    }
 }
 
-/// Opens the session of the selected prompt, at that prompt.
-pub fn open_session(app: &mut App, cx: &mut Cx) {
-    let Some(picker) = top(app) else { return };
-    let Some(PickerValue::Prompt(prompt)) = picker::marked_row(picker).map(|row| row.value.clone()) else {
-        return;
+/// Opens the session of a prompt, at that prompt.
+fn open_session(prompt: Option<&FoundPrompt>, state: &mut State, cx: &mut Cx) -> Flow {
+    let Some(prompt) = prompt else { return Flow::Stay };
+    let Some(source) = &prompt.source else {
+        notify(state, "The session of this prompt is not saved.", cx);
+        return Flow::Stay;
     };
-    let Some(source) = prompt.source else {
-        notify(&mut app.state, "The session of this prompt is not saved.", cx);
-        return;
-    };
-    app.modals.pop();
-    operations::open_saved(&mut app.state, &source.uid, false, Some(source.seq), cx);
+    operations::open_saved(state, &source.uid, false, Some(source.seq), cx);
+    Flow::Close
 }
 
 /// Frees the prompts in the store once the list is closed.
 pub fn free_prompts(app: &mut App, cx: &mut Cx) {
-    let is_open =
-        |modal: &Modal| matches!(modal, Modal::Picker(it) if matches!(it.kind, PickerKind::History { .. }));
-    if app.user.has_prompt_index && !app.modals.iter().any(is_open) {
+    if app.user.has_prompt_index && !app.layers.has::<Picker<History>>() {
         app.user.has_prompt_index = false;
         cx.effects.push(Effect::Store(StoreJob::ForgetPrompts));
     }
 }
 
-fn search(app: &mut App, is_new: bool, cx: &mut Cx) {
+fn search(picker: &mut Picker<History>, app: &mut App, is_new: bool, cx: &mut Cx) {
     let here = app.state.active_session().map(|session| session.workspace.cwd.clone());
     app.state.next.store += 1;
-    let next = app.state.next.store;
-    let Some(picker) = top(app) else { return };
-    let PickerKind::History { serial, is_everywhere } = &mut picker.kind else { return };
-    *serial = next;
-    let folder = here.filter(|_| !*is_everywhere);
-    picker.selected = 0;
-    let text = picker.filter.text.clone();
+    let serial = app.state.next.store;
+    picker.list.serial = serial;
+    picker.view.selected = 0;
+    let folder = here.filter(|_| !picker.list.is_everywhere);
+    let text = picker.view.filter.text.clone();
     app.user.has_prompt_index = true;
-    cx.effects.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial: next, text, folder, is_new })));
-}
-
-fn top(app: &mut App) -> Option<&mut Picker> {
-    match app.modals.last_mut() {
-        Some(Modal::Picker(picker)) if matches!(picker.kind, PickerKind::History { .. }) => Some(picker),
-        _ => None,
-    }
+    cx.effects.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial, text, folder, is_new })));
 }
 
 fn title(is_everywhere: bool) -> &'static str {
@@ -116,7 +135,7 @@ fn title(is_everywhere: bool) -> &'static str {
 }
 
 /// `prompt   title, agent, folder   time`.
-fn row(prompt: FoundPrompt, is_everywhere: bool) -> PickerRow {
+fn row(prompt: FoundPrompt, is_everywhere: bool) -> (PickerRow, FoundPrompt) {
     let label = numbered_labels(&prompt.text).split_whitespace().collect::<Vec<_>>().join(" ");
     let folder = prompt.folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let (name, agent) =
@@ -125,12 +144,10 @@ fn row(prompt: FoundPrompt, is_everywhere: bool) -> PickerRow {
     let name = Some(name).filter(|name| !prompt.text.starts_with(name.trim_end_matches('…')));
     let parts = [folder.filter(|_| is_everywhere), Some(agent), name];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    PickerRow {
+    let row = PickerRow {
         detail: parts.join(" · "),
         right: prompt.when.clone(),
-        ..PickerRow::new(
-            PickerValue::Prompt(Box::new(prompt)),
-            label.chars().take(MAX_CHARS).collect::<String>(),
-        )
-    }
+        ..PickerRow::new(label.chars().take(MAX_CHARS).collect::<String>())
+    };
+    (row, prompt)
 }

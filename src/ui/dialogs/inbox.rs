@@ -4,97 +4,135 @@
 //! its dialog except that Escape returns to the list.
 //! Invariant: a request is answered only where it is expanded.
 
-use crate::app::Cx;
-use crate::app::state::inbox::{Waiting, waiting};
-use crate::model::Action;
-use crate::ui::dialogs::modal::moved;
-use crate::ui::{App, InboxDialog, Modal};
+mod draw;
 
-use super::{requests, stack, tab_dialogs};
+use ratatui::layout::{Position, Rect};
+
+use crate::app::state::inbox::waiting;
+use crate::app::state::unseen::WaitingFor;
+use crate::app::{Cx, OpenRequest, OpenRequestKind, State};
+use crate::config::keymap::Context;
+use crate::model::{Action, SessionKey};
+use crate::ui::App;
+use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::view_state::ViewState;
+
+use super::layer::{Flow, Layer};
+use super::list::moved;
+use super::{requests, tab_dialogs};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
+/// The selection in the inbox.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct InboxDialog {
+    /// The selected entry, by identity because the list changes; `None`: the list is empty.
+    pub marked: Option<(SessionKey, WaitingFor)>,
+    pub position: usize,
+    /// Whether the selected request is shown completely.
+    pub is_whole: bool,
+}
+
+impl Layer for InboxDialog {
+    fn title(&self, _state: &State) -> String {
+        draw::TITLE.to_owned()
+    }
+
+    fn context(&self) -> Context {
+        Context::Permission
+    }
+
+    /// Returns from the expanded request to the list.
+    fn leave_part(&mut self) -> bool {
+        std::mem::take(&mut self.is_whole)
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        if self.is_whole {
+            return if action == Action::Left && self.leave_part() {
+                Flow::Stay
+            } else {
+                requests::on_options(app, action, cx)
+            };
+        }
+        let count = waiting(&app.state).len();
+        self.position = match action {
+            Action::Accept => {
+                if let Some((key, _)) = self.marked {
+                    tab_dialogs::show(app, key, cx);
+                }
+                return Flow::Close;
+            }
+            Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
+                self.is_whole = self.request(&app.state).is_some();
+                return Flow::Stay;
+            }
+            Action::Up | Action::PreviousField => moved(self.position, -1, count),
+            Action::Down | Action::NextField => moved(self.position, 1, count),
+            Action::PageUp => moved(self.position, -PAGE_ROWS, count),
+            Action::PageDown => moved(self.position, PAGE_ROWS, count),
+            Action::Scroll(lines) => moved(self.position, isize::from(lines.signum()), count),
+            Action::First => 0,
+            Action::Last => count.saturating_sub(1),
+            Action::Mark(position) => moved(usize::from(position), 0, count),
+            _ => return Flow::Pass,
+        };
+        self.marked = None;
+        self.refresh(&app.state);
+        Flow::Stay
+    }
+
+    fn stays_with_tab(&self) -> bool {
+        false
+    }
+
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        draw::draw(ctx, self, view, area, buf)
+    }
+}
+
+impl InboxDialog {
+    /// The request that is selected, if it can be answered here.
+    pub fn request<'a>(&self, state: &'a State) -> Option<(SessionKey, &'a OpenRequest)> {
+        let (key, what) = self.marked.as_ref()?;
+        let WaitingFor::Ask(id) = what else { return None };
+        let (_, open) = state.open_request(*id)?;
+        let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
+        is_simple.then_some((*key, open))
+    }
+
+    /// Keeps the selection on its entry; if that was removed, selects its neighbour.
+    fn refresh(&mut self, state: &State) {
+        let rows = waiting(state);
+        let known = self
+            .marked
+            .as_ref()
+            .and_then(|(key, what)| rows.iter().position(|row| row.key == *key && row.what == *what));
+        if known.is_none() {
+            self.is_whole = false;
+        }
+        self.position = known.unwrap_or(self.position).min(rows.len().saturating_sub(1));
+        self.marked = rows.into_iter().nth(self.position).map(|row| (row.key, row.what));
+    }
+}
+
 /// Opens the inbox, or closes it if it is on top.
 pub fn open(app: &mut App) {
-    stack::toggle_page(app, Modal::Attention(InboxDialog::default()));
+    app.layers.toggle(InboxDialog::default());
     refresh(app);
 }
 
-/// Keeps the selection on its entry; if that was removed, selects its neighbour.
+/// Shows what waits now, if the inbox is on top.
 pub fn refresh(app: &mut App) {
-    let Some(Modal::Attention(_)) = app.modals.last() else { return };
-    let rows = waiting(&app.state);
-    let Some(Modal::Attention(dialog)) = app.modals.last_mut() else { return };
-    let known = dialog
-        .marked
-        .as_ref()
-        .and_then(|(key, what)| rows.iter().position(|row| row.key == *key && row.what == *what));
-    if known.is_none() {
-        dialog.is_whole = false;
+    if let Some(dialog) = app.layers.top_mut::<InboxDialog>() {
+        dialog.refresh(&app.state);
     }
-    dialog.position = known.unwrap_or(dialog.position).min(rows.len().saturating_sub(1));
-    dialog.marked = rows.into_iter().nth(dialog.position).map(|row| (row.key, row.what));
-}
-
-/// Whether the selected request is expanded.
-pub fn is_whole(app: &App) -> bool {
-    matches!(app.modals.last(), Some(Modal::Attention(dialog)) if dialog.is_whole)
-}
-
-/// Returns from the expanded request to the list. Returns whether it was expanded.
-pub fn leave_whole(app: &mut App) -> bool {
-    match app.modals.last_mut() {
-        Some(Modal::Attention(dialog)) => std::mem::take(&mut dialog.is_whole),
-        _ => false,
-    }
-}
-
-pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    if is_whole(app) {
-        return action == Action::Left && leave_whole(app) || requests::on_options(app, action, cx);
-    }
-    let count = waiting(&app.state).len();
-    let Some(Modal::Attention(dialog)) = app.modals.last_mut() else { return false };
-    let position = match action {
-        Action::Accept => {
-            go(app, cx);
-            return true;
-        }
-        Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
-            let can = app.marked_request().is_some();
-            if let Some(Modal::Attention(dialog)) = app.modals.last_mut() {
-                dialog.is_whole = can;
-            }
-            return true;
-        }
-        Action::Up | Action::PreviousField => moved(dialog.position, -1, count),
-        Action::Down | Action::NextField => moved(dialog.position, 1, count),
-        Action::PageUp => moved(dialog.position, -PAGE_ROWS, count),
-        Action::PageDown => moved(dialog.position, PAGE_ROWS, count),
-        Action::Scroll(lines) => moved(dialog.position, isize::from(lines.signum()), count),
-        Action::First => 0,
-        Action::Last => count.saturating_sub(1),
-        Action::Mark(position) => moved(usize::from(position), 0, count),
-        _ => return false,
-    };
-    dialog.position = position;
-    dialog.marked = None;
-    refresh(app);
-    true
-}
-
-fn go(app: &mut App, cx: &mut Cx) {
-    let Some(Modal::Attention(InboxDialog { marked, .. })) = app.modals.pop() else { return };
-    if let Some((key, _)) = marked {
-        tab_dialogs::show(app, key, cx);
-    }
-}
-
-pub fn rows(app: &App) -> (Vec<Waiting>, usize) {
-    let position = match app.modals.last() {
-        Some(Modal::Attention(dialog)) => dialog.position,
-        _ => 0,
-    };
-    (waiting(&app.state), position)
 }

@@ -9,8 +9,9 @@ use crate::app::{
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
 };
-use crate::ui::{App, Modal};
+use crate::ui::App;
 
+use super::inspect::InspectPage;
 use super::{open, tab_dialogs};
 
 /// Maximum number of places that are offered.
@@ -171,7 +172,7 @@ fn inspect(app: &mut App, cx: &mut Cx) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
     match app.state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id)
     {
-        Some(id) => app.modals.push(Modal::Inspect(id)),
+        Some(item) => app.layers.push(InspectPage { session: app.state.active, item }),
         None => notify(&mut app.state, "Select a tool call first.", cx),
     }
 }

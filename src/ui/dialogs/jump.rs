@@ -10,16 +10,49 @@ use crate::app::state::outline::{Only, is_failure, is_running};
 use crate::app::state::search::title;
 use crate::app::{Cx, Item, ItemBody, MessagePart, Session, State, ToolCall, TurnEnd};
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
-use crate::ui::{App, Picker, PickerKind, PickerRow, PickerValue};
+use crate::ui::App;
 
-use super::picker;
+use super::layer::Flow;
+use super::picker::{List, Picker, PickerRow};
 
 /// Maximum number of rows in the outline; the last ones are retained.
 const MAX_ROWS: usize = 5_000;
 /// Width of the column for the kind of an item.
-const KIND_COLS: usize = 8;
+pub(super) const KIND_COLS: usize = 8;
 /// Maximum number of characters in a row.
 const MAX_CHARS: usize = 160;
+
+pub(super) const EMPTY: &str = "The transcript is empty.";
+
+pub(super) type Row = (PickerRow, ItemId);
+
+/// Items of the transcript.
+#[derive(Debug)]
+pub struct Outline;
+
+impl List for Outline {
+    type Item = ItemId;
+
+    fn pick(&mut self, id: ItemId, app: &mut App, cx: &mut Cx) -> Flow {
+        go_to(&mut app.state, id, cx);
+        Flow::Close
+    }
+}
+
+/// The filters of the transcript, or none.
+#[derive(Debug)]
+pub struct Filters;
+
+impl List for Filters {
+    type Item = Option<Only>;
+
+    fn pick(&mut self, only: Option<Only>, app: &mut App, _cx: &mut Cx) -> Flow {
+        if let Some(session) = app.state.sessions.get_mut(&app.state.active) {
+            session.only = only;
+        }
+        Flow::Close
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -42,7 +75,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
             return true;
         }
         Action::OpenTasks => {
-            open_list(app, "Running tasks", PickerKind::Outline, is_running, cx);
+            open_list(app, "Running tasks", Outline, is_running, cx);
             return true;
         }
         Action::OpenFilter => {
@@ -117,52 +150,46 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
 
 fn open_outline(app: &mut App, cx: &mut Cx) {
     if !operations::waits_for_whole(&mut app.state, Action::OpenOutline) {
-        open_list(app, "Outline", PickerKind::Outline, |_| true, cx);
+        open_list(app, "Outline", Outline, |_| true, cx);
     }
-}
-
-pub fn open_prompts(app: &mut App, kind: PickerKind, cx: &mut Cx) {
-    open_list(app, "Go back to a prompt", kind, is_prompt, cx);
 }
 
 pub fn is_prompt(item: &Item) -> bool {
     is_stop(item, Stop::Prompt)
 }
 
-fn open_list(app: &mut App, title: &str, kind: PickerKind, is_wanted: fn(&Item) -> bool, cx: &mut Cx) {
+/// Opens a list of the items that fit, with the one at the reader's position selected.
+fn open_list(app: &mut App, title: &str, list: Outline, is_wanted: fn(&Item) -> bool, cx: &mut Cx) {
     let Some(session) = app.state.active_session() else { return };
-    let mut rows: Vec<PickerRow> = Vec::new();
-    let mut is_cut = false;
-    for item in session.transcript.items().iter().rev().filter(|item| is_wanted(item)) {
-        if let Some(mut row) = row(item, session) {
-            if kind == PickerKind::Rewind {
-                row.label = row.label.split_off(KIND_COLS);
-            }
-            if rows.len() == MAX_ROWS {
-                is_cut = true;
-                break;
-            }
-            rows.push(row);
-        }
-    }
-    rows.reverse();
-    if rows.is_empty() {
-        notify(&mut app.state, "The transcript is empty.", cx);
+    let Some((rows, note)) = item_rows(session, is_wanted) else {
+        notify(&mut app.state, EMPTY, cx);
         return;
-    }
-    let is_rewind = kind == PickerKind::Rewind;
-    let mut outline: Picker = picker::new(kind, title, rows);
-    outline.selected = if is_rewind { outline.rows.len() - 1 } else { nearest(&outline.rows, session) };
-    outline.note = is_cut.then(|| format!("Showing the last {MAX_ROWS}. Use search to find others."));
-    picker::push(app, outline);
+    };
+    let nearest = nearest(&rows, session);
+    let mut list = Picker::new(list, title, rows).noting(note);
+    list.view.selected = nearest;
+    app.layers.open(list);
+}
+
+/// The rows of the last items that fit, and a note if there are more; `None`: there is none.
+pub(super) fn item_rows(
+    session: &Session,
+    is_wanted: fn(&Item) -> bool,
+) -> Option<(Vec<Row>, Option<String>)> {
+    let items = session.transcript.items().iter().rev().filter(|item| is_wanted(item));
+    let mut rows: Vec<Row> = items.filter_map(|item| row(item, session)).take(MAX_ROWS + 1).collect();
+    let is_cut = rows.len() > MAX_ROWS;
+    rows.truncate(MAX_ROWS);
+    rows.reverse();
+    let note = is_cut.then(|| format!("Showing the last {MAX_ROWS}. Use search to find others."));
+    (!rows.is_empty()).then_some((rows, note))
 }
 
 fn open_filter(app: &mut App) {
     let Some(session) = app.state.active_session() else { return };
-    let row = |only: Option<Only>, label: String, count: usize| PickerRow {
-        right: count.to_string(),
-        is_current: session.only == only,
-        ..PickerRow::new(PickerValue::Only(only), label)
+    let row = |only: Option<Only>, label: String, count: usize| {
+        let is_current = session.only == only;
+        (PickerRow { right: count.to_string(), is_current, ..PickerRow::new(label) }, only)
     };
     let items = session.transcript.items();
     let seen = || items.iter().filter(|item| !item.is_hidden());
@@ -171,7 +198,7 @@ fn open_filter(app: &mut App) {
         let count = seen().filter(|item| only.shows(item)).count();
         rows.push(row(Some(only), format!("only {}", only.label()), count));
     }
-    picker::push(app, picker::new(PickerKind::Only, "Show", rows));
+    app.layers.open(Picker::new(Filters, "Show", rows));
 }
 
 /// Clears the filter of the transcript. Returns whether there was one.
@@ -180,17 +207,15 @@ pub fn show_all(state: &mut State) -> bool {
 }
 
 /// The row at the reader's position: the last one that is not below it.
-fn nearest(rows: &[PickerRow], session: &Session) -> usize {
+fn nearest(rows: &[Row], session: &Session) -> usize {
     let position = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
     let Some(position) = position else { return rows.len().saturating_sub(1) };
     let index = |id: ItemId| session.transcript.index_of(id);
-    let is_at_or_above =
-        |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if index(id) <= Some(position));
-    rows.iter().rposition(is_at_or_above).unwrap_or(0)
+    rows.iter().rposition(|(_, id)| index(*id) <= Some(position)).unwrap_or(0)
 }
 
 /// The row of a prompt, an edit, a command, a failure, or of what is running.
-fn row(item: &Item, session: &Session) -> Option<PickerRow> {
+fn row(item: &Item, session: &Session) -> Option<Row> {
     if item.is_hidden() {
         return None;
     }
@@ -217,14 +242,13 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
         _ => return None,
     };
     let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    Some(PickerRow {
+    let text: String = text.chars().take(MAX_CHARS).collect();
+    let row = PickerRow {
         right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
         is_current: session.selected == Some(item.id),
-        ..PickerRow::new(
-            PickerValue::Item(item.id),
-            format!("{kind:<KIND_COLS$}{}", text.chars().take(MAX_CHARS).collect::<String>()),
-        )
-    })
+        ..PickerRow::new(format!("{kind:<KIND_COLS$}{text}"))
+    };
+    Some((row, item.id))
 }
 
 /// The label of a call in the outline; reads and searches are omitted unless they failed.

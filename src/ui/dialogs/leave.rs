@@ -13,10 +13,7 @@ use crate::app::{Consequence, Cx, Effect, Question, State, TimerId, Turn, UserAn
 use crate::model::{Action, Unsaved};
 use crate::ui::App;
 
-use super::{
-    changes, composer, inbox, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack,
-    tab_dialogs,
-};
+use super::{composer, is_beside_draft, jump, obstacle, queue, requests, rewind, search, stack, tab_dialogs};
 
 /// How long the first of two presses counts.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -40,10 +37,9 @@ pub fn escape(app: &mut App, cx: &mut Cx) {
     let active = app.state.active;
     let may_close = app.guard.question().is_none() || app.guard.rejects();
     let last_escape = app.user.last_escape.take();
-    if !app.modals.is_empty() {
-        if inbox::leave_whole(app) {
-            // Returning to the list answers nothing.
-        } else if may_close && !changes::leave_filter(app) {
+    if let Some(layer) = app.layers.last_mut() {
+        // Returning from a part of it answers nothing.
+        if !layer.leave_part() && may_close {
             stack::close_top(app, cx);
         }
     } else if is_within(app.user.last_reject, cx.now) && is_turn_in_full_run(&app.state) {
@@ -132,7 +128,7 @@ pub fn interrupt(app: &mut App, cx: &mut Cx) {
             return;
         }
         cancel_if_running(&mut app.state, cx);
-    } else if !app.modals.is_empty() {
+    } else if !app.layers.is_empty() {
         stack::close_top(app, cx);
     } else if first_request(&app.state).is_some() {
         if is_turn_in_full_run(&app.state) {

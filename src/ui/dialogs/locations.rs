@@ -4,14 +4,29 @@ use super::notice::notify;
 use crate::app::state::locations::of_item;
 use crate::app::{Cx, Session};
 use crate::model::{Action, Target};
-use crate::ui::{App, PickerKind, PickerRow, PickerValue};
+use crate::ui::App;
 
-use super::picker;
+use super::layer::Flow;
+use super::open::on_open;
+use super::picker::{List, Picker, PickerRow};
 
 /// The most places to list.
 const MAX_ROWS: usize = 200;
 /// The number of items to search, from the bottom of the screen upwards, if none is selected.
 const MAX_ITEMS: usize = 200;
+
+/// Files and links of the transcript.
+#[derive(Debug)]
+pub struct Locations;
+
+impl List for Locations {
+    type Item = Target;
+
+    fn pick(&mut self, target: Target, app: &mut App, cx: &mut Cx) -> Flow {
+        on_open(&mut app.state, target, cx);
+        Flow::Close
+    }
+}
 
 /// Opens the list. Returns whether the action was handled.
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
@@ -30,13 +45,12 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         return true;
     }
     let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };
-    let list = picker::new(PickerKind::Location, title, rows);
-    picker::push(app, list);
+    app.layers.open(Picker::new(Locations, title, rows));
     true
 }
 
 /// The places without repetition, those of the latest item first.
-fn rows(session: &Session) -> Vec<PickerRow> {
+fn rows(session: &Session) -> Vec<(PickerRow, Target)> {
     let items = session.transcript.items();
     let selected = session.selected.and_then(|id| session.transcript.get(id));
     let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
@@ -60,7 +74,7 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     targets.into_iter().map(|target| row(target, session)).collect()
 }
 
-fn row(target: Target, session: &Session) -> PickerRow {
+fn row(target: Target, session: &Session) -> (PickerRow, Target) {
     let (label, right) = match &target {
         Target::Url(url) => (url.clone(), "link"),
         Target::File(location) => {
@@ -69,5 +83,5 @@ fn row(target: Target, session: &Session) -> PickerRow {
             (location.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")
         }
     };
-    PickerRow { right: right.to_owned(), ..PickerRow::new(PickerValue::Target(target), label) }
+    (PickerRow { right: right.to_owned(), ..PickerRow::new(label) }, target)
 }

@@ -3,6 +3,8 @@
 //!
 //! Symbols and sessions are listed below the first files if they match, and alone after `symbol:` and `session:`.
 
+mod list;
+
 use std::ops::Range;
 use std::path::Path;
 
@@ -15,7 +17,9 @@ use crate::model::{
     SessionAttachJob, SessionKey, StoreJob, argument_text, byte_size, mention_text, mentions, output_name,
     output_number, symbol_name, typed_argument, typed_mention,
 };
-use crate::ui::{App, MentionList};
+use crate::ui::App;
+
+pub use list::MentionList;
 
 /// Number of files that are offered before anything else while the query is short.
 const FILES_BEFORE_OTHERS: usize = 3;

@@ -3,138 +3,172 @@
 //! Invariant: headers are sent only to the address that they were entered for.
 
 use crate::app::lifecycle::operations;
-use crate::app::{Cx, LineInput, State};
+use crate::app::{Cx, State};
 use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
-use crate::ui::{App, LineDialog, LinePurpose, Modal, PickerKind, PickerRow, PickerValue};
+use crate::ui::App;
 
-use super::{picker, validate};
+use super::layer::Flow;
+use super::line_dialog::{LineDialog, Purpose};
+use super::picker::{List, Picker, PickerRow};
+use super::validate;
 
-/// The value of the row that disables a provider; no API has this name.
-const OFF: &str = "";
+/// The model providers of an agent.
+#[derive(Debug)]
+pub struct Providers {
+    pub conn: ConnId,
+}
+
+impl List for Providers {
+    /// The id of the provider.
+    type Item = String;
+
+    fn pick(&mut self, id: String, app: &mut App, _cx: &mut Cx) -> Flow {
+        open_apis(app, self.conn, id);
+        Flow::Close
+    }
+}
+
+/// The APIs of a provider; `None` disables it.
+#[derive(Debug)]
+pub struct ProviderApis {
+    pub conn: ConnId,
+    /// The id of the provider.
+    pub provider: String,
+}
+
+impl List for ProviderApis {
+    type Item = Option<String>;
+
+    /// Asks for the address of the API.
+    fn pick(&mut self, api: Option<String>, app: &mut App, cx: &mut Cx) -> Flow {
+        let (conn, id) = (self.conn, self.provider.clone());
+        let Some(api) = api else {
+            operations::change_provider(&mut app.state, conn, ProviderRequest { id, target: None }, cx);
+            return Flow::Close;
+        };
+        let current = provider(&app.state, conn, &id).and_then(|provider| provider.base_url.clone());
+        let help = "Base URL, for example https://llm.example.org/v1.";
+        let title = format!("Address of {id}");
+        app.layers.push(LineDialog::new(
+            title,
+            help,
+            &current.unwrap_or_default(),
+            Address { conn, id, api },
+        ));
+        Flow::Close
+    }
+}
 
 pub fn open(app: &mut App) {
     let Some(conn) = app.state.conn_of(app.state.active) else { return };
-    let rows: Vec<PickerRow> = conn.providers.iter().map(provider_row).collect();
-    let id = conn.id;
-    let mut list = picker::new(PickerKind::Provider, "Model providers", rows);
-    list.conn = Some(id);
-    if list.rows.is_empty() {
-        list.note = Some("No providers.".to_owned());
-    }
-    picker::push(app, list);
+    let rows: Vec<_> = conn.providers.iter().map(provider_row).collect();
+    let note = rows.is_empty().then(|| "No providers.".to_owned());
+    let list = Picker::new(Providers { conn: conn.id }, "Model providers", rows).noting(note);
+    app.layers.open(list);
 }
 
-fn provider_row(provider: &Provider) -> PickerRow {
+fn provider_row(provider: &Provider) -> (PickerRow, String) {
     let detail = match (&provider.base_url, &provider.api_type) {
         (Some(url), Some(api)) => format!("{url} ({api})"),
         (Some(only), None) | (None, Some(only)) => only.clone(),
         (None, None) => "off".to_owned(),
     };
-    PickerRow { detail, ..row(&provider.id, &provider.id) }
+    (PickerRow { detail, ..PickerRow::new(provider.id.as_str()) }, provider.id.clone())
 }
 
-fn row(value: &str, label: &str) -> PickerRow {
-    PickerRow::new(PickerValue::Id(value.to_owned()), label)
-}
-
-/// A provider was picked: asks for its API.
-pub fn pick(app: &mut App, conn: ConnId, id: &str) {
-    let Some(provider) = provider(&app.state, conn, id) else { return };
-    let current = provider.api_type.clone();
+fn open_apis(app: &mut App, conn: ConnId, id: String) {
+    let Some(provider) = provider(&app.state, conn, &id) else { return };
+    let current = &provider.api_type;
     let mut apis = provider.supported.clone();
     if apis.is_empty() {
         apis.extend(current.clone());
     }
-    let mut rows: Vec<PickerRow> = apis
-        .iter()
-        .map(|api| PickerRow { is_current: current.as_ref() == Some(api), ..row(api, api) })
-        .collect();
+    let row = |api: String| {
+        let is_current = current.as_ref() == Some(&api);
+        (PickerRow { is_current, ..PickerRow::new(api.as_str()) }, Some(api))
+    };
+    let mut rows: Vec<_> = apis.into_iter().map(row).collect();
     if !provider.is_required && (current.is_some() || provider.base_url.is_some()) {
-        rows.push(row(OFF, "Disable"));
+        rows.push((PickerRow::new("Disable"), None));
     }
     let title = format!("API of {id}");
-    let mut list = picker::new(PickerKind::ProviderApi(id.to_owned()), title, rows);
-    list.conn = Some(conn);
-    if list.rows.is_empty() {
-        list.note = Some("No APIs available.".to_owned());
-    }
-    picker::push(app, list);
+    let note = rows.is_empty().then(|| "No APIs available.".to_owned());
+    let list = Picker::new(ProviderApis { conn, provider: id }, title, rows).noting(note);
+    app.layers.open(list);
 }
 
-/// An API was picked: asks for its address.
-pub fn pick_api(app: &mut App, conn: ConnId, id: String, api: String, cx: &mut Cx) {
-    if api == OFF {
-        operations::change_provider(&mut app.state, conn, ProviderRequest { id, target: None }, cx);
-        return;
-    }
-    let current = provider(&app.state, conn, &id).and_then(|provider| provider.base_url.clone());
-    app.modals.push(Modal::Line(LineDialog {
-        title: format!("Address of {id}"),
-        help: "Base URL, for example https://llm.example.org/v1.".to_owned(),
-        input: LineInput::new(&current.unwrap_or_default()),
-        is_secret: false,
-        problem: None,
-        purpose: LinePurpose::ProviderUrl { conn, id, api },
-    }));
-}
-
-/// A base URL was entered: asks for headers. Returns an error message if the URL is invalid.
-pub fn take_url(
-    app: &mut App,
+/// The base URL of a provider's API.
+#[derive(Debug)]
+struct Address {
     conn: ConnId,
+    /// The id of the provider.
     id: String,
     api: String,
-    url: &str,
-    cx: &mut Cx,
-) -> Result<(), String> {
-    let is_http = url.starts_with("https://") || url.starts_with("http://");
-    if !is_http || !validate::is_uri(url) {
-        return Err("Type a URL that starts with https:// or http://.".to_owned());
-    }
-    app.modals.pop();
-    let configured =
-        app.state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
-    let known = configured.iter().filter(|provider| provider.id == id).find_map(|provider| {
-        provider.target.as_ref().filter(|target| target.base_url == url).map(|target| target.headers.clone())
-    });
-    let is_known = known.is_some();
-    let target =
-        ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
-    let request = ProviderRequest { id, target: Some(target) };
-    if is_known {
-        operations::change_provider(&mut app.state, conn, request, cx);
-    } else {
-        request_header(app, conn, request);
-    }
-    Ok(())
 }
 
-/// A header was entered, or none. Returns an error message if the header is invalid.
-pub fn take_header(
-    app: &mut App,
+impl Purpose for Address {
+    fn verb(&self) -> &'static str {
+        "continue"
+    }
+
+    /// Asks for headers, unless those for this address are configured.
+    fn accept(&self, url: &str, app: &mut App, cx: &mut Cx) -> Result<(), String> {
+        let is_http = url.starts_with("https://") || url.starts_with("http://");
+        if !is_http || !validate::is_uri(url) {
+            return Err("Type a URL that starts with https:// or http://.".to_owned());
+        }
+        let configured = app.state.conns.get(&self.conn);
+        let configured = configured.map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
+        let mut targets = configured.iter().filter(|known| known.id == self.id);
+        let known = targets.find_map(|known| {
+            known.target.as_ref().filter(|target| target.base_url == url).map(|target| target.headers.clone())
+        });
+        let is_known = known.is_some();
+        let headers = known.unwrap_or_default();
+        let target = ProviderTarget { api_type: self.api.clone(), base_url: url.to_owned(), headers };
+        let request = ProviderRequest { id: self.id.clone(), target: Some(target) };
+        if is_known {
+            operations::change_provider(&mut app.state, self.conn, request, cx);
+        } else {
+            request_header(app, self.conn, request);
+        }
+        Ok(())
+    }
+}
+
+/// A header for a provider; earlier ones are already in the request.
+#[derive(Debug)]
+struct Header {
     conn: ConnId,
-    mut request: ProviderRequest,
-    line: &str,
-    cx: &mut Cx,
-) -> Result<(), String> {
-    if line.is_empty() {
-        app.modals.pop();
-        operations::change_provider(&mut app.state, conn, request, cx);
-        return Ok(());
+    request: ProviderRequest,
+}
+
+impl Purpose for Header {
+    fn verb(&self) -> &'static str {
+        "continue"
     }
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter))
-    };
-    let Some((name, value)) = line.split_once(':').filter(|(name, _)| is_name(name.trim())) else {
-        return Err("Type name: value, for example Authorization: Bearer …".to_owned());
-    };
-    if let Some(target) = &mut request.target {
-        target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+
+    /// Asks for another header; none ends the request.
+    fn accept(&self, line: &str, app: &mut App, cx: &mut Cx) -> Result<(), String> {
+        let mut request = self.request.clone();
+        if line.is_empty() {
+            operations::change_provider(&mut app.state, self.conn, request, cx);
+            return Ok(());
+        }
+        let is_name = |name: &str| {
+            let is_token =
+                |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+            !name.is_empty() && name.chars().all(is_token)
+        };
+        let Some((name, value)) = line.split_once(':').filter(|(name, _)| is_name(name.trim())) else {
+            return Err("Type name: value, for example Authorization: Bearer …".to_owned());
+        };
+        if let Some(target) = &mut request.target {
+            target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+        request_header(app, self.conn, request);
+        Ok(())
     }
-    app.modals.pop();
-    request_header(app, conn, request);
-    Ok(())
 }
 
 fn request_header(app: &mut App, conn: ConnId, request: ProviderRequest) {
@@ -144,14 +178,8 @@ fn request_header(app: &mut App, conn: ConnId, request: ProviderRequest) {
     } else {
         "Another header. Leave empty to finish."
     };
-    app.modals.push(Modal::Line(LineDialog {
-        title: format!("Credentials of {}", request.id),
-        help: help.to_owned(),
-        input: LineInput::default(),
-        is_secret: true,
-        problem: None,
-        purpose: LinePurpose::ProviderHeader { conn, request },
-    }));
+    let title = format!("Credentials of {}", request.id);
+    app.layers.push(LineDialog::new(title, help, "", Header { conn, request }).hiding(true));
 }
 
 fn provider<'a>(state: &'a State, conn: ConnId, id: &str) -> Option<&'a Provider> {

@@ -11,11 +11,15 @@ use crate::app::{
     AccessChoice, Cx, Effect, ItemBody, OpenRequest, OpenRequestKind, Question, State, ToolCall, URL_OPTIONS,
     UserAnswer, ViewCommand,
 };
+use crate::config::keymap::Context;
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
 use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
-use crate::ui::{App, Modal};
+use crate::ui::App;
 
-use super::{Focus, base_focus, choice, focus, form, inbox, line_dialog, on_draft, picks, requests};
+use super::choice::QuestionDialog;
+use super::inbox::InboxDialog;
+use super::layer::{Layer, with_top};
+use super::{base_focus, focus, form, on_draft, reason, requests};
 
 const NOT_SHOWN_LONG_ENOUGH: &str = "Not answered: wait half a second after the question appears. Try again.";
 
@@ -91,23 +95,37 @@ pub fn show_left_keys(app: &mut App, cx: &mut Cx) {
 
 /// The question on top, unless the user opened it.
 fn asked(app: &App) -> Option<guard::Question> {
-    let depth = app.modals.len();
-    let (id, revision) = match app.modals.last() {
-        Some(Modal::Question(id, _)) => {
-            app.state.question(*id)?.asked_at?;
-            (hash((depth, id)), 0)
-        }
-        Some(Modal::Picker(picker)) if picker.is_by_itself => {
-            (hash((depth, &picker.title, picker.conn, picker.rows.len())), 0)
-        }
-        Some(Modal::Attention(_)) if !inbox::is_whole(app) => return None,
-        Some(Modal::Attention(_)) | None => {
-            let (key, open) = app.shown_request()?;
-            (hash((depth, key, open.conn, open.request_id)), app.request_view.revision)
-        }
-        Some(_) => return None,
-    };
-    Some(guard::Question { id, revision })
+    let depth = app.layers.len();
+    if !shows_request(app) {
+        let id = app.layers.last()?.unasked_question(&app.state)?;
+        return Some(guard::Question { id: hash((depth, id)), revision: 0 });
+    }
+    if inbox(app).is_some_and(|inbox| !inbox.is_whole) {
+        return None;
+    }
+    let (key, open) = app.shown_request()?;
+    let id = hash((depth, key, open.conn, open.request_id));
+    Some(guard::Question { id, revision: app.request_view.revision })
+}
+
+/// The inbox, if it is on top.
+fn inbox(app: &App) -> Option<&InboxDialog> {
+    app.layers.top()
+}
+
+/// Whether the keys of dialogs go to a request of an agent.
+fn shows_request(app: &App) -> bool {
+    app.layers.is_empty() || inbox(app).is_some()
+}
+
+fn is_list(app: &App) -> bool {
+    app.layers.last().and_then(Layer::list).is_some()
+}
+
+/// The question of parlor that is on top.
+fn own_question(app: &App) -> Option<(&QuestionDialog, Option<&Question>)> {
+    let dialog = app.layers.top::<QuestionDialog>()?;
+    Some((dialog, app.state.question(dialog.id)))
 }
 
 fn hash(parts: impl Hash) -> u64 {
@@ -119,32 +137,32 @@ fn hash(parts: impl Hash) -> u64 {
 /// What the guard has to know of the screen.
 fn facts(app: &App) -> Facts {
     // The user opened the inbox, so its requests have the keys.
-    let is_in_inbox = matches!(app.modals.last(), Some(Modal::Attention(_)));
+    let is_in_inbox = inbox(app).is_some();
     let has_draft = app.state.active_session().is_some_and(|session| !session.draft.is_empty());
     Facts {
-        has_text: !is_in_inbox && (has_draft || base_focus(app) != Focus::Main),
+        has_text: !is_in_inbox && (has_draft || base_focus(app) != Context::Main),
         must_end: runs_something(app),
-        has_fields: matches!(focus(app), Focus::Form | Focus::Picker),
+        has_fields: focus(app) == Context::Form || is_list(app),
     }
 }
 
 /// Whether the question is about a program, so that its end has to be seen. Also true for what cannot be recognized.
 fn runs_something(app: &App) -> bool {
-    match app.modals.last() {
-        Some(Modal::Question(id, _)) => app.state.question(*id).is_none_or(Question::runs_something),
-        Some(Modal::Attention(_)) | None => app.shown_request().is_some_and(|(key, open)| match &open.kind {
-            OpenRequestKind::Permission { .. } => call_of(&app.state, key, open).is_none_or(|call| {
-                matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
-            }),
-            OpenRequestKind::Access(request) => {
-                matches!(request.access, Access::Run(_) | Access::SignIn { .. })
-            }
-            OpenRequestKind::Elicitation(request) => {
-                matches!(request.mode, ElicitationMode::Url { .. })
-            }
-        }),
-        Some(_) => false,
+    if let Some((_, question)) = own_question(app) {
+        return question.is_none_or(Question::runs_something);
     }
+    if !shows_request(app) {
+        return false;
+    }
+    app.shown_request().is_some_and(|(key, open)| match &open.kind {
+        OpenRequestKind::Permission { .. } => call_of(&app.state, key, open).is_none_or(|call| {
+            matches!(call.kind, ToolKind::Execute | ToolKind::Other) || call.input.command.is_some()
+        }),
+        OpenRequestKind::Access(request) => {
+            matches!(request.access, Access::Run(_) | Access::SignIn { .. })
+        }
+        OpenRequestKind::Elicitation(request) => matches!(request.mode, ElicitationMode::Url { .. }),
+    })
 }
 
 fn call_of<'s>(state: &'s State, key: SessionKey, open: &OpenRequest) -> Option<&'s ToolCall> {
@@ -156,68 +174,70 @@ fn call_of<'s>(state: &'s State, key: SessionKey, open: &OpenRequest) -> Option<
 }
 
 fn answer_at(app: &App, position: usize) -> Option<Answer> {
-    let effect = match app.modals.last() {
-        Some(Modal::Question(id, _)) => app.state.question(*id)?.answers.get(position)?.consequence.reach(),
-        Some(Modal::Picker(picker)) => {
-            picker.matches.get(position)?;
-            Reach::Once
-        }
-        _ => match &app.shown_request()?.1.kind {
-            OpenRequestKind::Permission { request, .. } => match request.options.get(position)?.kind {
-                PermissionKind::AllowOnce => Reach::Once,
-                PermissionKind::AllowAlways | PermissionKind::RejectAlways => Reach::Lasting,
-                PermissionKind::RejectOnce => Reach::Reject,
-            },
-            OpenRequestKind::Access(open) => match open.choices().get(position)? {
-                AccessChoice::Once => Reach::Once,
-                AccessChoice::Longer(_) | AccessChoice::AllCommands => Reach::Lasting,
-                AccessChoice::Refuse => Reach::Reject,
-            },
-            OpenRequestKind::Elicitation(request) => match request.mode {
-                ElicitationMode::Url { .. } if position == 0 => Reach::Once,
-                ElicitationMode::Url { .. } if position < URL_OPTIONS.len() => Reach::Reject,
-                ElicitationMode::Form { .. } if position < choices_of_form(app)? => Reach::Once,
-                _ => return None,
-            },
-        },
+    let effect = if let Some((_, question)) = own_question(app) {
+        question?.answers.get(position)?.consequence.reach()
+    } else if let Some(list) = app.layers.last().and_then(Layer::list) {
+        list.row(position).map(|_| Reach::Once)?
+    } else {
+        reach_of_request(app, position)?
     };
     Some(Answer { position, effect })
+}
+
+fn reach_of_request(app: &App, position: usize) -> Option<Reach> {
+    Some(match &app.shown_request()?.1.kind {
+        OpenRequestKind::Permission { request, .. } => match request.options.get(position)?.kind {
+            PermissionKind::AllowOnce => Reach::Once,
+            PermissionKind::AllowAlways | PermissionKind::RejectAlways => Reach::Lasting,
+            PermissionKind::RejectOnce => Reach::Reject,
+        },
+        OpenRequestKind::Access(open) => match open.choices().get(position)? {
+            AccessChoice::Once => Reach::Once,
+            AccessChoice::Longer(_) | AccessChoice::AllCommands => Reach::Lasting,
+            AccessChoice::Refuse => Reach::Reject,
+        },
+        OpenRequestKind::Elicitation(request) => match request.mode {
+            ElicitationMode::Url { .. } if position == 0 => Reach::Once,
+            ElicitationMode::Url { .. } if position < URL_OPTIONS.len() => Reach::Reject,
+            ElicitationMode::Form { .. } if position < choices_of_form(app)? => Reach::Once,
+            _ => return None,
+        },
+    })
 }
 
 /// The number of answers of a form that is a single question, while its comment does not have the focus.
 fn choices_of_form(app: &App) -> Option<usize> {
     let form = app.request_view.form.as_ref()?;
     let is_question = form.is_one_question() && !form.is_review && app.request_view.selected == 0;
-    form.fields.first().filter(|_| is_question).map(crate::ui::FieldState::choice_count)
+    form.fields.first().filter(|_| is_question).map(super::fields::FieldState::choice_count)
 }
 
 fn marked(app: &App) -> Option<usize> {
-    match app.modals.last() {
-        Some(Modal::Question(_, marked)) => Some(*marked),
-        Some(Modal::Picker(picker)) => Some(picker.selected),
-        Some(Modal::Attention(_)) | None if focus(app) == Focus::Form => {
-            choices_of_form(app)?;
-            app.request_view.form.as_ref()?.fields.first().map(|field| field.choice)
-        }
-        Some(Modal::Attention(_)) | None => Some(app.request_view.selected),
-        Some(_) => None,
+    if let Some((dialog, _)) = own_question(app) {
+        Some(dialog.marked)
+    } else if let Some(list) = app.layers.last().and_then(Layer::list) {
+        Some(list.selected)
+    } else if focus(app) == Context::Form {
+        choices_of_form(app)?;
+        app.request_view.form.as_ref()?.fields.first().map(|field| field.choice)
+    } else {
+        shows_request(app).then_some(app.request_view.selected)
     }
 }
 
 fn mark(app: &mut App, position: usize) {
-    let is_form = focus(app) == Focus::Form;
-    let is_in_form = is_form && choices_of_form(app).is_some_and(|count| position < count);
-    match app.modals.last_mut() {
-        Some(Modal::Question(_, marked)) => *marked = position,
-        Some(Modal::Picker(picker)) => picker.selected = position,
-        Some(Modal::Attention(_)) | None if !is_form => app.request_view.selected = position,
-        Some(Modal::Attention(_)) | None if is_in_form => {
-            let field = app.request_view.form.as_mut().and_then(|form| form.fields.first_mut());
-            if let Some(field) = field {
-                field.choice = position;
-            }
+    if let Some(dialog) = app.layers.top_mut::<QuestionDialog>() {
+        dialog.marked = position;
+    } else if let Some(list) = app.layers.last_mut().and_then(Layer::list_mut) {
+        list.selected = position;
+    } else if focus(app) == Context::Form {
+        if choices_of_form(app).is_some_and(|count| position < count)
+            && let Some(field) = app.request_view.form.as_mut().and_then(|form| form.fields.first_mut())
+        {
+            field.choice = position;
         }
-        _ => {}
+    } else if shows_request(app) {
+        app.request_view.selected = position;
     }
 }
 
@@ -225,13 +245,13 @@ fn answer_of(app: &App, action: Action) -> Option<Answer> {
     let position = match action {
         Action::Choose(position) => usize::from(position).checked_sub(1)?,
         Action::Accept => marked(app)?,
-        Action::Mark(position) if focus(app) == Focus::Picker => position.into(),
+        Action::Mark(position) if is_list(app) => position.into(),
         Action::Yes | Action::No => {
             let wanted = if action == Action::Yes { Reach::Once } else { Reach::Reject };
             let mut all = (0..).map_while(|position| answer_at(app, position));
             let first = all.find(|answer| answer.effect == wanted && can_send(app, answer.position))?;
             // "Yes" needs a single meaning; the agent's own options are described by their kind.
-            let is_choice = matches!(app.modals.last(), Some(Modal::Question(..)));
+            let is_choice = own_question(app).is_some();
             let is_unique = !is_choice || all.all(|answer| answer.effect != wanted);
             return is_unique.then_some(first);
         }
@@ -283,7 +303,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
             judge(app, Input::Look, cx);
             if app.guard.rejects() {
                 app.guard.forget_keys();
-                line_dialog::open_reason(app);
+                reason::open(app);
             } else {
                 say_of_question(app, NOT_SHOWN_LONG_ENOUGH, cx);
             }
@@ -300,7 +320,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         | Action::Right
         | Action::NextField
         | Action::PreviousField
-            if focus(app) == Focus::Form =>
+            if focus(app) == Context::Form =>
         {
             let is_usual = judge(app, Input::Arrow, cx);
             if is_usual {
@@ -343,7 +363,7 @@ pub(super) fn judge(app: &mut App, input: Input, cx: &mut Cx) -> bool {
         Verdict::Unmark => mark(app, app.user.first_mark),
         Verdict::Type(text) => {
             mark(app, app.user.first_mark);
-            if !matches!(app.modals.last(), Some(Modal::Attention(_))) {
+            if inbox(app).is_none() {
                 type_text(app, &text, cx);
             }
             say_of_question(app, "Not answered: the keys are in the prompt.", cx);
@@ -379,17 +399,12 @@ fn give(app: &mut App, answer: Option<Answer>, cx: &mut Cx) {
     if let Some(answer) = answer {
         mark(app, answer.position);
     }
-    match focus(app) {
-        Focus::Form => {
-            form::on_action(app, Action::Accept, cx);
-        }
-        Focus::Choice => {
-            choice::on_choice(app, Action::Accept, cx);
-        }
-        Focus::Picker => {
-            picks::on_action(app, Action::Accept, cx);
-        }
-        _ => requests::answer(app, UserAnswer::Option(app.request_view.selected), cx),
+    if !shows_request(app) {
+        with_top(app, |layer, app| layer.on_action(app, Action::Accept, cx));
+    } else if focus(app) == Context::Form {
+        form::on_action(app, Action::Accept, cx);
+    } else {
+        requests::answer(app, UserAnswer::Option(app.request_view.selected), cx);
     }
 }
 

@@ -1,14 +1,105 @@
 //! Queued prompts: their dialog, and editing one in the composer.
 
+use ratatui::layout::{Position, Rect};
+
 use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{Cx, Effect, Session, State, ViewCommand};
+use crate::config::keymap::Context;
 use crate::model::{Action, PromptId};
-use crate::ui::dialogs::modal::moved;
-use crate::ui::{App, Modal};
+use crate::ui::App;
+use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::{FrameContext, counted};
+use crate::ui::hits::Hit;
+use crate::ui::text;
+use crate::ui::text::Line;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
 
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, spread, wrapped};
 use super::draft;
+use super::layer::{Flow, Layer};
+use super::list::moved;
 use super::obstacle::obstacle;
+
+const TITLE: &str = "Queued prompts";
+
+/// The queued prompts of the active session.
+#[derive(Debug, Default)]
+pub struct QueueDialog {
+    pub selected: usize,
+}
+
+impl Layer for QueueDialog {
+    fn title(&self, _state: &State) -> String {
+        TITLE.to_owned()
+    }
+
+    fn context(&self) -> Context {
+        Context::Queue
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        let count = queue_len(&app.state);
+        // The queue may have advanced since the last key.
+        self.selected = self.selected.min(count.saturating_sub(1));
+        self.selected = match action {
+            Action::Up | Action::PreviousField => moved(self.selected, -1, count),
+            Action::Down | Action::NextField => moved(self.selected, 1, count),
+            Action::PageUp => moved(self.selected, -10, count),
+            Action::PageDown => moved(self.selected, 10, count),
+            Action::Scroll(lines) => moved(self.selected, isize::from(lines), count),
+            Action::First => 0,
+            Action::Last => count.saturating_sub(1),
+            Action::Mark(position) => moved(usize::from(position), 0, count),
+            Action::Choose(position) => moved(usize::from(position.saturating_sub(1)), 0, count),
+            Action::MoveUp => shift(&mut app.state, self.selected, -1),
+            Action::MoveDown => shift(&mut app.state, self.selected, 1),
+            Action::Remove | Action::Edit | Action::Accept | Action::SendNow | Action::Steer => {
+                return self.act(app, action, cx);
+            }
+            _ => return Flow::Pass,
+        };
+        Flow::Stay
+    }
+
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        let position = DialogPosition::new(area, Size::Small, false);
+        frame(ctx, self.selected, position.cols()).draw(ctx, position, view, buf)
+    }
+}
+
+impl QueueDialog {
+    /// Handles an action on the selected prompt.
+    fn act(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        let prompt = app.state.active_session().and_then(|session| session.outbox.queued(self.selected));
+        let Some(id) = prompt.map(|prompt| prompt.id) else { return Flow::Stay };
+        match (action, obstacle(&app.state, action)) {
+            (Action::Remove, _) => {
+                remove(app, id, cx);
+                let count = queue_len(&app.state);
+                self.selected = self.selected.min(count.saturating_sub(1));
+                return if count == 0 { Flow::Close } else { Flow::Stay };
+            }
+            // A prompt that is being sent cannot be edited.
+            (Action::Edit | Action::Accept, _) => {
+                return if edit(app, id, cx) { Flow::Close } else { Flow::Stay };
+            }
+            (_, Some(why)) => notify(&mut app.state, why, cx),
+            (_, None) => {
+                send(app, action, id, cx);
+                return Flow::Close;
+            }
+        }
+        Flow::Stay
+    }
+}
 
 /// Opens the dialog if there are queued prompts.
 pub fn open(app: &mut App, cx: &mut Cx) {
@@ -16,50 +107,14 @@ pub fn open(app: &mut App, cx: &mut Cx) {
         notify(&mut app.state, "No queued prompts.", cx);
         return;
     }
-    app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    app.modals.push(Modal::Queue { selected: 0 });
+    app.layers.open(QueueDialog::default());
 }
 
-pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let count = queue_len(&app.state);
-    let Some(Modal::Queue { selected }) = app.modals.last_mut() else { return false };
-    // The queue may have advanced since the last key.
-    *selected = (*selected).min(count.saturating_sub(1));
-    match action {
-        Action::Up | Action::PreviousField => *selected = moved(*selected, -1, count),
-        Action::Down | Action::NextField => *selected = moved(*selected, 1, count),
-        Action::PageUp => *selected = moved(*selected, -10, count),
-        Action::PageDown => *selected = moved(*selected, 10, count),
-        Action::Scroll(lines) => *selected = moved(*selected, isize::from(lines), count),
-        Action::First => *selected = 0,
-        Action::Last => *selected = count.saturating_sub(1),
-        Action::Mark(position) => *selected = moved(usize::from(position), 0, count),
-        Action::Choose(position) => *selected = moved(usize::from(position.saturating_sub(1)), 0, count),
-        Action::MoveUp => shift(app, -1),
-        Action::MoveDown => shift(app, 1),
-        Action::Remove | Action::Edit | Action::Accept | Action::SendNow | Action::Steer => {
-            let position = *selected;
-            let Some(id) =
-                app.state.active_session().and_then(|it| it.outbox.queued(position)).map(|it| it.id)
-            else {
-                return true;
-            };
-            match (action, obstacle(&app.state, action)) {
-                (Action::Remove, _) => remove(app, id, cx),
-                (Action::Edit | Action::Accept, _) => edit(app, id, cx),
-                (_, Some(why)) => notify(&mut app.state, why, cx),
-                (_, None) => send(app, action, id, cx),
-            }
-        }
-        _ => return false,
-    }
-    true
-}
-
-/// Opens a queued prompt in the composer. It stays in the queue, and is not sent meanwhile.
-pub fn edit(app: &mut App, id: PromptId, cx: &mut Cx) {
-    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
-    let Some(prompt) = session.outbox.get(id).filter(|prompt| !prompt.is_steering()) else { return };
+/// Opens a queued prompt in the composer. It stays in the queue, and is not sent meanwhile. Returns whether that was
+/// possible.
+pub fn edit(app: &mut App, id: PromptId, cx: &mut Cx) -> bool {
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return false };
+    let Some(prompt) = session.outbox.get(id).filter(|prompt| !prompt.is_steering()) else { return false };
     let text = prompt.text.clone();
     // An edit that is not saved is in the history. The draft is restored after the edit, unless parlor ends before.
     let typed = std::mem::take(&mut session.draft);
@@ -69,8 +124,9 @@ pub fn edit(app: &mut App, id: PromptId, cx: &mut Cx) {
     }
     let draft = end_edit(session).map_or(typed, |(_, draft)| draft);
     session.outbox.edit(id, draft);
-    app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    app.layers.close::<QueueDialog>();
     draft::set_draft(app, text, cx);
+    true
 }
 
 /// Edits the queued prompt before or after the one that is being edited, as long as that is unchanged. Returns whether
@@ -81,8 +137,7 @@ pub fn edit_other(app: &mut App, by: isize, cx: &mut Cx) -> bool {
     let position = edited.and_then(|prompt| session.outbox.position(prompt.id));
     let other = position.and_then(|position| session.outbox.queued(position.checked_add_signed(by)?));
     let Some(other) = other.map(|prompt| prompt.id) else { return false };
-    edit(app, other, cx);
-    true
+    edit(app, other, cx)
 }
 
 /// Ends the edit of a queued prompt: the draft replaces it, and an empty draft removes it. Returns the prompt, if one
@@ -127,7 +182,7 @@ pub fn leave_edit(app: &mut App, cx: &mut Cx) -> bool {
 
 /// Sends a queued prompt next, or into the running turn. The turn may have ended just before the key was pressed.
 pub fn send(app: &mut App, action: Action, id: PromptId, cx: &mut Cx) {
-    app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    app.layers.close::<QueueDialog>();
     let key = app.state.active;
     let is_running = app.state.active_session().is_some_and(|session| session.turn.is_running());
     if action == Action::Steer && is_running {
@@ -144,26 +199,54 @@ fn remove(app: &mut App, id: PromptId, cx: &mut Cx) {
     }
     let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     session.unqueue(id);
-    let count = session.outbox.queue_len();
-    if count == 0 {
-        app.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    } else if let Some(Modal::Queue { selected }) = app.modals.last_mut() {
-        *selected = (*selected).min(count - 1);
-    }
 }
 
-fn shift(app: &mut App, by: isize) {
-    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
-    let Some(Modal::Queue { selected }) = app.modals.last_mut() else { return };
-    let target = moved(*selected, by, session.outbox.queue_len());
-    session.outbox.exchange(*selected, target);
-    *selected = target;
+/// Moves a prompt by a number of places. Returns its new place.
+fn shift(state: &mut State, from: usize, by: isize) -> usize {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return from };
+    let to = moved(from, by, session.outbox.queue_len());
+    session.outbox.exchange(from, to);
     if session.can_prompt() {
         // Only the edit of the first one has kept the queue from being sent.
         session.outbox.hold();
     }
+    to
 }
 
 fn queue_len(state: &State) -> usize {
     state.active_session().map_or(0, |session| session.outbox.queue_len())
+}
+
+fn frame(ctx: &FrameContext, selected: usize, cols: u16) -> DialogFrame<'static> {
+    let outbox = &ctx.session.outbox;
+    let count = outbox.queue_len();
+    let mut sheet = DialogFrame { title: TITLE.to_owned(), tag: count.to_string(), ..DialogFrame::default() };
+    for (index, prompt) in outbox.queue().map(|prompt| &prompt.text).enumerate() {
+        let rest = prompt.trim().lines().count().saturating_sub(1);
+        let first = text::one_line(prompt.trim().lines().next().unwrap_or_default());
+        let more = match rest {
+            0 => String::new(),
+            rest => format!(" {}", counted(rest, "more line", "more lines")),
+        };
+        let number = ctx.span(Role::Accent, format!("{:<3}", index + 1));
+        let left = vec![number, ctx.span(Role::Dialog, first)];
+        let line = spread(left, Line::from(ctx.span(Role::TextDim, more)), cols);
+        let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
+        sheet.body.push(Row { line, hit, is_selected: index == selected, ..Row::default() });
+    }
+    if count == 0 {
+        let why = "No queued prompts. Prompts sent during a turn are queued here.";
+        sheet.body = wrapped(ctx, Role::TextDim, why, cols);
+    }
+    let is_running = ctx.session.turn.is_running();
+    let can_steer = obstacle(ctx.state, Action::Steer).is_none();
+    sheet.set_hints([
+        ctx.hint(Context::Queue, Action::Edit, "edit"),
+        ctx.hint(Context::Queue, Action::SendNow, "send now"),
+        ctx.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer && is_running),
+        ctx.hint(Context::Queue, Action::Remove, "remove"),
+        ctx.hint(Context::Queue, Action::Escape, "close"),
+        ctx.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| count > 1),
+    ]);
+    sheet
 }

@@ -1,11 +1,74 @@
 //! Requests of the agent with a few answers: permissions, files and commands, pages to visit.
 
-use crate::app::{Cx, ItemBody, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
-use crate::model::{Action, ElicitationMode};
-use crate::ui::dialogs::modal::moved;
-use crate::ui::{App, FormState, Modal, RequestView, SeenCall};
+use std::path::Path;
 
-use super::stack;
+use crate::app::{Cx, ItemBody, OpenRequest, OpenRequestKind, QuestionId, ToolCall, UserAnswer};
+use crate::model::{Action, ElicitationMode, Plan, Raw, RequestId, SessionKey, ToolInput, input_keys};
+use crate::ui::App;
+
+use super::fields::FormState;
+use super::inspect::InspectPage;
+use super::layer::Flow;
+use super::list::moved;
+use super::scroll;
+
+/// The view of the shown request; reset when another one is shown.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct RequestView {
+    /// The selected option (permission, outside file) or field (form).
+    pub selected: usize,
+    pub is_full_screen: bool,
+    /// Increases when what is asked changes.
+    pub revision: u64,
+    pub form: Option<FormState>,
+    /// The tool call as shown; a change of what is asked makes a new revision.
+    pub seen: Option<Box<SeenCall>>,
+    /// Whether the call changed while it was shown.
+    pub has_changed: bool,
+    /// The request of this view; `dialogs::refresh` resets it for another one.
+    pub request_id: Option<RequestId>,
+}
+
+/// A tool call and the plans as shown with its permission request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenCall {
+    pub rev: u32,
+    pub call: ToolCall,
+    pub plans: Vec<Plan>,
+}
+
+impl SeenCall {
+    /// Whether another state of the call requests the same: ignores its progress, and whether the session's folder is named,
+    /// where the call happens in any case.
+    pub fn asks_the_same(&self, other: &ToolCall, folder: &Path) -> bool {
+        let call = &self.call;
+        let input = |call: &ToolCall| ToolInput {
+            cwd: call.input.cwd.clone().filter(|cwd| cwd != folder),
+            ..call.input.clone()
+        };
+        call.kind == other.kind
+            && call.title == other.title
+            && call.name == other.name
+            && input(call) == input(other)
+            && without_folder(call.raw_input.as_ref(), folder)
+                == without_folder(other.raw_input.as_ref(), folder)
+            && call.content == other.content
+            && call.locations == other.locations
+    }
+}
+
+/// The input without the keys that name the folder. It is compact JSON, in which no string contains a plain quote.
+fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<String> {
+    let mut input = input?.0.to_string();
+    for key in input_keys::CWD {
+        let named = format!("\"{key}\":\"{}\"", folder.display());
+        for part in [format!(",{named}"), format!("{named},"), named] {
+            input = input.replace(&part, "");
+        }
+    }
+    Some(input)
+}
 
 /// Resets `state.request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
@@ -64,20 +127,25 @@ fn keep_form(app: &mut App, left: RequestView) {
 }
 
 /// Handles the keys of requests with several answers, apart from those that answer.
-pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let Some((_, open)) = app.shown_request() else { return false };
+pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+    let Some((_, open)) = viewed(app) else { return Flow::Pass };
     let count = open.kind.answer_count();
     if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
         answer(app, UserAnswer::Decline, cx);
-        return true;
+        return Flow::Stay;
     }
     move_mark(app, action, count, cx)
 }
 
+/// The request of `App::request_view`, with its session.
+fn viewed(app: &App) -> Option<(SessionKey, &OpenRequest)> {
+    app.state.open_request(app.request_view.request_id?)
+}
+
 /// Answers the shown request.
 pub fn answer(app: &mut App, answer: UserAnswer, cx: &mut Cx) {
-    if let Some((_, open)) = app.shown_request() {
-        super::answer(app, QuestionId::Agent(open.request_id), answer, cx);
+    if let Some(id) = viewed(app).map(|(_, open)| open.request_id) {
+        super::answer(app, QuestionId::Agent(id), answer, cx);
     }
 }
 
@@ -100,7 +168,7 @@ fn fresh_view(open: &OpenRequest) -> RequestView {
 }
 
 /// Moves the selection among the answers, or scrolls the content.
-fn move_mark(app: &mut App, action: Action, count: usize, cx: &mut Cx) -> bool {
+fn move_mark(app: &mut App, action: Action, count: usize, cx: &mut Cx) -> Flow {
     let selected = app.request_view.selected;
     app.request_view.selected = match action {
         Action::Up | Action::Left | Action::PreviousField => moved(selected.min(count), -1, count),
@@ -113,14 +181,14 @@ fn move_mark(app: &mut App, action: Action, count: usize, cx: &mut Cx) -> bool {
             selected
         }
         Action::InspectItem => {
-            let tool = match app.shown_request().map(|(_, open)| &open.kind) {
-                Some(OpenRequestKind::Permission { tool, .. }) => Some(*tool),
-                _ => None,
-            };
-            app.modals.extend(tool.map(Modal::Inspect));
+            if let Some((session, open)) = viewed(app)
+                && let OpenRequestKind::Permission { tool, .. } = open.kind
+            {
+                app.layers.push(InspectPage { session, item: tool });
+            }
             selected
         }
-        _ => return stack::scroll_body(action, cx),
+        _ => return scroll::scroll_body(action, cx),
     };
-    true
+    Flow::Stay
 }

@@ -8,8 +8,11 @@ use crate::app::state::changes;
 use crate::app::state::place;
 use crate::app::{Consequence, Cx, Effect, ItemBody, MessagePart, Question, RewindWay, Session, State};
 use crate::model::{Action, Attachment, ItemId, SessionKey};
-use crate::ui::{App, PickerKind};
+use crate::ui::App;
 
+use super::layer::Flow;
+use super::notice::notify;
+use super::picker::{List, Picker};
 use super::{draft, jump};
 
 /// Maximum number of changed files that are named.
@@ -17,15 +20,40 @@ const MAX_FILES: usize = 4;
 /// Maximum number of characters of the prompt in the dialog.
 const MAX_CHARS: usize = 200;
 
-/// Lists the prompts of the session.
-pub fn open(app: &mut App, cx: &mut Cx) {
-    if !operations::waits_for_whole(&mut app.state, Action::Rewind) {
-        jump::open_prompts(app, PickerKind::Rewind, cx);
+/// The prompts of the session.
+#[derive(Debug)]
+pub struct Rewind;
+
+impl List for Rewind {
+    type Item = ItemId;
+
+    fn pick(&mut self, id: ItemId, app: &mut App, _cx: &mut Cx) -> Flow {
+        choose(&mut app.state, id);
+        Flow::Close
     }
 }
 
+/// Lists the prompts of the session, with the last one selected.
+pub fn open(app: &mut App, cx: &mut Cx) {
+    if operations::waits_for_whole(&mut app.state, Action::Rewind) {
+        return;
+    }
+    let Some(session) = app.state.active_session() else { return };
+    let Some((mut rows, note)) = jump::item_rows(session, jump::is_prompt) else {
+        notify(&mut app.state, jump::EMPTY, cx);
+        return;
+    };
+    for (row, _) in &mut rows {
+        row.label = row.label.split_off(jump::KIND_COLS);
+    }
+    let last = rows.len() - 1;
+    let mut list = Picker::new(Rewind, "Go back to a prompt", rows).noting(note);
+    list.view.selected = last;
+    app.layers.open(list);
+}
+
 /// Asks how to go back to this prompt.
-pub fn choose(state: &mut State, id: ItemId) {
+fn choose(state: &mut State, id: ItemId) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;
     let Some(prompt) = prompt_of(session, id) else { return };

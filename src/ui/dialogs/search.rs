@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::layer::Flow;
 use super::notice::notify;
 use crate::app::state::search::{Hit, Search, hits, texts};
 use crate::app::{Cx, Effect, ItemBody, Session, State, TimerId, ViewCommand};
@@ -49,7 +50,7 @@ pub fn search_of(state: &State) -> Option<&Search> {
 }
 
 /// Handles an action of the input line. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
+pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> Flow {
     match action {
         Action::Accept if app.user.is_browsing => stop_typing(&mut app.state),
         Action::Accept | Action::Down | Action::NextHit => walk(app, Search::next, cx),
@@ -67,9 +68,9 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         }
         Action::Left => on_line(app, &LineEdit::Left, cx),
         Action::Right => on_line(app, &LineEdit::Right, cx),
-        _ => return false,
+        _ => return Flow::Pass,
     }
-    true
+    Flow::Stay
 }
 
 /// Moves to the next or the previous match.

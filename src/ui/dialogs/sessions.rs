@@ -1,21 +1,35 @@
 //! The keys of the sessions dialog, and the actions on the selected session.
 //!
-//! `modal::sessions` has the content, `operations` the implementation.
+//! `list` has the content, `operations` the implementation.
 //! Invariants: nothing is closed or deleted without a confirmation that says what is affected; only advertised methods
 //! of the agent are used.
 
+mod draw;
+mod list;
+pub(super) mod rows;
+
+use ratatui::layout::{Position, Rect};
+
 use super::notice::notify;
 use crate::app::state::lookup;
-use crate::ui::dialogs::modal::moved;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{Consequence, Cx, Effect, Question, Session, State, restore, session_title};
+use crate::app::{Consequence, Cx, Effect, LineInput, Question, Session, State, restore, session_title};
+use crate::config::keymap::Context;
 use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
-use crate::ui::{App, Modal, Preview, Scope, SessionEntry, SessionsDialog, Sort, TextSearch, read_search};
+use crate::ui::App;
+use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::view_state::ViewState;
 
-use super::{line_dialog, pickers, session_rows, stack, tab_dialogs};
+use super::layer::{Flow, Layer};
+use super::list::moved;
+use super::scroll;
+use super::{agents, tab_dialogs, titles};
+
+pub use list::*;
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -25,11 +39,6 @@ const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
 /// Opens the list, or the full-text search, and requests the data from store and agent.
 pub fn open(app: &mut App, is_search: bool, cx: &mut Cx) {
-    if let Some(Modal::Sessions(_)) = app.modals.last() {
-        toggle_search(app, cx);
-        return;
-    }
-    app.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
     let conn = app.state.active_session().and_then(|session| session.conn);
     if let Some(conn) = conn.and_then(|conn| app.state.conns.get_mut(&conn)) {
         conn.listing = crate::app::Listing::default();
@@ -38,18 +47,18 @@ pub fn open(app: &mut App, is_search: bool, cx: &mut Cx) {
     dialog.serial = operations::list_saved(&mut app.state, cx);
     dialog.text = is_search.then(TextSearch::default);
     dialog.join(&app.state);
-    app.modals.push(Modal::Sessions(Box::new(dialog)));
     if app.state.conn_of(app.state.active).is_some_and(|conn| conn.capabilities().can_list) {
         operations::list_sessions(&mut app.state, cx);
     }
-    preview(app, cx);
+    dialog.show_preview(cx);
+    app.layers.open(dialog);
 }
 
 /// Applies what the store found for the dialog.
 pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
     let widens = app.state.setup.lists_sessions;
     match news {
-        StoreNews::Listed { serial, rows, is_last, today_ms } => session_rows::change(app, |dialog| {
+        StoreNews::Listed { serial, rows, is_last, today_ms } => rows::change(app, |dialog| {
             if dialog.serial != serial {
                 return;
             }
@@ -68,29 +77,25 @@ pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
             let folds = app.state.setup.folds;
             app.state.next.store += 1;
             let key = SessionKey(PREVIEW_KEYS + app.state.next.store);
-            for modal in &mut app.modals {
-                if let Modal::Sessions(dialog) = modal
-                    && let Some(Preview { session, .. }) =
-                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
-                    && let Ok(saved) = &saved
-                {
-                    let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
-                    restore(&mut shown, (**saved).clone(), now);
-                    *session = Some(Box::new(shown));
-                }
+            if let Some(dialog) = app.layers.find_mut::<SessionsDialog>()
+                && let Some(Preview { session, .. }) =
+                    dialog.preview.as_mut().filter(|preview| preview.uid == uid)
+                && let Ok(saved) = saved
+            {
+                let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
+                restore(&mut shown, *saved, now);
+                *session = Some(Box::new(shown));
             }
         }
         StoreNews::Found { serial, hits } => {
-            for modal in &mut app.modals {
-                if let Modal::Sessions(dialog) = modal
-                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
-                {
-                    text.is_running = false;
-                    text.selected = 0;
-                    match &hits {
-                        Ok(hits) => text.hits.clone_from(hits),
-                        Err(why) => dialog.problem = Some(why.clone()),
-                    }
+            if let Some(dialog) = app.layers.find_mut::<SessionsDialog>()
+                && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
+            {
+                text.is_running = false;
+                text.selected = 0;
+                match hits {
+                    Ok(hits) => text.hits = hits,
+                    Err(why) => dialog.problem = Some(why),
                 }
             }
         }
@@ -98,148 +103,198 @@ pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
     }
 }
 
-pub fn on_line(app: &mut App, edit: &LineEdit, cx: &mut Cx) {
-    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
-    if !dialog.filter.apply(edit) {
-        return;
+impl Layer for SessionsDialog {
+    fn title(&self, _state: &State) -> String {
+        "Sessions".to_owned()
     }
-    if dialog.text.is_some() {
-        search(app, cx);
-    } else {
-        dialog.is_chosen = true;
-        dialog.refilter();
-        preview(app, cx);
-    }
-}
 
-/// Handles an action in the dialog. Returns whether it was one.
-pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
-    match action {
-        Action::Choose(digit) => on_line(app, &LineEdit::Insert(digit.to_string()), cx),
-        Action::ToggleChoice => on_line(app, &LineEdit::Insert(" ".to_owned()), cx),
-        Action::Left | Action::Right => {
-            dialog.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+    fn context(&self) -> Context {
+        Context::Sessions
+    }
+
+    fn line(&self) -> Option<&LineInput> {
+        Some(&self.filter)
+    }
+
+    fn on_line(&mut self, app: &mut App, edit: &LineEdit, cx: &mut Cx) {
+        if !self.filter.apply(edit) {
+            return;
         }
-        Action::Accept => accept(app, true, cx),
-        Action::ReadSession => accept(app, false, cx),
-        Action::OpenSessions => stack::close_top(app, cx),
-        Action::SearchSessions => toggle_search(app, cx),
-        Action::NextScope => {
-            dialog.scope = match dialog.scope {
-                // Without other folders of the repository this scope would show the same.
-                Scope::Folder if dialog.has_kin() => Scope::Repository,
-                Scope::Folder | Scope::Repository => Scope::All,
-                Scope::All => Scope::Folder,
-            };
-            dialog.refilter();
-            preview(app, cx);
+        if self.text.is_some() {
+            self.search(&mut app.state, cx);
+        } else {
+            self.is_chosen = true;
+            self.refilter();
+            self.show_preview(cx);
         }
-        Action::NextSort => {
-            dialog.sort = match dialog.sort {
-                Sort::Time => Sort::Name,
-                Sort::Name => Sort::Agent,
-                Sort::Agent => Sort::Folder,
-                Sort::Folder => Sort::Time,
-            };
-            session_rows::refresh(app);
-            preview(app, cx);
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        match action {
+            Action::Choose(digit) => self.on_line(app, &LineEdit::Insert(digit.to_string()), cx),
+            Action::ToggleChoice => self.on_line(app, &LineEdit::Insert(" ".to_owned()), cx),
+            Action::Left | Action::Right => {
+                self.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+            }
+            Action::Accept => return self.accept(app, true, cx),
+            Action::ReadSession => return self.accept(app, false, cx),
+            Action::OpenSessions => return Flow::Close,
+            Action::SearchSessions => self.toggle_search(&mut app.state, cx),
+            Action::NextScope => {
+                self.scope = match self.scope {
+                    // Without other folders of the repository this scope would show the same.
+                    Scope::Folder if self.has_kin() => Scope::Repository,
+                    Scope::Folder | Scope::Repository => Scope::All,
+                    Scope::All => Scope::Folder,
+                };
+                self.refilter();
+                self.show_preview(cx);
+            }
+            Action::NextSort => {
+                self.sort = match self.sort {
+                    Sort::Time => Sort::Name,
+                    Sort::Name => Sort::Agent,
+                    Sort::Agent => Sort::Folder,
+                    Sort::Folder => Sort::Time,
+                };
+                self.join(&app.state);
+                self.show_preview(cx);
+            }
+            Action::Remove
+            | Action::CloseSession
+            | Action::RenameSession
+            | Action::ForkSession
+            | Action::ExportSession
+            | Action::HandOver => {
+                let row = self.marked().filter(|_| self.text.is_none()).cloned();
+                return row.map_or(Flow::Stay, |row| act(app, action, &row, cx));
+            }
+            _ => return self.walk(action, cx),
         }
-        Action::Remove => remove(app, cx),
-        Action::CloseSession => close_marked(app, cx),
-        Action::RenameSession => rename(app, cx),
-        Action::ForkSession => fork(app, cx),
-        Action::ExportSession => export(app, cx),
-        Action::HandOver => hand_over(app, cx),
-        _ => return walk(app, action, cx),
+        Flow::Stay
     }
-    true
-}
 
-fn walk(app: &mut App, action: Action, cx: &mut Cx) -> bool {
-    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return false };
-    let (position, count) = match &dialog.text {
-        Some(text) => (text.selected, text.hits.len()),
-        None => (dialog.selected, dialog.matches.len()),
-    };
-    let last = count.saturating_sub(1);
-    let new = match action {
-        Action::Up | Action::PreviousField => position.checked_sub(1).unwrap_or(last),
-        Action::Down | Action::NextField if position >= last => 0,
-        Action::Down | Action::NextField => position + 1,
-        Action::PageUp => moved(position, -PAGE_ROWS, count),
-        Action::PageDown => moved(position, PAGE_ROWS, count),
-        Action::Scroll(lines) => moved(position, isize::from(lines), count),
-        Action::First => 0,
-        Action::Last => last,
-        Action::Mark(position) => moved(usize::from(position), 0, count),
-        _ => return stack::scroll_body(action, cx),
-    };
-    if let Some(text) = &mut dialog.text {
-        text.selected = new;
-    } else {
-        dialog.selected = new;
-        dialog.is_chosen = true;
+    fn stays_with_tab(&self) -> bool {
+        false
     }
-    if new != position {
-        preview(app, cx);
-    }
-    true
-}
 
-/// Switches between filtering by name and the full-text search.
-fn toggle_search(app: &mut App, cx: &mut Cx) {
-    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
-    if dialog.text.take().is_none() {
-        dialog.text = Some(TextSearch::default());
-        search(app, cx);
-    } else {
-        dialog.refilter();
-        preview(app, cx);
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        draw::draw(ctx, self, view, area, buf)
     }
 }
 
-fn search(app: &mut App, cx: &mut Cx) {
-    app.state.next.store += 1;
-    let serial = app.state.next.store;
-    let here = app.state.setup.folder.clone();
-    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
-    let Some(text) = &mut dialog.text else { return };
-    let search = read_search(&dialog.filter.text, &here);
-    text.serial = serial;
-    text.is_running = !search.text.is_empty();
-    if text.is_running {
-        cx.effects.push(Effect::Store(StoreJob::Search { serial, search }));
-    } else {
-        text.hits.clear();
+impl SessionsDialog {
+    fn walk(&mut self, action: Action, cx: &mut Cx) -> Flow {
+        let (position, count) = match &self.text {
+            Some(text) => (text.selected, text.hits.len()),
+            None => (self.selected, self.matches.len()),
+        };
+        let last = count.saturating_sub(1);
+        let new = match action {
+            Action::Up | Action::PreviousField => position.checked_sub(1).unwrap_or(last),
+            Action::Down | Action::NextField if position >= last => 0,
+            Action::Down | Action::NextField => position + 1,
+            Action::PageUp => moved(position, -PAGE_ROWS, count),
+            Action::PageDown => moved(position, PAGE_ROWS, count),
+            Action::Scroll(lines) => moved(position, isize::from(lines), count),
+            Action::First => 0,
+            Action::Last => last,
+            Action::Mark(position) => moved(usize::from(position), 0, count),
+            _ => return scroll::scroll_body(action, cx),
+        };
+        if let Some(text) = &mut self.text {
+            text.selected = new;
+        } else {
+            self.selected = new;
+            self.is_chosen = true;
+        }
+        if new != position {
+            self.show_preview(cx);
+        }
+        Flow::Stay
+    }
+
+    /// Switches between filtering by name and the full-text search.
+    fn toggle_search(&mut self, state: &mut State, cx: &mut Cx) {
+        if self.text.take().is_none() {
+            self.text = Some(TextSearch::default());
+            self.search(state, cx);
+        } else {
+            self.refilter();
+            self.show_preview(cx);
+        }
+    }
+
+    fn search(&mut self, state: &mut State, cx: &mut Cx) {
+        state.next.store += 1;
+        let serial = state.next.store;
+        let Some(text) = &mut self.text else { return };
+        let search = read_search(&self.filter.text, &state.setup.folder);
+        text.serial = serial;
+        text.is_running = !search.text.is_empty();
+        if text.is_running {
+            cx.effects.push(Effect::Store(StoreJob::Search { serial, search }));
+        } else {
+            text.hits.clear();
+        }
+    }
+
+    /// Requests the preview of the selected session, unless it is shown or requested.
+    fn show_preview(&mut self, cx: &mut Cx) {
+        let uid = match &self.text {
+            Some(_) => None,
+            None => self.marked().filter(|row| row.open.is_none()).and_then(SessionEntry::uid),
+        };
+        let Some(uid) = uid.map(str::to_owned) else {
+            self.preview = None;
+            return;
+        };
+        if self.preview.as_ref().is_none_or(|preview| preview.uid != uid) {
+            self.preview = Some(Preview { uid: uid.clone(), session: None });
+            cx.effects.push(Effect::Store(StoreJob::Preview { uid }));
+        }
+    }
+
+    /// Opens the selected session, or the selected hit.
+    fn accept(&self, app: &mut App, takes: bool, cx: &mut Cx) -> Flow {
+        if self.text.is_some() {
+            let Some(hit) = self.marked_hit() else { return Flow::Stay };
+            app.state.searched = Some(hit.snippet.clone());
+            // A place is looked up to be read; a key goes on from there.
+            operations::open_saved(&mut app.state, &hit.uid, false, Some(hit.seq), cx);
+            return Flow::Close;
+        }
+        let Some(row) = self.marked() else { return Flow::Stay };
+        if let Some(open) = &row.open {
+            tab_dialogs::show(app, open.key, cx);
+            if takes {
+                operations::start_reading(&mut app.state, open.key, cx);
+            }
+        } else if let Some(saved) = &row.saved {
+            operations::open_saved(&mut app.state, &saved.uid, takes, None, cx);
+        } else if let Some(info) = &row.listed {
+            if takes {
+                operations::open_session(&mut app.state, info.id.clone(), cx);
+            } else {
+                let why = "This session is not saved in parlor. Open it to load it from the agent.";
+                notify(&mut app.state, why, cx);
+            }
+        }
+        Flow::Close
     }
 }
 
-fn preview(app: &mut App, cx: &mut Cx) {
-    let Some(Modal::Sessions(dialog)) = app.modals.last_mut() else { return };
-    let uid = match &dialog.text {
-        Some(_) => None,
-        None => dialog.marked().filter(|row| row.open.is_none()).and_then(SessionEntry::uid),
-    };
-    let Some(uid) = uid.map(str::to_owned) else {
-        dialog.preview = None;
-        return;
-    };
-    if dialog.preview.as_ref().is_none_or(|preview| preview.uid != uid) {
-        dialog.preview = Some(Preview { uid: uid.clone(), session: None });
-        cx.effects.push(Effect::Store(StoreJob::Preview { uid }));
-    }
-}
-
-/// Updates the preview after rows were added, because the selection may have changed.
+/// Updates the preview after rows were added, because the selection may have changed. Asks the agent whether it has the
+/// selected session in memory, unless that was done.
 pub fn refresh_preview(app: &mut App, cx: &mut Cx) {
-    request_status(app, cx);
-    preview(app, cx);
-}
-
-/// Asks the agent whether it has the selected session in memory, unless that was done.
-fn request_status(app: &mut App, cx: &mut Cx) {
-    let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
+    let Some(dialog) = app.layers.top_mut::<SessionsDialog>() else { return };
+    dialog.show_preview(cx);
     let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
     let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
     if let Some(id) = unasked.map(|info| info.id.clone()) {
@@ -247,55 +302,34 @@ fn request_status(app: &mut App, cx: &mut Cx) {
     }
 }
 
-/// Opens the selected session, or the selected hit.
-fn accept(app: &mut App, takes: bool, cx: &mut Cx) {
-    let Some(Modal::Sessions(dialog)) = app.modals.last() else { return };
-    if dialog.text.is_some() {
-        if let Some(hit) = dialog.marked_hit().cloned() {
-            app.modals.pop();
-            app.state.searched = Some(hit.snippet.clone());
-            // A place is looked up to be read; a key goes on from there.
-            operations::open_saved(&mut app.state, &hit.uid, false, Some(hit.seq), cx);
+/// Handles an action on the selected session.
+fn act(app: &mut App, action: Action, row: &SessionEntry, cx: &mut Cx) -> Flow {
+    match (action, row.open.as_ref().map(|open| open.key)) {
+        (Action::Remove | Action::CloseSession, Some(key)) => close(&mut app.state, key, cx),
+        (Action::Remove, None) => ask_delete(&mut app.state, row, cx),
+        (Action::CloseSession, None) => notify(&mut app.state, "This session is not open.", cx),
+        (Action::RenameSession, _) => rename(app, row, cx),
+        (Action::ForkSession, Some(key)) => {
+            fork_session(&mut app.state, key, cx);
+            return Flow::Close;
         }
-        return;
-    }
-    let Some(row) = dialog.marked().cloned() else { return };
-    app.modals.pop();
-    if let Some(open) = &row.open {
-        tab_dialogs::show(app, open.key, cx);
-        if takes {
-            operations::start_reading(&mut app.state, open.key, cx);
+        (Action::ForkSession, None) => {
+            notify(&mut app.state, "Open the session first to fork it.", cx);
         }
-    } else if let Some(saved) = &row.saved {
-        operations::open_saved(&mut app.state, &saved.uid, takes, None, cx);
-    } else if let Some(info) = &row.listed {
-        if takes {
-            operations::open_session(&mut app.state, info.id.clone(), cx);
-        } else {
-            notify(
-                &mut app.state,
-                "This session is not saved in parlor. Open it to load it from the agent.",
-                cx,
-            );
+        (Action::HandOver, Some(key)) => {
+            tab_dialogs::show(app, key, cx);
+            agents::open_hand_over(app, cx);
+            return Flow::Close;
         }
+        (Action::HandOver, None) => {
+            notify(&mut app.state, "Open the session first to hand it over.", cx);
+        }
+        _ => match row.uid() {
+            Some(uid) => ask_export(&mut app.state, uid, row.name()),
+            None => notify(&mut app.state, NOT_SAVED, cx),
+        },
     }
-}
-
-/// Asks whether to remove the selected session: to close it if it is open, otherwise to delete it.
-fn remove(app: &mut App, cx: &mut Cx) {
-    let Some(row) = marked(app) else { return };
-    if row.open.is_some() {
-        close_marked(app, cx);
-    } else {
-        ask_delete(&mut app.state, &row, cx);
-    }
-}
-
-fn close_marked(app: &mut App, cx: &mut Cx) {
-    match marked(app).and_then(|row| row.open) {
-        Some(open) => close(&mut app.state, open.key, cx),
-        None => notify(&mut app.state, "This session is not open.", cx),
-    }
+    Flow::Stay
 }
 
 /// Closes a session; asks first if work would be interrupted or lost.
@@ -374,33 +408,22 @@ fn ask(state: &mut State, title: &str, body: Vec<String>, label: &str, consequen
     state.ask(state.active, Question::new(title, body, answers).marking_last());
 }
 
-fn rename(app: &mut App, cx: &mut Cx) {
-    let Some(row) = marked(app) else { return };
+fn rename(app: &mut App, row: &SessionEntry, cx: &mut Cx) {
     match (&row.open, row.uid()) {
-        (Some(open), _) => line_dialog::open_title(app, open.key),
+        (Some(open), _) => titles::open(app, open.key),
         (None, Some(uid)) => {
             let agent = row.agent();
             let has_name = row.saved.as_ref().is_some_and(|saved| saved.agent_session.is_some());
             let help = if has_name && operations::takes_titles(&app.state, agent) {
                 format!("Renames the session in parlor and in {agent}.")
             } else {
-                line_dialog::RENAMED_LATER.to_owned()
+                titles::RENAMED_LATER.to_owned()
             };
-            line_dialog::open_kept_title(app, uid, row.name(), help);
+            titles::open_saved(app, uid, row.name(), help);
         }
         (None, None) => {
             notify(&mut app.state, "This session is stored by the agent only. Open it first.", cx);
         }
-    }
-}
-
-fn fork(app: &mut App, cx: &mut Cx) {
-    match marked(app).and_then(|row| row.open) {
-        Some(open) => {
-            app.modals.pop();
-            fork_session(&mut app.state, open.key, cx);
-        }
-        None => notify(&mut app.state, "Open the session first to fork it.", cx),
     }
 }
 
@@ -424,14 +447,6 @@ pub fn fork_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
 }
 
 const NOT_SAVED: &str = "This session is not saved yet.";
-
-fn export(app: &mut App, cx: &mut Cx) {
-    let Some(row) = marked(app) else { return };
-    match row.uid() {
-        Some(uid) => ask_export(&mut app.state, uid, row.name()),
-        None => notify(&mut app.state, NOT_SAVED, cx),
-    }
-}
 
 pub fn export_shown(state: &mut State, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
@@ -458,22 +473,4 @@ fn ask_export(state: &mut State, uid: &str, name: &str) {
         (label, Consequence::effect(Effect::Store(job)))
     });
     state.ask(state.active, Question::new("Export session", body, answers));
-}
-
-fn hand_over(app: &mut App, cx: &mut Cx) {
-    match marked(app).and_then(|row| row.open) {
-        Some(open) => {
-            app.modals.pop();
-            tab_dialogs::show(app, open.key, cx);
-            pickers::open_hand_over(app, cx);
-        }
-        None => notify(&mut app.state, "Open the session first to hand it over.", cx),
-    }
-}
-
-fn marked(app: &App) -> Option<SessionEntry> {
-    match app.modals.last() {
-        Some(Modal::Sessions(dialog)) if dialog.text.is_none() => dialog.marked().cloned(),
-        _ => None,
-    }
 }

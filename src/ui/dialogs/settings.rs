@@ -8,63 +8,222 @@ use std::time::Instant;
 
 use super::notice::notify;
 use crate::app::lifecycle::call;
-use crate::app::{
-    AUTO_THEME, ConfigNews, Consequence, Cx, Effect, LineInput, MouseOwner, Question, State, UiRequest,
-};
+use crate::app::{AUTO_THEME, ConfigNews, Consequence, Cx, Effect, MouseOwner, Question, State, UiRequest};
 use crate::model::{
     Action, Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue,
     Severity,
 };
-use crate::ui::{App, KeyCapture, LineDialog, LinePurpose, Modal, PickerKind, PickerRow, PickerValue};
+use crate::ui::App;
 
-use super::{install, picker, rows};
+use super::key_capture::{KeyCapture, change_keys};
+use super::layer::Flow;
+use super::line_dialog::{LineDialog, Purpose};
+use super::picker::{About, List, Picker, PickerRow};
+use super::{agents, themes};
 
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
 
+/// All settings.
+#[derive(Debug)]
+pub struct Settings;
+
+impl List for Settings {
+    /// The name of the setting.
+    type Item = String;
+
+    fn pick(&mut self, name: String, app: &mut App, cx: &mut Cx) -> Flow {
+        pick(app, &name, cx);
+        Flow::Stay
+    }
+
+    fn verb(&self, _item: Option<&String>) -> &'static str {
+        "change"
+    }
+
+    fn about(&self, state: &State, item: Option<&String>) -> About {
+        let setting = item.and_then(|name| setting_named(state, name));
+        About::Text(setting.map(description).unwrap_or_default())
+    }
+}
+
+/// The values of a setting.
+#[derive(Debug)]
+pub struct SettingValues {
+    /// The name of the setting.
+    pub setting: String,
+}
+
+impl List for SettingValues {
+    /// `None` removes the setting from the file.
+    type Item = Option<&'static str>;
+
+    fn pick(&mut self, word: Option<&'static str>, app: &mut App, cx: &mut Cx) -> Flow {
+        let Some(setting) = setting_named(&app.state, &self.setting).cloned() else { return Flow::Close };
+        let value = word.map(|word| match word.parse::<u64>() {
+            Ok(number) => SettingValue::Number(number),
+            Err(_) => SettingValue::Text(word.to_owned()),
+        });
+        change_value(&mut app.state, &setting, value, cx);
+        Flow::Close
+    }
+}
+
+/// An action in a context of the keymap.
+type BindingId = (&'static str, &'static str);
+
+/// All actions with their keys.
+#[derive(Debug)]
+pub struct Bindings;
+
+impl List for Bindings {
+    type Item = BindingId;
+
+    fn pick(&mut self, id: BindingId, app: &mut App, _cx: &mut Cx) -> Flow {
+        open_changes(app, id);
+        Flow::Stay
+    }
+
+    fn verb(&self, _item: Option<&BindingId>) -> &'static str {
+        "change"
+    }
+}
+
+/// The ways to change the keys of an action.
+#[derive(Debug)]
+pub struct BindingChanges {
+    pub binding: BindingId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindingChange {
+    Replace,
+    Add,
+    Edit,
+    Unbind,
+    Reset,
+}
+
+impl List for BindingChanges {
+    type Item = BindingChange;
+
+    fn pick(&mut self, change: BindingChange, app: &mut App, cx: &mut Cx) -> Flow {
+        let Some(binding) = binding_of(&app.state, self.binding).cloned() else { return Flow::Close };
+        match change {
+            BindingChange::Replace | BindingChange::Add => app.layers.push(KeyCapture {
+                keeps: if change == BindingChange::Add { binding.keys.clone() } else { Vec::new() },
+                binding,
+                pressed: Vec::new(),
+            }),
+            BindingChange::Edit => {
+                let help = "Keys, separated by commas, such as: alt+m, ctrl+x g, f2".to_owned();
+                let keys = KeysText { context: binding.context, action: binding.action };
+                let text = binding.keys.join(", ");
+                app.layers.push(LineDialog::new(binding.text, help, &text, keys));
+            }
+            BindingChange::Unbind => cx.effects.push(change_keys(&binding, Some(Vec::new()))),
+            BindingChange::Reset => cx.effects.push(change_keys(&binding, None)),
+        }
+        Flow::Close
+    }
+}
+
+/// The value of a setting, by its name.
+#[derive(Debug)]
+struct SettingText(String);
+
+impl Purpose for SettingText {
+    fn verb(&self) -> &'static str {
+        "save"
+    }
+
+    fn accept(&self, text: &str, app: &mut App, cx: &mut Cx) -> Result<(), String> {
+        let setting = setting_named(&app.state, &self.0).cloned();
+        let setting = setting.ok_or_else(|| format!("unknown setting `{}`", self.0))?;
+        let value = match setting.kind {
+            _ if text.is_empty() => None,
+            SettingKind::Number(min) => {
+                let number = text.parse::<u64>().ok().filter(|number| *number >= min);
+                let number = number.ok_or_else(|| format!("Enter an integer of at least {min}."))?;
+                Some(SettingValue::Number(number))
+            }
+            _ => Some(SettingValue::Text(text.to_owned())),
+        };
+        change_value(&mut app.state, &setting, value, cx);
+        Ok(())
+    }
+}
+
+/// The keys of an action, as in the configuration.
+#[derive(Debug)]
+struct KeysText {
+    context: &'static str,
+    action: &'static str,
+}
+
+impl Purpose for KeysText {
+    fn verb(&self) -> &'static str {
+        "save"
+    }
+
+    fn accept(&self, text: &str, _app: &mut App, cx: &mut Cx) -> Result<(), String> {
+        // The comma itself is a key, too.
+        let keys = text.split(", ").map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned);
+        let (context, action) = (self.context, self.action);
+        let change = SettingChange::Keys { context, action, keys: Some(keys.collect()) };
+        cx.effects.push(Effect::Configure(ConfigJob::Change(change)));
+        Ok(())
+    }
+}
+
 pub fn open(app: &mut App) {
-    let mut settings = picker::new(PickerKind::Setting, "Settings", setting_rows(&app.state));
-    settings.selected = 0;
-    picker::push(app, settings);
+    let mut list = Picker::new(Settings, "Settings", setting_rows(&app.state));
+    list.view.selected = 0;
+    app.layers.open(list);
 }
 
 pub fn open_bindings(app: &mut App) {
-    let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(&app.state));
-    keys.selected = 0;
-    picker::push(app, keys);
+    let mut list = Picker::new(Bindings, "Key bindings", binding_rows(&app.state));
+    list.view.selected = 0;
+    app.layers.open(list);
 }
 
-fn setting_rows(state: &State) -> Vec<PickerRow> {
-    let row = |setting: &SettingRow| PickerRow {
-        value: PickerValue::Id(setting.name.clone()),
-        label: setting.name.clone(),
-        detail: setting.shown.clone(),
-        right: if setting.is_overridden {
-            format!("{}, until you quit", setting.origin)
-        } else {
-            setting.origin.clone()
-        },
-        group: Some(setting.group.to_owned()),
-        is_current: !setting.is_default,
+fn setting_rows(state: &State) -> Vec<(PickerRow, String)> {
+    let row = |setting: &SettingRow| {
+        let row = PickerRow {
+            detail: setting.shown.clone(),
+            right: if setting.is_overridden {
+                format!("{}, until you quit", setting.origin)
+            } else {
+                setting.origin.clone()
+            },
+            group: Some(setting.group.to_owned()),
+            is_current: !setting.is_default,
+            synonyms: setting.about.clone(),
+            ..PickerRow::new(setting.name.as_str())
+        };
+        (row, setting.name.clone())
     };
     state.setup.settings.iter().map(row).collect()
 }
 
-fn binding_rows(state: &State) -> Vec<PickerRow> {
-    let row = |binding: &BindingRow| PickerRow {
-        value: PickerValue::Id(format!("{} {}", binding.context, binding.action)),
-        label: binding.text.to_owned(),
-        detail: binding.labels.join(", "),
-        right: if binding.is_changed { "changed".to_owned() } else { String::new() },
-        group: Some(binding.title.to_owned()),
-        is_current: binding.is_changed,
+fn binding_rows(state: &State) -> Vec<(PickerRow, BindingId)> {
+    let row = |binding: &BindingRow| {
+        let row = PickerRow {
+            detail: binding.labels.join(", "),
+            right: if binding.is_changed { "changed".to_owned() } else { String::new() },
+            group: Some(binding.title.to_owned()),
+            is_current: binding.is_changed,
+            synonyms: format!("{} {}", binding.context, binding.action),
+            ..PickerRow::new(binding.text)
+        };
+        (row, (binding.context, binding.action))
     };
     state.setup.bindings.iter().map(row).collect()
 }
 
-pub fn setting_of<'a>(state: &'a State, row: &PickerRow) -> Option<&'a SettingRow> {
-    let PickerValue::Id(name) = &row.value else { return None };
-    state.setup.settings.iter().find(|setting| setting.name == *name)
+fn setting_named<'a>(state: &'a State, name: &str) -> Option<&'a SettingRow> {
+    state.setup.settings.iter().find(|setting| setting.name == name)
 }
 
 /// What a setting means and when it applies, in one or two sentences.
@@ -82,11 +241,8 @@ pub fn description(setting: &SettingRow) -> String {
     format!("{}.{unset}{applies}", setting.about)
 }
 
-/// Handles Enter in the list of settings, which stays open.
-pub fn pick(app: &mut App, name: &str, cx: &mut Cx) {
-    let Some(setting) = app.state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
-        return;
-    };
+fn pick(app: &mut App, name: &str, cx: &mut Cx) {
+    let Some(setting) = setting_named(&app.state, name).cloned() else { return };
     match setting.kind {
         SettingKind::Flag => {
             let value = match setting.value {
@@ -102,65 +258,27 @@ pub fn pick(app: &mut App, name: &str, cx: &mut Cx) {
         SettingKind::Number(_) | SettingKind::Text => {
             let value = setting.value.as_ref().map(SettingValue::text).unwrap_or_default();
             let help = format!("{} Leave it empty to restore the default.", description(&setting));
-            push_line(app, &setting.name, help, &value, LinePurpose::Setting(setting.name.clone()));
+            let name = setting.name.as_str();
+            app.layers.push(LineDialog::new(name, help, &value, SettingText(name.to_owned())));
         }
         SettingKind::File => open_file(&mut app.state, setting.line, cx),
     }
 }
 
-fn push_line(app: &mut App, title: &str, help: String, text: &str, purpose: LinePurpose) {
-    app.modals.push(Modal::Line(LineDialog {
-        title: title.to_owned(),
-        help,
-        input: LineInput::new(text),
-        is_secret: false,
-        problem: None,
-        purpose,
-    }));
-}
-
-fn open_choices(app: &mut App, setting: &SettingRow, choices: &[&str]) {
+fn open_choices(app: &mut App, setting: &SettingRow, choices: &[&'static str]) {
     let current = setting.value.as_ref().map(SettingValue::text);
-    let row = |word: &str, detail: &str| PickerRow {
-        detail: detail.to_owned(),
-        is_current: current.as_deref() == Some(word),
-        ..PickerRow::new(PickerValue::Id(word.to_owned()), word)
+    let row = |word: &&'static str| {
+        let is_current = current.as_deref() == Some(*word);
+        (PickerRow { is_current, ..PickerRow::new(*word) }, Some(*word))
     };
-    let mut all: Vec<PickerRow> = choices.iter().map(|word| row(word, "")).collect();
+    let mut rows: Vec<_> = choices.iter().map(row).collect();
     if !choices.contains(&DEFAULT) {
-        all.push(row(DEFAULT, "remove the setting from the file"));
+        let detail = "remove the setting from the file".to_owned();
+        let is_current = current.as_deref() == Some(DEFAULT);
+        rows.push((PickerRow { detail, is_current, ..PickerRow::new(DEFAULT) }, None));
     }
-    let mut values = picker::new(PickerKind::SettingValue(setting.name.clone()), setting.name.clone(), all);
-    values.note = Some(description(setting));
-    picker::push(app, values);
-}
-
-pub fn pick_value(state: &mut State, name: &str, word: &str, cx: &mut Cx) {
-    let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
-        return;
-    };
-    let is_word = matches!(setting.kind, SettingKind::Word(choices) if choices.contains(&word));
-    let value = is_word.then(|| match word.parse::<u64>() {
-        Ok(number) => SettingValue::Number(number),
-        Err(_) => SettingValue::Text(word.to_owned()),
-    });
-    change_value(state, &setting, value, cx);
-}
-
-/// Handles the text of a setting; the error says what is wrong with it.
-pub fn accept_text(state: &mut State, name: &str, text: &str, cx: &mut Cx) -> Result<(), String> {
-    let setting = state.setup.settings.iter().find(|setting| setting.name == *name).cloned();
-    let setting = setting.ok_or_else(|| format!("unknown setting `{name}`"))?;
-    let value = match setting.kind {
-        _ if text.is_empty() => None,
-        SettingKind::Number(min) => {
-            let number = text.parse::<u64>().ok().filter(|number| *number >= min);
-            Some(SettingValue::Number(number.ok_or_else(|| format!("Enter an integer of at least {min}."))?))
-        }
-        _ => Some(SettingValue::Text(text.to_owned())),
-    };
-    change_value(state, &setting, value, cx);
-    Ok(())
+    let list = Picker::new(SettingValues { setting: setting.name.clone() }, setting.name.clone(), rows);
+    app.layers.open(list.noting(description(setting)));
 }
 
 fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingValue>, cx: &mut Cx) {
@@ -188,91 +306,31 @@ fn open_file(state: &mut State, line: Option<usize>, cx: &mut Cx) {
     cx.effects.push(Effect::OpenFile { location: Location { path, line }, folder, editor: None });
 }
 
-fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {
-    let (context, action) = id.split_once(' ')?;
+fn binding_of(state: &State, (context, action): BindingId) -> Option<&BindingRow> {
     state.setup.bindings.iter().find(|row| row.context == context && row.action == action)
 }
 
 /// Opens the ways to change the keys of an action.
-pub fn pick_binding(app: &mut App, id: &str) {
+fn open_changes(app: &mut App, id: BindingId) {
     let Some(binding) = binding_of(&app.state, id).cloned() else { return };
-    let row = |way: &str, label: &str, detail: &str| PickerRow {
-        detail: detail.to_owned(),
-        ..PickerRow::new(PickerValue::Id(way.to_owned()), label)
+    let row = |change, label: &str, detail: &str| {
+        (PickerRow { detail: detail.to_owned(), ..PickerRow::new(label) }, change)
     };
-    let mut ways = vec![
-        row("replace", "Press new keys", "replaces the others"),
-        row("add", "Press other keys", "adds them to the others"),
-        row("edit", "Enter keys as text", "such as ctrl+x g"),
+    let mut rows = vec![
+        row(BindingChange::Replace, "Press new keys", "replaces the others"),
+        row(BindingChange::Add, "Press other keys", "adds them to the others"),
+        row(BindingChange::Edit, "Enter keys as text", "such as ctrl+x g"),
     ];
     if !binding.keys.is_empty() {
-        ways.push(row("unbind", "Remove all keys", ""));
+        rows.push(row(BindingChange::Unbind, "Remove all keys", ""));
     }
     if binding.is_changed {
-        ways.push(row("reset", "Restore the default keys", ""));
+        rows.push(row(BindingChange::Reset, "Restore the default keys", ""));
     }
     let title = format!("{}: {}", binding.title, binding.text);
-    let mut picker = picker::new(PickerKind::BindingWay(id.to_owned()), title, ways);
     let keys = if binding.labels.is_empty() { "none".to_owned() } else { binding.labels.join(", ") };
-    picker.note = Some(format!("Keys now: {keys}"));
-    picker::push(app, picker);
-}
-
-/// Handles the choice of a way to change the keys of an action.
-pub fn pick_way(app: &mut App, id: &str, way: &str, cx: &mut Cx) {
-    let Some(binding) = binding_of(&app.state, id).cloned() else { return };
-    match way {
-        "replace" | "add" => app.modals.push(Modal::Capture(KeyCapture {
-            keeps: if way == "add" { binding.keys.clone() } else { Vec::new() },
-            binding,
-            pressed: Vec::new(),
-        })),
-        "edit" => {
-            let help = "Keys, separated by commas, such as: alt+m, ctrl+x g, f2".to_owned();
-            let purpose = LinePurpose::Keys { context: binding.context, action: binding.action };
-            push_line(app, binding.text, help, &binding.keys.join(", "), purpose);
-        }
-        "unbind" => cx.effects.push(change_keys(&binding, Some(Vec::new()))),
-        _ => cx.effects.push(change_keys(&binding, None)),
-    }
-}
-
-fn change_keys(binding: &BindingRow, keys: Option<Vec<String>>) -> Effect {
-    let (context, action) = (binding.context, binding.action);
-    Effect::Configure(ConfigJob::Change(SettingChange::Keys { context, action, keys }))
-}
-
-pub fn accept_keys(context: &'static str, action: &'static str, text: &str, cx: &mut Cx) {
-    // The comma itself is a key, too.
-    let keys = text.split(", ").map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned).collect();
-    let change = SettingChange::Keys { context, action, keys: Some(keys) };
-    cx.effects.push(Effect::Configure(ConfigJob::Change(change)));
-}
-
-/// Handles a key of the sequence that is being captured.
-pub fn on_capturing(app: &mut App, key: String) {
-    if let Some(Modal::Capture(capture)) = app.modals.last_mut() {
-        capture.pressed.push(key);
-    }
-}
-
-/// Handles captured keys. `taken`: the keys among them that have another meaning, and that meaning.
-pub fn on_captured(app: &mut App, keys: String, label: &str, taken: Option<(String, String)>, cx: &mut Cx) {
-    let Some(Modal::Capture(_)) = app.modals.last() else { return };
-    let Some(Modal::Capture(KeyCapture { binding, mut keeps, .. })) = app.modals.pop() else { return };
-    if keeps.contains(&keys) {
-        notify(&mut app.state, format!("{label} is already bound to it."), cx);
-        return;
-    }
-    keeps.push(keys);
-    let Effect::Configure(job) = change_keys(&binding, Some(keeps)) else { return };
-    let Some((old, taken)) = taken.filter(|(_, taken)| taken != binding.text) else {
-        cx.effects.push(Effect::Configure(job));
-        return;
-    };
-    let body = vec![format!("{old} is bound to: {taken}. {label} will be bound to: {}.", binding.text)];
-    let answers = [("Rebind", Consequence::effect(Effect::Configure(job))), ("Cancel", Consequence::Close)];
-    app.state.ask(app.state.active, Question::new("Rebind key?", body, answers));
+    let list = Picker::new(BindingChanges { binding: id }, title, rows);
+    app.layers.open(list.noting(format!("Keys now: {keys}")));
 }
 
 /// Applies a configuration that was read again, and reports the outcome.
@@ -305,16 +363,8 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
                 session.folds = new.folds;
             }
         }
-        install::refresh_agents(app);
-        let is_choosing =
-            |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
-        let themes = rows::themes(&app.state);
-        if let Some(Modal::Picker(picker)) = app.modals.iter_mut().find(|modal| is_choosing(modal)) {
-            picker::replace_rows(picker, &app.state.setup, themes);
-        } else {
-            // Also after a change of its file.
-            cx.effects.push(Effect::SetTheme(app.state.setup.theme_in_use().to_owned()));
-        }
+        agents::refresh(app);
+        themes::on_config(app, cx);
     }
     for problem in problems {
         call::notice(
@@ -346,20 +396,12 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
 
 /// Updates the rows of open lists; the selection stays on its row.
 fn refresh(app: &mut App) {
-    let lists =
-        [(PickerKind::Setting, setting_rows(&app.state)), (PickerKind::Binding, binding_rows(&app.state))];
-    for (kind, rows) in lists {
-        let open = app.modals.iter_mut().find_map(|modal| match modal {
-            Modal::Picker(picker) if picker.kind == kind => Some(picker),
-            _ => None,
-        });
-        let Some(open) = open else { continue };
-        let marked = picker::marked_row(open).map(|row| row.value.clone());
-        open.rows = rows;
-        picker::refilter(open, &app.state.setup);
-        let is_marked =
-            |at: &usize| open.rows.get(*at).is_some_and(|row| Some(&row.value) == marked.as_ref());
-        open.selected = open.matches.iter().position(is_marked).unwrap_or(0);
+    let (settings, bindings) = (setting_rows(&app.state), binding_rows(&app.state));
+    if let Some(list) = app.layers.find_mut::<Picker<Settings>>() {
+        list.set_rows(settings);
+    }
+    if let Some(list) = app.layers.find_mut::<Picker<Bindings>>() {
+        list.set_rows(bindings);
     }
 }
 
@@ -388,7 +430,7 @@ fn say_changed(state: &mut State, change: &SettingChange, cx: &mut Cx) {
             }
         }
         SettingChange::Keys { context, action, .. } => {
-            let row = binding_of(state, &format!("{context} {action}"));
+            let row = binding_of(state, (context, action));
             let keys = row.map(|row| row.labels.join(", ")).filter(|keys| !keys.is_empty());
             let text = row.map_or(*action, |row| row.text);
             format!("{text}: {}, saved to {file}", keys.as_deref().unwrap_or("no key"))

@@ -11,9 +11,12 @@ use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs;
 use crate::app::{Cx, Effect, LineInput, State};
 use crate::model::{Action, SessionKey};
-use crate::ui::{App, Modal, PickerKind, PickerRow, PickerValue};
+use crate::ui::App;
 
-use super::{agent_rows, picker, tab_dialogs};
+use super::agents::{self, AgentItem};
+use super::layer::Flow;
+use super::picker::{List, Picker, PickerRow};
+use super::tab_dialogs;
 
 /// Handles tab actions. Returns whether it was one.
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
@@ -73,50 +76,99 @@ fn front_folder(state: &State) -> PathBuf {
     front.map_or_else(|| state.setup.folder.clone(), |session| session.workspace.cwd.clone())
 }
 
+/// What the list of agents for a new tab offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TabChoice {
+    Agent(AgentItem),
+    OtherFolder,
+}
+
+/// The agents for a new tab in this folder.
+#[derive(Debug)]
+pub struct TabAgents {
+    pub folder: PathBuf,
+}
+
+impl List for TabAgents {
+    type Item = TabChoice;
+
+    fn pick(&mut self, item: TabChoice, app: &mut App, cx: &mut Cx) -> Flow {
+        match item {
+            TabChoice::Agent(agent) => open_tab(&mut app.state, self.folder.clone(), &agent, cx),
+            TabChoice::OtherFolder => open_folders(app, cx),
+        }
+        Flow::Close
+    }
+
+    fn verb(&self, _item: Option<&TabChoice>) -> &'static str {
+        "start"
+    }
+}
+
 /// Opens the agent picker for a new tab in this folder; its last row opens the folder picker.
 fn open_agents(app: &mut App, folder: PathBuf) {
-    let mut agents = agent_rows::agent_rows(&app.state);
-    for row in &mut agents {
+    let mut agents = agents::agent_rows(&app.state);
+    for (row, _) in &mut agents {
         row.is_current = false;
     }
     // An agent that was given as a command is in no list.
     let current = app.state.conn_of(tab::front(&app.state)).map(|conn| conn.spec.name.clone());
-    let is_listed =
-        |name: &String| agents.iter().any(|row| matches!(&row.value, PickerValue::Id(id) if id == name));
-    if let Some(name) = current.filter(|name| !is_listed(name)) {
-        agents.insert(0, PickerRow::new(PickerValue::Id(name.clone()), name));
+    let is_listed = |name: &String| agents.iter().any(|(_, item)| item.is_agent(Some(name)));
+    if let Some(name) = current.clone().filter(|name| !is_listed(name)) {
+        agents.insert(0, (PickerRow::new(name.as_str()), AgentItem::Agent(name)));
     }
-    agents.push(PickerRow {
-        group: Some("Other".to_owned()),
-        ..PickerRow::new(PickerValue::Action(Action::NewTabElsewhere), "Other folder")
-    });
+    let other = PickerRow { group: Some("Other".to_owned()), ..PickerRow::new("Other folder") };
+    let agents = agents.into_iter().map(|(row, item)| (row, TabChoice::Agent(item)));
+    let rows = agents.chain([(other, TabChoice::OtherFolder)]).collect();
     let title = match folder.file_name() {
         Some(name) => format!("New tab in {}", name.display()),
         None => format!("New tab in {}", folder.display()),
     };
-    let last = app.state.conn_of(tab::front(&app.state)).map(|conn| conn.spec.name.clone());
-    let last = last.or_else(|| app.state.setup.last_agent.clone());
-    let mut agents = picker::new(PickerKind::TabAgent(folder), title, agents);
+    let last = current.or_else(|| app.state.setup.last_agent.clone());
     let is_last =
-        |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name) == last.as_ref());
-    agents.selected = agents.rows.iter().position(is_last).unwrap_or(0);
-    picker::push(app, agents);
+        |item: &TabChoice| matches!(item, TabChoice::Agent(agent) if agent.is_agent(last.as_deref()));
+    app.layers.open(Picker::new(TabAgents { folder }, title, rows).marking(is_last));
 }
 
-pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, cx: &mut Cx) {
+fn open_tab(state: &mut State, folder: PathBuf, agent: &AgentItem, cx: &mut Cx) {
     let listed = state.setup.agents.iter().map(|choice| &choice.spec);
     let mut known = listed.chain(state.conns.values().map(|conn| &conn.spec));
-    let Some(spec) = known.find(|spec| spec.name == name).cloned() else { return };
+    let Some(spec) = known.find(|spec| agent.is_agent(Some(&spec.name))).cloned() else { return };
     cx.effects.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
     operations::open_tab(state, folder, spec, cx);
 }
 
+/// Folders for a new tab.
+#[derive(Debug)]
+pub struct Folders;
+
+impl List for Folders {
+    /// The path.
+    type Item = String;
+
+    fn pick(&mut self, text: String, app: &mut App, cx: &mut Cx) -> Flow {
+        cx.effects.push(Effect::FindFolder { text, base: front_folder(&app.state) });
+        Flow::Close
+    }
+
+    /// The filter may be a path without a row.
+    fn on_filter(picker: &mut Picker<Self>) {
+        picker.retain_rows(|row| row.group.is_some());
+        let text = picker.view.filter.text.trim().to_owned();
+        if text.contains(['/', '\\']) || text.starts_with(['~', '.']) {
+            let row = PickerRow { detail: "typed path".to_owned(), ..PickerRow::new(text.as_str()) };
+            picker.push_row(row, text);
+        }
+    }
+}
+
 fn open_folders(app: &mut App, cx: &mut Cx) {
-    push_folders(app, LineInput::default(), None);
+    let note = "Or type a path, for example ~/code/shop or ../lib.".to_owned();
+    push_folders(app, LineInput::default(), note);
     cx.effects.push(Effect::ListFolders);
 }
 
-fn push_folders(app: &mut App, filter: LineInput, note: Option<String>) {
+fn push_folders(app: &mut App, filter: LineInput, note: String) {
     let mut known: Vec<PathBuf> = Vec::new();
     for session in tab::tabs(&app.state) {
         if !known.contains(&session.workspace.cwd) {
@@ -124,45 +176,34 @@ fn push_folders(app: &mut App, filter: LineInput, note: Option<String>) {
         }
     }
     let rows = known.iter().map(|folder| folder_row(folder, "Open tabs")).collect();
-    let mut folders = picker::new(PickerKind::Folder, "New tab in folder", rows);
-    folders.note = note.or_else(|| Some("Or type a path, for example ~/code/shop or ../lib.".to_owned()));
-    folders.filter = filter;
-    picker::refilter(&mut folders, &app.state.setup);
-    picker::push(app, folders);
+    let mut list = Picker::new(Folders, "New tab in folder", rows).noting(note);
+    list.set_filter(filter);
+    app.layers.open(list);
 }
 
-fn folder_row(folder: &Path, group: &str) -> PickerRow {
+fn folder_row(folder: &Path, group: &str) -> (PickerRow, String) {
     let path = folder.display().to_string();
-    PickerRow { group: Some(group.to_owned()), ..PickerRow::new(PickerValue::Id(path.clone()), path) }
+    (PickerRow { group: Some(group.to_owned()), ..PickerRow::new(path.as_str()) }, path)
 }
 
+/// Adds folders that were used recently to the open list.
 pub fn on_folders(app: &mut App, folders: &[PathBuf]) {
-    for modal in &mut app.modals {
-        let Modal::Picker(picker) = modal else { continue };
-        if picker.kind != PickerKind::Folder {
-            continue;
+    let Some(list) = app.layers.find_mut::<Picker<Folders>>() else { return };
+    for folder in folders {
+        let (row, path) = folder_row(folder, "Recent");
+        if !list.items().contains(&path) {
+            list.push_row(row, path);
         }
-        for folder in folders {
-            let row = folder_row(folder, "Recent");
-            if !picker.rows.iter().any(|known| known.value == row.value) {
-                picker.rows.push(row);
-            }
-        }
-        let marked = picker.selected;
-        picker::refilter(picker, &app.state.setup);
-        picker.selected = marked.min(picker.matches.len().saturating_sub(1));
     }
-}
-
-/// A folder was picked or typed: checks whether it exists.
-pub fn pick_folder(state: &State, text: String, cx: &mut Cx) {
-    cx.effects.push(Effect::FindFolder { text, base: front_folder(state) });
+    let selected = list.view.selected;
+    list.refilter();
+    list.view.selected = selected.min(list.view.matches.len().saturating_sub(1));
 }
 
 /// The result of the check: continues with the agent, or shows the error to enter another folder.
 pub fn on_folder_found(app: &mut App, text: &str, found: Result<PathBuf, String>) {
     match found {
         Ok(folder) => open_agents(app, folder),
-        Err(why) => push_folders(app, LineInput::new(text), Some(why)),
+        Err(why) => push_folders(app, LineInput::new(text), why),
     }
 }

@@ -15,12 +15,13 @@ use crate::model::{
     PaletteCommand, PermissionKind, PermissionOption, PermissionRequest, RequestId, Response, SessionId,
     SessionKey, ToolCallPatch,
 };
-use crate::ui::{App, Modal, Picker};
+use crate::ui::App;
 
 use super::{
     is_closed, on_action, on_draft, on_frame, on_input, on_line, refresh, serve, takes_answers, takes_input,
 };
 use crate::guard::Input;
+use crate::ui::dialogs::{Layer, ListView};
 
 pub const CONN: ConnId = ConnId(71);
 
@@ -59,7 +60,7 @@ impl Rig {
             ..Setup::default()
         };
         let (mut app, _) = crate::ui::start(setup, now);
-        app.modals.clear();
+        app.layers.clear();
         let mut conn = Conn::new(CONN, agent("one", "configured").spec, now);
         conn.phase = ConnPhase::Ready;
         conn.info = Some(AgentInfo {
@@ -196,11 +197,10 @@ impl Rig {
         self.ask(1, elicitation(ElicitationMode::Url { id: "e1".to_owned(), url: url.to_owned() }));
     }
 
-    pub fn picker(&self) -> &Picker {
-        match self.modals.last() {
-            Some(Modal::Picker(picker)) => picker,
-            other => panic!("a picker is on top, not {other:?}"),
-        }
+    /// The list on top.
+    pub fn picker(&self) -> &ListView {
+        let list = self.layers.last().and_then(Layer::list);
+        list.unwrap_or_else(|| panic!("no list is on top: {:?}", self.layers))
     }
 
     /// Labels of the rows that match the filter.

@@ -5,8 +5,8 @@
 
 use regex::{Regex, RegexBuilder};
 
+use super::fields::FieldState;
 use crate::model::{FieldKind, FieldValue, FormField};
-use crate::ui::FieldState;
 
 /// Compiled patterns above this size are left to the agent.
 const MAX_PATTERN_BYTES: usize = 1 << 18;

@@ -6,9 +6,10 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use ratatui::layout::Position;
 
 use crate::app::Event;
+use crate::config::keymap::Context;
 use crate::model::{Action, MouseReports, Target, TerminalInput};
 use crate::ui::App;
-use crate::ui::dialogs::{self, Focus};
+use crate::ui::dialogs;
 use crate::ui::focus;
 use crate::ui::hits::Hit;
 use crate::ui::input::as_user_input;
@@ -144,8 +145,8 @@ fn on_click(at: Position, app: &App, view: &mut ViewState, now: Instant) -> Vec<
             view.composer.click(at);
             // `Browse` toggles: this moves the focus back to the composer.
             match dialogs::base_focus(app) {
-                Focus::Browse => vec![Action::Browse],
-                Focus::Terminal => vec![Action::TypeIntoTerminal],
+                Context::Browse => vec![Action::Browse],
+                Context::Terminal => vec![Action::TypeIntoTerminal],
                 _ => Vec::new(),
             }
         }

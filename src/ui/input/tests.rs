@@ -228,12 +228,12 @@ fn tab_starts_the_completion_of_a_path_in_an_argument() {
     let events = rig.key(KeyCode::Tab);
     assert_eq!(events, [Event::Argument(11..13, "sr".into())]);
     // Further letters narrow the list; a space ends it.
-    rig.stage.user.mention = Some(crate::ui::MentionList {
+    rig.stage.user.mention = Some(crate::ui::dialogs::MentionList {
         session: rig.stage.state.active,
         is_argument: true,
         range: 11..13,
         query: "sr".into(),
-        ..crate::ui::MentionList::default()
+        ..crate::ui::dialogs::MentionList::default()
     });
     let events = rig.key(KeyCode::Char('c'));
     assert!(events.contains(&Event::Argument(11..14, "src".into())), "{events:?}");
@@ -567,7 +567,7 @@ fn selection_follows_its_text_when_output_arrives() {
 fn keys_are_captured_with_what_they_are_bound_to() {
     let mut rig = Rig::new(fixture::ready());
     let binding = rig.keymap.binding_rows().into_iter().find(|row| row.action == "open-log").unwrap();
-    let capture = |pressed: &[&str]| crate::ui::KeyCapture {
+    let capture = |pressed: &[&str]| crate::ui::dialogs::KeyCapture {
         binding: binding.clone(),
         keeps: Vec::new(),
         pressed: pressed.iter().map(|key| (*key).to_owned()).collect(),
@@ -584,13 +584,13 @@ fn keys_are_captured_with_what_they_are_bound_to() {
         (&["ctrl+x", "f11"], captured("ctrl+x f11", "Ctrl+X F11", None)),
         (&["enter"], captured("enter", "Enter", Some(("Enter", "Send, or queue during a turn")))),
     ] {
-        rig.stage.modals = vec![Modal::Capture(capture(pressed))];
+        rig.stage.layers = capture(pressed).into();
         assert_eq!(rig.key(KeyCode::Enter), expected, "{pressed:?}");
     }
     assert_eq!(rig.key(KeyCode::F(11)), [Event::Capturing("f11".into())]);
     assert_eq!(rig.key(KeyCode::Esc), act(Action::Escape));
-    rig.stage.modals = vec![Modal::Capture(capture(&[]))];
+    rig.stage.layers = capture(&[]).into();
     assert_eq!(rig.key(KeyCode::Enter), [Event::Capturing("enter".into())]);
-    rig.stage.modals = vec![Modal::Capture(capture(&["g"; 4]))];
+    rig.stage.layers = capture(&["g"; 4]).into();
     assert_eq!(rig.key(KeyCode::F(11)), [], "the limit");
 }

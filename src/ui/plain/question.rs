@@ -8,14 +8,15 @@ use crate::app::state::url::inspect_url;
 use crate::app::{
     Event, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
 };
+use crate::config::keymap::Context;
 use crate::config::keymap::actions;
 use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId};
 use crate::ui::cells::{ToolBody, kind_word, title};
-use crate::ui::dialogs::{self, Focus, field_hint, shown_value};
-use crate::ui::modals::{option_label, question_of};
+use crate::ui::dialogs::{self, FieldState, LineDialog, ListView, SessionsDialog, field_hint, shown_value};
+use crate::ui::dialogs::{option_label, question_of};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{one_line, reveal_line, sanitize};
-use crate::ui::{App, FieldState, Modal, Picker, SessionsDialog};
+use crate::ui::{App, Layer, QuestionDialog};
 
 use super::{COLS, agent_name};
 
@@ -60,32 +61,31 @@ fn unnumbered(line: &str) -> &str {
 pub fn question(app: &App, render: &RenderContext<'_>) -> Option<Question> {
     let mut out = String::new();
     let mut asked = None;
-    match app.modals.last() {
-        Some(Modal::Picker(picker)) => ask_picker(picker, &mut out),
-        Some(Modal::Sessions(dialog)) => ask_sessions(dialog, &mut out),
-        Some(Modal::Question(id, _)) => {
-            let question = app.state.question(*id)?;
-            let _ = writeln!(out, "{}", one_line(&question.title));
-            for line in &question.body {
-                let _ = writeln!(out, "{}", one_line(line));
-            }
-            number(&mut out, question.answers.iter().map(|answer| answer.label.as_str()));
+    if let Some(list) = app.layers.last().and_then(Layer::list) {
+        ask_list(list, &mut out);
+    } else if let Some(dialog) = app.layers.top::<SessionsDialog>() {
+        ask_sessions(dialog, &mut out);
+    } else if let Some(dialog) = app.layers.top::<QuestionDialog>() {
+        let question = app.state.question(dialog.id)?;
+        let _ = writeln!(out, "{}", one_line(&question.title));
+        for line in &question.body {
+            let _ = writeln!(out, "{}", one_line(line));
         }
-        Some(Modal::Line(dialog)) => {
-            let _ = writeln!(out, "{}\n{}", one_line(&dialog.title), one_line(&dialog.help));
-            if dialog.is_secret {
-                out.push_str("Input is visible.\n");
-            }
-            if let Some(problem) = &dialog.problem {
-                let _ = writeln!(out, "{problem}");
-            }
-            out.push_str("Type a value and press Enter, or :cancel.");
+        number(&mut out, question.answers.iter().map(|answer| answer.label.as_str()));
+    } else if let Some(dialog) = app.layers.top::<LineDialog>() {
+        let _ = writeln!(out, "{}\n{}", one_line(&dialog.title), one_line(&dialog.help));
+        if dialog.is_secret {
+            out.push_str("Input is visible.\n");
         }
-        Some(_) => return None,
-        None => {
-            ask_request(app, render, &mut out)?;
-            asked = app.state.active_session().and_then(|session| session.requests.front());
+        if let Some(problem) = &dialog.problem {
+            let _ = writeln!(out, "{problem}");
         }
+        out.push_str("Type a value and press Enter, or :cancel.");
+    } else if app.layers.is_empty() {
+        ask_request(app, render, &mut out)?;
+        asked = app.state.active_session().and_then(|session| session.requests.front());
+    } else {
+        return None;
     }
     Some(Question { text: out, request_id: asked.map(|request| request.request_id) })
 }
@@ -124,19 +124,19 @@ fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
     }
 }
 
-fn ask_picker(picker: &Picker, out: &mut String) {
-    let _ = writeln!(out, "{}", one_line(&picker.title));
-    if !picker.filter.text.is_empty() {
-        let _ = writeln!(out, "Matching \"{}\":", picker.filter.text);
+fn ask_list(list: &ListView, out: &mut String) {
+    let _ = writeln!(out, "{}", one_line(&list.title));
+    if !list.filter.text.is_empty() {
+        let _ = writeln!(out, "Matching \"{}\":", list.filter.text);
     }
-    for (position, row) in picker.matches.iter().filter_map(|row| picker.rows.get(*row)).enumerate() {
+    for (position, row) in list.matches.iter().filter_map(|row| list.rows.get(*row)).enumerate() {
         let _ = write!(out, "{}. {}", position + 1, one_line(&row.label));
         for more in [&row.detail, &row.right].into_iter().filter(|more| !more.is_empty()) {
             let _ = write!(out, ", {}", one_line(more));
         }
         out.push_str(if row.is_current { ", current\n" } else { "\n" });
     }
-    if let Some(note) = &picker.note {
+    if let Some(note) = &list.note {
         let _ = writeln!(out, "{note}");
     }
     out.push_str("Type a number and press Enter, text to filter, or :cancel.");
@@ -272,55 +272,50 @@ pub fn reply(app: &App, line: &str) -> Reply {
         return command_reply(&app.state, command.trim());
     }
     let line = line.trim();
+    if let Some(layer) = app.layers.last() {
+        return reply_to_dialog(layer, app, line);
+    }
     match dialogs::focus(app) {
-        Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
-        Focus::Picker | Focus::Sessions => {
-            let count = match app.modals.last() {
-                Some(Modal::Picker(picker)) => picker.matches.len(),
-                Some(Modal::Sessions(dialog)) => match &dialog.text {
-                    Some(text) => text.hits.len(),
-                    None => dialog.matches.len(),
-                },
-                _ => 0,
-            };
-            if line.parse::<usize>().is_err() {
-                let filter = [LineEdit::Clear, LineEdit::Insert(line.to_owned())];
-                return Reply::Do(filter.into_iter().map(Event::Line).collect());
-            }
-            match position_of(line, count) {
-                Some(position) => {
-                    Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)])
-                }
-                None => no_number(count),
-            }
-        }
-        Focus::Choice => match app.modals.last() {
-            Some(Modal::Question(id, _)) => {
-                choose(*id, line, app.state.question(*id).map_or(0, |question| question.answers.len()))
-            }
-            _ => no_number(0),
-        },
-        Focus::Url | Focus::Permission | Focus::Access => {
+        Context::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
+        Context::Form => fill(app, line),
+        // These have no plain-text form.
+        Context::Browse | Context::Terminal | Context::Search => Reply::Do(vec![Event::Act(Action::Escape)]),
+        _ => {
             let Some((_, open)) = app.shown_request() else { return no_number(0) };
             choose(QuestionId::Agent(open.request_id), line, open.kind.answer_count())
         }
-        Focus::Line => Reply::Do(vec![
-            Event::Line(LineEdit::Clear),
-            Event::Line(LineEdit::Insert(line.to_owned())),
-            Event::Act(Action::Accept),
-        ]),
-        Focus::Form => fill(app, line),
-        // These have no plain-text form.
-        Focus::Browse
-        | Focus::Terminal
-        | Focus::Search
-        | Focus::Capture
-        | Focus::Changes
-        | Focus::Queue
-        | Focus::Help
-        | Focus::Log
-        | Focus::Connection
-        | Focus::Attention => Reply::Do(vec![Event::Act(Action::Escape)]),
+    }
+}
+
+fn reply_to_dialog(layer: &dyn Layer, app: &App, line: &str) -> Reply {
+    if let Some(list) = layer.list() {
+        return pick(line, list.matches.len());
+    }
+    if let Some(dialog) = app.layers.top::<SessionsDialog>() {
+        return pick(line, dialog.text.as_ref().map_or(dialog.matches.len(), |text| text.hits.len()));
+    }
+    if let Some(dialog) = app.layers.top::<QuestionDialog>() {
+        let answers = app.state.question(dialog.id).map_or(0, |question| question.answers.len());
+        return choose(dialog.id, line, answers);
+    }
+    Reply::Do(if app.layers.top::<LineDialog>().is_some() {
+        let edits = [LineEdit::Clear, LineEdit::Insert(line.to_owned())];
+        edits.into_iter().map(Event::Line).chain([Event::Act(Action::Accept)]).collect()
+    } else {
+        // The other dialogs have no plain-text form.
+        vec![Event::Act(Action::Escape)]
+    })
+}
+
+/// A number picks a row, other text is the filter.
+fn pick(line: &str, count: usize) -> Reply {
+    if line.parse::<usize>().is_err() {
+        let filter = [LineEdit::Clear, LineEdit::Insert(line.to_owned())];
+        return Reply::Do(filter.into_iter().map(Event::Line).collect());
+    }
+    match position_of(line, count) {
+        Some(position) => Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)]),
+        None => no_number(count),
     }
 }
 

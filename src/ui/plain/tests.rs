@@ -8,8 +8,10 @@ use crate::model::{
     ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::dialogs;
+use crate::ui::dialogs::QuestionDialog;
+use crate::ui::dialogs::QueueDialog;
 use crate::ui::tests::fixture::{self, Stage};
-use crate::ui::{App, Modal, update};
+use crate::ui::{App, update};
 
 /// The output for a state from the start.
 fn output(stage: &Stage) -> String {
@@ -180,7 +182,8 @@ fn hand(from: &mut App, to: &mut App) {
 fn the_first_answer_of_two_front_ends_counts() {
     let mut screen = fixture::permission();
     let now = screen.now;
-    screen.app.modals.push(Modal::Queue { selected: 0 });
+    screen.app.layers.push(QueueDialog::default());
+    let has_queue_only = |app: &App| app.layers.len() == 1 && app.layers.top::<QueueDialog>().is_some();
     let ids: Vec<_> =
         screen.state.active_session().unwrap().requests.iter().map(|open| open.request_id).collect();
     let mut lines = App::new(State::new(Setup::default()));
@@ -193,7 +196,7 @@ fn the_first_answer_of_two_front_ends_counts() {
     assert_eq!(lines.shown_request().map(|(_, open)| open.request_id), Some(ids[1]));
 
     hand(&mut lines, &mut screen.app);
-    assert_eq!(screen.modals, [Modal::Queue { selected: 0 }], "each front end has dialogs of its own");
+    assert!(has_queue_only(&screen), "each front end has dialogs of its own");
     update(&mut screen, Event::Answer(QuestionId::Agent(ids[0]), UserAnswer::Option(2)), now);
     assert_eq!(screen.state.flash.as_deref(), Some("The question is closed: it was answered or withdrawn."));
     assert_eq!(screen.state.active_session().unwrap().requests.len(), 1, "the other one is still open");
@@ -202,13 +205,12 @@ fn the_first_answer_of_two_front_ends_counts() {
     let active = screen.state.active;
     screen.app.state.ask(active, Question::new("Quit?", Vec::new(), answers));
     dialogs::refresh(&mut screen.app);
-    let Some(Modal::Question(asked, _)) = screen.modals.last() else { panic!("the screen shows it") };
-    let asked = *asked;
+    let asked = screen.layers.top::<QuestionDialog>().expect("the screen shows it").id;
     hand(&mut screen.app, &mut lines);
-    assert_eq!(lines.modals, [Modal::Question(asked, 0)]);
+    assert_eq!(lines.layers.top(), Some(&QuestionDialog { id: asked, marked: 0 }));
     update(&mut lines, Event::Answer(asked, UserAnswer::Dismiss), now);
     hand(&mut lines, &mut screen.app);
-    assert_eq!(screen.modals, [Modal::Queue { selected: 0 }], "it closes where it was not answered");
+    assert!(has_queue_only(&screen), "it closes where it was not answered");
     assert!(!screen.state.is_quitting);
 }
 

@@ -1,4 +1,5 @@
 use crate::model::{Cost, Unsaved, Usage};
+use crate::ui::dialogs::HelpPage;
 use crate::ui::tests::fixture::{Stage, ready, streaming, text, theme};
 
 fn shown(stage: &Stage, size: (u16, u16)) -> String {
@@ -99,7 +100,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.state.flash = Some("Copied.".into());
     assert!(!footer(&stage, 120).contains("commands"));
     stage.state.flash = None;
-    stage.modals.push(crate::ui::Modal::Help { filter: crate::app::LineInput::default() });
+    stage.layers.push(HelpPage { filter: crate::app::LineInput::default() });
     assert!(!footer(&stage, 120).contains("commands"));
 }
 
@@ -144,11 +145,11 @@ fn keys_are_shown_beside_context_and_cost() {
 #[test]
 fn keys_of_dialogs_are_in_the_help_only_for_a_search() {
     let mut stage = ready();
-    let help = |filter: &str| crate::ui::Modal::Help { filter: crate::app::LineInput::new(filter) };
-    stage.modals.push(help(""));
+    let help = |filter: &str| HelpPage { filter: crate::app::LineInput::new(filter) };
+    stage.layers.push(help(""));
     let rows = shown(&stage, (200, 200));
     assert!(rows.contains("Prompt and turn") && rows.contains("Browsing the transcript"), "{rows}");
     assert!(!rows.contains("Permission requests") && !rows.contains("Session list"), "{rows}");
-    stage.modals = vec![help("export")];
+    stage.layers = help("export").into();
     assert!(shown(&stage, (80, 24)).contains("Session list"));
 }

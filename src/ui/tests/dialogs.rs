@@ -4,41 +4,33 @@ use ratatui::style::Modifier;
 
 use super::fixture::*;
 use crate::app::{Event, LineInput, ThemeInfo, ViewCommand};
-use crate::model::{Action, ConnId, ItemId};
+use crate::model::{Action, ConnId, ItemId, SessionKey};
+use crate::ui::dialogs::{AgentItem, Agents, ChangesDialog, Options, Picker, PickerRow};
+use crate::ui::dialogs::{ConnectionPage, HelpPage, InboxDialog, InspectPage, LineDialog, QueueDialog};
 use crate::ui::event_after_frame;
 use crate::ui::theme::Role;
 use crate::ui::theme::colour::halfway;
-use crate::ui::{
-    ChangesDialog, InboxDialog, LineDialog, LinePurpose, Modal, PickerKind, PickerValue, update,
-};
+use crate::ui::{Layer, Layers, update};
 
 /// All dialogs over a session, on a screen that is wider than any of them.
 fn dialogs() -> Vec<Stage> {
-    let with = |modal: Modal| {
+    let with = |layers: Layers| {
         let mut stage = streaming();
-        stage.modals.push(modal);
+        stage.layers = layers;
         stage
     };
-    let filter = LineInput::default;
-    let line = LineDialog {
-        title: "Title".into(),
-        help: "Enter a title.".into(),
-        input: filter(),
-        is_secret: false,
-        problem: None,
-        purpose: LinePurpose::SavedTitle("k".into()),
-    };
+    let line = LineDialog::new("Title", "Enter a title.", "", NoPurpose);
     let mut wide = picker("");
-    let Some(Modal::Picker(list)) = wide.modals.last_mut() else { unreachable!() };
+    let Some(list) = wide.layers.last_mut().and_then(Layer::list_mut) else { unreachable!() };
     list.rows[0].detail = "a long line ".repeat(9);
     let mut whole = permission();
-    whole.modals.push(Modal::Attention(InboxDialog::default()));
+    whole.layers.push(InboxDialog::default());
     vec![
-        with(Modal::Help { filter: filter() }),
-        with(Modal::Queue { selected: 0 }),
-        with(Modal::Connection(ConnId(1))),
-        with(Modal::Inspect(ItemId::HEAD)),
-        with(Modal::Line(line)),
+        with(HelpPage::default().into()),
+        with(QueueDialog::default().into()),
+        with(ConnectionPage(ConnId(1)).into()),
+        with(InspectPage { session: SessionKey(1), item: ItemId::HEAD }.into()),
+        with(line.into()),
         whole,
         choice(),
         form(),
@@ -49,17 +41,17 @@ fn dialogs() -> Vec<Stage> {
 
 #[test]
 fn help_begins_with_the_keys_of_the_view_below() {
-    let first = |below: Option<Modal>| {
+    let first = |below: Layers| {
         let mut stage = streaming();
-        stage.modals.extend(below);
-        stage.modals.push(Modal::Help { filter: LineInput::default() });
+        stage.layers = below;
+        stage.layers.push(HelpPage { filter: LineInput::default() });
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 30)));
         let mut rest = shown.lines().skip_while(|line| !line.contains("type to filter")).skip(2);
         rest.next().map(|line| line.trim_matches(['│', ' ', '▐']).to_owned())
     };
-    assert_eq!(first(Some(Modal::Changes(ChangesDialog::default()))).as_deref(), Some("Session changes"));
-    assert_eq!(first(Some(Modal::Queue { selected: 0 })).as_deref(), Some("Queued prompts"));
-    assert_ne!(first(None).as_deref(), Some("Session changes"));
+    assert_eq!(first(ChangesDialog::default().into()).as_deref(), Some("Session changes"));
+    assert_eq!(first(QueueDialog::default().into()).as_deref(), Some("Queued prompts"));
+    assert_ne!(first(Layers::default()).as_deref(), Some("Session changes"));
 }
 
 #[test]
@@ -80,7 +72,7 @@ fn content_behind_a_dialog_keeps_its_hues() {
     let before = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
     let ansi = stage.draw(&mut stage.view(), &theme("ansi"), (120, 40));
     let bar = before.area.positions().find(|position| before[*position].symbol() == "▌").unwrap();
-    stage.modals = choice().app.modals;
+    stage.layers = choice().app.layers;
     let after = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
     let ground = theme("dark").screen_bg();
     assert_eq!(after[bar].symbol(), "▌");
@@ -109,7 +101,7 @@ fn dialogs_that_open_on_their_own_hide_an_empty_session() {
     stage.session(|session| drop(session.transcript.take()));
     assert!(!title(&stage));
     let mut first = first_screen();
-    first.modals = picker("").app.modals;
+    first.layers = picker("").app.layers;
     let shown = text(&first.draw(&mut first.view(), &theme("dark"), (120, 40)));
     assert!(!shown.contains("A terminal client for coding agents."), "{shown}");
 }
@@ -129,7 +121,7 @@ fn no_scroll_bar_is_drawn_behind_a_dialog() {
         (3..30).filter(|y| marks.contains(&buffer[(119, *y)].symbol())).count()
     };
     assert!(bars(&stage) > 5);
-    stage.modals.push(Modal::Queue { selected: 0 });
+    stage.layers.push(QueueDialog::default());
     assert_eq!(bars(&stage), 0);
 }
 
@@ -189,11 +181,14 @@ fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
 #[test]
 fn the_value_of_an_option_and_the_description_of_the_selected_row_are_visible() {
     let mut stage = picker("");
-    let Some(Modal::Picker(list)) = stage.modals.last_mut() else { unreachable!() };
-    list.kind = PickerKind::Option;
-    list.note = None;
-    list.rows[0].detail = format!("AI model to use {} at the END", "for everyday work ".repeat(5));
-    list.rows[0].right = "Default (recommended)".to_owned();
+    let first = PickerRow {
+        detail: format!("AI model to use {} at the END", "for everyday work ".repeat(5)),
+        right: "Default (recommended)".to_owned(),
+        is_current: true,
+        ..PickerRow::new("claude")
+    };
+    let rows = [first, PickerRow::new("local")].map(|row| (row.clone(), row.label)).to_vec();
+    stage.layers = Picker::new(Options, "Options", rows).into();
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(drawn.contains("Default (recommended)") && drawn.contains("at the END"), "{drawn}");
     let low = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
@@ -203,8 +198,8 @@ fn the_value_of_an_option_and_the_description_of_the_selected_row_are_visible() 
 #[test]
 fn a_copied_install_command_is_confirmed_in_the_list() {
     let mut stage = picker("");
-    let Some(Modal::Picker(list)) = stage.modals.last_mut() else { unreachable!() };
-    list.rows[0].value = PickerValue::Install("npm install -g claude".into());
+    let Some(list) = stage.layers.top_mut::<Picker<Agents>>() else { unreachable!() };
+    list.set_rows(vec![(PickerRow::new("claude"), AgentItem::Install("claude".to_owned()))]);
     let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown(&stage).contains("Others can be added"));
     stage.state.flash = Some("Copied the command.".into());
@@ -240,7 +235,7 @@ fn one_question_with_comment_marks_the_answer() {
 fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
     for size in [(40, 12), (80, 24), (200, 60)] {
         let mut stage = streaming();
-        stage.modals.push(Modal::Changes(ChangesDialog::default()));
+        stage.layers.push(ChangesDialog::default());
         let last = |stage: &Stage| {
             let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
             shown.lines().last().unwrap().to_owned()
@@ -248,7 +243,7 @@ fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
         assert!(last(&stage).contains("q close"), "{}", last(&stage));
         stage.state.flash = Some("Diff layout: unified".into());
         assert!(last(&stage).contains("Diff layout: unified"), "{}", last(&stage));
-        let Some(Modal::Changes(dialog)) = stage.modals.last_mut() else { unreachable!() };
+        let Some(dialog) = stage.layers.top_mut::<ChangesDialog>() else { unreachable!() };
         dialog.is_filtering = true;
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         assert!(shown.contains("Diff layout: unified"), "{shown}");
@@ -261,7 +256,7 @@ fn a_notice_is_shown_above_a_dialog_that_covers_the_status_line() {
 fn key_descriptions_fit_beside_the_keys() {
     for cols in [120, 200] {
         let mut stage = streaming();
-        stage.modals.push(Modal::Help { filter: LineInput::default() });
+        stage.layers.push(HelpPage { filter: LineInput::default() });
         let mut view = stage.view();
         let shown = text(&stage.draw(&mut view, &theme("dark"), (cols, 120)));
         for text in

@@ -15,10 +15,10 @@ use crate::app::*;
 use crate::config::keymap::Keymap;
 use crate::guard;
 use crate::model::*;
+use crate::ui::dialogs::{AgentItem, Agents, Purpose};
+use crate::ui::dialogs::{FormState, Picker, PickerRow};
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
-use crate::ui::{
-    App, FormState, Modal, Picker, PickerKind, PickerRow, PickerValue, ViewState, dialogs, draw, start,
-};
+use crate::ui::{App, ViewState, dialogs, draw, start};
 
 pub const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
 
@@ -42,7 +42,7 @@ pub fn first_screen() -> Stage {
     let now = Instant::now();
     let setup = Setup { folder: PathBuf::from("/home/ada/code/shop"), ..Setup::default() };
     let (mut app, _) = start(setup, now);
-    app.modals.clear();
+    app.layers.clear();
     Stage { app, now: now + Duration::from_secs(100) }
 }
 
@@ -260,13 +260,15 @@ pub fn form() -> Stage {
 /// A picker with groups.
 pub fn picker(filter: &str) -> Stage {
     let mut stage = ready();
-    let row = |group: &str, label: &str, detail: &str, is_current| PickerRow {
-        value: PickerValue::Id(label.into()),
-        label: label.into(),
-        detail: detail.into(),
-        right: if is_current { "last used here".into() } else { String::new() },
-        group: Some(group.into()),
-        is_current,
+    let row = |group: &str, label: &str, detail: &str, is_current| {
+        let row = PickerRow {
+            detail: detail.into(),
+            right: if is_current { "last used here".into() } else { String::new() },
+            group: Some(group.into()),
+            is_current,
+            ..PickerRow::new(label)
+        };
+        (row, AgentItem::Agent(label.into()))
     };
     let rows = vec![
         row("Configured", "claude", "claude-agent-acp", true),
@@ -275,20 +277,27 @@ pub fn picker(filter: &str) -> Stage {
         row("Found on this machine", "gemini", "gemini --experimental-acp", false),
         row("Built in", "demo", "demo, no account needed", false),
     ];
-    let matches = (0..rows.len()).filter(|index| rows[*index].label.contains(filter)).collect();
-    let picker = Picker {
-        kind: PickerKind::Agent,
-        title: "Select agent".into(),
-        rows,
-        filter: LineInput::new(filter),
-        matches,
-        selected: 0,
-        note: Some("Others can be added to the configuration.".into()),
-        conn: None,
-        is_by_itself: false,
-    };
-    stage.modals.push(Modal::Picker(picker));
+    let note = "Others can be added to the configuration.".to_owned();
+    let mut picker = Picker::new(Agents, "Select agent", rows).noting(note);
+    if !filter.is_empty() {
+        picker.set_filter(LineInput::new(filter));
+    }
+    stage.layers.push(picker);
     stage
+}
+
+/// What the line dialogs of tests are for.
+#[derive(Debug)]
+pub struct NoPurpose;
+
+impl Purpose for NoPurpose {
+    fn verb(&self) -> &'static str {
+        "rename"
+    }
+
+    fn accept(&self, _text: &str, _app: &mut App, _cx: &mut Cx) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A question of parlor.

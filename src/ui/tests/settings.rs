@@ -4,10 +4,11 @@ use crate::app::Event;
 
 use crate::config::{Config, Paths, Surroundings, read, settings};
 use crate::model::{Action, LineEdit};
+use crate::ui::dialogs::KeyCapture;
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::*;
 use crate::ui::text::{grapheme_width, set_wide};
-use crate::ui::{KeyCapture, Modal, update};
+use crate::ui::update;
 
 const SETTINGS_SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (200, 60)];
 
@@ -54,7 +55,7 @@ fn key_bindings_are_listed_and_captured() {
     check("bindings", &stage);
     let binding = stage.state.setup.bindings.iter().find(|row| row.action == "open-palette").unwrap();
     let capture = KeyCapture { binding: binding.clone(), keeps: Vec::new(), pressed: Vec::new() };
-    stage.modals = vec![Modal::Capture(capture)];
+    stage.layers = capture.into();
     check("capture", &stage);
     send(&mut stage, &[Event::Capturing("ctrl+t".into()), Event::Capturing("g".into())]);
     check("capture-sequence", &stage);

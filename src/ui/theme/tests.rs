@@ -10,7 +10,7 @@ fn load(name: &str, support: ColorSupport) -> Theme {
 /// Roles of text, with the roles that may be its background.
 fn grounds(role: Role) -> &'static [Role] {
     match role {
-        Role::Rule | Role::TableBorder | Role::ModalBorder | Role::ScrollTrack | Role::ScrollThumb => &[],
+        Role::Rule | Role::TableBorder | Role::DialogBorder | Role::ScrollTrack | Role::ScrollThumb => &[],
         Role::SyntaxComment
         | Role::SyntaxKeyword
         | Role::SyntaxString
@@ -20,17 +20,17 @@ fn grounds(role: Role) -> &'static [Role] {
         | Role::SyntaxVariable
         | Role::SyntaxPunctuation
         | Role::SyntaxAttribute => {
-            &[Role::Text, Role::Modal, Role::CodeBlock, Role::DiffPlus, Role::DiffMinus]
+            &[Role::Text, Role::Dialog, Role::CodeBlock, Role::DiffPlus, Role::DiffMinus]
         }
-        Role::DiffGutter => &[Role::Text, Role::Modal, Role::DiffPlus, Role::DiffMinus],
+        Role::DiffGutter => &[Role::Text, Role::Dialog, Role::DiffPlus, Role::DiffMinus],
         Role::TextDim | Role::Accent | Role::Match | Role::Success | Role::Error | Role::Warning => {
-            &[Role::Text, Role::Modal, Role::CodeBlock, Role::User, Role::ComposerSurface]
+            &[Role::Text, Role::Dialog, Role::CodeBlock, Role::User, Role::ComposerSurface]
         }
         Role::Composer | Role::Placeholder => &[Role::ComposerSurface],
         Role::TextStrong | Role::Link | Role::UserBar | Role::RawItem => {
-            &[Role::Text, Role::Modal, Role::User]
+            &[Role::Text, Role::Dialog, Role::User]
         }
-        _ => &[Role::Text, Role::Modal],
+        _ => &[Role::Text, Role::Dialog],
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tests of the dialog of all changes.
 
 use crate::app::{Effect, ItemBody, ToolCall, ViewCommand};
+use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolStatus};
+use crate::ui::dialogs::ChangesDialog;
 use crate::ui::dialogs::testkit::{Rig, views};
-use crate::ui::dialogs::{Focus, focus, line_input};
-use crate::ui::{ChangesDialog, Modal};
+use crate::ui::dialogs::{focus, line_input};
 
 fn rig() -> Rig {
     let mut rig = Rig::new();
@@ -20,8 +21,8 @@ fn rig() -> Rig {
 }
 
 fn dialog(rig: &Rig) -> &ChangesDialog {
-    match rig.modals.last() {
-        Some(Modal::Changes(dialog)) => dialog,
+    match rig.layers.top::<ChangesDialog>() {
+        Some(dialog) => dialog,
         other => panic!("{other:?}"),
     }
 }
@@ -29,7 +30,7 @@ fn dialog(rig: &Rig) -> &ChangesDialog {
 #[test]
 fn keys_select_files_and_hunks() {
     let mut rig = rig();
-    assert_eq!(focus(&rig), Focus::Changes);
+    assert_eq!(focus(&rig), Context::Changes);
     for (action, selected) in [
         (Action::NextField, 1),
         (Action::NextField, 2),
@@ -52,7 +53,7 @@ fn keys_select_files_and_hunks() {
     rig.act(Action::ToggleContext);
     assert!(dialog(&rig).shows_context);
     rig.act(Action::OpenChanges);
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn the_filter_receives_letters_only_while_it_is_edited() {
     rig.act(Action::Escape);
     assert_eq!(dialog(&rig), &ChangesDialog::default());
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
 }
 
 #[test]

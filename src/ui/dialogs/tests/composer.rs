@@ -1,9 +1,10 @@
 //! Draft, history, completion, sending.
 
 use crate::app::{Effect, Event, ItemBody, SessionPhase, ViewCommand};
+use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, ServiceEvent, Severity, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, views};
-use crate::ui::dialogs::{Focus, completions, focus, selected_completion};
+use crate::ui::dialogs::{completions, focus, selected_completion};
 
 pub(super) fn command(name: &str, description: &str, hint: Option<&str>) -> SlashCommand {
     SlashCommand { name: name.to_owned(), description: description.to_owned(), hint: hint.map(str::to_owned) }
@@ -179,7 +180,7 @@ fn without_an_agent_the_prompt_waits_and_agents_are_offered() {
     rig.session().phase = SessionPhase::NoAgent;
     rig.type_draft("do it");
     rig.act(Action::Submit);
-    assert_eq!(focus(&rig), Focus::Picker);
+    assert_eq!(focus(&rig), Context::List);
     assert_eq!(rig.queue(), ["do it"]);
     let mut rig = Rig::new();
     rig.session().phase = SessionPhase::Ended { cause: "It ended.".to_owned() };

@@ -5,8 +5,8 @@ use crate::model::{
     Action, ContentBlock, CopyContent, CopyOutcome, DiffChange, FileDiff, ItemId, Role, ServiceEvent,
     ToolContent, ToolKind, ToolStatus,
 };
+use crate::ui::dialogs::Layer;
 use crate::ui::dialogs::testkit::Rig;
-use crate::ui::{CopySource, Modal, PickerValue};
 
 const REPLY: &str = "Do *this*:\n\n```rust\nfn main() {}\n```\n\nor\n\n```sh\nls\nmake\n```\n";
 
@@ -132,7 +132,7 @@ fn the_list_is_filtered_by_its_headings_too() {
     let mut rig = rig();
     rig.act(Action::OpenCopy);
     rig.type_line("last command");
-    let Some(Modal::Picker(list)) = rig.modals.last() else { panic!("no list") };
+    let Some(list) = rig.layers.last().and_then(Layer::list) else { panic!("no list") };
     let groups = list.matches.iter().map(|position| list.rows[*position].group.as_deref());
     let groups: Vec<Option<&str>> = groups.collect();
     assert!(!groups.is_empty() && groups.iter().all(|group| *group == Some("Last command")), "{groups:?}");
@@ -143,7 +143,7 @@ fn the_list_offers_each_code_block_and_copies_the_selected_one() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(1));
     rig.act(Action::OpenCopy);
-    let Some(Modal::Picker(list)) = rig.modals.last() else { panic!("no list") };
+    let Some(list) = rig.layers.last().and_then(Layer::list) else { panic!("no list") };
     let of_item: Vec<&str> = list
         .rows
         .iter()
@@ -151,11 +151,10 @@ fn the_list_offers_each_code_block_and_copies_the_selected_one() {
         .map(|row| row.label.as_str())
         .collect();
     assert_eq!(of_item, ["Everything", "As plain text", "Code, rust, 1 line", "Code, sh, 2 lines"]);
-    assert_eq!(list.rows[2].value, PickerValue::Copy(CopySource::Code(ItemId(1), 0)));
     rig.act(Action::Down);
     rig.act(Action::Down);
     assert_eq!(copied(&mut rig, Action::Accept), ("the code (1 line)".into(), text("fn main() {}")));
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
 }
 
 #[test]
@@ -163,7 +162,7 @@ fn a_call_is_offered_by_its_parts_and_a_message_as_a_whole() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(3));
     rig.act(Action::OpenCopy);
-    let Some(Modal::Picker(list)) = rig.modals.last() else { panic!("no list") };
+    let Some(list) = rig.layers.last().and_then(Layer::list) else { panic!("no list") };
     let of_item = list.rows.iter().filter(|row| row.group.as_deref() == Some("Selected item"));
     let labels: Vec<&str> = of_item.map(|row| row.label.as_str()).collect();
     assert_eq!(labels, ["Command", "Output"]);

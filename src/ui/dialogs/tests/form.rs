@@ -2,7 +2,7 @@
 
 use crate::app::ViewCommand;
 use crate::model::{Action, ElicitationMode, FieldChoice, FieldKind, FieldValue, FormField, Response};
-use crate::ui::FormState;
+use crate::ui::dialogs::FormState;
 use crate::ui::dialogs::testkit::{Rig, answers, elicitation, field, text_kind, views};
 use crate::ui::dialogs::{field_hint, line_input, shown_value};
 

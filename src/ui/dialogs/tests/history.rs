@@ -5,8 +5,10 @@ use crate::model::{
     Action, AgentCommand, Call, FoundPrompt, LineEdit, PromptQuery, PromptSource, ServiceEvent, StoreJob,
     StoreNews,
 };
+use crate::ui::dialogs::Picker;
+use crate::ui::dialogs::history::History;
 use crate::ui::dialogs::testkit::*;
-use crate::ui::{PickerKind, update};
+use crate::ui::update;
 
 fn found(text: &str, uid: Option<&str>) -> FoundPrompt {
     FoundPrompt {
@@ -108,7 +110,7 @@ fn prompts_are_freed_when_the_list_is_closed() {
     let frees = |fx: &[Effect]| fx.contains(&Effect::Store(StoreJob::ForgetPrompts));
     assert!(!frees(&tell(&mut rig, query, Ok((Vec::new(), 0)))));
     rig.edit_line(LineEdit::Insert("x".to_owned()));
-    assert!(matches!(rig.picker().kind, PickerKind::History { .. }));
+    assert!(rig.layers.top::<Picker<History>>().is_some());
     let now = rig.now;
     assert!(frees(&update(&mut rig, Event::Act(Action::Escape), now)));
     assert!(!frees(&update(&mut rig, Event::Act(Action::Escape), now)));

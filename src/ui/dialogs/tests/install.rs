@@ -4,8 +4,7 @@ use super::super::testkit::*;
 use crate::app::lifecycle;
 use crate::app::{Cx, Effect};
 use crate::model::{Action, AgentSource, AgentSpec, ConfigJob, RegistryAgent, RegistryIndex, SourceKind};
-use crate::ui::PickerValue;
-use crate::ui::dialogs::install;
+use crate::ui::dialogs::{AgentItem, Agents, Picker};
 
 fn entry(id: &str) -> RegistryAgent {
     RegistryAgent {
@@ -45,7 +44,7 @@ fn listing(ids: &[&str]) -> Rig {
 }
 
 fn dialog(rig: &Rig) -> (&str, String, Vec<&str>) {
-    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
+    let Some(dialog) = rig.state.questions.last() else { panic!("{:?}", rig.layers) };
     let labels = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     (&dialog.title, dialog.body.join("\n"), labels)
 }
@@ -123,6 +122,8 @@ fn a_failed_installation_names_the_cause_and_can_be_repeated() {
 fn agents_that_are_here_are_not_offered() {
     let mut rig = listing(&["a", "b"]);
     rig.state.setup.agents[0].registry_id = Some("a".to_owned());
-    let values: Vec<PickerValue> = install::rows(&rig.state).into_iter().map(|row| row.value).collect();
-    assert_eq!(values, [PickerValue::Install("b".to_owned()), PickerValue::FetchRegistry]);
+    crate::ui::dialogs::open_agents(&mut rig);
+    let list = rig.layers.top::<Picker<Agents>>().unwrap();
+    let offered: Vec<_> = list.items().iter().filter(|item| !matches!(item, AgentItem::Agent(_))).collect();
+    assert_eq!(offered, [&AgentItem::Install("b".to_owned()), &AgentItem::FetchRegistry]);
 }

@@ -1,12 +1,13 @@
 //! Tests of actions on items: inspecting, opening locations, filtering.
 
 use crate::app::{Effect, ItemBody, ToolCall};
+use crate::config::keymap::Context;
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, ItemId, LocatedDiff, Location, PieceStart, Raw, ToolContent,
 };
-use crate::ui::Modal;
+use crate::ui::dialogs::InspectPage;
+use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::Rig;
-use crate::ui::dialogs::{Focus, focus};
 
 fn push(rig: &mut Rig, change: impl FnOnce(&mut ToolCall)) {
     let mut call = ToolCall::new("t".into(), rig.now);
@@ -29,7 +30,7 @@ fn opened(fx: &[Effect]) -> Option<(String, Option<u32>)> {
 fn the_selected_call_or_the_last_one_is_shown_as_received() {
     let mut rig = Rig::new();
     rig.act(Action::InspectItem);
-    assert_eq!(focus(&rig), Focus::Main, "there is nothing to show");
+    assert_eq!(focus(&rig), Context::Main, "there is nothing to show");
     push(&mut rig, |_| {});
     push(&mut rig, |_| {});
     rig.session().transcript.push(
@@ -38,20 +39,22 @@ fn the_selected_call_or_the_last_one_is_shown_as_received() {
     );
     let shown = |rig: &mut Rig| {
         rig.act(Action::InspectItem);
-        rig.modals.pop()
+        let item = rig.layers.top::<InspectPage>().map(|page| page.item);
+        rig.layers.clear();
+        item
     };
-    assert_eq!(shown(&mut rig), Some(Modal::Inspect(ItemId(1))));
+    assert_eq!(shown(&mut rig), Some(ItemId(1)));
     rig.session().selected = Some(ItemId(0));
-    assert_eq!(shown(&mut rig), Some(Modal::Inspect(ItemId(0))));
+    assert_eq!(shown(&mut rig), Some(ItemId(0)));
     rig.session().selected = Some(ItemId(2));
     assert_eq!(shown(&mut rig), None, "a message has no raw data");
     let raw = ItemBody::Raw { name: "news".into(), raw: Raw("{}".into()) };
     let raw = rig.session().transcript.push(1, raw);
     rig.session().selected = Some(raw);
     rig.act(Action::InspectItem);
-    assert_eq!(focus(&rig), Focus::Connection);
+    assert_eq!(focus(&rig), Context::Text);
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn the_user_selects_one_of_several_locations() {
     let labels: Vec<&str> = dialog.answers.iter().map(|choice| choice.label.as_str()).collect();
     assert_eq!(labels, ["a.rs:12", "/etc/hosts:2"]);
     assert_eq!(opened(&rig.act(Action::Choose(1))), Some(("/home/u/shop/a.rs".into(), Some(12))));
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
 }
 
 #[test]
@@ -123,9 +126,9 @@ fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
     // Also while browsing, as the edge of the prompt says.
     rig.act(Action::Browse);
     rig.act(Action::Escape);
-    assert_eq!((rig.session().only, focus(&rig)), (None, Focus::Browse));
+    assert_eq!((rig.session().only, focus(&rig)), (None, Context::Browse));
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
     rig.session().only = Some(Only::Commands);
     // The selection moves over visible items.
     rig.act(Action::SelectPrevious);

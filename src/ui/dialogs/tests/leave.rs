@@ -1,10 +1,11 @@
 //! Escape, Ctrl+C, Ctrl+Q.
 
 use crate::app::{Effect, Turn, ViewCommand};
+use crate::config::keymap::Context;
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
 use crate::model::{Action, ItemId, Response, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, answers, has_cancel, outside_file, selected, views};
-use crate::ui::dialogs::{Focus, completions, focus};
+use crate::ui::dialogs::{completions, focus};
 
 #[test]
 fn escape_closes_only_the_top_dialog() {
@@ -13,9 +14,9 @@ fn escape_closes_only_the_top_dialog() {
     rig.act(Action::OpenHelp);
     rig.act(Action::OpenThemes);
     assert!(!has_cancel(&rig.act(Action::Escape)));
-    assert_eq!(focus(&rig), Focus::Help);
+    assert_eq!(focus(&rig), Context::Text);
     assert!(!has_cancel(&rig.act(Action::Escape)));
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
     assert!(!rig.is_cancelling());
     assert!(has_cancel(&rig.act(Action::Escape)));
     assert!(rig.is_cancelling());
@@ -130,11 +131,11 @@ fn escape_offers_the_ways_out_again_to_who_chose_to_wait() {
         rig.session().turn = Turn::Cancelling { since: now, cancelled_at: now, is_overdue: true };
         let fx = rig.act(key);
         assert!(!has_cancel(&fx), "the agent was told already");
-        assert_eq!(focus(&rig), Focus::Choice);
+        assert_eq!(focus(&rig), Context::Choice);
         rig.act(Action::Choose(1));
-        assert_eq!(focus(&rig), Focus::Main);
+        assert_eq!(focus(&rig), Context::Main);
         rig.act(Action::Escape);
-        assert_eq!(focus(&rig), Focus::Choice);
+        assert_eq!(focus(&rig), Context::Choice);
     }
 }
 
@@ -183,7 +184,7 @@ fn ctrl_c_quits_from_the_first_picker_by_two_presses() {
     let mut rig = Rig::new();
     rig.act(Action::OpenAgents);
     rig.act(Action::ClearOrQuit);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     rig.wait(200).act_now(Action::ClearOrQuit);
     assert!(rig.state.is_quitting);
 }
@@ -243,7 +244,7 @@ fn the_question_of_ctrl_q_takes_y_n_digits_and_escape() {
         rig.act(Action::Quit);
         rig.act(action);
         assert_eq!(rig.state.is_quitting, is_quitting, "{action:?}");
-        assert!(rig.modals.is_empty() || is_quitting, "{action:?}");
+        assert!(rig.layers.is_empty() || is_quitting, "{action:?}");
         assert!(is_quitting || matches!(rig.session().turn, Turn::Running { .. }), "{action:?}");
     }
 }
@@ -276,7 +277,7 @@ fn ctrl_q_asks_also_above_a_request() {
     rig.run_turn();
     rig.ask_permission(1, &[AllowOnce]);
     rig.wait(10).act_now(Action::Quit);
-    assert_eq!(focus(&rig), Focus::Choice);
+    assert_eq!(focus(&rig), Context::Choice);
     assert_eq!(rig.open_requests(), [1]);
 }
 
@@ -285,7 +286,7 @@ fn nothing_but_a_repaint_is_taken_while_leaving() {
     let mut rig = Rig::new();
     rig.act(Action::Quit);
     assert_eq!(rig.act(Action::OpenHelp), Vec::new());
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     assert_eq!(views(&rig.act(Action::Redraw)), [ViewCommand::Redraw]);
 }
 
@@ -311,19 +312,19 @@ fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
     rig.act(Action::Escape);
     assert_eq!(rig.state.flash.as_deref(), Some("Press again to go back to an earlier prompt"));
     rig.act(Action::Escape);
-    assert!(rig.modals.is_empty(), "it was more than a second ago");
+    assert!(rig.layers.is_empty(), "it was more than a second ago");
     rig.wait(300).act_now(Action::Escape);
     assert_eq!(rig.shown(), ["User", "User"]);
     rig.act(Action::Escape);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     // With a draft, or while a turn runs, it does not.
     rig.type_draft("a thought");
     rig.act(Action::Escape);
     rig.wait(300).act_now(Action::Escape);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     rig.type_draft("");
     rig.run_turn();
     rig.act(Action::Escape);
     rig.wait(300).act_now(Action::Escape);
-    assert!(rig.modals.is_empty() && rig.is_cancelling());
+    assert!(rig.layers.is_empty() && rig.is_cancelling());
 }

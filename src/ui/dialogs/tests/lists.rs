@@ -1,10 +1,12 @@
 //! Tests of the queue, pages to read, and renaming.
 
 use crate::app::{Consequence, DiffLayout, DiffRoom, Effect, Event, Question, Screen, ViewCommand};
+use crate::config::keymap::Context;
 use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
+use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::{CONN, Rig, has_cancel, views};
-use crate::ui::dialogs::{Focus, focus};
-use crate::ui::{Modal, update};
+use crate::ui::dialogs::{LogPage, QueueDialog};
+use crate::ui::update;
 
 fn rig_with_queue(prompts: &[&str]) -> Rig {
     let mut rig = Rig::new();
@@ -22,16 +24,13 @@ fn remove_first(rig: &mut Rig) {
 }
 
 fn marked(rig: &Rig) -> usize {
-    match rig.modals.last() {
-        Some(Modal::Queue { selected }) => *selected,
-        other => panic!("the queue is on top, not {other:?}"),
-    }
+    rig.layers.top::<QueueDialog>().expect("the queue is on top").selected
 }
 
 #[test]
 fn an_empty_queue_is_not_opened() {
     let rig = rig_with_queue(&[]);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     assert_eq!(rig.state.flash.as_deref(), Some("No queued prompts."));
 }
 
@@ -46,7 +45,7 @@ fn prompts_are_removed_and_the_last_one_closes_the_dialog() {
     rig.act(Action::Remove);
     rig.act(Action::Remove);
     assert!(rig.queue().is_empty());
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
 }
 
 #[test]
@@ -68,7 +67,7 @@ fn a_prompt_is_edited_in_the_composer_and_keeps_its_place() {
     rig.run_turn().session().draft = "half a thought".to_owned();
     rig.act(Action::Down);
     assert_eq!(views(&rig.act(Action::Edit)), [ViewCommand::SetDraft("b\nc".to_owned())]);
-    assert_eq!((focus(&rig), rig.edited()), (Focus::Main, Some(1)));
+    assert_eq!((focus(&rig), rig.edited()), (Context::Main, Some(1)));
     rig.type_draft("better");
     let fx = rig.act(Action::Submit);
     assert_eq!(rig.queue(), ["a", "better", "d"]);
@@ -155,7 +154,7 @@ fn a_queued_prompt_is_sent_now_from_the_dialog() {
     rig.run_turn().act(Action::Last);
     let fx = rig.act(Action::SendNow);
     assert!(has_cancel(&fx) && rig.is_cancelling());
-    assert_eq!((rig.queue(), focus(&rig)), (["c", "a", "b"].map(String::from).into(), Focus::Main));
+    assert_eq!((rig.queue(), focus(&rig)), (["c", "a", "b"].map(String::from).into(), Context::Main));
 }
 
 #[test]
@@ -229,25 +228,25 @@ fn the_selection_is_valid_after_the_queue_shrank() {
 fn pages_open_close_by_their_own_key_and_are_filtered() {
     let mut rig = Rig::new();
     for (action, top) in [
-        (Action::OpenLog, Focus::Log),
-        (Action::OpenHelp, Focus::Help),
-        (Action::OpenConnection, Focus::Connection),
+        (Action::OpenLog, "Protocol log"),
+        (Action::OpenHelp, "Key bindings"),
+        (Action::OpenConnection, "Connection"),
     ] {
         rig.act(action);
-        assert_eq!(focus(&rig), top);
+        assert_eq!(rig.layers.last().map(|page| page.title(&rig.state)).as_deref(), Some(top));
         rig.act(action);
-        assert_eq!(focus(&rig), Focus::Main);
+        assert_eq!(focus(&rig), Context::Main);
     }
     rig.act(Action::OpenLog);
     rig.type_line("prompt");
     rig.act(Action::Choose(2));
-    assert!(matches!(rig.modals.last(), Some(Modal::Log { filter }) if filter.text == "prompt2"));
+    assert_eq!(rig.layers.top::<LogPage>().unwrap().filter.text, "prompt2");
     assert_eq!(views(&rig.act(Action::Down)), [ViewCommand::ScrollDialog(1)]);
     assert_eq!(views(&rig.act(Action::PageUp)), [ViewCommand::ScrollDialogPages(-1)]);
     // A log that was open below is moved to the top; it is not open twice.
     rig.act(Action::OpenHelp);
     rig.act(Action::OpenLog);
-    assert_eq!((focus(&rig), rig.modals.len()), (Focus::Log, 2));
+    assert!(rig.layers.len() == 2 && rig.layers.top::<LogPage>().is_some());
 }
 
 #[test]
@@ -262,7 +261,7 @@ fn a_session_is_renamed() {
         matches!(effect, Effect::Send(_, AgentCommand::Call(_, Call::SetTitle(_, title))) if title == "Very Old")
     });
     assert!(sent, "{fx:?}");
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
 }
 
 fn rig_with_answers(answers: [(&str, Consequence); 4]) -> Rig {
@@ -287,7 +286,7 @@ fn choices_are_selected_by_digit() {
     let answers = all(&Rig::new());
     let mut rig = rig_with_answers(answers.clone());
     assert_eq!(rig.act(Action::Choose(1)), Vec::new());
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     let mut rig = rig_with_answers(answers.clone());
     let fx = rig.act(Action::Choose(2));
     assert!(fx.contains(&Effect::Disconnect { conn: CONN, force: true }), "{fx:?}");
@@ -298,7 +297,7 @@ fn choices_are_selected_by_digit() {
     // "Yes" is not an answer if there are several choices.
     for action in [Action::Choose(6), Action::Yes] {
         rig.wait(1_001).act_now(action);
-        assert_eq!((focus(&rig), rig.session().draft.len()), (Focus::Choice, 1), "it is text");
+        assert_eq!((focus(&rig), rig.session().draft.len()), (Context::Choice, 1), "it is text");
         rig.type_draft("");
     }
     for action in [Action::Last, Action::Up, Action::Down, Action::Down] {
@@ -442,7 +441,7 @@ fn no_order_of_keys_panics() {
             rig.run_turn();
         }
     }
-    assert!(rig.modals.len() < 20);
+    assert!(rig.layers.len() < 20);
 }
 
 #[test]

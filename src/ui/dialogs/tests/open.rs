@@ -34,14 +34,14 @@ fn an_address_is_shown_completely_before_it_opens() {
     assert_eq!(dialog.body.first().map(String::as_str), Some(url));
     assert!(dialog.body.iter().any(|line| line.contains("real host is evil.example")));
     assert_eq!(rig.act(Action::Accept), [Effect::OpenUrl(url.to_owned())]);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
 }
 
 #[test]
 fn a_deceptive_address_is_not_opened() {
     let mut rig = Rig::new();
     open(&mut rig, Target::Url("https://a\\b".to_owned()));
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("deceptive characters")));
 }
 

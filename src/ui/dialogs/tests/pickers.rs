@@ -1,14 +1,18 @@
 //! Pickers: rows, filter, choice.
 
 use crate::app::{Effect, Event, SessionPhase};
+use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigJob,
     ConfigKind, ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
     SettingChange, SettingValue,
 };
+use crate::ui::dialogs::palette::Palette;
 use crate::ui::dialogs::testkit::{Rig, agent, commands};
-use crate::ui::dialogs::{Focus, focus, obstacle, open_agents};
-use crate::ui::{Modal, PickerKind, update};
+use crate::ui::dialogs::{Agents, Layer, LineDialog, Options, Picker};
+use crate::ui::dialogs::{OptionValues, PickerRow};
+use crate::ui::dialogs::{focus, obstacle, open_agents};
+use crate::ui::update;
 
 fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
     let conn = rig.session().conn.expect("a connection");
@@ -66,7 +70,7 @@ fn choosing_an_agent_starts_it_and_remembers_it_for_the_folder() {
     let saved = Effect::SaveAgentChoice { folder: "/home/u/shop".into(), agent: "two".to_owned() };
     assert!(fx.contains(&saved), "{fx:?}");
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { spec, .. } if spec.name == "two")));
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
 }
 
 #[test]
@@ -133,14 +137,14 @@ fn the_palette_offers_only_what_makes_sense() {
         "in the order of their groups"
     );
     rig.act(Action::OpenPalette);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     info(&mut rig).capabilities = AgentCapabilities::default();
     rig.act(Action::OpenPalette);
     assert_eq!(rig.shown(), ["Rename", "Sessions", "Help"], "parlor lists and names sessions itself");
     rig.act(Action::Last);
     rig.act(Action::Accept);
-    assert_eq!(focus(&rig), Focus::Help);
-    assert_eq!(rig.modals.len(), 1);
+    assert_eq!(focus(&rig), Context::Text);
+    assert_eq!(rig.layers.len(), 1);
 }
 
 #[test]
@@ -191,9 +195,8 @@ fn commands_are_found_by_other_words() {
     ] {
         rig.act(Action::OpenPalette);
         rig.type_line(typed);
-        let picker = rig.picker();
-        let marked = picker.matches.first().map(|row| picker.rows[*row].value.clone());
-        assert_eq!(marked, Some(crate::ui::PickerValue::Action(wanted)), "{typed}: {:?}", rig.shown());
+        let palette = rig.layers.top::<Picker<Palette>>().unwrap();
+        assert_eq!(palette.marked(), Some(&wanted), "{typed}: {:?}", rig.shown());
         rig.act(Action::Escape);
     }
 }
@@ -204,7 +207,7 @@ fn what_fits_the_moment_comes_first_in_the_palette() {
     rig.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
     let first = |rig: &mut Rig| {
         rig.act(Action::OpenPalette);
-        let now = |row: &&crate::ui::PickerRow| row.group.as_deref() == Some("Now");
+        let now = |row: &&PickerRow| row.group.as_deref() == Some("Now");
         let labels: Vec<_> = rig.picker().rows.iter().take_while(now).map(|row| row.label.clone()).collect();
         rig.act(Action::OpenPalette);
         labels
@@ -293,7 +296,7 @@ fn a_key_for_what_the_agent_cannot_do_says_so_and_calls_nothing() {
         rig.state.flash = None;
         let why = obstacle(&rig.state, action);
         let fx = rig.act(action);
-        assert!(calls(&fx).is_empty() && rig.modals.is_empty(), "{action:?}");
+        assert!(calls(&fx).is_empty() && rig.layers.is_empty(), "{action:?}");
         assert!(why.is_some(), "{action:?}");
         assert_eq!(rig.state.flash.as_deref(), why, "{action:?}");
     }
@@ -320,7 +323,7 @@ fn themes_are_previewed_and_reverted_on_escape() {
 fn auto_stands_for_the_theme_that_matches_the_terminal() {
     let mut rig = Rig::new();
     rig.act(Action::OpenThemes);
-    let Some(Modal::Picker(picker)) = rig.modals.last() else { panic!("no list") };
+    let Some(picker) = rig.layers.last().and_then(Layer::list) else { panic!("no list") };
     let rows: Vec<_> = picker.rows.iter().map(|row| (row.label.as_str(), row.group.as_deref())).collect();
     let expected =
         [("auto", None), ("dark", Some("Dark")), ("light", Some("Light")), ("paper", Some("Light"))];
@@ -374,19 +377,19 @@ fn config_options_open_their_values_in_groups_and_switches_turn() {
     let right: Vec<_> = rig.picker().rows.iter().map(|row| row.right.as_str()).collect();
     assert_eq!(right, ["Value low", "off"]);
     rig.act(Action::Accept);
-    assert_eq!(rig.picker().kind, PickerKind::OptionValue("effort".to_owned()));
+    assert_eq!(rig.layers.top::<Picker<OptionValues>>().unwrap().list.option, "effort");
     assert_eq!(rig.marked(), "Value low");
     assert_eq!(rig.picker().rows[1].group.as_deref(), Some("Slow"));
     // Escape goes back to the options, and what is chosen closes both.
     rig.act(Action::Escape);
-    assert_eq!(rig.picker().kind, PickerKind::Option);
+    assert!(rig.layers.top::<Picker<Options>>().is_some());
     rig.act(Action::Accept);
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
     let id = SessionId::from("s1");
     let value = ConfigValue::Text("high".to_owned());
     assert_eq!(calls(&fx), [&Call::SetOption(id.clone(), "effort".to_owned(), value)]);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     rig.act(Action::OpenOptions);
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
@@ -412,6 +415,10 @@ fn config_options_go_before_the_older_modes() {
     assert_eq!(rig.marked(), "Value b");
 }
 
+fn dialog(rig: &Rig) -> &LineDialog {
+    rig.layers.top().expect("a line is asked for")
+}
+
 #[test]
 fn a_sign_in_by_variables_asks_for_each() {
     let mut rig = Rig::new();
@@ -430,22 +437,18 @@ fn a_sign_in_by_variables_asks_for_each() {
     }];
     rig.act(Action::OpenSignIn);
     rig.act(Action::Accept);
-    let dialog = |rig: &Rig| match rig.modals.last() {
-        Some(Modal::Line(dialog)) => dialog.clone(),
-        other => panic!("a line is asked for, not {other:?}"),
-    };
     assert!(dialog(&rig).is_secret && dialog(&rig).help.contains("KEY"));
     rig.act(Action::Accept);
     assert!(dialog(&rig).problem.is_some());
     rig.type_line("sk-1\n");
-    assert_eq!((dialog(&rig).problem, dialog(&rig).input.text.as_str()), (None, "sk-1"));
+    assert_eq!((dialog(&rig).problem.clone(), dialog(&rig).input.text.as_str()), (None, "sk-1"));
     rig.act(Action::Accept);
     assert!(dialog(&rig).help.contains("ORG") && !dialog(&rig).is_secret);
     rig.act(Action::Accept);
     assert!(dialog(&rig).help.contains("URL"));
     rig.type_line("https://x.test");
     let fx = rig.act(Action::Accept);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     // The agent is started again with what was given; what was left empty is left out.
     let env = fx.iter().find_map(|effect| match effect {
         Effect::Connect { spec, .. } => Some(spec.env.clone()),
@@ -469,16 +472,16 @@ fn enter_in_an_empty_prompt_opens_the_list_that_escape_closed() {
     rig.act(Action::Submit);
     assert_eq!(rig.shown(), ["Browser"]);
     rig.act_now(Action::Escape);
-    assert!(rig.modals.is_empty(), "the user opened it, so it takes keys at once");
+    assert!(rig.layers.is_empty(), "the user opened it, so it takes keys at once");
     rig.act(Action::Submit);
     rig.act(Action::Accept);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     rig.act(Action::Submit);
-    assert!(rig.modals.is_empty(), "it is in progress");
+    assert!(rig.layers.is_empty(), "it is in progress");
     assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("in progress")));
     rig.session().phase = SessionPhase::NoAgent;
     rig.act(Action::Submit);
-    assert_eq!(rig.picker().kind, PickerKind::Agent);
+    assert!(rig.layers.top::<Picker<Agents>>().is_some());
 }
 
 #[test]
@@ -487,8 +490,8 @@ fn one_kind_of_picker_is_never_open_twice() {
     rig.act(Action::OpenAgents);
     rig.act(Action::OpenThemes);
     rig.act(Action::OpenAgents);
-    assert_eq!(rig.modals.len(), 2);
-    assert_eq!(rig.picker().kind, PickerKind::Agent);
+    assert_eq!(rig.layers.len(), 2);
+    assert!(rig.layers.top::<Picker<Agents>>().is_some());
 }
 
 #[test]
@@ -540,8 +543,8 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     rig.edit_line(LineEdit::Clear);
     rig.type_line("ftp://new.example");
     assert!(calls(&rig.act(Action::Accept)).is_empty());
-    let problem = |rig: &Rig| match rig.modals.last() {
-        Some(Modal::Line(dialog)) => dialog.problem.clone().unwrap_or_default(),
+    let problem = |rig: &Rig| match rig.layers.top::<LineDialog>() {
+        Some(dialog) => dialog.problem.clone().unwrap_or_default(),
         other => panic!("a line is asked for, not {other:?}"),
     };
     assert!(problem(&rig).contains("https://"), "{}", problem(&rig));

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use crate::app::{Consequence, ItemBody, Question, ViewCommand};
+use crate::config::keymap::Context;
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
+use crate::ui::dialogs::InspectPage;
+use crate::ui::dialogs::palette::Palette;
+use crate::ui::dialogs::picker::Picker;
+use crate::ui::dialogs::sign_in;
 use crate::ui::dialogs::testkit::{Rig, answers, commands, selected, views};
-use crate::ui::dialogs::{Focus, focus, open_sign_in, refresh, takes_answers_from};
-use crate::ui::{Modal, PickerKind};
+use crate::ui::dialogs::{focus, refresh, takes_answers_from};
 
 fn rig() -> Rig {
     let mut rig = Rig::new();
@@ -198,9 +202,12 @@ fn the_whole_input_opens_above_the_request_which_then_begins_anew() {
     let mut rig = rig();
     let item = ask_about_a_call(&mut rig);
     rig.act(Action::InspectItem);
-    assert_eq!(rig.modals, [Modal::Inspect(item)]);
+    assert_eq!(
+        (rig.layers.len(), rig.layers.top()),
+        (1, Some(&InspectPage { session: rig.state.active, item }))
+    );
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig), Focus::Permission);
+    assert_eq!(focus(&rig), Context::Permission);
     assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
     assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
 }
@@ -241,7 +248,7 @@ fn a_request_that_a_dialog_had_covered_appears_anew_when_that_closes() {
     rig.act(Action::OpenHelp);
     rig.wait(5000).ask_permission(1, &[AllowOnce]);
     rig.act(Action::Escape);
-    assert_eq!(focus(&rig), Focus::Permission);
+    assert_eq!(focus(&rig), Context::Permission);
     assert!(answers(&rig.wait(100).answer_now(1)).is_empty());
     assert_eq!(answers(&rig.wait(500).answer_now(1)).len(), 1);
 }
@@ -259,12 +266,12 @@ fn a_question_of_parlors_own_waits_too_and_one_that_the_user_opened_does_not() {
     let question = || Question::new("The agent does not answer", Vec::new(), [("Wait", Consequence::Close)]);
     rig.app.state.ask(rig.state.active, question().asked_at(rig.now));
     rig.wait(100).act_now(Action::Escape);
-    assert_eq!(rig.modals.len(), 1);
+    assert_eq!(rig.layers.len(), 1);
     rig.wait(500).act_now(Action::Escape);
-    assert_eq!(rig.modals.len(), 0);
+    assert_eq!(rig.layers.len(), 0);
     rig.app.state.ask(rig.state.active, question());
     rig.act_now(Action::Escape);
-    assert_eq!(rig.modals.len(), 0);
+    assert_eq!(rig.layers.len(), 0);
 }
 
 #[test]
@@ -278,12 +285,12 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
         description: None,
         kind: AuthKind::Agent,
     }];
-    open_sign_in(&mut rig, conn);
+    sign_in::open_unasked(&mut rig, None, conn);
     refresh(&mut rig);
     rig.wait(50).act_now(Action::Accept);
     assert_eq!(rig.marked(), "Browser");
     rig.wait(500).act_now(Action::Accept);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
 }
 
 #[test]
@@ -291,16 +298,15 @@ fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
     let mut rig = rig();
     rig.state.setup.palette = commands(&[(Action::OpenThemes, "Themes"), (Action::OpenHelp, "Help")]);
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    for (typed, expected) in [("themes", Focus::Picker), ("help", Focus::Help)] {
+    for (typed, expected) in [("themes", Context::List), ("help", Context::Text)] {
         rig.act(Action::OpenPalette);
         rig.type_line(typed);
         rig.act(Action::Accept);
         assert_eq!(focus(&rig), expected, "{typed}");
-        let of = |modal: &Modal| matches!(modal, Modal::Picker(list) if list.kind == PickerKind::Palette);
-        assert!(!rig.modals.iter().any(of), "{typed}: the list has gone");
+        assert!(!rig.layers.has::<Picker<Palette>>(), "{typed}: the list has gone");
         assert_eq!(rig.open_requests(), [1], "{typed}: nothing was answered");
         rig.act(Action::Escape);
-        assert_eq!(focus(&rig), Focus::Permission);
+        assert_eq!(focus(&rig), Context::Permission);
     }
 }
 
@@ -399,14 +405,14 @@ fn reason_of_rejection_is_the_next_prompt() {
     rig.session().outbox.enqueue("later".to_owned());
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.wait(100).act_now(Action::RejectWithReason);
-    assert_eq!(rig.modals.len(), 0, "too early");
+    assert_eq!(rig.layers.len(), 0, "too early");
 
     rig.wait(600).act_now(Action::RejectWithReason);
     rig.type_line("Use the other file");
     let fx = rig.act(Action::Accept);
     assert_eq!(answers(&fx), [(1, selected("option-1"))]);
     assert_eq!(rig.queue(), ["Use the other file", "later"]);
-    assert_eq!(rig.modals.len(), 0);
+    assert_eq!(rig.layers.len(), 0);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::app::{Consequence, Effect, ItemBody, RewindWay, ToolCall, ViewCommand
 use crate::model::{
     Action, AgentCommand, Attachment, Call, DiffChange, FileDiff, ItemId, ToolContent, ToolKind, ToolStatus,
 };
-use crate::ui::PickerKind;
 use crate::ui::dialogs::testkit::*;
+use crate::ui::dialogs::{Picker, Rewind};
 
 /// A session with three prompts; the second turn changes a file.
 fn rig() -> (Rig, Vec<ItemId>) {
@@ -62,7 +62,7 @@ fn escape_twice_lists_the_prompts_and_one_is_edited_here() {
     // The visible items of an earlier jump do not matter.
     rig.session().reading = Some((ids[0], ids[0]));
     open(&mut rig);
-    assert_eq!(rig.picker().kind, PickerKind::Rewind);
+    assert!(rig.layers.top::<Picker<Rewind>>().is_some());
     assert_eq!((rig.shown(), rig.marked()), (vec!["first", "second", "third"], "third"));
     rig.act(Action::Up);
     rig.act(Action::Accept);

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use crate::app::{
     Cx, Effect, Event, ItemBody, Message, MessagePart, TimerId, ToolCall, TurnEnd, ViewCommand,
 };
+use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, LineEdit, Role, Severity, ToolCallId, ToolKind, ToolStatus};
 use crate::ui::dialogs::testkit::{Rig, views};
-use crate::ui::dialogs::{Focus, focus, line_input, on_search_timer, set_search_timer};
-use crate::ui::{Modal, PickerKind};
+use crate::ui::dialogs::{focus, line_input, on_search_timer, set_search_timer};
 
 /// These items are on the screen, from the first to the last.
 fn read(rig: &mut Rig, first: ItemId, last: ItemId) {
@@ -76,7 +76,7 @@ fn letters_go_into_the_line_and_the_first_hit_is_shown() {
     let mut rig = rig();
     read(&mut rig, ItemId(3), ItemId(7));
     rig.act(Action::OpenSearch);
-    assert_eq!(focus(&rig), Focus::Search);
+    assert_eq!(focus(&rig), Context::Search);
     let fx = rig.type_line("needle");
     assert_eq!(line_input(&rig).map(|line| line.text.as_str()), Some("needle"));
     assert_eq!(views(&fx), [ViewCommand::ShowHit]);
@@ -106,7 +106,7 @@ fn escape_closes_the_search_and_does_not_stop_the_turn() {
     find(&mut rig, "needle");
     rig.act(Action::Escape);
     assert!(rig.session().search.is_none() && !rig.is_cancelling());
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
     rig.act(Action::Escape);
     assert!(rig.is_cancelling());
 }
@@ -176,19 +176,23 @@ fn walking_keys_are_commands_and_tab_goes_back() {
     let mut rig = rig();
     read(&mut rig, ItemId(0), ItemId(4));
     rig.act(Action::Browse);
-    assert_eq!((focus(&rig), rig.session().selected), (Focus::Browse, Some(ItemId(4))));
+    assert_eq!((focus(&rig), rig.session().selected), (Context::Browse, Some(ItemId(4))));
     assert_eq!(rig.state.flash, None, "the status line shows the keys");
     rig.act(Action::SelectPrevious);
     assert_eq!(rig.session().selected, Some(ItemId(3)));
     find(&mut rig, "needle");
     rig.act(Action::Accept);
-    assert_eq!((focus(&rig), ordinal(&mut rig)), (Focus::Browse, Some(1)), "the line is left, the hit stays");
+    assert_eq!(
+        (focus(&rig), ordinal(&mut rig)),
+        (Context::Browse, Some(1)),
+        "the line is left, the hit stays"
+    );
     rig.act(Action::NextHit);
     assert_eq!(ordinal(&mut rig), Some(2));
     rig.act(Action::Escape);
-    assert_eq!((focus(&rig), rig.session().search.is_none()), (Focus::Browse, true));
+    assert_eq!((focus(&rig), rig.session().search.is_none()), (Context::Browse, true));
     rig.act(Action::Browse);
-    assert_eq!((focus(&rig), rig.session().selected), (Focus::Main, None));
+    assert_eq!((focus(&rig), rig.session().selected), (Context::Main, None));
 }
 
 #[test]
@@ -228,10 +232,10 @@ fn the_outline_lists_what_happened_and_goes_there() {
         "error   Said",
     ];
     assert_eq!(shown, rows);
-    assert_eq!((rig.picker().kind.clone(), rig.marked()), (PickerKind::Outline, "error   Said"));
+    assert_eq!((rig.picker().title.as_str(), rig.marked()), ("Outline", "error   Said"));
     rig.type_line("make");
     let fx = rig.act(Action::Accept);
     assert_eq!(rig.session().selected, Some(ItemId(5)));
     assert_eq!(views(&fx), [ViewCommand::ShowSelectedAtTop]);
-    assert!(!matches!(rig.modals.last(), Some(Modal::Picker(_))));
+    assert!(rig.layers.is_empty());
 }

@@ -1,14 +1,16 @@
 //! Tests of the sessions dialog: joining, hiding, filtering, sorting, and actions on a row.
 
-use super::super::session_rows::refresh;
+use super::super::sessions::rows::refresh;
 use crate::app::{Effect, Event};
+use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,
     SessionInfo, StoreJob, StoreNews,
 };
+use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::Rig;
-use crate::ui::dialogs::{Focus, focus};
-use crate::ui::{Modal, SessionEntry, SessionsDialog, update};
+use crate::ui::dialogs::{SessionEntry, SessionsDialog};
+use crate::ui::update;
 
 fn listed(id: &str, title: Option<&str>) -> SessionInfo {
     SessionInfo {
@@ -37,8 +39,8 @@ fn saved(uid: &str, title: &str, nearness: Nearness) -> ArchiveRow {
 }
 
 fn dialog(rig: &Rig) -> &SessionsDialog {
-    match rig.modals.last() {
-        Some(Modal::Sessions(dialog)) => dialog,
+    match rig.layers.top::<SessionsDialog>() {
+        Some(dialog) => dialog,
         other => panic!("the list of sessions is on top, not {other:?}"),
     }
 }
@@ -245,7 +247,7 @@ fn the_selected_session_is_opened_read_or_loaded_by_the_agent() {
     let expected =
         |takes| StoreJob::Open { uid: "k1".into(), takes, at: None, folder: "/home/u/shop".into() };
     assert_eq!(jobs(&fx), [&expected(true)]);
-    assert!(rig.modals.is_empty());
+    assert!(rig.layers.is_empty());
     open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     assert_eq!(jobs(&rig.act(Action::ReadSession)), [&expected(false)]);
     // A session that only the agent has is loaded by it, and cannot be read without it.
@@ -312,7 +314,7 @@ fn an_open_session_is_closed_after_a_question_and_the_last_one_stays() {
     assert_eq!((rig.state.active, rig.state.sessions.len()), (first, 1));
     rig.act(Action::Escape);
     rig.act(Action::CloseSession);
-    assert!(rig.modals.is_empty(), "the only session stays");
+    assert!(rig.layers.is_empty(), "the only session stays");
 }
 
 #[test]
@@ -320,7 +322,7 @@ fn a_session_that_is_not_open_is_renamed_in_the_store() {
     let mut rig = Rig::new();
     open(&mut rig, vec![saved("k1", "Kept", Nearness::Here)]);
     rig.act(Action::RenameSession);
-    assert_eq!(focus(&rig), Focus::Line);
+    assert_eq!(focus(&rig), Context::Line);
     rig.type_line(" well");
     let fx = rig.act(Action::Accept);
     assert_eq!(jobs(&fx), [&StoreJob::Rename { uid: "k1".into(), title: "Kept well".into() }]);

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use crate::app::{ConfigNews, Consequence, Effect, Event, ItemBody, MouseOwner, Setup, ToolCall};
+use crate::config::keymap::Context;
 use crate::config::{Config, Paths, Surroundings, read, settings};
 use crate::model::{Action, ConfigJob, Fold, Location, SettingChange, SettingValue};
+use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::Rig;
-use crate::ui::dialogs::{Focus, focus};
-use crate::ui::{Modal, PickerKind, update};
+use crate::ui::dialogs::{Bindings, Layer, LineDialog, Picker, Settings};
+use crate::ui::update;
 
 fn paths() -> Paths {
     Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap()
@@ -69,19 +71,15 @@ fn news(rig: &mut Rig, text: &str, changed: &[&'static str]) -> Vec<Effect> {
 fn commands_of_other_clients_open_their_counterparts() {
     let mut rig = rig("");
     let mut send = |text: &str| {
-        rig.modals.clear();
+        rig.layers.clear();
         rig.type_draft(text);
         let fx = rig.act(Action::Submit);
-        (fx, rig.modals.last().cloned(), rig.session().draft.clone())
+        (fx, rig.layers.last().and_then(Layer::list).cloned(), rig.session().draft.clone())
     };
-    let list = |modal: Option<Modal>| match modal {
-        Some(Modal::Picker(picker)) => picker,
-        other => panic!("{other:?}"),
-    };
-    let vim = list(send("/vim").1);
-    assert_eq!((vim.kind.clone(), vim.filter.text.as_str()), (PickerKind::Setting, "ui.editing"));
+    let vim = send("/vim").1.unwrap();
+    assert_eq!((vim.title.as_str(), vim.filter.text.as_str()), ("Settings", "ui.editing"));
     assert_eq!(vim.rows[vim.matches[0]].label, "ui.editing");
-    assert_eq!(list(send("/keybindings").1).kind, PickerKind::Binding);
+    assert_eq!(send("/keybindings").1.unwrap().title, "Key bindings");
     let (fx, ..) = send("/editor");
     assert!(fx.iter().any(|effect| matches!(effect, Effect::EditDraft { .. })), "{fx:?}");
     assert_eq!(send("/tasks").2, "/tasks", "nothing is running");
@@ -119,7 +117,7 @@ fn flags_cycle_and_the_list_stays_open() {
     let mut rig = rig("");
     select(&mut rig, "ui.bell");
     assert_eq!(rig.act(Action::Accept), [change("ui.bell", Some(SettingValue::Flag(false)))]);
-    assert_eq!(rig.picker().kind, PickerKind::Setting);
+    assert!(rig.layers.top::<Picker<Settings>>().is_some());
     news(&mut rig, "[ui]\nbell = false\n", &["ui.bell"]);
     assert_eq!(
         (rig.marked(), rig.picker().rows[rig.picker().matches[0]].detail.as_str()),
@@ -142,7 +140,7 @@ fn words_numbers_and_texts_are_entered_and_checked() {
     assert_eq!(rig.shown(), ["closed", "preview", "open", "default"]);
     rig.act(Action::Last);
     assert_eq!(rig.act(Action::Accept), [change("fold.read", None)]);
-    assert_eq!(rig.picker().kind, PickerKind::Setting);
+    assert!(rig.layers.top::<Picker<Settings>>().is_some());
     rig.act(Action::Accept);
     rig.type_line("open");
     let open = Some(SettingValue::Text("open".to_owned()));
@@ -153,12 +151,12 @@ fn words_numbers_and_texts_are_entered_and_checked() {
     rig.edit_line(crate::model::LineEdit::Clear);
     rig.type_line("12");
     assert_eq!(rig.act(Action::Accept), []);
-    let Some(Modal::Line(line)) = rig.modals.last() else { panic!("{:?}", rig.modals) };
+    let Some(line) = rig.layers.top::<LineDialog>() else { panic!("{:?}", rig.layers) };
     assert_eq!(line.problem.as_deref(), Some("Enter an integer of at least 1024."));
     rig.type_line("34");
     let value = Some(SettingValue::Number(1234));
     assert_eq!(rig.act(Action::Accept), [change("handover.max_bytes", value)]);
-    assert_eq!(rig.picker().kind, PickerKind::Setting);
+    assert!(rig.layers.top::<Picker<Settings>>().is_some());
 }
 
 #[test]
@@ -166,7 +164,7 @@ fn permissions_are_widened_only_after_a_confirmation() {
     let mut rig = rig("");
     select(&mut rig, "policy.ask_commands");
     assert_eq!(rig.act(Action::Accept), []);
-    assert_eq!(focus(&rig), Focus::Choice);
+    assert_eq!(focus(&rig), Context::Choice);
     assert_eq!(rig.act(Action::Accept), [], "the default is to cancel");
     rig.act(Action::Accept);
     let wanted = change("policy.ask_commands", Some(SettingValue::Flag(false)));
@@ -198,7 +196,7 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
     rig.act(Action::Accept);
     assert_eq!(rig.shown().len(), 4, "nothing to restore");
     rig.act(Action::Accept);
-    assert_eq!(focus(&rig), Focus::Capture);
+    assert_eq!(focus(&rig), Context::Choice);
     let press = |rig: &mut Rig, keys: &str, taken: Option<(&str, &str)>| {
         let taken = taken.map(|(keys, meaning)| (keys.to_owned(), meaning.to_owned()));
         let event = Event::Captured { keys: keys.to_owned(), label: keys.to_uppercase(), taken };
@@ -207,12 +205,12 @@ fn keys_are_captured_and_conflicts_are_confirmed() {
         fx
     };
     assert_eq!(press(&mut rig, "f11", None), [keys("main", "open-palette", Some(&["f11"]))]);
-    assert_eq!(rig.picker().kind, PickerKind::Binding);
+    assert!(rig.layers.top::<Picker<Bindings>>().is_some());
     rig.act(Action::Accept);
     rig.act(Action::Down);
     rig.act(Action::Accept);
     assert_eq!(press(&mut rig, "f9 g", Some(("F9", "Select theme"))), []);
-    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.layers) };
     assert_eq!(choice.body, ["F9 is bound to: Select theme. F9 G will be bound to: Show all commands."]);
     assert_eq!(choice.answers[1].consequence, Consequence::Close);
     assert_eq!(rig.act(Action::Yes), [keys("main", "open-palette", Some(&["ctrl+p", "f9 g"]))]);
@@ -271,7 +269,7 @@ fn problems_are_reported_and_failures_name_the_file() {
         ..ConfigNews::default()
     };
     update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
-    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.layers) };
     assert_eq!(choice.title, "ui.bell was not changed");
     assert_eq!(choice.body, ["/etc/parlor/config.toml: the file is read-only"]);
 }
@@ -282,7 +280,7 @@ fn permissions_of_a_changed_file_are_asked_about() {
     let news = ConfigNews { held: vec!["policy.ask_commands"], ..ConfigNews::default() };
     update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
     assert!(!rig.takes_answers(), "a key that was meant for the prompt does not answer");
-    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.modals) };
+    let Some(choice) = rig.state.questions.last() else { panic!("{:?}", rig.layers) };
     assert!(choice.body[1].starts_with("policy.ask_commands = false: Ask before commands"), "{choice:?}");
     assert_eq!(choice.first, 1);
     rig.wait(2000);
@@ -301,7 +299,7 @@ fn themes_are_looked_for_when_their_list_opens() {
     new.themes.insert(0, crate::app::ThemeInfo { name: "mine".to_owned(), is_dark: true });
     let news = ConfigNews { setup: Some(Box::new(new)), ..ConfigNews::default() };
     update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
-    let Some(Modal::Picker(picker)) = rig.modals.last() else { panic!("{:?}", rig.modals) };
+    let Some(picker) = rig.layers.last().and_then(Layer::list) else { panic!("{:?}", rig.layers) };
     assert!(picker.rows.iter().any(|row| row.label == "mine"), "{:?}", picker.rows);
     assert_eq!(rig.marked(), marked, "the selection stays on its theme");
 }

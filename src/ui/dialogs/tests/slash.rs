@@ -2,13 +2,14 @@
 
 use super::composer::{command, names, rig_with_commands};
 use crate::app::{Cx, Effect, Event};
+use crate::config::keymap::Context;
 use crate::model::{
     Action, FoundFile, PreparedPrompt, ServiceEvent, TemplateInfo, TemplateList, TemplateSource,
     UnreviewedTemplate,
 };
-use crate::ui::Modal;
+use crate::ui::dialogs::Layer;
 use crate::ui::dialogs::testkit::Rig;
-use crate::ui::dialogs::{Focus, argument_hint, completions, focus};
+use crate::ui::dialogs::{argument_hint, completions, focus};
 
 fn rig_with_palette() -> Rig {
     let mut rig = rig_with_commands();
@@ -86,7 +87,7 @@ fn list_of_models_goes_before_the_command_of_the_agent() {
     let names: Vec<String> = completions(&rig).into_iter().map(|offer| offer.name).collect();
     assert_eq!(names, ["model"]);
     rig.act(Action::Submit);
-    assert!(matches!(rig.modals.last(), Some(Modal::Picker(_))));
+    assert!(rig.layers.last().and_then(Layer::list).is_some());
 }
 
 #[test]
@@ -262,7 +263,7 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
             Event::Service(ServiceEvent::PromptPrepared(key, crate::model::PromptId(1), Box::new(prepared)));
         crate::ui::update(&mut rig.app, event, rig.now);
         assert_eq!(rig.session().draft, "/fix it");
-        assert_eq!(rig.modals.len(), usize::from(!is_plain), "plain mode cannot show the text");
+        assert_eq!(rig.layers.len(), usize::from(!is_plain), "plain mode cannot show the text");
         assert!(rig.state.flash.as_ref().unwrap().contains("Not sent. The template /fix is new."));
     }
 }
@@ -350,7 +351,9 @@ fn commands_of_parlor_open_lists_filtered_by_their_argument() {
     assert_eq!(rig.shown(), ["paper"]);
     assert_eq!(rig.session().draft, "");
     rig.act(Action::Escape);
-    for (text, wanted) in [("/help", Focus::Help), ("/resume", Focus::Sessions), ("/debug", Focus::Log)] {
+    for (text, wanted) in
+        [("/help", Context::Text), ("/resume", Context::Sessions), ("/debug", Context::Text)]
+    {
         rig.type_draft(text);
         rig.act(Action::Submit);
         assert_eq!(focus(&rig), wanted, "{text}");
@@ -388,6 +391,6 @@ fn commands_of_parlor_are_sent_to_the_agent_without_a_screen() {
     rig.state.setup.is_plain = true;
     rig.type_draft("/help");
     rig.act(Action::Submit);
-    assert_eq!(focus(&rig), Focus::Main);
+    assert_eq!(focus(&rig), Context::Main);
     assert_eq!(rig.session().history.last().map(String::as_str), Some("/help"));
 }

@@ -2,7 +2,7 @@
 
 use crate::app::LineInput;
 use crate::model::{FieldKind, FieldValue};
-use crate::ui::FieldState;
+use crate::ui::dialogs::FieldState;
 use crate::ui::dialogs::testkit::field;
 use crate::ui::dialogs::validate::{check, field_hint};
 

@@ -1,6 +1,8 @@
 //! Sequences of keys, from the first key to the list of those that continue it.
 
 use super::*;
+use crate::config::keymap::Context;
+use crate::ui::dialogs::HelpPage;
 use crate::ui::view_state::WHICH_KEY_DELAY;
 
 const CTRL: KeyModifiers = KeyModifiers::CONTROL;
@@ -65,7 +67,7 @@ fn clicks_and_pastes_end_a_sequence() {
 #[test]
 fn a_change_of_focus_ends_a_sequence() {
     let mut rig = started(fixture::ready());
-    rig.stage.modals.push(crate::ui::Modal::Help { filter: crate::app::LineInput::default() });
+    rig.stage.layers.push(HelpPage { filter: crate::app::LineInput::default() });
     assert_eq!(rig.key(KeyCode::Char('m')), [Event::Line(LineEdit::Insert("m".into()))]);
 }
 
