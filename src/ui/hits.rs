@@ -6,7 +6,7 @@ use crate::model::Action;
 
 /// The action of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hit {
+pub enum Hit {
     Act(Action),
     /// Selects the row with this index, then runs the action.
     MarkAnd(u16, Action),

@@ -2,20 +2,16 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ratatui::layout::{Position, Rect};
-
 use crate::app::{Answer, Consequence, Cx, Question, QuestionId, State, UserAnswer};
 use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::App;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::text::Span;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, wrapped};
+use super::dialog_frame::{DialogFrame, Row, choice, wrapped};
 use super::layer::{Flow, Layer};
 use super::list::moved;
 use super::scroll::scroll_body;
@@ -79,17 +75,9 @@ impl Layer for QuestionDialog {
         false
     }
 
-    fn draw(
-        &self,
-        ctx: &FrameContext,
-        view: &mut ViewState,
-        area: Rect,
-        buf: &mut Canvas,
-    ) -> Option<Position> {
-        let position = DialogPosition::new(area, Size::Small, false);
+    fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, _rows: u16) -> DialogFrame<'a> {
         let question = ctx.state.question(self.id);
-        let frame = question.map(|question| frame(ctx, question, self.marked, position.cols()));
-        frame.unwrap_or_default().draw(ctx, position, view, buf)
+        question.map(|question| frame(ctx, question, self.marked, cols)).unwrap_or_default()
     }
 }
 

@@ -1,8 +1,6 @@
 //! The dialog with details of the connection: the agent, its capabilities, and how it was started.
 
-use ratatui::layout::{Position, Rect};
-
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, wrapped};
+use super::dialog_frame::{DialogFrame, Row, Size, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
 use crate::app::{Conn, ConnPhase, Cx, State};
@@ -11,11 +9,9 @@ use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };
 use crate::ui::App;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
 const TITLE: &str = "Connection";
 
@@ -38,15 +34,12 @@ impl Layer for ConnectionPage {
         scroll::on_page(action, None, cx)
     }
 
-    fn draw(
-        &self,
-        ctx: &FrameContext,
-        view: &mut ViewState,
-        area: Rect,
-        buf: &mut Canvas,
-    ) -> Option<Position> {
-        let position = DialogPosition::new(area, Size::Large, false);
-        frame(ctx, self.0, position.cols()).draw(ctx, position, view, buf)
+    fn size(&self) -> Size {
+        Size::Large
+    }
+
+    fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, _rows: u16) -> DialogFrame<'a> {
+        frame(ctx, self.0, cols)
     }
 }
 

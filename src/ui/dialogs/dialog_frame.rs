@@ -45,7 +45,7 @@ const LOW_ROWS: u16 = 14;
 
 /// The width of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Size {
+pub enum Size {
     /// For questions, inputs and lists of short names.
     Small,
     /// For lists with details, tables and diffs.
@@ -63,7 +63,7 @@ impl Size {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
+pub struct Row {
     pub line: Line<'static>,
     pub hit: Option<Hit>,
     /// Whether the row is selected: fully highlighted, and scrolled into view.
@@ -81,7 +81,7 @@ impl From<Line<'static>> for Row {
 }
 
 /// A body whose visible rows are created on demand.
-pub(super) struct Window<'a> {
+pub struct Window<'a> {
     pub rows: usize,
     pub marked: Option<usize>,
     /// The initial row, if it is not visible from the first one.
@@ -91,7 +91,7 @@ pub(super) struct Window<'a> {
 
 /// The contents of a dialog.
 #[derive(Default)]
-pub(super) struct DialogFrame<'a> {
+pub struct DialogFrame<'a> {
     pub title: String,
     /// Text at the right of the heading: `1 of 3`.
     pub tag: String,
@@ -118,7 +118,7 @@ pub(super) struct DialogFrame<'a> {
 
 /// The position and width of a dialog.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DialogPosition {
+pub struct DialogPosition {
     screen: Rect,
     width: u16,
     has_frame: bool,

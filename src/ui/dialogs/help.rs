@@ -1,20 +1,16 @@
 //! The help dialog with all keys of the keymap.
 
-use ratatui::layout::{Position, Rect};
-
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
+use super::dialog_frame::{DialogFrame, Row, Size, input, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
 use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::{Action, LineEdit};
 use crate::ui::App;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
 const TITLE: &str = "Key bindings";
 
@@ -77,15 +73,12 @@ impl Layer for HelpPage {
         false
     }
 
-    fn draw(
-        &self,
-        ctx: &FrameContext,
-        view: &mut ViewState,
-        area: Rect,
-        buf: &mut Canvas,
-    ) -> Option<Position> {
-        let position = DialogPosition::new(area, Size::Large, false);
-        frame(ctx, &self.filter, position.cols(), area.height).draw(ctx, position, view, buf)
+    fn size(&self) -> Size {
+        Size::Large
+    }
+
+    fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, rows: u16) -> DialogFrame<'a> {
+        frame(ctx, &self.filter, cols, rows)
     }
 }
 

@@ -1,20 +1,16 @@
 //! The dialog that waits for the keys to bind to an action.
 
-use ratatui::layout::{Position, Rect};
-
 use super::notice::notify;
 use crate::app::{Consequence, Cx, Effect, Question, State};
 use crate::config::keymap::Context;
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence};
 use crate::model::{Action, BindingRow, ConfigJob, SettingChange};
 use crate::ui::App;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text::Line;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Size, wrapped};
+use super::dialog_frame::{DialogFrame, wrapped};
 use super::layer::{Flow, Layer};
 
 const TITLE: &str = "Press keys";
@@ -45,15 +41,8 @@ impl Layer for KeyCapture {
         false
     }
 
-    fn draw(
-        &self,
-        ctx: &FrameContext,
-        view: &mut ViewState,
-        area: Rect,
-        buf: &mut Canvas,
-    ) -> Option<Position> {
-        let position = DialogPosition::new(area, Size::Small, false);
-        frame(ctx, self, position.cols()).draw(ctx, position, view, buf)
+    fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, _rows: u16) -> DialogFrame<'a> {
+        frame(ctx, self, cols)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::view_state::ViewState;
 
+use super::dialog_frame::{DialogFrame, DialogPosition, Size};
 use super::list::ListView;
 
 /// What becomes of a dialog after an action.
@@ -72,6 +73,15 @@ pub trait Layer: Any + Debug {
         true
     }
 
+    fn size(&self) -> Size {
+        Size::Small
+    }
+
+    /// What it shows at this inner width and screen height.
+    fn frame<'a>(&'a self, _ctx: &'a FrameContext, _cols: u16, _rows: u16) -> DialogFrame<'a> {
+        DialogFrame::default()
+    }
+
     /// Draws it, and returns the cursor position in it.
     fn draw(
         &self,
@@ -79,7 +89,10 @@ pub trait Layer: Any + Debug {
         view: &mut ViewState,
         area: Rect,
         buf: &mut Canvas,
-    ) -> Option<Position>;
+    ) -> Option<Position> {
+        let position = DialogPosition::new(area, self.size(), false);
+        self.frame(ctx, position.cols(), area.height).draw(ctx, position, view, buf)
+    }
 }
 
 /// The open dialogs, the top one last.

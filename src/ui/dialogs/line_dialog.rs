@@ -2,19 +2,15 @@
 
 use std::fmt::Debug;
 
-use ratatui::layout::{Position, Rect};
-
 use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, LineEdit, RequestId, SessionKey};
 use crate::ui::App;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Size, input, wrapped};
+use super::dialog_frame::{DialogFrame, input, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
 
@@ -111,15 +107,8 @@ impl Layer for LineDialog {
         Flow::Stay
     }
 
-    fn draw(
-        &self,
-        ctx: &FrameContext,
-        view: &mut ViewState,
-        area: Rect,
-        buf: &mut Canvas,
-    ) -> Option<Position> {
-        let position = DialogPosition::new(area, Size::Small, false);
-        frame(ctx, self, position.cols()).draw(ctx, position, view, buf)
+    fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, _rows: u16) -> DialogFrame<'a> {
+        frame(ctx, self, cols)
     }
 }
 

@@ -71,21 +71,25 @@ impl ListView {
 
     /// Where an action moves the selection to, if it moves it.
     pub fn target(&self, action: Action) -> Option<usize> {
-        let count = self.matches.len();
-        let last = count.saturating_sub(1);
-        Some(match action {
-            Action::Up | Action::PreviousField => self.selected.checked_sub(1).unwrap_or(last),
-            Action::Down | Action::NextField if self.selected >= last => 0,
-            Action::Down | Action::NextField => self.selected + 1,
-            Action::PageUp => moved(self.selected, -PAGE_ROWS, count),
-            Action::PageDown => moved(self.selected, PAGE_ROWS, count),
-            Action::Scroll(lines) => moved(self.selected, isize::from(lines), count),
-            Action::First => 0,
-            Action::Last => last,
-            Action::Mark(position) => moved(usize::from(position), 0, count),
-            _ => return None,
-        })
+        target(action, self.selected, self.matches.len())
     }
+}
+
+/// Where an action moves a selection in a list, if it moves it. One step beyond an end leads to the other.
+pub fn target(action: Action, selected: usize, count: usize) -> Option<usize> {
+    let last = count.saturating_sub(1);
+    Some(match action {
+        Action::Up | Action::PreviousField => selected.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if selected >= last => 0,
+        Action::Down | Action::NextField => selected + 1,
+        Action::PageUp => moved(selected, -PAGE_ROWS, count),
+        Action::PageDown => moved(selected, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(selected, isize::from(lines), count),
+        Action::First => 0,
+        Action::Last => last,
+        Action::Mark(position) => moved(usize::from(position), 0, count),
+        _ => return None,
+    })
 }
 
 /// An index moved by a number of rows, limited to the list.

@@ -1,22 +1,18 @@
 //! Queued prompts: their dialog, and editing one in the composer.
 
-use ratatui::layout::{Position, Rect};
-
 use super::notice::notify;
 use crate::app::lifecycle::operations;
 use crate::app::{Cx, Effect, Session, State, ViewCommand};
 use crate::config::keymap::Context;
 use crate::model::{Action, PromptId};
 use crate::ui::App;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::Line;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, spread, wrapped};
+use super::dialog_frame::{DialogFrame, Row, spread, wrapped};
 use super::draft;
 use super::layer::{Flow, Layer};
 use super::list::moved;
@@ -63,15 +59,8 @@ impl Layer for QueueDialog {
         Flow::Stay
     }
 
-    fn draw(
-        &self,
-        ctx: &FrameContext,
-        view: &mut ViewState,
-        area: Rect,
-        buf: &mut Canvas,
-    ) -> Option<Position> {
-        let position = DialogPosition::new(area, Size::Small, false);
-        frame(ctx, self.selected, position.cols()).draw(ctx, position, view, buf)
+    fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, _rows: u16) -> DialogFrame<'a> {
+        frame(ctx, self.selected, cols)
     }
 }
 

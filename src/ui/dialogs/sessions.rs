@@ -25,14 +25,11 @@ use crate::ui::frame_context::FrameContext;
 use crate::ui::view_state::ViewState;
 
 use super::layer::{Flow, Layer};
-use super::list::moved;
+use super::list::target as list_target;
 use super::scroll;
 use super::{agents, tab_dialogs, titles};
 
 pub use list::*;
-
-/// Rows moved by a page key.
-const PAGE_ROWS: isize = 10;
 
 /// Previews are numbered from here on, so that their cached drawings are not confused with those of sessions.
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
@@ -195,19 +192,7 @@ impl SessionsDialog {
             Some(text) => (text.selected, text.hits.len()),
             None => (self.selected, self.matches.len()),
         };
-        let last = count.saturating_sub(1);
-        let new = match action {
-            Action::Up | Action::PreviousField => position.checked_sub(1).unwrap_or(last),
-            Action::Down | Action::NextField if position >= last => 0,
-            Action::Down | Action::NextField => position + 1,
-            Action::PageUp => moved(position, -PAGE_ROWS, count),
-            Action::PageDown => moved(position, PAGE_ROWS, count),
-            Action::Scroll(lines) => moved(position, isize::from(lines), count),
-            Action::First => 0,
-            Action::Last => last,
-            Action::Mark(position) => moved(usize::from(position), 0, count),
-            _ => return scroll::scroll_body(action, cx),
-        };
+        let Some(new) = list_target(action, position, count) else { return scroll::scroll_body(action, cx) };
         if let Some(text) = &mut self.text {
             text.selected = new;
         } else {
