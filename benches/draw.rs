@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::{ItemBody, MessagePart, Session, Setup, ToolCall};
 use parlor::config::keymap::Keymap;
+use parlor::core::{ItemBody, MessagePart, Session, Setup, ToolCall};
 use parlor::model::{
     DiffChange, FileDiff, Role, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };

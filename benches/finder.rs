@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use parlor::app::{Effect, Event, Setup};
+use parlor::core::{Effect, Event, Setup};
 
 use parlor::config::keymap::Keymap;
 use parlor::host::file_finder::FileFinder;

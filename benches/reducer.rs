@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::app::{Cx, Effect, Event, Setup};
+use parlor::core::{Cx, Effect, Event, Setup};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, AgentTerminal, CallTag, ConnId, Patch, Reply, Role, SessionId,
     SessionKey, SessionReply, SessionUpdate, ToolCallPatch, ToolStatus, Usage,
@@ -35,7 +35,12 @@ impl Bench {
             bench.play(AgentEvent::Replied(tag, Ok(Reply::Session(reply))));
         }
         let mut cx = Cx::new(now);
-        parlor::app::lifecycle::operations::submit(&mut bench.app.state, SessionKey(1), "go".into(), &mut cx);
+        parlor::core::lifecycle::operations::submit(
+            &mut bench.app.state,
+            SessionKey(1),
+            "go".into(),
+            &mut cx,
+        );
         assert!(call_of(&cx.effects).is_some(), "the turn is running");
         bench
     }

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
-use parlor::app::Session;
-use parlor::app::restore;
+use parlor::core::Session;
+use parlor::core::restore;
 use parlor::model::{
     Note, Patch, PromptQuery, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate,
     SessionWorkspace, StopReason, StoreJob, StoreNews, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,

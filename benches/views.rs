@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::state::search::Search;
-use parlor::app::{ItemBody, LineInput, MessagePart, Session, Setup, TerminalView, ToolCall, ViewCommand};
 use parlor::config::keymap::Keymap;
+use parlor::core::state::search::Search;
+use parlor::core::{ItemBody, LineInput, MessagePart, Session, Setup, TerminalView, ToolCall, ViewCommand};
 use parlor::host;
 use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,

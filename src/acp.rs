@@ -3,7 +3,7 @@
 //! A connection works on one agent: a transport reads bytes, `frame` cuts them into messages, the peer matches
 //! requests with responses, and the codec decodes them into [`AgentEvent`]s, which go to the app in wire order
 //! through a bounded channel. [`AgentCommand`]s are sent through an unbounded channel and are written immediately.
-//! `app` decides about events; `host` executes requests.
+//! `core` decides about events; `host` executes requests.
 //! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
 //! becomes an anomaly and neither panics nor ends the connection.
 //!

@@ -1,7 +1,7 @@
 //! What parlor does on this machine: files, terminals, git, the clipboard, images, the registry of agents.
 //!
 //! The modules execute requests of agents outside the UI thread and report results as [`crate::model::ServiceEvent`].
-//! `app` decides whether a request is allowed.
+//! `core` decides whether a request is allowed.
 //! Invariants: nothing here draws or decides; programs are started by `crate::program` with the party that requested
 //! it.
 

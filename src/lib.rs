@@ -18,7 +18,7 @@
 //! | `model` | plain data that all layers share, shaped like ACP v2 |
 //! | `program` | starts programs; no other module does |
 //! | `config` | the user's configuration: agents, keys, callbacks; the catalogue of known agents |
-//! | `app` | sessions and agents as a reducer, in layers: `state`, `session`, `recording`, `lifecycle` |
+//! | `core` | sessions and agents as a reducer, in layers: `state`, `session`, `recording`, `lifecycle` |
 //! | `acp` | the protocol: transports (pipe, ssh, HTTP, WebSocket), frames, peer, codec with its dialects and version 2, tap |
 //! | `host` | files, terminals, git, clipboard, editor, images; `os`: everything that differs between systems |
 //! | `store` | the database of sessions |
@@ -35,7 +35,7 @@
 //! 2. `ratatui` and `crossterm` appear only in `ui` and `runtime`, and for key names in `config::keymap`.
 //! 3. Tasks and threads are started only in `runtime`, `acp`, `host`, `store`, `cli` and `main`; the
 //!    highlighter loads its grammars on its own thread.
-//! 4. `model` depends on no other module, `host::os` only on `model`, `program` only on these, `app` and `ui` only
+//! 4. `model` depends on no other module, `host::os` only on `model`, `program` only on these, `core` and `ui` only
 //!    on the layers below them, `acp` and `host` only on `model`, `program` and `host::os`, `store` also on `host`.
 //! 5. `update` is total and pure: no clock, no IO, no channel in `State`.
 //! 6. All messages of an agent reach `update` in wire order, through one channel.
@@ -52,19 +52,19 @@
 //!     parlor even if the event loop is busy.
 //! 14. The record of a session is a log of what parlor saw, in that order. Rows are only added (`store`).
 //! 15. A replay of an agent never changes a record: what certainly comes after it is added, and nothing twice
-//!     (`app::lifecycle::spool`).
+//!     (`core::lifecycle::spool`).
 //! 16. Only `program` starts programs, with the party that requested it. Roots of a session are `UserRoot`s,
 //!     constructed only where the user's own input is read. No message of an agent changes a root, or the
 //!     program of a sign-in.
-//! 17. The id of an item is never reused (`app::state::transcript`): positions are looked up by id, and never
+//! 17. The id of an item is never reused (`core::state::transcript`): positions are looked up by id, and never
 //!     stored.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
 
 pub mod acp;
-pub mod app;
 pub mod cli;
 pub mod config;
+pub mod core;
 pub mod demo;
 pub mod escape;
 pub mod guard;

@@ -1,7 +1,7 @@
-//! Property test of the record of a session on the disk: the random lives of `app::tests::lives`, with the real store.
+//! Property test of the record of a session on the disk: the random lives of `core::tests::lives`, with the real store.
 
-use crate::app::tests::lives::disk::{Disk, KEY};
-use crate::app::tests::lives::{Pace, fault, number};
+use crate::core::tests::lives::disk::{Disk, KEY};
+use crate::core::tests::lives::{Pace, fault, number};
 use crate::model::*;
 use crate::random::Random;
 use crate::store::tests::Written;

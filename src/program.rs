@@ -1,7 +1,7 @@
 //! Starts programs; no other module does.
 //!
 //! Finds a program and builds its command as a plain process, a task, or in a pseudo terminal. Each start names its
-//! requester ([`StartedBy`]), and starts that this requester is not allowed are rejected here. `app` decides
+//! requester ([`StartedBy`]), and starts that this requester is not allowed are rejected here. `core` decides
 //! whether an agent may run a command.
 //! Invariants: a bare name is looked up only in absolute folders of `PATH`, so that `.` or an empty entry never
 //! selects a program of the opened folder, here or in child processes; a process without a terminal leads its own

@@ -26,7 +26,7 @@ mod suspend;
 mod terminal;
 pub mod tty;
 
-use crate::app::state::tab;
+use crate::core::state::tab;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,8 +36,8 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
-use crate::app::{Effect, Event, MouseOwner, Setup};
 use crate::config::keymap::Keymap;
+use crate::core::{Effect, Event, MouseOwner, Setup};
 use crate::host::clipboard::Surroundings;
 use crate::host::templates::TemplateFolders;
 use crate::host::watch::Watched;

@@ -1,6 +1,6 @@
 //! The user interface: dialogs, drawing, and what keys and clicks mean.
 //!
-//! `app` decides about sessions, `runtime` sets up the terminal.
+//! `core` decides about sessions, `runtime` sets up the terminal.
 //! Invariants: the cost of a frame depends on the screen, not on the transcript; `ViewState` contains nothing that
 //! cannot be recreated; text of an agent reaches a cell only through `text::sanitize` or vt100.
 
@@ -54,8 +54,8 @@ use ratatui::Frame;
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{DiffRoom, Event, Screen, Session, SessionPhase, State};
 use crate::config::keymap::Context;
+use crate::core::{DiffRoom, Event, Screen, Session, SessionPhase, State};
 
 use frame_context::{FrameContext, Marks};
 use hits::Hit;

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
-use parlor::app::lifecycle::operations;
-use parlor::app::{Cx, Effect, Event, Setup};
+use parlor::core::lifecycle::operations;
+use parlor::core::{Cx, Effect, Event, Setup};
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, Reply, Role, SessionKey, SessionReply, SessionUpdate,
 };

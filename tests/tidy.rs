@@ -209,18 +209,18 @@ fn tasks_are_used_in_some_layers_only() {
 
 #[test]
 fn layers_use_only_lower_layers() {
-    let above_host = ["config", "app", "acp", "ui", "runtime", "cli", "demo"];
+    let above_host = ["config", "core", "acp", "ui", "runtime", "cli", "demo"];
     let assert_below = |layer, others: &[&str]| assert_does_not_use(layer, &[&above_host, others].concat());
     assert_does_not_use("model", &[&above_host, &["program", "os", "host", "store"][..]].concat());
     assert_below("host/os", &["program", "host", "store"]);
     assert_below("program", &["host", "store"]);
     assert_below("host", &["store"]);
     assert_below("store", &[]);
-    assert_does_not_use("config", &["app", "acp", "host", "store", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("acp", &["config", "app", "host", "store", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("app", &["program", "os", "acp", "host", "store", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("config", &["core", "acp", "host", "store", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("acp", &["config", "core", "host", "store", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("core", &["program", "os", "acp", "host", "store", "ui", "runtime", "cli", "demo"]);
     assert_does_not_use("ui", &["program", "acp", "host", "store", "runtime", "cli", "demo"]);
-    assert_does_not_use("demo", &["config", "app", "acp", "host", "store", "ui", "runtime", "cli"]);
+    assert_does_not_use("demo", &["config", "core", "acp", "host", "store", "ui", "runtime", "cli"]);
     assert_does_not_use("runtime", &["cli", "demo"]);
 }
 
@@ -252,7 +252,7 @@ fn what_differs_by_system_is_in_one_folder() {
 #[test]
 fn the_app_reads_no_clock_and_does_no_io() {
     let code_parts = ["Instant::now", "SystemTime", "std::fs", "std::env", "std::io", "std::process", "mpsc"];
-    for source in sources().iter().filter(|source| source.is_in(&["app"]) && !source.is_test()) {
+    for source in sources().iter().filter(|source| source.is_in(&["core"]) && !source.is_test()) {
         let code = source.code();
         for word in code_parts {
             assert!(!code.contains(word), "{} uses {word}: the reducer is pure", source.path);
@@ -323,7 +323,7 @@ fn roots_are_created_only_from_user_input() {
     // The store contains sessions of the user; a session of an agent's list was confirmed.
     assert_only_in(
         &["UserRoot::given"],
-        &["cli/start", "store/rows", "app/lifecycle/from_list", "model/root"],
+        &["cli/start", "store/rows", "core/lifecycle/from_list", "model/root"],
     );
 }
 
@@ -414,8 +414,8 @@ fn code_after_test_items_is_checked() {
 
 #[test]
 fn modules_are_found_in_import_groups() {
-    let code = "use crate::{escape, model::{a, b},\n    ui};\nlet x = crate::app::run();";
-    assert_eq!(modules_named(code), ["escape", "model", "ui", "app"]);
+    let code = "use crate::{escape, model::{a, b},\n    ui};\nlet x = crate::core::run();";
+    assert_eq!(modules_named(code), ["escape", "model", "ui", "core"]);
 }
 
 #[test]

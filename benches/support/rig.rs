@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use parlor::app::{ItemBody, Message, MessagePart, Session};
+use parlor::core::{ItemBody, Message, MessagePart, Session};
 use parlor::model::Role;
 use parlor::ui::Canvas;
 use parlor::ui::render_context::RenderContext;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use parlor::acp::codec::Codec;
-use parlor::app::{Event, Setup};
+use parlor::core::{Event, Setup};
 use parlor::ui::{App, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{AgentEvent, AgentInfo, AgentSpec, RequestId, ConnId, Reply, SessionReply};
@@ -26,7 +26,7 @@ fn session(now: Instant) -> App {
     let (mut app, _) = parlor::ui::start(setup, now);
     let ready = AgentEvent::Ready(Box::new(AgentInfo::default()));
     for effect in update(&mut app, Event::Agent(CONN, ready), now) {
-        if let parlor::app::Effect::Send(conn, parlor::model::AgentCommand::Call(tag, _)) = effect {
+        if let parlor::core::Effect::Send(conn, parlor::model::AgentCommand::Call(tag, _)) = effect {
             let reply = SessionReply { id: Some("s".into()), ..SessionReply::default() };
             update(&mut app, Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))), now);
         }

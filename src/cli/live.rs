@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::app::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
 use crate::config::catalogue::{known, spec_of_installed};
 use crate::config::project::ProjectSettings;
 use crate::config::{self, Config, Origin, Paths, Problem, Surroundings, save, settings};
+use crate::core::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
 use crate::host::registry::{self, Registry};
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
 use crate::runtime::effects::Themes;

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use super::choose;
-use crate::app::AUTO_THEME;
 use crate::config::project::{self, ProjectSettings};
 use crate::config::{Config, Origin, Problem};
+use crate::core::AUTO_THEME;
 use crate::escape::visible;
 use crate::host::fs::{ProjectFile, read_project_file};
 use crate::host::trust::{self, Subject};

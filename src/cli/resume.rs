@@ -1,6 +1,6 @@
 //! `--continue` and `--resume`: selects the session to resume, its folder and its agent.
 //!
-//! The session is opened in the store, so that no other parlor can open it. `app::restore` shows it.
+//! The session is opened in the store, so that no other parlor can open it. `core::restore` shows it.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::sessions;
-use crate::app::{AgentChoice, OtherTab, unknown_agent};
+use crate::core::{AgentChoice, OtherTab, unknown_agent};
 use crate::escape;
 use crate::host::folder_relocation::Kin;
 use crate::model::{AgentSpec, Callbacks, FolderOffer, Nearness, RecordedSession};

@@ -1,6 +1,6 @@
 //! MCP servers of the session's folder.
 //!
-//! Reads the folder's files and the user's earlier answer; `app::lifecycle::servers` asks.
+//! Reads the folder's files and the user's earlier answer; `core::lifecycle::servers` asks.
 
 use std::path::Path;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
-use crate::app::{AUTO_THEME, NamedSettings, Setup};
 use crate::config::{self, Config};
+use crate::core::{AUTO_THEME, NamedSettings, Setup};
 use crate::host::clipboard::Surroundings;
 use crate::host::registry::Registry;
 use crate::host::templates::TemplateFolders;

@@ -2,7 +2,7 @@
 //! action for help, hints and the palette.
 //!
 //! The defaults are in the embedded `keymap.toml`; `[keys.CONTEXT]` tables of the configuration change them.
-//! `ui` determines the focused context and collects the keys of a sequence, and `app` runs the actions.
+//! `ui` determines the focused context and collects the keys of a sequence, and `core` runs the actions.
 //!
 //! Invariants: no key is named elsewhere; an invalid binding is reported and does not affect the others; within
 //! a context, no bound key also starts a sequence, so that no timeout is needed to distinguish them.

@@ -1,6 +1,6 @@
 //! Executes the agent's file requests within the session's roots.
 //!
-//! Reads and replaces text files: takes a [`FileJob`], returns one [`ServiceEvent`]. For `FileAsks`, `app` asks the
+//! Reads and replaces text files: takes a [`FileJob`], returns one [`ServiceEvent`]. For `FileAsks`, `core` asks the
 //! user.
 //!
 //! Invariants: the policy decides about the path with all links resolved, and exactly that path is opened without

@@ -1,7 +1,7 @@
 //! Runs commands of agents and of the user in pseudo terminals.
 //!
 //! Starts, reads, kills and releases commands ([`TerminalJob`]), and reports their output and end. For the agent, the
-//! output is stored as bounded plain text, truncated at the beginning. `app` checks permissions; `ui` draws the output.
+//! output is stored as bounded plain text, truncated at the beginning. `core` checks permissions; `ui` draws the output.
 //!
 //! Invariants: [`Terminals::run`] never blocks; the end is reported exactly once, after the last output and at most
 //! half a second after the command itself ended; child processes of a killed command are killed; unread output does not

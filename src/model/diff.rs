@@ -1,6 +1,6 @@
 //! Positions of changes in the files on disk: the request (texts, and a line to start from) and its result.
 //!
-//! `app` sends the requests, `host::locate` reads the files, and `ui::diff` numbers the lines.
+//! `core` sends the requests, `host::locate` reads the files, and `ui::diff` numbers the lines.
 
 use std::path::PathBuf;
 use std::sync::Arc;

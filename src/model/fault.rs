@@ -1,6 +1,6 @@
 //! Kinds of failures of a turn, each with its heading and the next step for the user.
 //!
-//! `app` classifies the errors. A failed tool call is not a failure of the turn: it is shown at the call, and
+//! `core` classifies the errors. A failed tool call is not a failure of the turn: it is shown at the call, and
 //! the turn continues.
 
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Targets that can be opened: a URL, or a place in a file.
 //!
-//! Parses link targets and rejects everything else. `runtime` opens them after `app` asked the user.
+//! Parses link targets and rejects everything else. `runtime` opens them after `core` asked the user.
 //!
 //! Invariants: a URL consists of printable ASCII only, so it can neither hide its destination nor end the
 //! escape sequence that sends it to the terminal.

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::pictures::through_tmux;
-use crate::app::TabMark;
+use crate::core::TabMark;
 use crate::ui::text;
 
 /// Minimum time between two notifications: an agent may send any number of requests.

@@ -5,7 +5,7 @@ pub mod terminal;
 use std::time::Instant;
 
 use super::Loop;
-use crate::app::{Effect, Event};
+use crate::core::{Effect, Event};
 use crate::host::{clipboard, patch};
 use crate::model::{CopyContent, CopyJob, SessionKey};
 use crate::ui;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::app::TimerId;
+use crate::core::TimerId;
 
 /// Minimum time between two polls of the agents, each of which ends in a frame. Timers fire a
 /// millisecond late, so this gives nearly 60 frames per second.

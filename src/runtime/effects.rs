@@ -11,7 +11,7 @@ use super::attachments::{edit_pasted, open_attachment};
 use crate::acp::gate::Gate;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
-use crate::app::Effect;
+use crate::core::Effect;
 use crate::host::attachments::Attachments;
 use crate::host::browser;
 use crate::host::clipboard::{self, Contents, Surroundings};

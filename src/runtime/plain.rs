@@ -11,8 +11,8 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
-use crate::app::{Effect, Event, Session, SessionPhase, Turn};
 use crate::config::keymap::Context;
+use crate::core::{Effect, Event, Session, SessionPhase, Turn};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::dialogs;
 use crate::ui::plain::PlainOutput;

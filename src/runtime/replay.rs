@@ -17,10 +17,10 @@ use ratatui::buffer::Buffer;
 use crate::acp::log::{Entry, EntryKind, Log};
 use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
-use crate::app::lifecycle::operations;
-use crate::app::state::tab;
-use crate::app::{Cx, Effect, Event, MouseOwner, Setup, State};
 use crate::config::keymap::Keymap;
+use crate::core::lifecycle::operations;
+use crate::core::state::tab;
+use crate::core::{Cx, Effect, Event, MouseOwner, Setup, State};
 use crate::guard::Guard;
 use crate::model::{
     Action, CloseReason, ConnId, FileJob, PreparedPrompt, RequestId, ServiceEvent, SessionId, SessionKey,

@@ -7,8 +7,8 @@ use std::time::Instant;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::print::Printer;
-use crate::app::state::tab;
-use crate::app::{Event, Session, State, session_title};
+use crate::core::state::tab;
+use crate::core::{Event, Session, State, session_title};
 use crate::model::ServiceEvent;
 use crate::ui::text;
 use crate::ui::{App, update};
@@ -59,7 +59,7 @@ fn resume_hint(state: &State, here: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::{RecorderState, Setup};
+    use crate::core::{RecorderState, Setup};
     use crate::model::{SessionHead, SessionKey};
 
     /// A state with these saved sessions, each in a tab.

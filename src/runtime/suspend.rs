@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::keys::Keys;
 use super::{Loop, signals};
-use crate::app::state::tab;
-use crate::app::{Effect, Event};
+use crate::core::state::tab;
+use crate::core::{Effect, Event};
 use crate::host::editor::DRAFT_NAME;
 use crate::model::{Location, SessionKey};
 use crate::ui;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::keys::TtyEvent;
 use super::{Loop, pictures};
-use crate::app::Event;
+use crate::core::Event;
 use crate::ui;
 use crate::ui::render_context::Glyphs;
 use crate::ui::text::WideAmbiguous;

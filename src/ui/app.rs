@@ -1,13 +1,13 @@
 //! The front end of the sessions: their state, the open dialogs and what belongs to the user's view, as one reducer.
 //!
-//! [`update`] gives each event to the dialogs or to the sessions ([`crate::app`]) and returns the work to do as
+//! [`update`] gives each event to the dialogs or to the sessions ([`crate::core`]) and returns the work to do as
 //! [`Effect`]s. It never fails, never blocks and reads no clock.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::app::state::lookup::first_request;
-use crate::app::{
+use crate::core::state::lookup::first_request;
+use crate::core::{
     self, Cx, DiffLayout, Effect, Event, MouseOwner, OpenRequest, Setup, State, TimerId, ViewCommand,
 };
 use crate::guard::{Guard, Input};
@@ -107,7 +107,7 @@ pub struct TabUi {
 /// The first app of the setup, and the effects of its start.
 pub fn start(setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     let mut cx = Cx::new(now);
-    let mut app = App::new(app::start(setup, &mut cx));
+    let mut app = App::new(core::start(setup, &mut cx));
     dialogs::serve(&mut app, &mut cx);
     // The prompt waits until the user has chosen a folder or a session.
     if let Some(text) = app.state.setup.first_prompt.take() {
@@ -127,25 +127,25 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
         Event::Key(events) => events.iter().any(is_act),
         event => is_act(event),
     };
-    let face = |app: &App| (app.layers.len(), app::state::tab::face(&app.state));
+    let face = |app: &App| (app.layers.len(), core::state::tab::face(&app.state));
     let before = may_be_unseen(app, &event).then(|| face(app));
-    if !app::lifecycle::updates::is_text_of_turn(&app.state, &event) {
+    if !core::lifecycle::updates::is_text_of_turn(&app.state, &event) {
         app.state.chrome_changes = app.state.chrome_changes.wrapping_add(1);
     }
     on_event(app, event, &mut cx);
     dialogs::serve(app, &mut cx);
-    if before.is_none_or(|before| app::touches_front(&app.state) || before != face(app)) {
+    if before.is_none_or(|before| core::touches_front(&app.state) || before != face(app)) {
         app.state.changes = app.state.changes.wrapping_add(1);
     }
     if app.state.active != front_before && !is_wanted {
         dialogs::show_draft(app, &mut cx);
     }
-    app::tidy(&mut app.state, &mut cx);
+    core::tidy(&mut app.state, &mut cx);
     dialogs::refresh(app);
     dialogs::show_left_keys(app, &mut cx);
     dialogs::set_search_timer(&mut app.state, &mut cx);
     dialogs::send_requests(app, &mut cx);
-    app::save(&mut app.state, &mut cx);
+    core::save(&mut app.state, &mut cx);
     cx.effects
 }
 
@@ -180,7 +180,7 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
             if event == Event::Focus(true) {
                 app.guard.returned();
             }
-            app::on_event(&mut app.state, event, cx);
+            core::on_event(&mut app.state, event, cx);
         }
     }
 }
@@ -227,14 +227,14 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
             }
             news => {
                 let event = Event::Service(ServiceEvent::Store(Box::new(news)));
-                app::on_event(&mut app.state, event, cx);
+                core::on_event(&mut app.state, event, cx);
             }
         },
         ServiceEvent::DraftEdited { session, before, edited } => {
             dialogs::on_draft_edited(app, session, &before, edited, cx);
         }
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(&mut app.state, &what, &outcome, cx),
-        event => app::on_event(&mut app.state, Event::Service(event), cx),
+        event => core::on_event(&mut app.state, Event::Service(event), cx),
     }
 }
 
@@ -257,5 +257,5 @@ fn may_be_unseen(app: &App, event: &Event) -> bool {
             | Event::Timer(TimerId::Search(_))
     );
     // A single tab is always active; this is checked for every chunk.
-    is_one_of_many && !is_everything_shown && app::state::tab::tabs(&app.state).nth(1).is_some()
+    is_one_of_many && !is_everything_shown && core::state::tab::tabs(&app.state).nth(1).is_some()
 }

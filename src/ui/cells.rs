@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::ToolCall;
+use crate::core::ToolCall;
 use crate::model::{AccessRecord, CHANGES_MAX, ContentBlock, FileDiff, Target, ToolKind, byte_size};
 
 use super::diff::cache::Placed;

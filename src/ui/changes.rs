@@ -1,6 +1,6 @@
 //! The page with all changes of the session: the files on the left, the changes of one of them on the right.
 //!
-//! Draws the page and caches its computed diffs while it is open. `app::changes` collects the changes.
+//! Draws the page and caches its computed diffs while it is open. `core::state::changes` collects the changes.
 //!
 //! Invariants: a frame never blocks on comparing texts, so that the counts of some files appear in later
 //! frames; only visible lines are drawn.
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
-use crate::app::{DiffLayout, State};
 use crate::config::keymap::Context;
+use crate::core::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
+use crate::core::{DiffLayout, State};
 use crate::model::{Action, DiffChange, SessionKey};
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs::{ChangesDialog, shown_files};

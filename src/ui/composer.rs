@@ -2,7 +2,7 @@
 //! completions above it.
 //!
 //! Receives typed characters, editing actions and pastes from `input`; [`Composer::text`] returns the text.
-//! `app::dialogs` provides the completions.
+//! `ui::dialogs` provides the completions.
 //!
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
 //! inside a grapheme or a label of an attachment.
@@ -33,10 +33,10 @@ use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use vim::Vim;
 use vim::text::Text;
 
-use crate::app::SessionPhase;
-use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
+use crate::core::SessionPhase;
+use crate::core::lifecycle::operations;
 use crate::model::{Action, ArchiveRow, typed_argument, typed_mention};
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};

@@ -1,6 +1,6 @@
 //! Handles the user's actions: dialogs, pickers, forms, completion, history, queue.
 //!
-//! `app::operations` acts on agents, `config::keymap` maps keys to actions, `ui` owns scrolling and the text area. The
+//! `core::lifecycle::operations` acts on agents, `config::keymap` maps keys to actions, `ui` owns scrolling and the text area. The
 //! effect of an action depends on the layer with the focus: the top dialog, otherwise the shown request of the agent,
 //! otherwise prompt and transcript. Which one is computed by [`focus()`], not stored.
 //! Invariants: a question that the user did not open is answered only through [`crate::guard`]; closing a dialog does
@@ -69,7 +69,7 @@ mod themes;
 mod titles;
 mod validate;
 
-pub use crate::app::state::fuzzy::rank;
+pub use crate::core::state::fuzzy::rank;
 pub use agent_options::{OptionValues, Options};
 pub use agents::{AgentItem, Agents, agent_rows, open as open_agents};
 pub use attachments::{on_drop_read, on_dropped, on_image, on_session_attached};
@@ -120,8 +120,8 @@ use crate::model::{Action, LineEdit, SessionKey};
 use crate::config::keymap::Context;
 
 use super::App;
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect, QuestionId, UiRequest, UserAnswer, ViewCommand};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, Effect, QuestionId, UiRequest, UserAnswer, ViewCommand};
 use layer::{Flow, with_top};
 
 /// Opens requested dialogs, and runs delayed actions.

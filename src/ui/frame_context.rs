@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use ratatui::style::Style;
 
-use crate::app::state::tab;
-use crate::app::{DiffRoom, Session, State};
 use crate::config::keymap::{Context, Keymap};
+use crate::core::state::tab;
+use crate::core::{DiffRoom, Session, State};
 use crate::model::{Action, ConfigKind};
 use crate::ui::App;
 use crate::ui::text::{Line, Span};
@@ -26,7 +26,7 @@ const SLOW_START: Duration = Duration::from_secs(30);
 
 pub struct FrameContext<'a> {
     pub app: &'a App,
-    /// That of `app`.
+    /// That of `core`.
     pub state: &'a State,
     pub session: &'a Session,
     pub render: RenderContext<'a>,

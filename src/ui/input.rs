@@ -16,10 +16,10 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::app::{Event, State};
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
+use crate::core::{Event, State};
 use crate::escape;
 use crate::model::{Action, Attachment, LineEdit, TerminalInput, attachment_labels, dropped_paths};
 use crate::ui::App;

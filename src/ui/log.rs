@@ -7,8 +7,8 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::LineInput;
 use crate::config::keymap::Context;
+use crate::core::LineInput;
 use crate::model::{Action, byte_size};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};

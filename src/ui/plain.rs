@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::app::lifecycle::operations;
-use crate::app::{
+use crate::core::lifecycle::operations;
+use crate::core::{
     DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
 };
 use crate::model::{

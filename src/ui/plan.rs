@@ -6,7 +6,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::Session;
+use crate::core::Session;
 use crate::model::{Action, Plan, PlanBody, PlanEntry, PlanPriority, PlanStatus};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};

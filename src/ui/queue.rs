@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::{Prompt, Session};
 use crate::config::keymap::Context;
+use crate::core::{Prompt, Session};
 use crate::model::{Action, numbered_labels};
 use crate::ui::canvas::Canvas;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::app::DiffLayout;
 use crate::config::keymap::{Context, Keymap};
+use crate::core::DiffLayout;
 use crate::model::Action;
 
 use super::text::{reveal_path, show_path};

@@ -3,8 +3,8 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::state::search::Search;
 use crate::config::keymap::Context;
+use crate::core::state::search::Search;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs;

@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use ratatui::layout::Rect;
 
-use crate::app::lifecycle::operations;
-use crate::app::state::inbox;
-use crate::app::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
 use crate::config::keymap::Context;
+use crate::core::lifecycle::operations;
+use crate::core::state::inbox;
+use crate::core::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
 use crate::model::{Action, CloseReason, Cost, NoticeKind};
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs;

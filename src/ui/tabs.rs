@@ -5,13 +5,13 @@
 //!
 //! Invariants: nothing in it is animated, so that a background tab causes no frames.
 
-use crate::app::state::tab;
+use crate::core::state::tab;
 use crate::ui::canvas::Canvas;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::state::tab::TabMark;
-use crate::app::{Session, State};
+use crate::core::state::tab::TabMark;
+use crate::core::{Session, State};
 use crate::model::{Action, SessionKey};
 
 use super::frame_context::FrameContext;
@@ -73,7 +73,7 @@ fn label(ctx: &FrameContext, session: &Session, names_agent: bool) -> String {
 }
 
 fn title_of(session: &Session) -> Option<String> {
-    crate::app::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty())
+    crate::core::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty())
 }
 
 fn agent_of(state: &State, session: &Session) -> Option<String> {
@@ -89,7 +89,7 @@ pub fn terminal_title(state: &State, glyphs: &Glyphs) -> String {
     let count = tab::tabs(state).filter(waits).count();
     let session = state.sessions.get(&front);
     let status = session.map_or(TabMark::Nothing, |session| tab::mark(state, session));
-    let name = session.and_then(crate::app::title_of);
+    let name = session.and_then(crate::core::title_of);
     let name = name.map(|name| text::truncate(&text::one_line(&name), MAX_TITLE));
     let mut title = if count > 0 { format!("({count}) ") } else { String::new() };
     if status != TabMark::Nothing {

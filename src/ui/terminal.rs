@@ -12,7 +12,7 @@ use std::num::NonZeroU16;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::app::TerminalView;
+use crate::core::TerminalView;
 use crate::model::{TerminalSize, open_character};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};

@@ -4,8 +4,8 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::TerminalView;
 use crate::config::keymap::Context;
+use crate::core::TerminalView;
 use crate::model::{TerminalId, TerminalSize};
 use crate::ui::App;
 use crate::ui::dialogs;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fixture::*;
 
-use crate::app::{SessionPhase, Turn};
+use crate::core::{SessionPhase, Turn};
 use crate::model::{ArchiveRow, Unsaved};
 use crate::ui::dialogs::{AgentItem, Agents};
 use crate::ui::dialogs::{
@@ -94,7 +94,7 @@ fn long_lists_create_only_visible_rows() {
 
 #[test]
 fn images_are_hidden_behind_dialogs() {
-    use crate::app::{ItemBody, Message, MessagePart};
+    use crate::core::{ItemBody, Message, MessagePart};
     use crate::model::{ContentBlock, Role};
     use crate::ui::picture::{self, Drawn, Facts, Grid, PictureRows};
     picture::show(Some(Grid { cell: (1, 2), max_pixels: u32::MAX }));
@@ -153,10 +153,10 @@ fn the_palette_in_groups_and_filtered_by_a_synonym() {
     stage.session(|session| {
         session.outbox.enqueue("and then the docs".into());
     });
-    crate::ui::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
+    crate::ui::update(&mut stage, crate::core::Event::Act(crate::model::Action::OpenPalette), now);
     check("palette", &stage, |_| {});
     let filter = crate::model::LineEdit::Insert("exit".into());
-    crate::ui::update(&mut stage, crate::app::Event::Line(filter), now);
+    crate::ui::update(&mut stage, crate::core::Event::Line(filter), now);
     check("palette-filtered", &stage, |_| {});
 }
 
@@ -315,7 +315,7 @@ fn every_size_can_be_drawn() {
     let mut help = ready();
     help.layers.push(HelpPage::default());
     let mut log = ready();
-    log.layers.push(LogPage { filter: crate::app::LineInput::new("json") });
+    log.layers.push(LogPage { filter: crate::core::LineInput::new("json") });
     let mut connection = ready();
     connection.layers.push(ConnectionPage(crate::model::ConnId(1)));
     let mut queue = streaming();
@@ -360,14 +360,14 @@ fn dialog_body_scrolls_to_its_end() {
     let mut view = stage.view();
     let dark = theme("dark");
     let top = text(&stage.draw(&mut view, &dark, (80, 24)));
-    view.apply(crate::app::ViewCommand::ScrollDialogPages(1));
+    view.apply(crate::core::ViewCommand::ScrollDialogPages(1));
     let below = text(&stage.draw(&mut view, &dark, (80, 24)));
     assert_ne!(top, below);
-    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+    view.apply(crate::core::ViewCommand::ScrollDialog(i32::MAX));
     let end = text(&stage.draw(&mut view, &dark, (80, 24)));
-    view.apply(crate::app::ViewCommand::ScrollDialog(1));
+    view.apply(crate::core::ViewCommand::ScrollDialog(1));
     assert_eq!(text(&stage.draw(&mut view, &dark, (80, 24))), end);
-    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MIN));
+    view.apply(crate::core::ViewCommand::ScrollDialog(i32::MIN));
     assert_eq!(text(&stage.draw(&mut view, &dark, (80, 24))), top);
 }
 
@@ -403,7 +403,7 @@ fn scroll_hint_is_shown_only_if_the_body_scrolls() {
 
 #[test]
 fn forms_show_their_keys() {
-    use crate::app::OpenRequestKind;
+    use crate::core::OpenRequestKind;
     use crate::model::{ElicitationMode, FieldKind};
     let mut stage = form();
     let mut shown_form = None;
@@ -448,7 +448,7 @@ fn text_of_the_agent_is_sanitised() {
         if let Some(modes) = &mut session.modes {
             modes.available[0].name = evil.into();
         }
-        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut session.requests[0].kind {
+        if let crate::core::OpenRequestKind::Permission { request, .. } = &mut session.requests[0].kind {
             request.options[0].name = evil.into();
         }
         session.git = Some(crate::model::GitInfo { branch: evil.into(), is_dirty: false });
@@ -488,10 +488,10 @@ fn scrolled_view_counts_new_items_below() {
     });
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (40, 12));
-    view.apply(crate::app::ViewCommand::ScrollTop);
+    view.apply(crate::core::ViewCommand::ScrollTop);
     let shown = text(&stage.draw(&mut view, &theme("dark"), (40, 12)));
     assert!(shown.contains("more ↓"), "{shown}");
-    view.apply(crate::app::ViewCommand::ScrollEnd);
+    view.apply(crate::core::ViewCommand::ScrollEnd);
     let shown = text(&stage.draw(&mut view, &theme("dark"), (40, 12)));
     assert!(!shown.contains("more ↓"), "{shown}");
 }
@@ -529,7 +529,7 @@ fn status_line_shows_what_a_queued_prompt_waits_for() {
     let mut stage = ready();
     stage.session(|session| {
         let mode = crate::model::Setting::Mode("plan".into());
-        session.settings.request(7, crate::app::Wanted::Setting(mode));
+        session.settings.request(7, crate::core::Wanted::Setting(mode));
     });
     let status = |stage: &Stage| {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 24)));

@@ -4,7 +4,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::SessionPhase;
+use crate::core::SessionPhase;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};

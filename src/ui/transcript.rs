@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 
 use ratatui::layout::Rect;
 
-use crate::app::{DiffLayout, Session, TerminalView, Transcript};
+use crate::core::{DiffLayout, Session, TerminalView, Transcript};
 use crate::model::{ItemId, SessionKey, TerminalId};
 
 use super::canvas::Canvas;

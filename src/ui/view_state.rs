@@ -14,9 +14,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
+use crate::core::{DiffLayout, Screen, Session, State, ViewCommand};
 use crate::model::{ConnId, Plan, RequestId, SessionKey};
 
 use super::cells::ToolBody;

@@ -3,9 +3,9 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::SessionPhase;
-use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
+use crate::core::SessionPhase;
+use crate::core::lifecycle::operations;
 use crate::model::{Action, ArchiveRow, CallError};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use parlor::app::{Event, SessionPhase};
+use parlor::core::{Event, SessionPhase};
 use parlor::model::{
     Action, AgentSpec, AuthState, LineEdit, ProviderRequest, ProviderTarget, SystemPrompt, ToolStatus,
     WireSpec,

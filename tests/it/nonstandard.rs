@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use parlor::app::{OpenRequestKind, SessionPhase};
+use parlor::core::{OpenRequestKind, SessionPhase};
 use parlor::model::{Action, ToolStatus};
 
 use super::rig::{Rig, agent};
@@ -211,9 +211,9 @@ fn streamed_tool_input_is_shown() {
     ]
     .concat();
     let mut played = play(&script);
-    let command = |state: &parlor::app::State, call: &str| {
+    let command = |state: &parlor::core::State, call: &str| {
         state.sessions[&state.active].transcript.items().iter().find_map(|item| match &item.body {
-            parlor::app::ItemBody::Tool(tool) if tool.id.as_str() == call => tool.input.command.clone(),
+            parlor::core::ItemBody::Tool(tool) if tool.id.as_str() == call => tool.input.command.clone(),
             _ => None,
         })
     };
@@ -237,7 +237,7 @@ fn updates_after_the_response_are_shown_and_start_no_turn() {
     let mut played = play(&format!("{PROMPT}{}{late}{PROMPT}{}{END}", say("early"), say("second")));
     played.rig.ask("go");
     played.rig.wait("the usage", |state| state.sessions[&state.active].usage.is_some());
-    assert_eq!(played.rig.session().turn, parlor::app::Turn::Idle);
+    assert_eq!(played.rig.session().turn, parlor::core::Turn::Idle);
     assert_eq!(played.rig.session().title.as_deref(), Some("A late title"));
     assert!(played.rig.text().contains("late words"), "{}", played.rig.text());
     played.rig.ask("again");
@@ -269,7 +269,7 @@ fn calls_left_open_are_closed_at_the_end_of_the_turn() {
     let mut played = play(&script);
     played.rig.ask("go");
     for item in played.rig.session().transcript.items() {
-        if let parlor::app::ItemBody::Tool(tool) = &item.body {
+        if let parlor::core::ItemBody::Tool(tool) = &item.body {
             assert!(tool.status.is_final(), "{:?}", tool.status);
             assert_ne!(tool.status, ToolStatus::Failed);
         }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use parlor::app::SessionPhase;
+use parlor::core::SessionPhase;
 
 use super::remote::{Server, spec};
 use super::rig::Rig;

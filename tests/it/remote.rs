@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use parlor::app::{ConnPhase, SessionPhase};
+use parlor::core::{ConnPhase, SessionPhase};
 use parlor::model::{Action, AgentSpec, Callbacks, CloseReason, Remote, TokenSource};
 
 use super::rig::Rig;

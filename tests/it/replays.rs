@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use parlor::app::Session;
-use parlor::app::restore;
+use parlor::core::Session;
+use parlor::core::restore;
 use parlor::model::{SessionKey, SessionWorkspace};
 use parlor::store::{ListFilter, Store};
 

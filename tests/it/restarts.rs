@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use parlor::app::lifecycle::operations;
+use parlor::core::lifecycle::operations;
 use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
 use parlor::store::{ListFilter, Store};
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parlor::acp::tap::Tap;
-use parlor::app::{
+use parlor::config::keymap::Context;
+use parlor::core::{
     ConnPhase, Cx, Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand,
 };
-use parlor::config::keymap::Context;
 use parlor::model::{
     Action, AgentSpec, Callbacks, ContentBlock, RecordedSession, Role, ServiceEvent, ToolContent,
 };
@@ -220,7 +220,7 @@ impl Rig {
     /// Waits until the session accepts prompts.
     pub fn wait_ready(&mut self) {
         self.wait("a ready session", |state| {
-            state.sessions[&state.active].phase == parlor::app::SessionPhase::Ready
+            state.sessions[&state.active].phase == parlor::core::SessionPhase::Ready
         });
     }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use parlor::app::SessionPhase;
-use parlor::app::lifecycle::operations;
+use parlor::core::SessionPhase;
+use parlor::core::lifecycle::operations;
 use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
 use parlor::store::Store;
 
@@ -135,7 +135,7 @@ fn acp_v2_permissions_and_forms_are_answered() {
         rig.prompt("elicit");
         rig.wait_ask();
         rig.act(Action::NextField);
-        rig.apply(parlor::app::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
+        rig.apply(parlor::core::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
         rig.act(Action::NextField);
         rig.act(Action::Accept);
         rig.act(Action::Accept);

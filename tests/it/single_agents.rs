@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use parlor::app::{ItemBody, SessionPhase, TurnEnd};
+use parlor::core::{ItemBody, SessionPhase, TurnEnd};
 use parlor::model::{Action, AgentSpec, Profile, WireSpec};
 
 use super::nonstandard::scripted_agent;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use parlor::app::{ConnPhase, Consequence, SessionPhase, State};
+use parlor::core::{ConnPhase, Consequence, SessionPhase, State};
 use parlor::model::{AgentSpec, Callbacks, CloseReason, Ssh};
 
 use super::nonstandard::scripted_agent;

@@ -1,25 +1,30 @@
-//! The layers of the app: no folder uses a higher one, also not through re-exports of `app.rs`. Within a layer,
+//! The layers of the core: no folder uses a higher one, also not through re-exports of `core.rs`. Within a layer,
 //! circles between modules do not grow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Source, first_name, names_after, sources};
 
-/// The layers of the app, from lowest to highest. Each may use those before it; `app.rs` is above all of them.
-const APP_LAYERS: [&str; 4] = ["state", "session", "recording", "lifecycle"];
+/// The layers of the core, from lowest to highest. Each may use those before it; `core.rs` is above all of them.
+const CORE_LAYERS: [&str; 4] = ["state", "session", "recording", "lifecycle"];
 
 /// The largest circle of modules that import each other by path, in each layer. A module is a file with its folder. These
 /// numbers only go down.
-const LARGEST_CIRCLES: [(&str, usize); 5] =
-    [("app/state", 1), ("app/session", 5), ("app/recording", 1), ("app/lifecycle", 12), ("ui/dialogs", 1)];
+const LARGEST_CIRCLES: [(&str, usize); 5] = [
+    ("core/state", 1),
+    ("core/session", 5),
+    ("core/recording", 1),
+    ("core/lifecycle", 12),
+    ("ui/dialogs", 1),
+];
 
-/// The re-exports of `app.rs`: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
+/// The re-exports of `core.rs`: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
 fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for statement in root.split(';').filter_map(|text| text.rsplit_once("pub use ")) {
         let Some((path, last)) = statement.1.rsplit_once("::") else { continue };
         let layer = first_name(path);
-        if !APP_LAYERS.contains(&layer.as_str()) {
+        if !CORE_LAYERS.contains(&layer.as_str()) {
             continue;
         }
         let names = if last == "*" {
@@ -33,13 +38,13 @@ fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String,
     found
 }
 
-/// The higher layers that a file of the app uses. `path` is relative to `src/app/`.
+/// The higher layers that a file of the core uses. `path` is relative to `src/core/`.
 fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<String> {
     let own = first_name(path);
-    let Some(position) = APP_LAYERS.iter().position(|layer| *layer == own) else { return Vec::new() };
-    // `super`, once in the file of a layer and once more for each folder below it, is the app.
+    let Some(position) = CORE_LAYERS.iter().position(|layer| *layer == own) else { return Vec::new() };
+    // `super`, once in the file of a layer and once more for each folder below it, is the core.
     let depth = path.matches('/').count() + 1;
-    let mut named = names_after(code, "crate::app::");
+    let mut named = names_after(code, "crate::core::");
     named.extend(names_after(code, &"super::".repeat(depth)));
     let layer_of = |name: &String| {
         let through = reexported.iter().find(|(reexported, _)| reexported == name);
@@ -47,7 +52,7 @@ fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<
     };
     let mut above: Vec<String> = named.iter().map(layer_of).collect();
     above.retain(|layer| {
-        APP_LAYERS.iter().position(|known| known == layer).is_some_and(|other| other > position)
+        CORE_LAYERS.iter().position(|known| known == layer).is_some_and(|other| other > position)
     });
     above.sort();
     above.dedup();
@@ -55,22 +60,22 @@ fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<
 }
 
 #[test]
-fn layers_of_the_app_use_only_lower_layers() {
+fn layers_of_the_core_use_only_lower_layers() {
     let sources = sources();
     let text_of = |path: &str| sources.iter().find(|source| source.path == path).map(Source::code);
     let public_names = |path: &str| {
-        let code = text_of(&format!("src/app/{}.rs", path.replace("::", "/"))).unwrap_or_default();
+        let code = text_of(&format!("src/core/{}.rs", path.replace("::", "/"))).unwrap_or_default();
         let items = code.lines().filter_map(|line| line.strip_prefix("pub "));
         let names = items.filter_map(|item| item.split_once(' ')).map(|(_, name)| first_name(name));
         names.collect::<Vec<_>>()
     };
-    let reexported = reexports(&text_of("src/app.rs").unwrap(), public_names);
+    let reexported = reexports(&text_of("src/core.rs").unwrap(), public_names);
     assert!(reexported.len() > 50, "{reexported:?}");
     let mut strays = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test()) {
-        let Some(path) = source.path.strip_prefix("src/app/") else { continue };
+        let Some(path) = source.path.strip_prefix("src/core/") else { continue };
         let layer = first_name(path);
-        if !APP_LAYERS.contains(&layer.as_str()) {
+        if !CORE_LAYERS.contains(&layer.as_str()) {
             strays.push(format!("{}: belongs to no layer", source.path));
         }
         let above = layers_above(path, &source.code(), &reexported);
@@ -84,9 +89,9 @@ fn uses_of_higher_layers_are_found() {
     let root = "pub use lifecycle::policy::{Listed, granted};\npub use state::parts::*;\nlifecycle::start(state::Part);";
     let reexported = reexports(root, |_| vec!["Part".to_owned()]);
     let above = |path: &str, code: &str| layers_above(path, code, &reexported);
-    assert_eq!(above("state/session.rs", "use crate::app::{Part, lifecycle::call};"), ["lifecycle"]);
+    assert_eq!(above("state/session.rs", "use crate::core::{Part, lifecycle::call};"), ["lifecycle"]);
     assert_eq!(above("session/tools.rs", "use super::super::lifecycle::turn;"), ["lifecycle"]);
-    assert_eq!(above("recording/trim.rs", "let all = crate::app::granted(state);"), ["lifecycle"]);
+    assert_eq!(above("recording/trim.rs", "let all = crate::core::granted(state);"), ["lifecycle"]);
     assert_eq!(above("session/tools.rs", "use super::lifecycle; // a sibling"), Vec::<String>::new());
 }
 
@@ -147,9 +152,9 @@ fn circles_are_found() {
         file("open.rs", "use super::{call, turn};"),
         file("turn.rs", "use super::late;"),
         file("turn/late.rs", "use super::super::conn;"),
-        file("conn.rs", "crate::app::lifecycle::open::open(state);"),
+        file("conn.rs", "crate::core::lifecycle::open::open(state);"),
         file("call.rs", "use super::LIMIT;"),
         file("close.rs", "use super::conn;"),
     ];
-    assert_eq!(largest_circle(&imports("app/lifecycle", &files)), ["conn", "open", "turn"]);
+    assert_eq!(largest_circle(&imports("core/lifecycle", &files)), ["conn", "open", "turn"]);
 }

@@ -4,7 +4,7 @@ use super::{sources, without_tests};
 
 /// Folders whose string literals are checked for `AWKWARD_PHRASES`; not the demo, which contains stories.
 const PLAIN_FOLDERS: [&str; 10] =
-    ["acp", "app", "cli", "config", "host", "model", "program", "runtime", "store", "ui"];
+    ["acp", "core", "cli", "config", "host", "model", "program", "runtime", "store", "ui"];
 
 /// Phrases that must not be in strings of the program, in lower case: personification, unclear phrases, and synonyms of
 /// terms.

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::app::{Decision, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
+use crate::core::{Decision, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
     AccessRecord, Body, ContentBlock, Decider, DiffChange, FileDiff, RecordedEvent, Role, SessionKey,
     SessionWorkspace, Severity, ToolContent, ToolStatus,
@@ -64,7 +64,7 @@ pub struct Call {
 /// The sections of a session's events.
 pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
     let mut session = Session::new(SessionKey(0), SessionWorkspace::default());
-    crate::app::play(&mut session, events, Instant::now());
+    crate::core::play(&mut session, events, Instant::now());
     session
         .transcript
         .items()

@@ -2,7 +2,7 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::app::ViewCommand;
+use crate::core::ViewCommand;
 
 /// The action of a key in a replay.
 #[derive(Debug, Clone, PartialEq)]

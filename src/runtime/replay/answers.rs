@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Job, Replay};
-use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
+use crate::core::{AccessChoice, Event, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
 use crate::model::{
     Access, AllowedBy, ExitInfo, FileOp, PermissionOption, RequestId, Response, ServedFile, ServiceEvent,
     TerminalId, TerminalJob, WriteChange, shell_line,

@@ -6,7 +6,7 @@ use ratatui::buffer::CellWidth;
 use ratatui::layout::Position;
 
 use super::*;
-use crate::app::{Effect, Event, ItemBody, LineInput, Message, MessagePart, TimerId, Turn, ViewCommand};
+use crate::core::{Effect, Event, ItemBody, LineInput, Message, MessagePart, TimerId, Turn, ViewCommand};
 use crate::model::{
     Action, AgentEvent, ConnId, DiffChange, FileDiff, ItemId, Patch, Plan, PlanBody, PlanEntry, PlanPriority,
     PlanStatus, Role, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus, Usage,

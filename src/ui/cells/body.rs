@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::state::duplicate_diffs::KnownChanges;
-use crate::app::{Session, ToolCall};
+use crate::core::state::duplicate_diffs::KnownChanges;
+use crate::core::{Session, ToolCall};
 use crate::model::{
     AccessRecord, COMMAND_MAX_BYTES, ContentBlock, PlanBody, ResourceBody, ToolContent, ToolKind,
     WriteChange, approved_lines, command_in_title,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ratatui::style::Style;
 
-use crate::app::{Item, ItemBody, MessagePart, Session, TurnEnd};
+use crate::core::{Item, ItemBody, MessagePart, Session, TurnEnd};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{Diffs, Key};

@@ -2,8 +2,8 @@
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::state::fold::{are_long, is_long_prompt};
-use crate::app::{Item, Message, MessagePart};
+use crate::core::state::fold::{are_long, is_long_prompt};
+use crate::core::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker, byte_size, pasted_label};
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration, with_commas};

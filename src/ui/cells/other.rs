@@ -2,8 +2,8 @@
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::{Item, ItemBody, TurnEnd};
 use crate::config::keymap::actions::info;
+use crate::core::{Item, ItemBody, TurnEnd};
 use crate::model::{Action, MAY_RUN_TWICE, NoticeKind, Severity, StopReason, UNREADABLE};
 use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;

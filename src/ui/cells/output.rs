@@ -6,7 +6,7 @@
 
 use ratatui::style::Style;
 
-use crate::app::{Decision, ToolCall};
+use crate::core::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;

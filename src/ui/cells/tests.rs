@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use super::layout::{Context, Layout};
 use super::*;
-use crate::app::{ItemBody, Session};
+use crate::core::{ItemBody, Session};
 use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionWorkspace, ToolContent, ToolStatus};
 use crate::ui::theme::Theme;
 

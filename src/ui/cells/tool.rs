@@ -1,14 +1,14 @@
 //! Tool calls: a head line, and a body according to the folding rules.
 //!
-//! Unless the user or the configuration decides otherwise (`app::state::fold`), changes show their first rows, commands
+//! Unless the user or the configuration decides otherwise (`core::state::fold`), changes show their first rows, commands
 //! and calls of unknown kind the start and the end of their output, failures their reason; everything else is folded to
 //! its head.
 
 mod preview;
 
-use crate::app::state::duplicate_diffs::KnownChanges;
-use crate::app::state::fold::{fold_of, has_output_alone};
-use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
+use crate::core::state::duplicate_diffs::KnownChanges;
+use crate::core::state::fold::{fold_of, has_output_alone};
+use crate::core::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
@@ -103,7 +103,7 @@ pub(crate) fn indent(session: &Session, item: &Item, tool: &ToolCall) -> u16 {
         depth += 1;
         let known = session.current_tool(id).and_then(|id| session.transcript.get(id));
         parent = match known.filter(|known| known.turn == item.turn && known.id != item.id) {
-            Some(Item { body: crate::app::ItemBody::Tool(parent), .. }) => parent.parent.as_ref(),
+            Some(Item { body: crate::core::ItemBody::Tool(parent), .. }) => parent.parent.as_ref(),
             _ => None,
         };
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::app::{Item, ItemBody, ToolCall, TurnSummary};
+use crate::core::{Item, ItemBody, ToolCall, TurnSummary};
 use crate::model::ToolStatus;
 use crate::ui::diff::cache::{self, Placed, Shown};
 use crate::ui::render_context::{RenderContext, duration};

@@ -11,8 +11,8 @@ use std::path::Path;
 use crate::ui::text::{Line, Span};
 
 use super::changes_of;
-use crate::app::ToolCall;
-use crate::app::state::duplicate_diffs::KnownChanges;
+use crate::core::ToolCall;
+use crate::core::state::duplicate_diffs::KnownChanges;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind, byte_size};
 use crate::ui::json::{self, Leaf, Step};

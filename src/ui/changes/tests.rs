@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::app::{DiffRoom, ItemBody, ToolCall, ViewCommand};
+use crate::core::{DiffRoom, ItemBody, ToolCall, ViewCommand};
 use crate::model::{DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
 use crate::ui::dialogs::ChangesDialog;
 use crate::ui::render_context::Glyphs;

@@ -1,9 +1,9 @@
 //! The lists of what an agent offers to choose: modes, models, options and their values.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::state::lookup::{mode_option, model_option};
-use crate::app::{Cx, State};
+use crate::core::lifecycle::operations;
+use crate::core::state::lookup::{mode_option, model_option};
+use crate::core::{Cx, State};
 use crate::model::{ConfigChoice, ConfigKind, ConfigOption, ConfigValue, Mode, ModeId, Model, ModelId};
 use crate::ui::App;
 

@@ -3,8 +3,8 @@
 //! `lifecycle::install` installs agents.
 
 use super::notice::notify;
-use crate::app::lifecycle::{install, operations};
-use crate::app::{AgentChoice, Cx, Effect, SessionPhase, State, UiRequest};
+use crate::core::lifecycle::{install, operations};
+use crate::core::{AgentChoice, Cx, Effect, SessionPhase, State, UiRequest};
 use crate::model::{Action, ConfigJob, RegistryAgent};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;

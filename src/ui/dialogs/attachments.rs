@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::notice::notify;
 use super::obstacle;
-use crate::app::{Conn, Cx, Effect, State, ViewCommand};
+use crate::core::{Conn, Cx, Effect, State, ViewCommand};
 use crate::model::{Action, AttachmentKind, DropJob, SessionAttachJob, SessionKey, attachment_labels};
 use crate::ui::App;
 

@@ -4,9 +4,9 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::state::changes::{ChangedFile, changed_files, first_line};
-use crate::app::{Cx, Effect, LineInput, State, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::state::changes::{ChangedFile, changed_files, first_line};
+use crate::core::{Cx, Effect, LineInput, State, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;

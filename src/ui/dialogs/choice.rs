@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::app::{Answer, Consequence, Cx, Question, QuestionId, State, UserAnswer};
 use crate::config::keymap::Context;
+use crate::core::{Answer, Consequence, Cx, Question, QuestionId, State, UserAnswer};
 use crate::model::Action;
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;

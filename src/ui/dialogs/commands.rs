@@ -3,8 +3,8 @@
 //! Invariant: a command is never run while [`obstacle`] returns a reason against it.
 
 use super::notice::{notify, notify_obstacle};
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, DiffLayout, DiffRoom, Effect, MouseOwner, State, ViewCommand};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, DiffLayout, DiffRoom, Effect, MouseOwner, State, ViewCommand};
 use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 use crate::ui::App;
 
@@ -17,7 +17,7 @@ use super::{
     agent_options, agents, delete_turn, grants, history, inbox, items, jump, leave, locations, palette,
     providers, queue, rewind, search, sessions, settings, sign_in, tabs, themes, titles,
 };
-use crate::app::state::lookup::mode_option;
+use crate::core::state::lookup::mode_option;
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
 /// does not scroll, type, answer or change the agent.

@@ -1,6 +1,6 @@
 //! What completes the word being typed in the prompt.
 
-use crate::app::state::commands::OWN_PREFIX;
+use crate::core::state::commands::OWN_PREFIX;
 use crate::model::TemplateSource;
 
 /// A slash command that matches the draft, or a file that matches the mention being typed.

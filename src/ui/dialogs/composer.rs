@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect, Session, SessionPhase, ViewCommand};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, Effect, Session, SessionPhase, ViewCommand};
 use crate::model::{Action, PromptId, SessionKey};
 use crate::ui::App;
 

@@ -3,8 +3,8 @@
 use super::dialog_frame::{DialogFrame, Row, Size, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
-use crate::app::{Conn, ConnPhase, Cx, State};
 use crate::config::keymap::Context;
+use crate::core::{Conn, ConnPhase, Cx, State};
 use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };

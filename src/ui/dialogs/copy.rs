@@ -6,8 +6,8 @@
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect, Item, ItemBody, MessagePart, Session, State, ToolCall};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, Effect, Item, ItemBody, MessagePart, Session, State, ToolCall};
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
 };
@@ -273,8 +273,8 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
             ItemBody::Subagent { title, description, .. } => {
                 text("the item", format!("{title}\n{}", description.as_deref().unwrap_or_default()))
             }
-            ItemBody::TurnEnd(crate::app::TurnEnd::Failed { error, .. }) => text("the error", error.clone()),
-            ItemBody::TurnEnd(crate::app::TurnEnd::AgentDied { cause, stderr_tail }) => {
+            ItemBody::TurnEnd(crate::core::TurnEnd::Failed { error, .. }) => text("the error", error.clone()),
+            ItemBody::TurnEnd(crate::core::TurnEnd::AgentDied { cause, stderr_tail }) => {
                 text("the error", format!("{cause}\n{}", stderr_tail.join("\n")))
             }
             ItemBody::TurnEnd(_) => None,

@@ -1,8 +1,8 @@
 //! Deletes the turn of the selected item, or the last one, from the record.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::{Consequence, Cx, Question, State};
+use crate::core::lifecycle::operations;
+use crate::core::{Consequence, Cx, Question, State};
 
 use super::{jump, rewind};
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-use crate::app::LineInput;
+use crate::core::LineInput;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;

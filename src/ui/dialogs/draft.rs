@@ -1,7 +1,7 @@
 //! Replaces the draft in the state and in the view.
 
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect, Session, ViewCommand};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, Effect, Session, ViewCommand};
 use crate::ui::App;
 
 pub fn set_draft(app: &mut App, text: String, cx: &mut Cx) {

@@ -4,7 +4,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::OpenRequestKind;
+use crate::core::OpenRequestKind;
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;

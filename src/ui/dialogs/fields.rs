@@ -4,7 +4,7 @@
 
 use crate::model::{FieldKind, FormField};
 
-use crate::app::state::line::LineInput;
+use crate::core::state::line::LineInput;
 
 /// A form being filled in.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
 //! What gets the keys: the top dialog, otherwise the shown request, otherwise composer and transcript.
 
-use crate::app::state::lookup::first_request;
-use crate::app::{LineInput, OpenRequestKind};
 use crate::config::keymap::Context;
+use crate::core::state::lookup::first_request;
+use crate::core::{LineInput, OpenRequestKind};
 use crate::model::ElicitationMode;
 use crate::ui::App;
 

@@ -6,7 +6,7 @@
 
 mod draw;
 
-use crate::app::{Cx, Effect, FormValues, UserAnswer, ViewCommand};
+use crate::core::{Cx, Effect, FormValues, UserAnswer, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 use crate::ui::App;
 

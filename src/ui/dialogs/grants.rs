@@ -1,8 +1,8 @@
 //! The list of saved permissions, which the user can revoke.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, ListedGrant, granted};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, ListedGrant, granted};
 use crate::ui::App;
 
 use super::layer::Flow;

@@ -3,8 +3,8 @@
 use super::dialog_frame::{DialogFrame, Row, Size, input, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
-use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::{Context, HelpRow};
+use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, LineEdit};
 use crate::ui::App;
 use crate::ui::frame_context::{FrameContext, line_width};

@@ -4,9 +4,9 @@
 //! Invariant: a chosen prompt goes into the composer, and is sent only when the user sends it.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect, State};
 use crate::config::keymap::Context;
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, Effect, State};
 use crate::model::{Action, FoundPrompt, PromptQuery, StoreJob, numbered_labels};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;

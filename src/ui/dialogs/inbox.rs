@@ -8,10 +8,10 @@ mod draw;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::state::inbox::waiting;
-use crate::app::state::unseen::WaitingFor;
-use crate::app::{Cx, OpenRequest, OpenRequestKind, State};
 use crate::config::keymap::Context;
+use crate::core::state::inbox::waiting;
+use crate::core::state::unseen::WaitingFor;
+use crate::core::{Cx, OpenRequest, OpenRequestKind, State};
 use crate::model::{Action, SessionKey};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;

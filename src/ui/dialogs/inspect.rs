@@ -13,8 +13,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
-use crate::app::{Cx, Decision, ItemBody, State, ToolCall};
 use crate::config::keymap::Context;
+use crate::core::{Cx, Decision, ItemBody, State, ToolCall};
 use crate::model::{Action, ItemId, Raw, SessionKey, ToolStatus, byte_size};
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::kind_word;
@@ -300,7 +300,7 @@ fn rows_of(text: &str, cols: u16) -> Vec<Range<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::app::{ItemBody, ToolCall, ViewCommand};
+    use crate::core::{ItemBody, ToolCall, ViewCommand};
     use crate::model::{Raw, ToolKind, ToolStatus};
     use crate::ui::dialogs::InspectPage;
     use crate::ui::tests::fixture::{Stage, ready, text, theme};

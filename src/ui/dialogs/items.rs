@@ -1,9 +1,9 @@
 //! Selecting, opening and folding items of the transcript.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::state::fold::{fold_of, is_long_prompt};
-use crate::app::{
+use crate::core::lifecycle::operations;
+use crate::core::state::fold::{fold_of, is_long_prompt};
+use crate::core::{
     Consequence, Cx, Effect, Item, ItemBody, Question, Session, State, Transcript, ViewCommand,
 };
 use crate::model::{

@@ -4,11 +4,11 @@
 //! transcript the last one can be reached too. The target is selected, so that the next jump starts there.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::session::reveal;
-use crate::app::state::outline::{Only, is_failure, is_running};
-use crate::app::state::search::title;
-use crate::app::{Cx, Item, ItemBody, MessagePart, Session, State, ToolCall, TurnEnd};
+use crate::core::lifecycle::operations;
+use crate::core::session::reveal;
+use crate::core::state::outline::{Only, is_failure, is_running};
+use crate::core::state::search::title;
+use crate::core::{Cx, Item, ItemBody, MessagePart, Session, State, ToolCall, TurnEnd};
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
 use crate::ui::App;
 

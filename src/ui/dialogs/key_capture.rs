@@ -1,9 +1,9 @@
 //! The dialog that waits for the keys to bind to an action.
 
 use super::notice::notify;
-use crate::app::{Consequence, Cx, Effect, Question, State};
 use crate::config::keymap::Context;
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence};
+use crate::core::{Consequence, Cx, Effect, Question, State};
 use crate::model::{Action, BindingRow, ConfigJob, SettingChange};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::Context;
+use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, LineEdit};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;

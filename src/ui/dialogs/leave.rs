@@ -4,12 +4,12 @@
 //! no press here allows a request.
 
 use super::notice::notify;
-use crate::app::state::lookup::first_request;
-use crate::app::state::{FlashEnd, lookup, tab};
+use crate::core::state::lookup::first_request;
+use crate::core::state::{FlashEnd, lookup, tab};
 use std::time::{Duration, Instant};
 
-use crate::app::lifecycle::operations;
-use crate::app::{Consequence, Cx, Effect, Question, State, TimerId, Turn, UserAnswer};
+use crate::core::lifecycle::operations;
+use crate::core::{Consequence, Cx, Effect, Question, State, TimerId, Turn, UserAnswer};
 use crate::model::{Action, Unsaved};
 use crate::ui::App;
 
@@ -113,7 +113,7 @@ pub fn interrupt(app: &mut App, cx: &mut Cx) {
     if is_within(app.state.last_interrupt, cx.now) {
         // The turn of this tab was cancelled by the first press, or is meant to end.
         let is_other =
-            |session: &crate::app::Session| session.key != app.state.active && session.turn.is_running();
+            |session: &crate::core::Session| session.key != app.state.active && session.turn.is_running();
         if app.state.sessions.values().any(is_other) || loses_turns(&app.state).is_some() {
             quit(&mut app.state, cx);
         } else {

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::Context;
+use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, LineEdit, RequestId, SessionKey};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;

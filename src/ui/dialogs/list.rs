@@ -3,8 +3,8 @@
 //! Invariant: `matches` is always computed from the current `filter` and `rows`, and `selected` is an index into
 //! `matches` unless that is empty.
 
-use crate::app::LineInput;
-use crate::app::state::fuzzy::{self, Texts};
+use crate::core::LineInput;
+use crate::core::state::fuzzy::{self, Texts};
 use crate::model::Action;
 
 /// Rows moved by a page key.

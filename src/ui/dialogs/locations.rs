@@ -1,8 +1,8 @@
 //! The list of files and links to open, taken from the selected item, otherwise from the last items.
 
 use super::notice::notify;
-use crate::app::state::locations::of_item;
-use crate::app::{Cx, Session};
+use crate::core::state::locations::of_item;
+use crate::core::{Cx, Session};
 use crate::model::{Action, Target};
 use crate::ui::App;
 

@@ -2,8 +2,8 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::Context;
+use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, LineEdit};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;

@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::completion::{Completion, CompletionKind};
-use crate::app::state::fuzzy;
-use crate::app::state::session::KnownOutput;
-use crate::app::{Cx, Effect, Session, ViewCommand};
+use crate::core::state::fuzzy;
+use crate::core::state::session::KnownOutput;
+use crate::core::{Cx, Effect, Session, ViewCommand};
 use crate::model::{
     CHANGES, FileQuery, FoundFile, FoundSymbol, LAST_OUTPUT, MentionedSession, SESSIONS, SYMBOLS,
     SessionAttachJob, SessionKey, StoreJob, argument_text, byte_size, mention_text, mentions, output_name,

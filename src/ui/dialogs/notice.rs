@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::app::state::FlashEnd;
-use crate::app::{Cx, Effect, State, TimerId};
+use crate::core::state::FlashEnd;
+use crate::core::{Cx, Effect, State, TimerId};
 use crate::model::Action;
 
 /// Time for which a message is shown in the status line.

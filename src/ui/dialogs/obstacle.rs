@@ -1,10 +1,10 @@
 //! Which commands are available: the palette omits the others, and a key for one of them shows the reason.
 
-use crate::app::lifecycle::operations;
-use crate::app::state::lookup::{has_models, has_modes, mode_option, model_option};
-use crate::app::state::outline::is_running;
-use crate::app::state::tab;
-use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
+use crate::core::lifecycle::operations;
+use crate::core::state::lookup::{has_models, has_modes, mode_option, model_option};
+use crate::core::state::outline::is_running;
+use crate::core::state::tab;
+use crate::core::{ConnPhase, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, attachment_labels};
 
 use super::items;
@@ -29,7 +29,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::FormerTab
         | Action::MoveTabLeft
         | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "No other tabs."),
-        Action::NewSession => unless(info.is_some(), crate::app::state::texts::NOT_READY),
+        Action::NewSession => unless(info.is_some(), crate::core::state::texts::NOT_READY),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot fork sessions."),
         Action::RenameSession => unless(is_named || session.read_only.is_some(), "No session to rename yet."),
         Action::ContinueLast => {

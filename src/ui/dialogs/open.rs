@@ -4,8 +4,8 @@
 //! completely first, because a link's text may differ from its target.
 
 use super::notice::notify;
-use crate::app::state::url::inspect_url;
-use crate::app::{Consequence, Cx, Effect, Question, State};
+use crate::core::state::url::inspect_url;
+use crate::core::{Consequence, Cx, Effect, Question, State};
 use crate::model::{Location, Target};
 
 pub fn on_open(state: &mut State, target: Target, cx: &mut Cx) {

@@ -1,5 +1,5 @@
 //! The options of a permission request: the agent's labels, with the kind where the label does not contain
-//! it. `app` handles the selection.
+//! it. `core` handles the selection.
 //!
 //! Invariants: the row that rejects is always one of the pinned rows.
 

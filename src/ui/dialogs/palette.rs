@@ -1,6 +1,6 @@
 //! The palette: the commands that make sense now.
 
-use crate::app::{Cx, State, UiRequest};
+use crate::core::{Cx, State, UiRequest};
 use crate::model::{Action, PaletteCommand};
 use crate::ui::App;
 

@@ -2,7 +2,7 @@
 //! confirmation, a URL to open.
 //!
 //! Each shows the agent and the action, all details (the diff, the entire command, the URL), and the answers
-//! with the agent's labels. `app` chooses the initial selection.
+//! with the agent's labels. `core` chooses the initial selection.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,13 +15,13 @@ use super::dialog_frame::{
 };
 use super::line_dialog::{self, LineDialog};
 use super::options;
-use crate::app::state::tab;
-use crate::app::state::url::inspect_url;
-use crate::app::{
+use crate::config::keymap::Context;
+use crate::core::state::tab;
+use crate::core::state::url::inspect_url;
+use crate::core::{
     AccessRequest, AccessWork, ItemBody, OpenRequest, OpenRequestKind, Session, ToolCall, URL_OPTIONS,
     protected_files,
 };
-use crate::config::keymap::Context;
 use crate::model::{
     Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, SessionKey, ToolContent,
     ToolKind, byte_size, command_in_title,

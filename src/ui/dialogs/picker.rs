@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{Cx, LineInput, State};
 use crate::config::keymap::Context;
+use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, ConnId, LineEdit};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;

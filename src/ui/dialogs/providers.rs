@@ -2,8 +2,8 @@
 //! other; `operations` sends the result after the last one.
 //! Invariant: headers are sent only to the address that they were entered for.
 
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, State};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, State};
 use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
 use crate::ui::App;
 

@@ -6,12 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
 use super::notice::notify;
-use crate::app::state::FlashEnd;
-use crate::app::{
+use crate::config::keymap::Context;
+use crate::core::state::FlashEnd;
+use crate::core::{
     AccessChoice, Cx, Effect, ItemBody, OpenRequest, OpenRequestKind, Question, State, ToolCall, URL_OPTIONS,
     UserAnswer, ViewCommand,
 };
-use crate::config::keymap::Context;
 use crate::guard::{self, Answer, Effect as Reach, Facts, Input, Refusal, Verdict};
 use crate::model::{Access, Action, ElicitationMode, PermissionKind, SessionKey, ToolKind};
 use crate::ui::App;

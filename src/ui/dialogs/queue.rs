@@ -1,9 +1,9 @@
 //! Queued prompts: their dialog, and editing one in the composer.
 
 use super::notice::notify;
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, Effect, Session, State, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, Effect, Session, State, ViewCommand};
 use crate::model::{Action, PromptId};
 use crate::ui::App;
 use crate::ui::frame_context::{FrameContext, counted};

@@ -1,7 +1,7 @@
 //! Rejecting a request with a reason, which is the next prompt.
 
-use crate::app::lifecycle::operations;
-use crate::app::{Cx, OpenRequestKind, QuestionId, UserAnswer};
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, OpenRequestKind, QuestionId, UserAnswer};
 use crate::model::{RequestId, SessionKey};
 use crate::ui::App;
 

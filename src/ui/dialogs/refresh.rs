@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::app::Cx;
-use crate::app::state::{FlashEnd, lookup, tab};
+use crate::core::Cx;
+use crate::core::state::{FlashEnd, lookup, tab};
 use crate::guard::Input;
 use crate::ui::App;
 
@@ -27,7 +27,7 @@ pub fn on_frame(app: &mut App, has_end: bool, now: Instant) {
 }
 
 /// Resets `App::request_view` for another request, and tells the guard which question is on top. Idempotent; called
-/// by `app::update` after every event.
+/// by `ui::update` after every event.
 pub fn refresh(app: &mut App) {
     let sessions = &app.state.sessions;
     app.background.retain(|key, _| sessions.contains_key(key));

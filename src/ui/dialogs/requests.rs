@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::app::{Cx, ItemBody, OpenRequest, OpenRequestKind, QuestionId, ToolCall, UserAnswer};
+use crate::core::{Cx, ItemBody, OpenRequest, OpenRequestKind, QuestionId, ToolCall, UserAnswer};
 use crate::model::{Action, ElicitationMode, Plan, Raw, RequestId, SessionKey, ToolInput, input_keys};
 use crate::ui::App;
 

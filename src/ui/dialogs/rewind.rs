@@ -3,10 +3,10 @@
 //! Invariants: the session itself is neither changed nor removed; the dialog says what the agent keeps and that files are
 //! not reverted.
 
-use crate::app::lifecycle::operations;
-use crate::app::state::changes;
-use crate::app::state::place;
-use crate::app::{Consequence, Cx, Effect, ItemBody, MessagePart, Question, RewindWay, Session, State};
+use crate::core::lifecycle::operations;
+use crate::core::state::changes;
+use crate::core::state::place;
+use crate::core::{Consequence, Cx, Effect, ItemBody, MessagePart, Question, RewindWay, Session, State};
 use crate::model::{Action, Attachment, ItemId, SessionKey};
 use crate::ui::App;
 
@@ -58,7 +58,7 @@ fn choose(state: &mut State, id: ItemId) {
     let key = session.key;
     let Some(prompt) = prompt_of(session, id) else { return };
     let turn = session.transcript.get(id).map_or(0, |item| item.turn);
-    let can = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
+    let can = state.conn_of(key).map(crate::core::Conn::capabilities).unwrap_or_default();
     let can_fork = can.can_fork && session.id.is_some();
     let has_agent = operations::agent_of(state, key).is_some();
     let is_first = !has_prompt_before(session, id);

@@ -1,6 +1,6 @@
 //! Scrolling the body of the top dialog.
 
-use crate::app::{Cx, Effect, LineInput, ViewCommand};
+use crate::core::{Cx, Effect, LineInput, ViewCommand};
 use crate::model::{Action, LineEdit};
 
 use super::layer::Flow;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::layer::Flow;
 use super::notice::notify;
-use crate::app::state::search::{Hit, Search, hits, texts};
-use crate::app::{Cx, Effect, ItemBody, Session, State, TimerId, ViewCommand};
+use crate::core::state::search::{Hit, Search, hits, texts};
+use crate::core::{Cx, Effect, ItemBody, Session, State, TimerId, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 use crate::ui::App;
 

@@ -11,13 +11,13 @@ pub(super) mod rows;
 use ratatui::layout::{Position, Rect};
 
 use super::notice::notify;
-use crate::app::state::lookup;
+use crate::core::state::lookup;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::app::lifecycle::operations;
-use crate::app::{Consequence, Cx, Effect, LineInput, Question, Session, State, restore, session_title};
 use crate::config::keymap::Context;
+use crate::core::lifecycle::operations;
+use crate::core::{Consequence, Cx, Effect, LineInput, Question, Session, State, restore, session_title};
 use crate::model::{Action, ExportForm, LineEdit, Nearness, SessionId, SessionKey, StoreJob, StoreNews};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
@@ -38,7 +38,7 @@ const PREVIEW_KEYS: u64 = u64::MAX / 2;
 pub fn open(app: &mut App, is_search: bool, cx: &mut Cx) {
     let conn = app.state.active_session().and_then(|session| session.conn);
     if let Some(conn) = conn.and_then(|conn| app.state.conns.get_mut(&conn)) {
-        conn.listing = crate::app::Listing::default();
+        conn.listing = crate::core::Listing::default();
     }
     let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
     dialog.serial = operations::list_saved(&mut app.state, cx);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::notice::notify;
-use crate::app::lifecycle::call;
-use crate::app::{AUTO_THEME, ConfigNews, Consequence, Cx, Effect, MouseOwner, Question, State, UiRequest};
+use crate::core::lifecycle::call;
+use crate::core::{AUTO_THEME, ConfigNews, Consequence, Cx, Effect, MouseOwner, Question, State, UiRequest};
 use crate::model::{
     Action, Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue,
     Severity,

@@ -1,8 +1,8 @@
 //! Signing in: the list of an agent's methods, and the variables of a method in turn.
 
-use crate::app::lifecycle::operations;
-use crate::app::state::{lookup, tab};
-use crate::app::{Cx, State};
+use crate::core::lifecycle::operations;
+use crate::core::state::{lookup, tab};
+use crate::core::{Cx, State};
 use crate::model::{AuthKind, AuthMethod, AuthVar, ConnId, SessionKey};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use super::completion::{Completion, CompletionKind};
 use super::notice::notify_obstacle;
 use super::obstacle;
-use crate::app::lifecycle::operations;
-use crate::app::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
-use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{Cx, Session, State, UiRequest};
+use crate::core::lifecycle::operations;
+use crate::core::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
+use crate::core::state::fuzzy::{self, Texts};
+use crate::core::{Cx, Session, State, UiRequest};
 use crate::model::{Action, SlashCommand, TemplateSource};
 
 /// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.

@@ -1,7 +1,7 @@
 //! The stack of open dialogs: closing the top one, showing questions.
 
-use crate::app::state::{lookup, tab};
-use crate::app::{Cx, Question, QuestionId, UserAnswer};
+use crate::core::state::{lookup, tab};
+use crate::core::{Cx, Question, QuestionId, UserAnswer};
 use crate::ui::App;
 
 use super::choice::QuestionDialog;

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a dialog of a tab receives keys only while that tab is active.
 
-use crate::app::Cx;
-use crate::app::lifecycle::operations;
-use crate::app::state::tab;
+use crate::core::Cx;
+use crate::core::lifecycle::operations;
+use crate::core::state::tab;
 use crate::model::SessionKey;
 use crate::ui::{App, TabUi};
 

@@ -4,12 +4,12 @@
 //! nothing changes.
 
 use super::notice::notify;
-use crate::app::state::tab;
+use crate::core::state::tab;
 use std::path::{Path, PathBuf};
 
-use crate::app::lifecycle::operations;
-use crate::app::lifecycle::tabs;
-use crate::app::{Cx, Effect, LineInput, State};
+use crate::core::lifecycle::operations;
+use crate::core::lifecycle::tabs;
+use crate::core::{Cx, Effect, LineInput, State};
 use crate::model::{Action, SessionKey};
 use crate::ui::App;
 

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::app::{
+use crate::core::{
     AccessRequest, AccessWork, AgentChoice, Conn, ConnPhase, Cx, Effect, OpenRequest, OpenRequestKind,
     RequestClass, Session, SessionPhase, Setup, ThemeInfo, ToolCall, Turn, ViewCommand,
 };
@@ -95,7 +95,7 @@ impl Rig {
 
     /// The position of the queued prompt that is being edited.
     pub fn edited(&mut self) -> Option<usize> {
-        self.session().outbox.queue().position(crate::app::Prompt::is_edited)
+        self.session().outbox.queue().position(crate::core::Prompt::is_edited)
     }
 
     pub fn run_turn(&mut self) -> &mut Self {

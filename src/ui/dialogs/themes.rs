@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{AUTO_THEME, Cx, Effect, ItemBody, Message, MessagePart, Session, State, ToolCall};
+use crate::core::{AUTO_THEME, Cx, Effect, ItemBody, Message, MessagePart, Session, State, ToolCall};
 use crate::model::{
     ConfigJob, DiffChange, FileDiff, Role as Speaker, SessionKey, SessionWorkspace, SettingChange,
     SettingValue, ToolContent, ToolKind, ToolStatus,

@@ -1,7 +1,7 @@
 //! Renaming a session.
 
-use crate::app::lifecycle::operations;
-use crate::app::{ConnPhase, Cx, Effect, UiRequest};
+use crate::core::lifecycle::operations;
+use crate::core::{ConnPhase, Cx, Effect, UiRequest};
 use crate::model::{SessionKey, StoreJob};
 use crate::ui::App;
 

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::app::Item;
+use crate::core::Item;
 use crate::model::{Body, DiffChange, DiffPosition, FileDiff, Gap};
 
 use super::Diff;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ratatui::style::Style;
 use similar::{ChangeTag, TextDiff};
 
-use crate::app::DiffLayout;
+use crate::core::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;

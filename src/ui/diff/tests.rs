@@ -6,7 +6,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::app::DiffLayout;
+use crate::core::DiffLayout;
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};

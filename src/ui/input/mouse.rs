@@ -5,8 +5,8 @@ use std::time::Instant;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::app::Event;
 use crate::config::keymap::Context;
+use crate::core::Event;
 use crate::model::{Action, MouseReports, Target, TerminalInput};
 use crate::ui::App;
 use crate::ui::dialogs;

@@ -118,11 +118,11 @@ fn typed_letters_update_the_draft() {
 #[test]
 fn enter_after_a_backslash_inserts_a_line_break() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("one \\".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("one \\".into()));
     assert_eq!(rig.key(KeyCode::Enter), [Event::Draft("one \n".into())]);
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
     // A backslash elsewhere does not count.
-    rig.view.apply(crate::app::ViewCommand::SetDraft("C:\\dir\\x".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("C:\\dir\\x".into()));
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
     rig.key(KeyCode::Left);
     assert_eq!(rig.key(KeyCode::Enter), [Event::Draft("C:\\dir\nx".into())]);
@@ -132,7 +132,7 @@ fn enter_after_a_backslash_inserts_a_line_break() {
 fn a_command_runs_only_if_all_of_it_was_visible() {
     let mut rig = Rig::new(fixture::ready());
     let draft = |rig: &mut Rig, text: &str| {
-        rig.view.apply(crate::app::ViewCommand::SetDraft(text.into()));
+        rig.view.apply(crate::core::ViewCommand::SetDraft(text.into()));
         rig.stage.session(|session| session.draft = text.into());
     };
     draft(&mut rig, "!ls -l");
@@ -177,7 +177,7 @@ fn word_keys_edit_text_and_act_only_in_an_empty_prompt() {
     let mut rig = Rig::new(fixture::ready());
     assert_eq!(rig.key_with(KeyCode::Char('d'), alt), act(Action::OpenChanges));
     assert_eq!(rig.key_with(KeyCode::Char('d'), KeyModifiers::CONTROL), act(Action::Quit));
-    rig.view.apply(crate::app::ViewCommand::SetDraft("one two three".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("one two three".into()));
     assert_eq!(rig.key_with(KeyCode::Char('b'), alt), []);
     assert_eq!(rig.key_with(KeyCode::Char('d'), alt), [Event::Draft("one two ".into())]);
     assert_eq!(rig.key_with(KeyCode::Backspace, alt), [Event::Draft("one ".into())]);
@@ -186,7 +186,7 @@ fn word_keys_edit_text_and_act_only_in_an_empty_prompt() {
     assert_eq!(rig.key_with(KeyCode::Left, KeyModifiers::CONTROL), []);
     assert_eq!(rig.key_with(KeyCode::Right, KeyModifiers::CONTROL), []);
     assert_eq!(rig.key_with(KeyCode::Char('w'), KeyModifiers::CONTROL), [Event::Draft(String::new())]);
-    rig.view.apply(crate::app::ViewCommand::SetDraft("x".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("x".into()));
     rig.key(KeyCode::Home);
     assert_eq!(rig.key_with(KeyCode::Char('d'), KeyModifiers::CONTROL), [Event::Draft(String::new())]);
 }
@@ -210,7 +210,7 @@ fn question_mark_opens_help_only_in_an_empty_prompt() {
 #[test]
 fn arrows_move_in_the_text_before_the_history() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("one\ntwo".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("one\ntwo".into()));
     assert_eq!(rig.key(KeyCode::Up), []);
     assert_eq!(rig.key(KeyCode::Up), act(Action::HistoryPrevious));
     assert_eq!(rig.key(KeyCode::Down), []);
@@ -221,7 +221,7 @@ fn arrows_move_in_the_text_before_the_history() {
 fn tab_starts_the_completion_of_a_path_in_an_argument() {
     let mut rig = Rig::new(fixture::ready());
     let draft = |rig: &mut Rig, text: &str| {
-        rig.view.apply(crate::app::ViewCommand::SetDraft(text.into()));
+        rig.view.apply(crate::core::ViewCommand::SetDraft(text.into()));
         rig.stage.session(|session| session.draft = text.into());
     };
     draft(&mut rig, "/review é sr");
@@ -367,7 +367,7 @@ fn clicking_names_in_the_title_opens_lists() {
 #[test]
 fn clicking_moves_the_cursor() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("some words".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("some words".into()));
     rig.draw();
     assert_eq!(rig.click_on("words"), []);
     assert_eq!(rig.key(KeyCode::Char('x')), [Event::Draft("some xwords".into())]);
@@ -381,8 +381,8 @@ fn selection_omits_line_wraps_and_symbols() {
         let message = session.transcript.items()[1].clone();
         session.transcript.push(1, message.body);
         session.transcript.edit(ItemId(3), |item| {
-            if let crate::app::ItemBody::Message(message) = &mut item.body {
-                message.parts = vec![crate::app::MessagePart::Text(text.clone().into())];
+            if let crate::core::ItemBody::Message(message) = &mut item.body {
+                message.parts = vec![crate::core::MessagePart::Text(text.clone().into())];
             }
         });
     });
@@ -402,8 +402,8 @@ fn a_wrapped_url_is_copied_without_line_breaks_and_padding() {
         let body = session.transcript.items()[1].body.clone();
         let id = session.transcript.push(1, body);
         session.transcript.edit(id, |item| {
-            if let crate::app::ItemBody::Message(message) = &mut item.body {
-                message.parts = vec![crate::app::MessagePart::Text(url.clone().into())];
+            if let crate::core::ItemBody::Message(message) = &mut item.body {
+                message.parts = vec![crate::core::MessagePart::Text(url.clone().into())];
             }
         });
     });
@@ -418,10 +418,10 @@ fn typing_does_not_move_a_scrolled_view() {
     let mut rig = Rig::new(fixture::ready());
     rig.stage.session(|session| {
         let body = |text: String| {
-            crate::app::ItemBody::Message(crate::app::Message {
+            crate::core::ItemBody::Message(crate::core::Message {
                 role: crate::model::Role::Agent,
                 message: None,
-                parts: vec![crate::app::MessagePart::Text(text.into())],
+                parts: vec![crate::core::MessagePart::Text(text.into())],
                 is_open: false,
                 began: std::time::Instant::now(),
                 took: None,
@@ -434,7 +434,7 @@ fn typing_does_not_move_a_scrolled_view() {
         }
     });
     rig.draw();
-    rig.view.apply(crate::app::ViewCommand::ScrollPages(-1));
+    rig.view.apply(crate::core::ViewCommand::ScrollPages(-1));
     rig.draw();
     let above = |rig: &Rig| rig.shown.lines().skip(2).take(14).map(str::to_owned).collect::<Vec<_>>();
     let before = above(&rig);
@@ -442,7 +442,7 @@ fn typing_does_not_move_a_scrolled_view() {
     for letter in "a few words".chars() {
         for event in rig.key(KeyCode::Char(letter)) {
             for effect in crate::ui::update(&mut rig.stage.app, event, rig.stage.now) {
-                if let crate::app::Effect::View(command) = effect {
+                if let crate::core::Effect::View(command) = effect {
                     rig.view.apply(command);
                 }
             }
@@ -524,8 +524,9 @@ fn dragging_beyond_the_edge_scrolls() {
         for number in 0..60 {
             let id = session.transcript.push(1, body.clone());
             session.transcript.edit(id, |item| {
-                if let crate::app::ItemBody::Message(message) = &mut item.body {
-                    message.parts = vec![crate::app::MessagePart::Text(format!("paragraph {number}").into())];
+                if let crate::core::ItemBody::Message(message) = &mut item.body {
+                    message.parts =
+                        vec![crate::core::MessagePart::Text(format!("paragraph {number}").into())];
                 }
             });
         }

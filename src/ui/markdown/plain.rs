@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::app::DiffLayout;
+use crate::core::DiffLayout;
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint;
 use crate::ui::theme::Theme;

@@ -4,12 +4,12 @@
 
 use std::fmt::Write as _;
 
-use crate::app::state::url::inspect_url;
-use crate::app::{
-    Event, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
-};
 use crate::config::keymap::Context;
 use crate::config::keymap::actions;
+use crate::core::state::url::inspect_url;
+use crate::core::{
+    Event, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
+};
 use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId};
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::dialogs::{self, FieldState, LineDialog, ListView, SessionsDialog, field_hint, shown_value};

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::question::{Reply, reply};
 use super::*;
-use crate::app::{Consequence, Decision, Event, Question, QuestionId, Setup, ToolCall, UserAnswer};
+use crate::core::{Consequence, Decision, Event, Question, QuestionId, Setup, ToolCall, UserAnswer};
 use crate::model::{
     Action, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId, LineEdit, LocatedDiff,
     ToolContent, ToolKind, ToolStatus,

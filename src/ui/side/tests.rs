@@ -1,6 +1,6 @@
 //! The panel on wide screens, with and without each of its parts.
 
-use crate::app::{Event, ItemBody, ToolCall};
+use crate::core::{Event, ItemBody, ToolCall};
 
 use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
 use crate::ui::tests::fixture::{SIZES, Stage, ready, streaming, text, theme};
@@ -103,7 +103,7 @@ fn the_panel_shows_the_files_of_the_tab_that_is_shown() {
 fn a_completed_plan_leaves_the_panel_after_the_turn() {
     let mut stage = streaming();
     stage.session(|session| {
-        session.turn = crate::app::Turn::Idle;
+        session.turn = crate::core::Turn::Idle;
         session.outbox.hold();
         for plan in &mut session.plans {
             if let crate::model::PlanBody::Entries(steps) = &mut plan.body {

@@ -100,7 +100,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.state.flash = Some("Copied.".into());
     assert!(!footer(&stage, 120).contains("commands"));
     stage.state.flash = None;
-    stage.layers.push(HelpPage { filter: crate::app::LineInput::default() });
+    stage.layers.push(HelpPage { filter: crate::core::LineInput::default() });
     assert!(!footer(&stage, 120).contains("commands"));
 }
 
@@ -117,7 +117,7 @@ fn keys_are_shown_beside_context_and_cost() {
         assert!(rows.contains("ctx 34k of 200k") && rows.contains("$0.21"), "{rows}");
     };
     let mut stage = ready();
-    let says = crate::app::ItemBody::Answered {
+    let says = crate::core::ItemBody::Answered {
         question: "a".into(),
         answer: "b".into(),
         by: crate::model::Decider::User,
@@ -145,7 +145,7 @@ fn keys_are_shown_beside_context_and_cost() {
 #[test]
 fn keys_of_dialogs_are_in_the_help_only_for_a_search() {
     let mut stage = ready();
-    let help = |filter: &str| HelpPage { filter: crate::app::LineInput::new(filter) };
+    let help = |filter: &str| HelpPage { filter: crate::core::LineInput::new(filter) };
     stage.layers.push(help(""));
     let rows = shown(&stage, (200, 200));
     assert!(rows.contains("Prompt and turn") && rows.contains("Browsing the transcript"), "{rows}");

@@ -5,16 +5,16 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event as Terminal, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::terminal_title;
-use crate::app::lifecycle::operations;
-use crate::app::{Event, SessionPhase, Turn, Unseen, UnseenKind};
 use crate::config::keymap::Keymap;
+use crate::core::lifecycle::operations;
+use crate::core::{Event, SessionPhase, Turn, Unseen, UnseenKind};
 use crate::model::Action;
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, permission, streaming, text, theme};
 use crate::ui::{is_animating, next_frame_in, route};
 
 /// Adds a background tab with a title.
-fn add(stage: &mut Stage, title: &str, change: impl FnOnce(&mut crate::app::Session)) {
+fn add(stage: &mut Stage, title: &str, change: impl FnOnce(&mut crate::core::Session)) {
     let key = stage.state.add_session_in(format!("/home/ada/code/{title}").into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
     session.phase = SessionPhase::Ready;

@@ -1,7 +1,7 @@
 //! The composer at all sizes: the mode of vim keys, stashed prompts, full screen.
 
 use super::fixture::*;
-use crate::app::ViewCommand;
+use crate::core::ViewCommand;
 use crate::ui::{CursorShape, cursor_shape};
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 60)];

@@ -3,7 +3,7 @@
 use ratatui::style::Modifier;
 
 use super::fixture::*;
-use crate::app::{Event, LineInput, ThemeInfo, ViewCommand};
+use crate::core::{Event, LineInput, ThemeInfo, ViewCommand};
 use crate::model::{Action, ConnId, ItemId, SessionKey};
 use crate::ui::dialogs::{AgentItem, Agents, ChangesDialog, Options, Picker, PickerRow};
 use crate::ui::dialogs::{ConnectionPage, HelpPage, InboxDialog, InspectPage, LineDialog, QueueDialog};

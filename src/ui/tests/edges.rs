@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 
 use super::fixture::{Stage, ready, streaming, text, theme};
-use crate::app::{DiffLayout, ItemBody, Message, MessagePart, ToolCall};
+use crate::core::{DiffLayout, ItemBody, Message, MessagePart, ToolCall};
 use crate::model::{ContentBlock, DiffChange, FileDiff, Role, ToolContent, ToolKind, ToolStatus};
 use crate::ui::theme;
 

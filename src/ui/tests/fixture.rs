@@ -11,8 +11,8 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Color;
 
-use crate::app::*;
 use crate::config::keymap::Keymap;
+use crate::core::*;
 use crate::guard;
 use crate::model::*;
 use crate::ui::dialogs::{AgentItem, Agents, Purpose};

@@ -1,7 +1,7 @@
 //! Remote agents that are disconnected, and archived sessions.
 
 use super::fixture::*;
-use crate::app::{Outbox, PromptState, SessionPhase};
+use crate::core::{Outbox, PromptState, SessionPhase};
 use crate::model::Remote;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Permission requests on the entire screen.
 
 use super::*;
-use crate::app::{ItemBody, OpenRequestKind};
+use crate::core::{ItemBody, OpenRequestKind};
 use crate::model::{DiffChange, FileDiff, ToolContent};
 
 #[test]
@@ -58,7 +58,7 @@ fn requests_are_laid_out_once() {
     let mut view = stage.view();
     let first = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
     for _ in 0..5 {
-        view.apply(crate::app::ViewCommand::ScrollDialog(1));
+        view.apply(crate::core::ViewCommand::ScrollDialog(1));
         stage.draw(&mut view, &theme("dark"), (120, 40));
     }
     assert_eq!(view.asked.layouts, 1);
@@ -96,7 +96,7 @@ fn requests_with_long_changes_appear_immediately_and_completely() {
     assert!(second.contains("+10000 −10000") && second.contains("− old 0"), "{second}");
     frame();
     assert_eq!(view.asked.layouts, 2, "laid out again once, when the diff was ready");
-    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+    view.apply(crate::core::ViewCommand::ScrollDialog(i32::MAX));
     assert!(text(&stage.draw(&mut view, &theme("dark"), (120, 40))).contains("+ new 9999"));
 }
 
@@ -131,7 +131,7 @@ fn long_targets_of_requests_are_not_truncated() {
 fn stage_with(request: crate::model::AgentRequest) -> Stage {
     let mut stage = streaming();
     let request_id = crate::model::AgentEvent::Request(crate::model::RequestId(7), Box::new(request));
-    let event = crate::app::Event::Agent(crate::model::ConnId(1), request_id);
+    let event = crate::core::Event::Agent(crate::model::ConnId(1), request_id);
     crate::ui::update(&mut stage.app, event, stage.now);
     stage
 }
@@ -210,7 +210,7 @@ fn always_is_offered_however_long_the_path_of_a_file_is() {
         change: None,
     };
     let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };
-    crate::ui::update(&mut stage.app, crate::app::Event::Service(event), stage.now);
+    crate::ui::update(&mut stage.app, crate::core::Event::Service(event), stage.now);
     for size in [(40, 20), (80, 24), (120, 40)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         for answer in ["Allow once", "2  Allow reads", "3  Always allow", "Reject"] {
@@ -252,7 +252,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
         change: Some(crate::model::WriteChange { diff, line: None, size_bytes: 10 }),
     };
     let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };
-    crate::ui::update(&mut stage.app, crate::app::Event::Service(event), stage.now);
+    crate::ui::update(&mut stage.app, crate::core::Event::Service(event), stage.now);
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (120, 40));
     crate::ui::diff::cache::work_off();
@@ -315,10 +315,10 @@ fn full_screen_request_leaves_room_for_a_prompt_that_gets_keys() {
 /// Presses Tab at the request, and types a reason.
 fn with_reason(mut stage: Stage) -> Stage {
     let now = stage.now;
-    let tab = crate::app::Event::Act(crate::model::Action::RejectWithReason);
+    let tab = crate::core::Event::Act(crate::model::Action::RejectWithReason);
     crate::ui::update(&mut stage, tab, now);
     let edit = crate::model::LineEdit::Insert("the other file".into());
-    crate::ui::update(&mut stage, crate::app::Event::Line(edit), now);
+    crate::ui::update(&mut stage, crate::core::Event::Line(edit), now);
     stage
 }
 
@@ -371,7 +371,7 @@ fn hints_offer_to_scroll_only_while_lines_are_below() {
         let mut shown = || text(&stage.draw(&mut view, &theme("dark"), size));
         let first = shown();
         assert!(first.contains("below"), "{first}");
-        view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+        view.apply(crate::core::ViewCommand::ScrollDialog(i32::MAX));
         let last = text(&stage.draw(&mut view, &theme("dark"), size));
         assert!(!last.contains("PageDown") && !last.contains("below"), "{last}");
     }
@@ -381,11 +381,11 @@ fn hints_offer_to_scroll_only_while_lines_are_below() {
 fn hints_of_the_search_are_shown_while_it_has_the_keys() {
     let mut stage = permission();
     let now = stage.now;
-    crate::ui::update(&mut stage, crate::app::Event::Act(crate::model::Action::OpenSearch), now);
+    crate::ui::update(&mut stage, crate::core::Event::Act(crate::model::Action::OpenSearch), now);
     let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     let has_hints =
         |shown: &str| shown.lines().any(|line| line.contains("find ") && line.contains("Esc close"));
     assert!(has_hints(&shown(&stage)), "{}", shown(&stage));
-    crate::ui::update(&mut stage, crate::app::Event::Act(crate::model::Action::AnswerRequest), now);
+    crate::ui::update(&mut stage, crate::core::Event::Act(crate::model::Action::AnswerRequest), now);
     assert!(shown(&stage).contains("find ") && !has_hints(&shown(&stage)), "{}", shown(&stage));
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::acp::codec::Codec;
-use crate::app::{Event, ViewCommand};
+use crate::core::{Event, ViewCommand};
 use crate::model::{Action, AgentEvent, AgentSpec, ConnId, RequestId, approved_lines};
 use crate::ui::text::{Shown, reveal_line, reveal_lines};
 use crate::ui::{dialogs, update};
@@ -178,7 +178,7 @@ fn a_command_in_a_text_is_covered_only_if_it_is_shown_whole() {
         let stage = stage_with(&request(&tool));
         let items = stage.state.active_session().unwrap().transcript.items();
         let call = items.iter().find_map(|item| match &item.body {
-            crate::app::ItemBody::Tool(tool) => Some(tool.clone()),
+            crate::core::ItemBody::Tool(tool) => Some(tool.clone()),
             _ => None,
         });
         let call = call.unwrap();

@@ -2,7 +2,7 @@
 
 use super::check;
 use super::fixture::*;
-use crate::app::ViewCommand;
+use crate::core::ViewCommand;
 use crate::model::{TemplateInfo, TemplateSource, UnreviewedTemplate};
 use crate::ui::{Canvas, draw_into};
 

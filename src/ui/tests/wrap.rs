@@ -1,7 +1,7 @@
 //! Long lines of diffs and code: wrapped, or cut.
 
 use super::fixture::*;
-use crate::app::{ItemBody, Message, MessagePart, OpenRequestKind, ViewCommand};
+use crate::core::{ItemBody, Message, MessagePart, OpenRequestKind, ViewCommand};
 use crate::model::{DiffChange, FileDiff, Role, ToolContent};
 
 /// A permission request for an edit whose new line ends with `END`, after a message with such a line of code.

@@ -1,12 +1,12 @@
 //! The items of a filtered transcript.
 //!
 //! Maintains the list of matching items, so that no frame visits the others, and the scroll position to
-//! return to. `app::outline` decides which items match.
+//! return to. `core::state::outline` decides which items match.
 //!
 //! Invariants: the list equals that of a full scan.
 
-use crate::app::state::outline::Only;
-use crate::app::{Item, Transcript};
+use crate::core::state::outline::Only;
+use crate::core::{Item, Transcript};
 
 use super::Anchor;
 
@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::app::{ItemBody, ToolCall};
+    use crate::core::{ItemBody, ToolCall};
     use crate::model::{ItemId, ToolKind, ToolStatus};
 
     fn call(kind: ToolKind) -> ItemBody {

@@ -1,5 +1,5 @@
 //! Search matches on drawn rows: highlights them on the screen, and finds the row of the current match.
-//! `app::state::search` counts the matches, and `app::dialogs` expands items that hide one.
+//! `core::state::search` counts the matches, and `ui::dialogs` expands items that hide one.
 //!
 //! Rows are joined before matching, so a match may span rows. The text on the screen differs from the source:
 //! Markdown markup is removed, and gutters are added. Therefore the current match is identified by its
@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use ratatui::style::{Modifier, Style};
 
-use crate::app::ItemBody;
-use crate::app::state::search::{Hit, Pattern, Search, hits, texts};
+use crate::core::ItemBody;
+use crate::core::state::search::{Hit, Pattern, Search, hits, texts};
 use crate::model::Role as Speaker;
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::layout::Source;

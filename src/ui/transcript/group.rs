@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::{Item, ItemBody, Session, ToolCall};
+use crate::core::{Item, ItemBody, Session, ToolCall};
 use crate::ui::cells::layout::{Context, Layout, LineRun};
 use crate::ui::cells::{indent, is_groupable, kind_word, title};
 use crate::ui::text::copy_hint::Mark;

@@ -11,8 +11,8 @@
 
 use std::collections::HashMap;
 
-use crate::app::state::fold::fold_of;
-use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall};
+use crate::core::state::fold::fold_of;
+use crate::core::{Item, ItemBody, MessagePart, Session, ToolCall};
 use crate::model::{DiffChange, Fold, Role, ToolContent};
 use crate::ui::cells::layout::{Layout, Source};
 

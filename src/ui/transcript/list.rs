@@ -1,6 +1,6 @@
 //! Moves over pieces from a position, laying out only those that are visited.
 
-use crate::app::{Item, ItemBody, OpenRequestKind, Session};
+use crate::core::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::is_asked_first;
 use crate::ui::cells::layout::{Context, Layout};
@@ -361,7 +361,7 @@ impl<'a> List<'a> {
             ItemBody::Message(message) => message
                 .parts
                 .iter()
-                .any(|part| matches!(part, crate::app::MessagePart::Block(block) if block.is_picture())),
+                .any(|part| matches!(part, crate::core::MessagePart::Block(block) if block.is_picture())),
             ItemBody::Tool(tool) => tool
                 .content
                 .iter()
@@ -406,7 +406,7 @@ fn is_compact(item: &Item) -> bool {
 fn is_blank(item: &Item) -> bool {
     let ItemBody::Message(message) = &item.body else { return false };
     message.parts.iter().all(|part| match part {
-        crate::app::MessagePart::Text(text) => text.trim_start().is_empty(),
-        crate::app::MessagePart::Block(_) => false,
+        crate::core::MessagePart::Text(text) => text.trim_start().is_empty(),
+        crate::core::MessagePart::Block(_) => false,
     })
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::{Item, ItemBody, MessagePart};
+use crate::core::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::Marks;

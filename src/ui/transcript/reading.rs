@@ -6,7 +6,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::Session;
+use crate::core::Session;
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::Line;
 use crate::ui::text::copy_hint;

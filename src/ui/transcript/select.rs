@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::Session;
+use crate::core::Session;
 use crate::model::{Gap, ItemId};
 use crate::ui::canvas::Canvas;
 use crate::ui::render_context::RenderContext;

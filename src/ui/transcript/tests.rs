@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use super::*;
-use crate::app::{ItemBody, Message, MessagePart, Session, TerminalView, ToolCall, TurnEnd};
+use crate::core::{ItemBody, Message, MessagePart, Session, TerminalView, ToolCall, TurnEnd};
 use crate::model::*;
 use crate::ui::render_context::Glyphs;
 use crate::ui::text::width;

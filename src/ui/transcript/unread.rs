@@ -3,7 +3,7 @@
 //!
 //! Invariants: a frame only reads the bytes that arrived since the last one.
 
-use crate::app::{ItemBody, MessagePart, Transcript};
+use crate::core::{ItemBody, MessagePart, Transcript};
 use crate::model::ItemId;
 
 /// New items and lines since a position.

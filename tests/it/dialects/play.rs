@@ -8,9 +8,9 @@ use std::path::Path;
 
 use parlor::acp::log::Log;
 use parlor::acp::tap::{Direction, TapFilter};
-use parlor::app::State;
-use parlor::app::lifecycle::operations;
 use parlor::config::keymap::Keymap;
+use parlor::core::State;
+use parlor::core::lifecycle::operations;
 use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
 use parlor::runtime::replay::Replay;
 

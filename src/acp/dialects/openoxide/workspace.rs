@@ -1,6 +1,6 @@
 //! Files in the folder of a session: a lock, and the id of the last session.
 //!
-//! Only one instance may run in a folder. `app` uses the id.
+//! Only one instance may run in a folder. `core` uses the id.
 //! Invariants: other agents leave no files in the folder; links in the folder are not followed, and a file is
 //! changed only if it contains parlor's own line; nothing here blocks for long, and sessions do not depend on the
 //! id, because parlor saves it as well.

@@ -5,7 +5,7 @@
 
 use crate::ui::text::Line;
 
-use crate::app::state::fold::count_lines;
+use crate::core::state::fold::count_lines;
 use crate::ui::render_context::with_commas;
 use crate::ui::terminal;
 

@@ -155,7 +155,7 @@ fn a_command_in_the_composer_is_marked_with_its_folder() {
             session.shell.folder = folder.map(|folder| session.workspace.cwd.join(folder));
         });
         let mut view = stage.view();
-        view.apply(crate::app::ViewCommand::SetDraft(draft.to_owned()));
+        view.apply(crate::core::ViewCommand::SetDraft(draft.to_owned()));
         text(&stage.draw(&mut view, &theme("dark"), size))
     };
     for size in [(40, 12), (80, 24), (200, 60)] {

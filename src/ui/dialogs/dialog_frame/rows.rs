@@ -1,7 +1,7 @@
 //! Rows that dialogs share: wrapped text, a line with a right part, answers, an input.
 
 use super::Row;
-use crate::app::LineInput;
+use crate::core::LineInput;
 use crate::model::Action;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::hits::Hit;

@@ -2,7 +2,7 @@
 //!
 //! Shows the start of the request and its answers; in full, a request is drawn by its own dialog.
 
-use crate::app::state::tab;
+use crate::core::state::tab;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 use ratatui::layout::{Position, Rect};
@@ -10,11 +10,11 @@ use ratatui::layout::{Position, Rect};
 use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, spread, wrapped};
 use super::super::{options, permission};
 use super::InboxDialog;
-use crate::app::state::inbox::{Waiting, waiting};
-use crate::app::state::tab::TabMark;
-use crate::app::state::unseen::WaitingFor;
-use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session};
 use crate::config::keymap::Context;
+use crate::core::state::inbox::{Waiting, waiting};
+use crate::core::state::tab::TabMark;
+use crate::core::state::unseen::WaitingFor;
+use crate::core::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session};
 use crate::model::{Action, ItemId, Role as Speaker};
 use crate::ui::cells::ToolBody;
 use crate::ui::frame_context::FrameContext;

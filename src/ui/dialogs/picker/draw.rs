@@ -9,8 +9,8 @@ use ratatui::layout::{Position, Rect};
 
 use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, wrapped};
 use super::{About, ListView, PickerRow};
-use crate::app::state::fuzzy::{self, Texts};
 use crate::config::keymap::Context;
+use crate::core::state::fuzzy::{self, Texts};
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs;

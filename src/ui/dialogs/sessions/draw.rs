@@ -1,6 +1,6 @@
 //! The list of sessions, and the search of their contents.
 //!
-//! Shows one row per session, and a preview of the selected one. `app` filters and sorts the list.
+//! Shows one row per session, and a preview of the selected one. `core` filters and sorts the list.
 //!
 //! Invariants: only visible rows are created.
 

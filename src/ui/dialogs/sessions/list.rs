@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::app::LineInput;
-use crate::app::Session;
-use crate::app::state::fuzzy::rank;
+use crate::core::LineInput;
+use crate::core::Session;
+use crate::core::state::fuzzy::rank;
 use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionInfo, SessionKey};
 
 /// Which sessions are shown.

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::app::state::lookup;
-use crate::app::state::titles::session_title;
-use crate::app::{Session, SessionPhase, State};
+use crate::core::state::lookup;
+use crate::core::state::titles::session_title;
+use crate::core::{Session, SessionPhase, State};
 use crate::model::{ArchiveRow, Nearness, SessionId, SessionInfo, SessionKey};
 use crate::ui::App;
 

@@ -1,7 +1,7 @@
 //! Tests of the dialog of all changes.
 
-use crate::app::{Effect, ItemBody, ToolCall, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::{Effect, ItemBody, ToolCall, ViewCommand};
 use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolStatus};
 use crate::ui::dialogs::ChangesDialog;
 use crate::ui::dialogs::testkit::{Rig, views};

@@ -1,7 +1,7 @@
 //! Draft, history, completion, sending.
 
-use crate::app::{Effect, Event, ItemBody, SessionPhase, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::{Effect, Event, ItemBody, SessionPhase, ViewCommand};
 use crate::model::{Action, ItemId, ServiceEvent, Severity, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{completions, focus, selected_completion};
@@ -330,9 +330,9 @@ fn the_mark_steps_over_what_is_not_seen() {
     let mut rig = Rig::new();
     let notice = |title: &str| ItemBody::notice(Severity::Info, title.to_owned(), None);
     let gone = || {
-        let mut call = crate::app::ToolCall::new("call".into(), std::time::Instant::now());
+        let mut call = crate::core::ToolCall::new("call".into(), std::time::Instant::now());
         call.from_ask_only = true;
-        call.decision = Some(crate::app::Decision::Cancelled(crate::model::Decider::User));
+        call.decision = Some(crate::core::Decision::Cancelled(crate::model::Decider::User));
         ItemBody::Tool(Box::new(call))
     };
     for body in [gone(), notice("one"), gone(), notice("two"), gone()] {
@@ -387,10 +387,10 @@ fn without_a_selection_the_last_foldable_item_opens() {
 #[test]
 fn thoughts_can_be_toggled_after_all_items_were() {
     let mut rig = Rig::new();
-    let thought = crate::app::Message {
+    let thought = crate::core::Message {
         role: crate::model::Role::Thought,
         message: None,
-        parts: vec![crate::app::MessagePart::Text("hm".into())],
+        parts: vec![crate::core::MessagePart::Text("hm".into())],
         is_open: false,
         began: rig.now,
         took: None,
@@ -435,11 +435,11 @@ fn the_unchanged_lines_of_the_marked_or_last_change_open() {
     use crate::model::{DiffChange, FileDiff, ToolContent, ToolKind};
     let mut rig = Rig::new();
     assert!(
-        rig.act(Action::ToggleContext).iter().any(|fx| matches!(fx, crate::app::Effect::Timer(..))),
+        rig.act(Action::ToggleContext).iter().any(|fx| matches!(fx, crate::core::Effect::Timer(..))),
         "it says why not"
     );
     for _ in 0..2 {
-        let mut call = crate::app::ToolCall::new("t".into(), rig.now);
+        let mut call = crate::core::ToolCall::new("t".into(), rig.now);
         call.kind = ToolKind::Edit;
         let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
         call.content = vec![ToolContent::Diff(FileDiff { path: "a".into(), change })];

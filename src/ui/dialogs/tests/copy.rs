@@ -1,6 +1,6 @@
 //! Tests of copying by keyboard.
 
-use crate::app::{Effect, ItemBody, Message, MessagePart, ToolCall, ViewCommand};
+use crate::core::{Effect, ItemBody, Message, MessagePart, ToolCall, ViewCommand};
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyOutcome, DiffChange, FileDiff, ItemId, Role, ServiceEvent,
     ToolContent, ToolKind, ToolStatus,
@@ -183,7 +183,7 @@ fn the_message_says_where_a_text_was_sent() {
     let mut rig = Rig::new();
     let mut said = |outcome| {
         let event = ServiceEvent::Copied { what: "3 lines".into(), outcome };
-        crate::ui::update(&mut rig.app, crate::app::Event::Service(event), rig.now);
+        crate::ui::update(&mut rig.app, crate::core::Event::Service(event), rig.now);
         rig.state.flash.clone().unwrap()
     };
     assert_eq!(said(CopyOutcome::Program("xclip")), "Copied 3 lines with xclip.");
@@ -197,6 +197,6 @@ fn the_message_says_where_a_text_was_sent() {
 fn mouse_capture_can_be_toggled() {
     let mut rig = Rig::new();
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(false)));
-    assert_eq!(rig.mouse, crate::app::MouseOwner::Terminal);
+    assert_eq!(rig.mouse, crate::core::MouseOwner::Terminal);
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(true)));
 }

@@ -1,6 +1,6 @@
 //! Tests of forms: defaults, moving, choosing, review, sending.
 
-use crate::app::ViewCommand;
+use crate::core::ViewCommand;
 use crate::model::{Action, ElicitationMode, FieldChoice, FieldKind, FieldValue, FormField, Response};
 use crate::ui::dialogs::FormState;
 use crate::ui::dialogs::testkit::{Rig, answers, elicitation, field, text_kind, views};
@@ -318,7 +318,7 @@ fn a_secret_is_masked_until_revealed_and_not_recorded() {
         sent(&[("password", text("hunter2")), ("user", text("ada"))])
     );
     let said = rig.session().transcript.items().last().map(|item| item.body.clone());
-    let Some(crate::app::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
+    let Some(crate::core::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
     assert_eq!(answer, "accepted: password: answered, user: ada");
 }
 
@@ -328,7 +328,7 @@ fn a_single_secret_is_not_recorded() {
     rig.type_line("7");
     assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("pin", FieldValue::Integer(7))]));
     let said = rig.session().transcript.items().last().map(|item| item.body.clone());
-    let Some(crate::app::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
+    let Some(crate::core::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
     assert_eq!(answer, "accepted: answered");
 }
 

@@ -1,6 +1,6 @@
 //! Tests of the search of earlier prompts.
 
-use crate::app::{Effect, Event, ViewCommand};
+use crate::core::{Effect, Event, ViewCommand};
 use crate::model::{
     Action, AgentCommand, Call, FoundPrompt, LineEdit, PromptQuery, PromptSource, ServiceEvent, StoreJob,
     StoreNews,

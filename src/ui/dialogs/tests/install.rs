@@ -1,8 +1,8 @@
 //! Tests of installing agents from the registry.
 
 use super::super::testkit::*;
-use crate::app::lifecycle;
-use crate::app::{Cx, Effect};
+use crate::core::lifecycle;
+use crate::core::{Cx, Effect};
 use crate::model::{Action, AgentSource, AgentSpec, ConfigJob, RegistryAgent, RegistryIndex, SourceKind};
 use crate::ui::dialogs::{AgentItem, Agents, Picker};
 

@@ -1,7 +1,7 @@
 //! Tests of actions on items: inspecting, opening locations, filtering.
 
-use crate::app::{Effect, ItemBody, ToolCall};
 use crate::config::keymap::Context;
+use crate::core::{Effect, ItemBody, ToolCall};
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, ItemId, LocatedDiff, Location, PieceStart, Raw, ToolContent,
 };
@@ -107,7 +107,7 @@ fn the_user_selects_one_of_several_locations() {
 
 #[test]
 fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
-    use crate::app::state::outline::Only;
+    use crate::core::state::outline::Only;
     use crate::model::{ToolKind, ToolStatus};
     let mut rig = Rig::new();
     push(&mut rig, |call| call.kind = ToolKind::Execute);

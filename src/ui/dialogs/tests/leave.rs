@@ -1,7 +1,7 @@
 //! Escape, Ctrl+C, Ctrl+Q.
 
-use crate::app::{Effect, Turn, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::{Effect, Turn, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
 use crate::model::{Action, ItemId, Response, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, answers, has_cancel, outside_file, selected, views};
@@ -297,10 +297,10 @@ fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
     for role in [crate::model::Role::User, crate::model::Role::Agent, crate::model::Role::User] {
         rig.session().transcript.push(
             1,
-            crate::app::ItemBody::Message(crate::app::Message {
+            crate::core::ItemBody::Message(crate::core::Message {
                 role,
                 message: None,
-                parts: vec![crate::app::MessagePart::Text(format!("{role:?}").into())],
+                parts: vec![crate::core::MessagePart::Text(format!("{role:?}").into())],
                 is_open: false,
                 began: std::time::Instant::now(),
                 took: None,

@@ -1,7 +1,7 @@
 //! Tests of the queue, pages to read, and renaming.
 
-use crate::app::{Consequence, DiffLayout, DiffRoom, Effect, Event, Question, Screen, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::{Consequence, DiffLayout, DiffRoom, Effect, Event, Question, Screen, ViewCommand};
 use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
 use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::{CONN, Rig, has_cancel, views};
@@ -446,7 +446,7 @@ fn no_order_of_keys_panics() {
 
 #[test]
 fn plans_that_are_done_or_abandoned_are_not_shown() {
-    use crate::app::session::apply::on_plan;
+    use crate::core::session::apply::on_plan;
     use crate::model::{PlanEntry, PlanPriority, PlanStatus};
     let plan = |status| {
         let entry = PlanEntry { content: "one".to_owned(), priority: PlanPriority::Medium, status };
@@ -460,7 +460,7 @@ fn plans_that_are_done_or_abandoned_are_not_shown() {
     assert!(!rig.session().is_plan_shown(), "the turn has not taken it up");
     on_plan(rig.session(), plan(PlanStatus::Completed));
     assert!(rig.session().is_plan_shown(), "the turn runs");
-    rig.session().turn = crate::app::Turn::Idle;
+    rig.session().turn = crate::core::Turn::Idle;
     assert!(!rig.session().is_plan_shown(), "done");
     rig.act(Action::TogglePlan);
     assert!(rig.session().is_plan_shown(), "opened by the user");

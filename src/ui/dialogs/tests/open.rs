@@ -1,6 +1,6 @@
 //! Tests of opening files in the editor and addresses in the browser.
 
-use crate::app::{Cx, Effect, ItemBody, Message, MessagePart};
+use crate::core::{Cx, Effect, ItemBody, Message, MessagePart};
 use crate::model::{Action, ItemId, Location, Role, Target};
 use crate::ui::dialogs::on_open;
 use crate::ui::dialogs::testkit::Rig;

@@ -1,7 +1,7 @@
 //! Pickers: rows, filter, choice.
 
-use crate::app::{Effect, Event, SessionPhase};
 use crate::config::keymap::Context;
+use crate::core::{Effect, Event, SessionPhase};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigJob,
     ConfigKind, ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
@@ -160,7 +160,7 @@ fn commands_are_found_by_other_words() {
     rig.session().outbox.enqueue("later".to_owned());
     rig.session().transcript.push(
         1,
-        crate::app::ItemBody::Notice {
+        crate::core::ItemBody::Notice {
             kind: crate::model::NoticeKind::Other,
             severity: crate::model::Severity::Info,
             title: "one".to_owned(),
@@ -214,7 +214,7 @@ fn what_fits_the_moment_comes_first_in_the_palette() {
     };
     assert_eq!(first(&mut rig), [""; 0]);
     let id = rig.session().outbox.enqueue("again".to_owned());
-    rig.session().outbox.set_state(id, crate::app::PromptState::Failed { may_have_arrived: false });
+    rig.session().outbox.set_state(id, crate::core::PromptState::Failed { may_have_arrived: false });
     assert_eq!(first(&mut rig), ["Resend failed prompt"]);
     rig.session().outbox.remove(id);
     rig.run_turn().session().outbox.enqueue("later".to_owned());
@@ -231,11 +231,11 @@ fn what_fits_the_moment_comes_first_in_the_palette() {
 #[test]
 fn the_filter_of_agents_matches_names_before_descriptions() {
     let mut rig = Rig::new();
-    let choice = |known: &crate::config::catalogue::Known| crate::app::AgentChoice {
+    let choice = |known: &crate::config::catalogue::Known| crate::core::AgentChoice {
         spec: known.spec(crate::model::Callbacks::default()),
         title: known.title.to_owned(),
         source: "found".to_owned(),
-        ..crate::app::AgentChoice::default()
+        ..crate::core::AgentChoice::default()
     };
     rig.state.setup.agents = [
         "claude",
@@ -273,7 +273,7 @@ fn the_prompt_history_is_searched_and_taken_up() {
     assert_eq!(rig.shown(), ["two lines", "fix the test", "add docs"]);
     rig.type_line("lines");
     let fx = rig.act(Action::Accept);
-    assert!(fx.contains(&Effect::View(crate::app::ViewCommand::SetDraft("two\nlines".to_owned()))));
+    assert!(fx.contains(&Effect::View(crate::core::ViewCommand::SetDraft("two\nlines".to_owned()))));
     assert_eq!(rig.session().draft, "two\nlines");
     assert_eq!(rig.session().history.last().map(String::as_str), Some("half a thought"));
 }
@@ -352,7 +352,7 @@ fn a_theme_that_cannot_be_saved_is_reported() {
     let mut rig = Rig::new();
     rig.state.setup.config_file = "/etc/x.toml".into();
     let change = Some((theme_change("nord"), Err("read-only".to_owned())));
-    let news = crate::app::ConfigNews { change, ..Default::default() };
+    let news = crate::core::ConfigNews { change, ..Default::default() };
     let now = rig.now;
     update(&mut rig, Event::Config(Box::new(news)), now);
     let notices = &rig.session().transcript;
@@ -502,7 +502,7 @@ fn a_subagents_item_shows_its_session_and_escape_goes_back() {
     if let Some(session) = rig.state.sessions.get_mut(&child) {
         session.parent = Some(parent);
     }
-    let body = crate::app::ItemBody::Subagent {
+    let body = crate::core::ItemBody::Subagent {
         session: SessionId::from("child"),
         key: Some(child),
         title: "Searcher".to_owned(),

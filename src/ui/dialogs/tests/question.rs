@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::app::{Consequence, ItemBody, Question, ViewCommand};
 use crate::config::keymap::Context;
+use crate::core::{Consequence, ItemBody, Question, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
 use crate::ui::dialogs::InspectPage;
@@ -109,13 +109,13 @@ fn continued_typing_answers_nothing() {
 /// A call that is asked about, as it stands in the transcript.
 fn ask_about_a_call(rig: &mut Rig) -> crate::model::ItemId {
     let now = rig.now;
-    let call = crate::app::ToolCall::new("call".into(), now);
+    let call = crate::core::ToolCall::new("call".into(), now);
     let item = rig.session().transcript.push(1, ItemBody::Tool(Box::new(call)));
     rig.ask_permission(1, &[AllowOnce, AllowAlways, RejectOnce]);
     item
 }
 
-fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut crate::app::ToolCall)) {
+fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut crate::core::ToolCall)) {
     rig.session().transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             change(call);
@@ -144,7 +144,7 @@ fn a_change_of_the_call_begins_the_quiet_time_anew_and_is_marked() {
 fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_not() {
     let content = || vec![crate::model::ToolContent::Unknown(crate::model::Raw("{}".into()))];
     let raw = || Some(crate::model::Raw("{}".into()));
-    let changes: [fn(&mut crate::app::ToolCall); 5] = [
+    let changes: [fn(&mut crate::core::ToolCall); 5] = [
         |call| call.title = "Other".to_owned(),
         |call| call.kind = crate::model::ToolKind::Execute,
         |call| call.name = Some("other".to_owned()),
@@ -182,7 +182,7 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
     for open in &mut rig.session().requests {
-        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut open.kind {
+        if let crate::core::OpenRequestKind::Permission { request, .. } = &mut open.kind {
             request.options[2].id = request.options[1].id.clone();
         }
     }
@@ -441,7 +441,7 @@ fn escape_beside_a_request_leaves_what_has_the_keys() {
     assert_eq!(answers(&rig.act(Action::Escape)), []);
     assert!(rig.session().search.is_none());
     rig.act(Action::Browse);
-    rig.session().only = Some(crate::app::state::outline::Only::Commands);
+    rig.session().only = Some(crate::core::state::outline::Only::Commands);
     assert_eq!(answers(&rig.act(Action::Escape)), []);
     assert_eq!((rig.session().only, rig.user.is_browsing), (None, true));
     assert_eq!(answers(&rig.act(Action::Escape)), []);

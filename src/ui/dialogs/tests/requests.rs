@@ -1,6 +1,6 @@
 //! Permissions, files outside, pages.
 
-use crate::app::{Effect, ViewCommand};
+use crate::core::{Effect, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
 use crate::model::{Action, AllowedBy, Response};
 use crate::ui::dialogs::testkit::{Rig, answers, outside_file, selected, views};

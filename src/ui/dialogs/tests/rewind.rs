@@ -1,7 +1,7 @@
 //! Tests of going back to an earlier prompt.
 
-use crate::app::session::play;
-use crate::app::{Consequence, Effect, ItemBody, RewindWay, ToolCall, ViewCommand};
+use crate::core::session::play;
+use crate::core::{Consequence, Effect, ItemBody, RewindWay, ToolCall, ViewCommand};
 use crate::model::{
     Action, AgentCommand, Attachment, Call, DiffChange, FileDiff, ItemId, ToolContent, ToolKind, ToolStatus,
 };

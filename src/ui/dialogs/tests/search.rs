@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::app::{
+use crate::config::keymap::Context;
+use crate::core::{
     Cx, Effect, Event, ItemBody, Message, MessagePart, TimerId, ToolCall, TurnEnd, ViewCommand,
 };
-use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, LineEdit, Role, Severity, ToolCallId, ToolKind, ToolStatus};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{focus, line_input, on_search_timer, set_search_timer};
@@ -13,7 +13,7 @@ use crate::ui::dialogs::{focus, line_input, on_search_timer, set_search_timer};
 /// These items are on the screen, from the first to the last.
 fn read(rig: &mut Rig, first: ItemId, last: ItemId) {
     let mut cx = Cx::new(rig.now);
-    crate::app::on_event(&mut rig.state, Event::Reading(first, last), &mut cx);
+    crate::core::on_event(&mut rig.state, Event::Reading(first, last), &mut cx);
 }
 
 fn message(role: Role, text: &str) -> ItemBody {

@@ -1,8 +1,8 @@
 //! Tests of the sessions dialog: joining, hiding, filtering, sorting, and actions on a row.
 
 use super::super::sessions::rows::refresh;
-use crate::app::{Effect, Event};
 use crate::config::keymap::Context;
+use crate::core::{Effect, Event};
 use crate::model::{
     Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,
     SessionInfo, StoreJob, StoreNews,
@@ -300,7 +300,7 @@ fn an_open_session_is_closed_after_a_question_and_the_last_one_stays() {
     let mut rig = Rig::new();
     let first = rig.state.active;
     let other = rig.state.add_session();
-    rig.state.sessions.get_mut(&other).unwrap().phase = crate::app::SessionPhase::Ready;
+    rig.state.sessions.get_mut(&other).unwrap().phase = crate::core::SessionPhase::Ready;
     open(&mut rig, Vec::new());
     assert_eq!(shown(&rig).len(), 2);
     rig.act(Action::First);

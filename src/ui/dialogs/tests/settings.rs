@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::app::{ConfigNews, Consequence, Effect, Event, ItemBody, MouseOwner, Setup, ToolCall};
 use crate::config::keymap::Context;
 use crate::config::{Config, Paths, Surroundings, read, settings};
+use crate::core::{ConfigNews, Consequence, Effect, Event, ItemBody, MouseOwner, Setup, ToolCall};
 use crate::model::{Action, ConfigJob, Fold, Location, SettingChange, SettingValue};
 use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::Rig;
@@ -296,7 +296,7 @@ fn themes_are_looked_for_when_their_list_opens() {
     let marked = rig.marked().to_owned();
     let mut new = setup("");
     new.themes = rig.state.setup.themes.clone();
-    new.themes.insert(0, crate::app::ThemeInfo { name: "mine".to_owned(), is_dark: true });
+    new.themes.insert(0, crate::core::ThemeInfo { name: "mine".to_owned(), is_dark: true });
     let news = ConfigNews { setup: Some(Box::new(new)), ..ConfigNews::default() };
     update(&mut rig.app, Event::Config(Box::new(news)), rig.now);
     let Some(picker) = rig.layers.last().and_then(Layer::list) else { panic!("{:?}", rig.layers) };

@@ -1,8 +1,8 @@
 //! Slash commands of agents and of parlor, and templates.
 
 use super::composer::{command, names, rig_with_commands};
-use crate::app::{Cx, Effect, Event};
 use crate::config::keymap::Context;
+use crate::core::{Cx, Effect, Event};
 use crate::model::{
     Action, FoundFile, PreparedPrompt, ServiceEvent, TemplateInfo, TemplateList, TemplateSource,
     UnreviewedTemplate,
@@ -68,7 +68,7 @@ fn a_command_of_the_agent_wins_over_one_of_parlor() {
         assert_eq!(rig.session().history.last().map(String::as_str), Some(text));
     }
     assert!(!rig.state.is_quitting && rig.state.active == shown);
-    rig.session().turn = crate::app::Turn::Idle;
+    rig.session().turn = crate::core::Turn::Idle;
     rig.type_draft("/parlor:clear");
     rig.act(Action::Submit);
     assert_ne!(rig.state.active, shown, "the prefix selects the command of parlor");
@@ -335,7 +335,7 @@ fn clear_starts_a_new_session_where_the_agent_has_no_such_command() {
     assert!(rig.session().draft.is_empty() && rig.session().history.is_empty());
     // During a turn, it waits for its end.
     let shown = rig.state.active;
-    rig.session().phase = crate::app::SessionPhase::Ready;
+    rig.session().phase = crate::core::SessionPhase::Ready;
     rig.session().turn_count = 1;
     rig.run_turn();
     rig.type_draft("/clear");

@@ -1,6 +1,6 @@
 //! Tests of validating fields.
 
-use crate::app::LineInput;
+use crate::core::LineInput;
 use crate::model::{FieldKind, FieldValue};
 use crate::ui::dialogs::FieldState;
 use crate::ui::dialogs::testkit::field;

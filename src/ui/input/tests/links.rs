@@ -1,7 +1,7 @@
 //! Clicks on links.
 
 use super::*;
-use crate::app::{ItemBody, MessagePart};
+use crate::core::{ItemBody, MessagePart};
 
 #[test]
 fn clicking_a_link_asks_to_open_the_page() {

@@ -22,7 +22,7 @@ fn a_long_paste_becomes_a_label_and_a_second_one_expands_it() {
     let with_label = format!("a{label}");
     assert_eq!(paste(&mut rig, &text), [Event::Pasted(attachment), Event::Draft(with_label.clone())]);
     assert_eq!(paste(&mut rig, &text), [Event::Draft(format!("a{text}"))]);
-    rig.view.apply(crate::app::ViewCommand::SetDraft(with_label.clone()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft(with_label.clone()));
     assert_eq!(rig.key(KeyCode::Backspace), [Event::Draft("a".into())]);
     assert_eq!(rig.key_with(KeyCode::Char('_'), KeyModifiers::CONTROL), [Event::Draft(with_label)]);
 }
@@ -30,10 +30,10 @@ fn a_long_paste_becomes_a_label_and_a_second_one_expands_it() {
 #[test]
 fn a_command_contains_pasted_text_and_no_labels() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("!cat ".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("!cat ".into()));
     assert_eq!(paste(&mut rig, &lines(12)), [Event::Draft(format!("!cat {}", lines(12)))]);
     let label = Attachment::of_text(&lines(12)).label();
-    rig.view.apply(crate::app::ViewCommand::SetDraft(format!("!cat {label}")));
+    rig.view.apply(crate::core::ViewCommand::SetDraft(format!("!cat {label}")));
     rig.stage.draw(&mut rig.view, &fixture::theme("dark"), (60, 24));
     let events = rig.key(KeyCode::Enter);
     let [Event::Message(why)] = events.as_slice() else { panic!("{events:?}") };
@@ -54,7 +54,7 @@ fn the_text_of_the_clipboard_is_a_paste() {
 fn the_length_of_a_paste_that_becomes_a_label_is_configured() {
     let mut rig = Rig::new(fixture::ready());
     assert_eq!(paste(&mut rig, &lines(10)), [Event::Draft(lines(10))]);
-    rig.view.apply(crate::app::ViewCommand::SetDraft(String::new()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft(String::new()));
     rig.view.paste_lines = 0;
     assert_eq!(paste(&mut rig, &lines(120)), [Event::Draft(lines(120))]);
 }
@@ -70,7 +70,7 @@ fn control_characters_are_removed_from_attachments() {
 #[test]
 fn an_empty_paste_and_a_key_paste_an_image_at_the_cursor() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("é x".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("é x".into()));
     rig.key(KeyCode::Left);
     let expected = [Event::Cursor(3), Event::Act(Action::PasteImage)];
     assert_eq!(paste(&mut rig, ""), expected);
@@ -80,7 +80,7 @@ fn an_empty_paste_and_a_key_paste_an_image_at_the_cursor() {
 #[test]
 fn dropped_paths_are_reported_with_their_place() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("see ".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("see ".into()));
     let text = "'/a/my file.png' ".to_owned();
     let readings = vec![vec!["/a/my file.png".into()]];
     assert_eq!(
@@ -112,7 +112,7 @@ fn labels_and_mentions_are_styled() {
 #[test]
 fn a_quote_is_a_label_on_its_own_line_so_that_its_mentions_are_not_read() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("see".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("see".into()));
     let events = super::super::quote("fn main() {\u{1b}[31m\n\n  @/etc/passwd", &mut rig.view);
     let [Event::Pasted(attachment), Event::Draft(draft)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(attachment.bytes(), b"> fn main() {[31m\n>\n>   @/etc/passwd\n");

@@ -67,7 +67,7 @@ fn clicks_and_pastes_end_a_sequence() {
 #[test]
 fn a_change_of_focus_ends_a_sequence() {
     let mut rig = started(fixture::ready());
-    rig.stage.layers.push(HelpPage { filter: crate::app::LineInput::default() });
+    rig.stage.layers.push(HelpPage { filter: crate::core::LineInput::default() });
     assert_eq!(rig.key(KeyCode::Char('m')), [Event::Line(LineEdit::Insert("m".into()))]);
 }
 
@@ -141,7 +141,7 @@ fn a_question_mark_lists_continuing_keys_at_once_in_pages() {
 #[test]
 fn keys_with_shift_select_text_in_the_prompt() {
     let mut rig = Rig::new(fixture::ready());
-    rig.view.apply(crate::app::ViewCommand::SetDraft("one two".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("one two".into()));
     rig.key_with(KeyCode::Left, CTRL | KeyModifiers::SHIFT);
     assert_eq!(rig.key(KeyCode::Backspace), [Event::Draft("one ".into())]);
 }
@@ -153,7 +153,7 @@ fn keys_of_the_prompt_can_be_rebound() {
     let text =
         "[keys.composer]\n\"ctrl+w\" = \"none\"\n\"f10\" = \"delete-word-before\"\n\"alt+f\" = \"undo\"\n";
     rig.keymap = crate::config::read(&paths, text, &crate::config::Surroundings::default()).0.keymap;
-    rig.view.apply(crate::app::ViewCommand::SetDraft("one two".into()));
+    rig.view.apply(crate::core::ViewCommand::SetDraft("one two".into()));
     assert_eq!(rig.key_with(KeyCode::Char('w'), CTRL), []);
     assert_eq!(rig.key(KeyCode::F(10)), [Event::Draft("one ".into())]);
     assert_eq!(rig.key_with(KeyCode::Char('f'), KeyModifiers::ALT), [Event::Draft("one two".into())]);

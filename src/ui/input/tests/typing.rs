@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::app::Effect;
+use crate::core::Effect;
 use crate::model::{
     AgentCommand, AgentEvent, AgentRequest, ConnId, PermissionKind, PermissionOption, PermissionRequest,
     RequestId, ToolCallPatch,
@@ -41,7 +41,7 @@ impl Typist {
             drop(session.outbox.take_queue());
         });
         let mut rig = Rig::new(stage);
-        rig.view.apply(crate::app::ViewCommand::ClearDraft);
+        rig.view.apply(crate::core::ViewCommand::ClearDraft);
         Self { rig, random: Random::new(seed), elapsed: Duration::ZERO, requests: 0, open: Vec::new() }
     }
 

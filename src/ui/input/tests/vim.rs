@@ -1,7 +1,7 @@
 //! Keys of vim editing, of inserted deletions and of the full-screen composer.
 
 use super::*;
-use crate::app::ViewCommand;
+use crate::core::ViewCommand;
 
 const CTRL: KeyModifiers = KeyModifiers::CONTROL;
 

@@ -123,7 +123,7 @@ proptest! {
         let stage = stage_of(&call.json());
         let session = stage.state.active_session().unwrap();
         let shown_call = session.transcript.items().iter().find_map(|item| match &item.body {
-            crate::app::ItemBody::Tool(tool) => Some(tool.as_ref()),
+            crate::core::ItemBody::Tool(tool) => Some(tool.as_ref()),
             _ => None,
         });
         let shown_call = shown_call.unwrap();

@@ -5,8 +5,8 @@
 use ratatui::style::Modifier;
 
 use super::*;
-use crate::app::LineInput;
-use crate::app::state::search::{STEP_BYTES, Search};
+use crate::core::LineInput;
+use crate::core::state::search::{STEP_BYTES, Search};
 
 const WIDTHS: [u16; 3] = [36, 76, 130];
 

@@ -191,7 +191,7 @@ fn decided_requests_without_a_call_use_no_row() {
     let before = rows_of(&render(&session, &mut TranscriptView::default(), 60, 10));
     let mut call = tool(ToolKind::Execute, ToolStatus::Cancelled, "asked only");
     (call.from_ask_only, call.decision) =
-        (true, Some(crate::app::Decision::Cancelled(crate::model::Decider::User)));
+        (true, Some(crate::core::Decision::Cancelled(crate::model::Decider::User)));
     push_tool(&mut session, call);
     assert_eq!(rows_of(&render(&session, &mut TranscriptView::default(), 60, 10)), before);
 }
@@ -376,7 +376,8 @@ fn failures_and_decisions() {
     push_tool(&mut session, failed);
     let mut rejected = edit();
     rejected.status = ToolStatus::Failed;
-    rejected.decision = Some(crate::app::Decision::Chosen { name: "No".into(), kind: None, is_allow: false });
+    rejected.decision =
+        Some(crate::core::Decision::Chosen { name: "No".into(), kind: None, is_allow: false });
     push_tool(&mut session, rejected);
     push_tool(&mut session, tool(ToolKind::Other, ToolStatus::Cancelled, "something else"));
     let mut raw = tool(ToolKind::Other, ToolStatus::Completed, "with raw input");
@@ -446,10 +447,10 @@ fn selection_and_open_requests_are_marked() {
     session.selected = Some(id);
     let request =
         PermissionRequest { session: None, tool: ToolCallPatch::new("call".into()), options: Vec::new() };
-    session.requests.push_back(crate::app::OpenRequest {
+    session.requests.push_back(crate::core::OpenRequest {
         conn: ConnId(1),
         request_id: RequestId(1),
-        kind: crate::app::OpenRequestKind::Permission { request, tool: id },
+        kind: crate::core::OpenRequestKind::Permission { request, tool: id },
         since: start(),
     });
     let rows = rows_of(&render(&session, &mut TranscriptView::default(), 90, 20));

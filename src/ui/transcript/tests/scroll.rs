@@ -423,7 +423,7 @@ fn new_lines_of_an_open_message_are_counted() {
 
 #[test]
 fn removing_a_filter_restores_the_scroll_position() {
-    use crate::app::state::outline::Only;
+    use crate::core::state::outline::Only;
     let mut session = long_session(3000);
     let mut failed = tool(ToolKind::Fetch, ToolStatus::Failed, "http://broken");
     failed.id = "broken".into();

@@ -1,7 +1,7 @@
 //! End lines of turns, running calls and open thoughts.
 
 use super::*;
-use crate::app::{Decision, TurnSummary};
+use crate::core::{Decision, TurnSummary};
 
 fn rows(session: &Session) -> Vec<String> {
     rows_of(&render(session, &mut TranscriptView::default(), 80, 40))

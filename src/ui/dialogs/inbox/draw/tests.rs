@@ -1,6 +1,6 @@
 //! The inbox at three sizes, with the preview of a change, and a request in full.
 
-use crate::app::{Event, SessionPhase, Unseen, UnseenKind};
+use crate::core::{Event, SessionPhase, Unseen, UnseenKind};
 
 use crate::model::Action;
 use crate::ui::dialogs::InboxDialog;
@@ -15,7 +15,7 @@ fn inbox() -> Stage {
     let original = state.active_session().unwrap().clone();
     let key = stage.state.add_session_in("/home/ada/code/shop".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
-    *session = crate::app::Session { key, title: Some("Clock skew".into()), ..original };
+    *session = crate::core::Session { key, title: Some("Clock skew".into()), ..original };
     session.requests.iter_mut().for_each(|open| open.since = ago(now, 9));
     let key = stage.state.add_session_in("/home/ada/code/lib".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
@@ -76,12 +76,12 @@ fn each_request_in_full_shows_its_own_command() {
     let now = ago(stage.now, 1);
     let session = stage.state.sessions.get_mut(&key).unwrap();
     for (command, open) in ["make test", "rm -rf ~"].into_iter().zip(0..) {
-        let mut call = crate::app::ToolCall::new("c".into(), now);
+        let mut call = crate::core::ToolCall::new("c".into(), now);
         call.kind = crate::model::ToolKind::Execute;
         call.input.command = Some(command.into());
-        let item = session.transcript.push(1, crate::app::ItemBody::Tool(Box::new(call)));
+        let item = session.transcript.push(1, crate::core::ItemBody::Tool(Box::new(call)));
         let kind = &mut session.requests.get_mut(open).unwrap().kind;
-        let crate::app::OpenRequestKind::Permission { tool, .. } = kind else { unreachable!() };
+        let crate::core::OpenRequestKind::Permission { tool, .. } = kind else { unreachable!() };
         *tool = item;
     }
     let mut view = stage.view();

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::super::{Preview, Scope, TextSearch};
-use crate::app::Session;
-use crate::app::restore;
+use crate::core::Session;
+use crate::core::restore;
 use crate::model::{
     ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
     SessionWorkspace,

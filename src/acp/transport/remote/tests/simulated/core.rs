@@ -15,8 +15,8 @@ use super::{PATIENCE, SESSIONS, Simulation, remote, transport};
 use crate::acp::gate::Gate;
 use crate::acp::tap::{Tap, TapFilter};
 use crate::acp::{Commands, ConnectOptions, Limits, connect_with};
-use crate::app::lifecycle::operations;
-use crate::app::{
+use crate::core::lifecycle::operations;
+use crate::core::{
     ConnPhase, Cx, Effect, Event, Item, ItemBody, MessagePart, QuestionId, Session, SessionPhase, Setup,
     State, TimerId, Turn, TurnEnd, UserAnswer,
 };

@@ -1,8 +1,0 @@
-//! The exchange between the sessions and the store: records are written, and read again.
-//!
-//! `recorder` emits the records of an event, `restore` restores the end of a session, `loading` reads the rest of it.
-//! Invariant: calls only `session` and `state`.
-
-pub(in crate::app) mod loading;
-pub(in crate::app) mod recorder;
-pub(in crate::app) mod restore;

@@ -1,0 +1,109 @@
+//! Tests of the configuration of a project.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::support::*;
+use crate::core::*;
+use crate::model::*;
+use crate::ui::dialogs::{Agents, Picker};
+use crate::ui::start;
+
+fn spec(name: &str) -> AgentSpec {
+    AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
+}
+
+fn question(agent: Option<&str>) -> ProjectQuestion {
+    ProjectQuestion {
+        file: "/code/shop/.parlor/config.toml".into(),
+        lines: vec!["theme = \"paper\"".into()],
+        theme: Some("paper".into()),
+        agent: agent.map(spec),
+        templates: Some(false),
+        answer_file: "/data/project/00".into(),
+    }
+}
+
+fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestApp {
+    let now = Instant::now();
+    let setup = Setup {
+        folder: PathBuf::from("/code/shop"),
+        start_with,
+        project: Some(Box::new(question)),
+        theme: "dark".into(),
+        ..Setup::default()
+    };
+    let (started, fx) = start(setup, now);
+    TestApp::of(started, now, fx)
+}
+
+/// The agents that were started.
+fn started(app: &TestApp) -> Vec<&str> {
+    let names = app.fx.iter().filter_map(|effect| match effect {
+        Effect::Connect { spec, .. } => Some(spec.name.as_str()),
+        _ => None,
+    });
+    names.collect()
+}
+
+fn answer(app: &mut TestApp, answer: TrustAnswer) {
+    app.decide(match answer {
+        TrustAnswer::NotNow => 0,
+        TrustAnswer::Use => 1,
+        TrustAnswer::LeaveOut => 2,
+    });
+}
+
+fn saved(app: &TestApp) -> Option<bool> {
+    app.fx.iter().find_map(|effect| match effect {
+        Effect::KeepTrust { location, allows, .. } if location.starts_with("/data/project") => Some(*allows),
+        _ => None,
+    })
+}
+
+#[test]
+fn settings_of_a_project_apply_after_the_user_agreed() {
+    let mut app = app(question(Some("theirs")), Some(spec("mine")));
+    let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
+    assert!(dialog.body.join("\n").contains("theme = \"paper\""), "{dialog:?}");
+    assert_eq!(dialog.answers[0].consequence, Consequence::Project(TrustAnswer::NotNow), "the default");
+    assert_eq!(started(&app), [""; 0], "the agent depends on the answer");
+    app.play(Event::Input);
+    answer(&mut app, TrustAnswer::Use);
+    assert_eq!((started(&app), saved(&app)), (vec!["theirs"], Some(true)));
+    assert!(app.fx.contains(&Effect::SetTheme("paper".into())));
+    assert_eq!(app.state.setup.without_templates, Some("/code/shop".into()));
+}
+
+#[test]
+fn settings_of_a_project_are_ignored_without_consent() {
+    for (given, expected) in [(TrustAnswer::LeaveOut, Some(false)), (TrustAnswer::NotNow, None)] {
+        let mut app = app(question(Some("theirs")), Some(spec("mine")));
+        answer(&mut app, given);
+        assert_eq!((started(&app), saved(&app)), (vec!["mine"], expected));
+        assert!(!app.fx.contains(&Effect::SetTheme("paper".into())));
+        assert_eq!(app.state.setup.without_templates, None);
+    }
+    // A closed question is not an answer.
+    let mut app = app(question(Some("theirs")), Some(spec("mine")));
+    app.answer_last(UserAnswer::Dismiss);
+    assert_eq!((started(&app), saved(&app), app.state.project.is_none()), (vec!["mine"], None, true));
+}
+
+#[test]
+fn a_project_without_an_agent_does_not_delay_the_start() {
+    let mut app = app(question(None), Some(spec("mine")));
+    assert_eq!((started(&app), app.layers.len()), (vec!["mine"], 1));
+    answer(&mut app, TrustAnswer::Use);
+    assert_eq!(started(&app), ["mine"]);
+    assert_eq!(app.state.setup.theme, "paper");
+}
+
+#[test]
+fn without_another_agent_the_list_opens_after_a_refusal() {
+    let mut app = app(question(Some("theirs")), None);
+    assert_eq!(app.layers.len(), 1);
+    answer(&mut app, TrustAnswer::LeaveOut);
+    app.play(Event::Input);
+    assert!(app.layers.top::<Picker<Agents>>().is_some());
+}
