@@ -57,9 +57,9 @@ use ratatui::layout::{Position, Rect};
 use crate::config::keymap::Context;
 use crate::core::{DiffRoom, Event, Screen, Session, SessionPhase, State};
 
-use frame_context::{FrameContext, Marks};
+use frame_context::FrameContext;
 use hits::Hit;
-use render_context::{Glyphs, HistoryKeys, RenderContext};
+use render_context::{Glyphs, HistoryKeys, Marks, RenderContext};
 use theme::{Role, Theme};
 use transcript::TranscriptView;
 use view_state::SPINNER_STEP;

@@ -435,12 +435,12 @@ mod tests {
 
     #[test]
     fn files_and_folders_are_found_by_parts_of_their_path() {
-        let mut rig = Rig::new(&["src/main.rs", "src/core/state.rs", "docs/main page.md", "дом/файл.md"]);
-        assert_eq!(rig.find("stat", &[]), ["src/core/state.rs"]);
+        let mut rig = Rig::new(&["src/main.rs", "src/app/state.rs", "docs/main page.md", "дом/файл.md"]);
+        assert_eq!(rig.find("stat", &[]), ["src/app/state.rs"]);
         assert_eq!(rig.find("srcmain", &[]), ["src/main.rs"]);
         assert_eq!(rig.find("main page", &[]), ["docs/main page.md"]);
         assert_eq!(rig.find("файл", &[]), ["дом/файл.md"]);
-        assert!(rig.find("app/", &[]).contains(&"src/core/".to_owned()));
+        assert!(rig.find("app/", &[]).contains(&"src/app/".to_owned()));
         assert_eq!(rig.find("nothing-like-this", &[]), Vec::<String>::new());
     }
 

@@ -22,13 +22,14 @@ use super::cells::{comparing, counts_line, diff_head};
 use super::dialogs::{draw_bar, typed_line};
 use super::diff::cache::{self, Diffs, Placed, Shown};
 use super::diff::{Diff, FileStatus, Pages};
-use super::frame_context::{FrameContext, counted, line_width};
+use super::frame_context::FrameContext;
 use super::highlight;
 use super::hits::Hit;
 use super::render_context::RenderContext;
 use super::text;
 use super::theme::Role;
 use super::view_state::ViewState;
+use crate::ui::text::{counted, line_width};
 
 /// Minimum width at which the files are shown next to the changes, in columns.
 const LIST_FROM_COLS: u16 = 84;

@@ -42,11 +42,12 @@ use crate::ui::canvas::Canvas;
 use crate::ui::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
 use crate::ui::text::{Line, Span};
 
-use super::frame_context::{FrameContext, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::status;
 use super::text;
 use super::theme::Role;
+use crate::ui::text::line_width;
 use chips::{ShownLabel, Side};
 
 /// Maximum number of text rows.

@@ -14,10 +14,10 @@ use crate::core::state::tab;
 use crate::core::{DiffRoom, Session, State};
 use crate::model::{Action, ConfigKind};
 use crate::ui::App;
-use crate::ui::text::{Line, Span};
+use crate::ui::text::{Line, Span, short_count};
 
 use super::diff::{Diff, Layout};
-use super::render_context::{Glyphs, RenderContext, duration};
+use super::render_context::{Glyphs, Marks, RenderContext, duration};
 use super::text;
 use super::theme::Role;
 
@@ -39,57 +39,6 @@ pub struct FrameContext<'a> {
     /// When the first of the times that were drawn changes; `None`: none was.
     pub until: Cell<Option<Instant>>,
     pub diff_room: Cell<DiffRoom>,
-}
-
-/// Symbols outside of the transcript, each one cell wide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marks {
-    pub prompt: &'static str,
-    pub meter_full: &'static str,
-    pub meter_empty: &'static str,
-    pub down: &'static str,
-    pub updown: &'static str,
-    pub current: &'static str,
-    pub thumb: &'static str,
-    pub mask: &'static str,
-    pub to_agent: &'static str,
-    pub from_agent: &'static str,
-    /// Top left, top right, bottom left, bottom right, horizontal, vertical.
-    pub frame: [&'static str; 6],
-}
-
-impl Marks {
-    /// The symbols that match the glyphs of the transcript.
-    pub fn beside(glyphs: &Glyphs) -> Self {
-        if *glyphs == Glyphs::plain() {
-            return Self {
-                prompt: ">",
-                meter_full: "#",
-                meter_empty: ".",
-                down: "v",
-                updown: "Up/Down",
-                current: "*",
-                thumb: "#",
-                mask: "*",
-                to_agent: ">",
-                from_agent: "<",
-                frame: ["+", "+", "+", "+", "-", "|"],
-            };
-        }
-        Self {
-            prompt: "›",
-            meter_full: "■",
-            meter_empty: "□",
-            down: "↓",
-            updown: "↑↓",
-            current: "•",
-            thumb: "▐",
-            mask: "•",
-            to_agent: "→",
-            from_agent: "←",
-            frame: ["╭", "╮", "╰", "╯", "─", "│"],
-        }
-    }
 }
 
 impl<'a> FrameContext<'a> {
@@ -268,65 +217,5 @@ impl<'a> FrameContext<'a> {
             if rest.as_os_str().is_empty() { "~".to_owned() } else { format!("~/{}", rest.display()) }
         });
         text::reveal_line(&short.unwrap_or_else(|| path.display().to_string()))
-    }
-}
-
-/// A short number: `940`, `34k`, `1.2M`.
-pub(super) fn short_count(count: u64) -> String {
-    match count {
-        0..1000 => count.to_string(),
-        1000..10_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
-        1000..1_000_000 => format!("{}k", count / 1000),
-        _ if count % 1_000_000 >= 100_000 => {
-            format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000)
-        }
-        _ => format!("{}M", count / 1_000_000),
-    }
-}
-
-/// A count with its noun: `1 prompt`, `2 prompts`.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}
-
-/// The width of a line, in columns.
-pub(super) fn line_width(line: &Line<'_>) -> usize {
-    line.spans.iter().map(|span| text::width(&span.content)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_shortened() {
-        let shown: Vec<String> =
-            [0, 940, 1000, 1240, 34_900, 200_000, 1_000_000, 1_250_000].map(short_count).into();
-        assert_eq!(shown, ["0", "940", "1k", "1.2k", "34k", "200k", "1M", "1.2M"]);
-        assert_eq!(
-            (counted(1, "prompt", "prompts"), counted(2, "prompt", "prompts")),
-            ("1 prompt".into(), "2 prompts".into())
-        );
-    }
-
-    #[test]
-    fn marks_are_one_cell_wide() {
-        for glyphs in [Glyphs::rich(), Glyphs::plain()] {
-            let marks = Marks::beside(&glyphs);
-            let all = [
-                marks.prompt,
-                marks.meter_full,
-                marks.meter_empty,
-                marks.down,
-                marks.current,
-                marks.thumb,
-                marks.mask,
-                marks.to_agent,
-                marks.from_agent,
-            ];
-            for mark in all.into_iter().chain(marks.frame) {
-                assert_eq!(text::width(mark), 1, "{mark}");
-            }
-        }
     }
 }

@@ -13,11 +13,12 @@ use crate::model::{Action, byte_size};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::frame_context::{FrameContext, counted};
+use super::frame_context::FrameContext;
 use super::hits::Hit;
 use super::text;
 use super::theme::Role;
 use super::view_state::ViewState;
+use crate::ui::text::counted;
 
 /// Maximum number of rows per line; for the rest, only the size is shown.
 const MAX_ROWS: usize = 12;
@@ -171,7 +172,7 @@ fn draw_foot(ctx: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Canva
     let y = area.bottom() - 1;
     let half = usize::from(area.width) / 2;
     let line = ctx.hints(&hints, half);
-    let width = u16::try_from(super::frame_context::line_width(&line)).unwrap_or(0);
+    let width = u16::try_from(text::line_width(&line)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), y, &line, width);
     let room = area.width.saturating_sub(width + 4);
     let row = super::dialogs::typed_line(ctx, filter, "type to filter", room);

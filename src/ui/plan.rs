@@ -11,11 +11,12 @@ use crate::model::{Action, Plan, PlanBody, PlanEntry, PlanPriority, PlanStatus};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::frame_context::{FrameContext, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::render_context::Glyphs;
 use super::text;
 use super::theme::Role;
+use crate::ui::text::line_width;
 
 /// Minimum height of the screen for the plan above the prompt.
 pub(super) const MIN_ROWS: u16 = 16;

@@ -7,10 +7,11 @@ use crate::core::{Prompt, Session};
 use crate::model::{Action, numbered_labels};
 use crate::ui::canvas::Canvas;
 
-use super::frame_context::{FrameContext, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text::{self, Line};
 use super::theme::Role;
+use crate::ui::text::line_width;
 
 /// Maximum number of prompts shown; others are counted.
 const MAX_ROWS: u16 = 3;

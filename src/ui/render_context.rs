@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::config::keymap::{Context, Keymap};
 use crate::core::DiffLayout;
-use crate::model::Action;
+use crate::model::{Action, Cost};
 
-use super::text::{reveal_path, show_path};
+use super::text::{one_line, reveal_path, show_path};
 use super::theme::Theme;
 
 /// Everything that a cell needs for drawing, apart from its data and width.
@@ -184,6 +184,68 @@ pub fn with_commas(count: usize) -> String {
     out
 }
 
+/// Symbols outside of the transcript, each one cell wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    pub prompt: &'static str,
+    pub meter_full: &'static str,
+    pub meter_empty: &'static str,
+    pub down: &'static str,
+    pub updown: &'static str,
+    pub current: &'static str,
+    pub thumb: &'static str,
+    pub mask: &'static str,
+    pub to_agent: &'static str,
+    pub from_agent: &'static str,
+    /// Top left, top right, bottom left, bottom right, horizontal, vertical.
+    pub frame: [&'static str; 6],
+}
+
+impl Marks {
+    /// The symbols that match the glyphs of the transcript.
+    pub fn beside(glyphs: &Glyphs) -> Self {
+        if *glyphs == Glyphs::plain() {
+            return Self {
+                prompt: ">",
+                meter_full: "#",
+                meter_empty: ".",
+                down: "v",
+                updown: "Up/Down",
+                current: "*",
+                thumb: "#",
+                mask: "*",
+                to_agent: ">",
+                from_agent: "<",
+                frame: ["+", "+", "+", "+", "-", "|"],
+            };
+        }
+        Self {
+            prompt: "›",
+            meter_full: "■",
+            meter_empty: "□",
+            down: "↓",
+            updown: "↑↓",
+            current: "•",
+            thumb: "▐",
+            mask: "•",
+            to_agent: "→",
+            from_agent: "←",
+            frame: ["╭", "╮", "╰", "╯", "─", "│"],
+        }
+    }
+}
+
+/// Formats an amount: `$0.21`.
+pub fn cost_text(cost: &Cost) -> String {
+    let sign = match cost.currency.as_str() {
+        "USD" => "$",
+        "EUR" => "€",
+        "GBP" => "£",
+        unit => return format!("{:.2} {}", cost.amount, one_line(unit)),
+    };
+    format!("{sign}{:.2}", cost.amount)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,5 +287,26 @@ mod tests {
         assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
         assert_eq!(duration(Duration::from_secs(3780)), "1 h 3 min");
         assert_eq!([7, 980, 1980, 1_234_567].map(with_commas), ["7", "980", "1,980", "1,234,567"]);
+    }
+
+    #[test]
+    fn marks_are_one_cell_wide() {
+        for glyphs in [Glyphs::rich(), Glyphs::plain()] {
+            let marks = Marks::beside(&glyphs);
+            let all = [
+                marks.prompt,
+                marks.meter_full,
+                marks.meter_empty,
+                marks.down,
+                marks.current,
+                marks.thumb,
+                marks.mask,
+                marks.to_agent,
+                marks.from_agent,
+            ];
+            for mark in all.into_iter().chain(marks.frame) {
+                assert_eq!(width(mark), 1, "{mark}");
+            }
+        }
     }
 }

@@ -11,10 +11,11 @@ use crate::ui::dialogs;
 use crate::ui::text::Line;
 
 use super::focus::takes_keys;
-use super::frame_context::{FrameContext, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
+use crate::ui::text::line_width;
 
 pub(super) fn is_there(ctx: &FrameContext) -> bool {
     dialogs::search_of(ctx.state).is_some()

@@ -6,14 +6,16 @@ use ratatui::layout::Rect;
 
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
+use crate::ui::render_context::cost_text;
 use crate::ui::text::{Line, Span};
 
 use super::cells::counts_line;
 use super::changes::ChangesView;
-use super::frame_context::{FrameContext, counted, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::theme::Role;
 use super::{plan, queue, status, text};
+use crate::ui::text::{counted, line_width};
 
 /// Maximum width of the text.
 const MAX_COLS: u16 = 72;
@@ -107,7 +109,7 @@ fn usage(ctx: &FrameContext, cols: u16) -> Option<Section> {
     let mut line = status::context(ctx, usage.used_tokens, usage.size_tokens, u16::MAX);
     if let Some(cost) = &usage.cost {
         line.push_span(Span::styled(format!(" {} ", ctx.render.glyphs.dot), ctx.style(Role::TextDim)));
-        line.push_span(ctx.span(Role::Status, status::cost_text(cost)));
+        line.push_span(ctx.span(Role::Status, cost_text(cost)));
     }
     let lines = text::wrap_line(&line, cols.max(8));
     Some(Section { lines, action: Action::OpenConnection })

@@ -14,16 +14,17 @@ use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
 use crate::core::state::inbox;
 use crate::core::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
-use crate::model::{Action, CloseReason, Cost, NoticeKind};
+use crate::model::{Action, CloseReason, NoticeKind};
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs;
 use crate::ui::text::{Line, Span};
 
 use super::focus::key_focus;
-use super::frame_context::{FrameContext, line_width, short_count};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
+use crate::ui::text::{line_width, short_count};
 
 /// Width of the context meter, in cells.
 const METER_CELLS: u64 = 8;
@@ -466,17 +467,6 @@ pub(super) fn context(ctx: &FrameContext, used: u64, size: u64, width: u16) -> L
     }
     line.push_span(ctx.span(role, format!("{} of {}", short_count(used), short_count(size))));
     line
-}
-
-/// Formats an amount: `$0.21`.
-pub(super) fn cost_text(cost: &Cost) -> String {
-    let sign = match cost.currency.as_str() {
-        "USD" => "$",
-        "EUR" => "€",
-        "GBP" => "£",
-        unit => return format!("{:.2} {}", cost.amount, text::one_line(unit)),
-    };
-    format!("{sign}{:.2}", cost.amount)
 }
 
 /// Whether the agent's program could not be started, so that a restart will not help.

@@ -431,5 +431,28 @@ pub fn show_path(path: &Path, folder: &Path, home: Option<&Path>) -> String {
     }
 }
 
+/// A short number: `940`, `34k`, `1.2M`.
+pub fn short_count(count: u64) -> String {
+    match count {
+        0..1000 => count.to_string(),
+        1000..10_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
+        1000..1_000_000 => format!("{}k", count / 1000),
+        _ if count % 1_000_000 >= 100_000 => {
+            format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000)
+        }
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
+/// A count with its noun: `1 prompt`, `2 prompts`.
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
+
+/// The width of a line, in columns.
+pub fn line_width(line: &Line<'_>) -> usize {
+    line.spans.iter().map(|span| width(&span.content)).sum()
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,11 @@ use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::frame_context::{FrameContext, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
+use crate::ui::text::line_width;
 
 /// Minimum width of the folder.
 const MIN_FOLDER: usize = 10;

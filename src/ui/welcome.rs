@@ -10,9 +10,10 @@ use crate::model::{Action, ArchiveRow, CallError};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::frame_context::{FrameContext, line_width};
+use super::frame_context::FrameContext;
 use super::text;
 use super::theme::Role;
+use crate::ui::text::line_width;
 
 /// Maximum width of the text, as for prose.
 const MEASURE: u16 = 72;

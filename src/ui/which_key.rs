@@ -13,10 +13,11 @@ use crate::config::keymap::{Context, actions};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
-use super::frame_context::{FrameContext, counted, line_width};
+use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
+use crate::ui::text::{counted, line_width};
 
 /// Minimum and maximum width of a column.
 const MIN_COLS: u16 = 28;

@@ -8,14 +8,15 @@ use super::{Source, first_name, names_after, sources};
 /// The layers of the core, from lowest to highest. Each may use those before it; `core.rs` is above all of them.
 const CORE_LAYERS: [&str; 4] = ["state", "session", "recording", "lifecycle"];
 
-/// The largest circle of modules that import each other by path, in each layer. A module is a file with its folder. These
+/// The largest circle of modules that import each other by path, in each folder. A module is a file with its folder. These
 /// numbers only go down.
-const LARGEST_CIRCLES: [(&str, usize); 5] = [
+const LARGEST_CIRCLES: [(&str, usize); 6] = [
     ("core/state", 1),
     ("core/session", 5),
     ("core/recording", 1),
     ("core/lifecycle", 12),
     ("ui/dialogs", 1),
+    ("ui", 7),
 ];
 
 /// The re-exports of `core.rs`: the layer of each name, from `pub use layer::path::{names};` and globs over the files.

@@ -5,10 +5,10 @@ use crate::ui::text::{Line, Span};
 use crate::config::keymap::actions::info;
 use crate::core::{Item, ItemBody, TurnEnd};
 use crate::model::{Action, MAY_RUN_TWICE, NoticeKind, Severity, StopReason, UNREADABLE};
-use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::counted;
 use crate::ui::text::{one_line, truncate, wrap_prefixed};
 use crate::ui::theme::Role;
 

@@ -13,11 +13,11 @@ use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::diff::cache::{self, Key, Shown};
-use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::counted;
 use crate::ui::text::{Line, Span, link, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 

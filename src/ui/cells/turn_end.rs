@@ -7,8 +7,7 @@ use std::time::Duration;
 use crate::core::{Item, ItemBody, ToolCall, TurnSummary};
 use crate::model::ToolStatus;
 use crate::ui::diff::cache::{self, Placed, Shown};
-use crate::ui::render_context::{RenderContext, duration};
-use crate::ui::status::cost_text;
+use crate::ui::render_context::{RenderContext, cost_text, duration};
 
 use super::layout::Context;
 use super::{changes_of, placed};

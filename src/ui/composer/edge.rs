@@ -9,11 +9,12 @@ use ratatui::style::Modifier;
 use crate::config::keymap::Context;
 use crate::model::{Action, mentions, output_number};
 use crate::ui::canvas::Canvas;
-use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::{Hit, HitMap};
 use crate::ui::plan;
-use crate::ui::render_context::with_commas;
+use crate::ui::render_context::{cost_text, with_commas};
 use crate::ui::status;
+use crate::ui::text::line_width;
 use crate::ui::text::{self, Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript::TranscriptView;
@@ -232,8 +233,7 @@ fn usage(ctx: &FrameContext, width: u16) -> Vec<Label> {
     let mut context = status::context(ctx, usage.used_tokens, usage.size_tokens, width);
     context.spans.insert(0, Span::raw(" "));
     context.push_span(Span::raw(" "));
-    let cost =
-        usage.cost.as_ref().map(|cost| Label::new(ctx, Role::Status, &status::cost_text(cost), None, 1));
+    let cost = usage.cost.as_ref().map(|cost| Label::new(ctx, Role::Status, &cost_text(cost), None, 1));
     [Label { line: context, action: None, rank: 2 }].into_iter().chain(cost).collect()
 }
 

@@ -7,8 +7,9 @@ use crate::config::keymap::{Context, HelpRow};
 use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, LineEdit};
 use crate::ui::App;
-use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
+use crate::ui::text::line_width;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 

@@ -6,10 +6,11 @@ use crate::core::lifecycle::operations;
 use crate::core::{Cx, Effect, Session, State, ViewCommand};
 use crate::model::{Action, PromptId};
 use crate::ui::App;
-use crate::ui::frame_context::{FrameContext, counted};
+use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
 use crate::ui::text::Line;
+use crate::ui::text::counted;
 use crate::ui::theme::Role;
 
 use super::dialog_frame::{DialogFrame, Row, spread, wrapped};

@@ -226,3 +226,14 @@ fn ambiguous_characters_can_be_wide() {
     );
     set_wide(false);
 }
+
+#[test]
+fn counts_are_shortened() {
+    let shown: Vec<String> =
+        [0, 940, 1000, 1240, 34_900, 200_000, 1_000_000, 1_250_000].map(short_count).into();
+    assert_eq!(shown, ["0", "940", "1k", "1.2k", "34k", "200k", "1M", "1.2M"]);
+    assert_eq!(
+        (counted(1, "prompt", "prompts"), counted(2, "prompt", "prompts")),
+        ("1 prompt".into(), "2 prompts".into())
+    );
+}

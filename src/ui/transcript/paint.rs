@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use crate::core::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
 use crate::ui::canvas::Canvas;
-use crate::ui::frame_context::Marks;
+use crate::ui::render_context::Marks;
 use crate::ui::text::Line;
 use crate::ui::text::put_text;
 use crate::ui::theme::Role;

@@ -3,9 +3,10 @@
 use super::Row;
 use crate::core::LineInput;
 use crate::model::Action;
-use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
+use crate::ui::text::line_width;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 
