@@ -2,7 +2,7 @@
 //!
 //! [`on_event`] decides what an event means for the sessions and adds the work to do to the [`Cx`] as [`Effect`]s. It
 //! never fails, never blocks and reads no clock; drawing, IO and the protocol are elsewhere. A front end
-//! ([`crate::ui::App`]) owns the [`State`], handles keys, and performs what the state requests of it ([`UiRequest`]).
+//! owns the [`State`], handles keys, and performs what the state requests of it ([`UiRequest`]).
 //!
 //! Each layer calls only those before it (`tests/tidy/layers.rs`): [`state`] is the data and the queries on it, `session`
 //! needs one session only, `recording` exchanges data with the store, and [`lifecycle`] handles connections, turns and
@@ -205,8 +205,8 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
     }
 }
 
-/// Ends what an event left behind: questions without a session, requests that cannot be answered. Called after each
-/// event, before a front end shows the questions.
+/// Closes questions without a session, and refuses requests that cannot be answered. Called after each event, before a
+/// front end shows the questions.
 pub fn tidy(state: &mut State, cx: &mut Cx) {
     lifecycle::questions::dismiss_orphans(state, cx);
     lifecycle::requests::refuse_early(state, cx);

@@ -16,12 +16,12 @@ use crate::ui::view_state::ViewState;
 use super::dialog_frame::{DialogFrame, DialogPosition, Size};
 use super::list::ListView;
 
-/// What becomes of a dialog after an action.
+/// What happens to a dialog after an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Stay,
     Close,
-    /// It stays, and does not know the action, which may be one of the session's.
+    /// It stays open, and leaves the action to the session.
     Pass,
 }
 
@@ -44,7 +44,7 @@ pub trait Layer: Any + Debug {
     /// Handles an edit of [`Self::line`].
     fn on_line(&mut self, _app: &mut App, _edit: &LineEdit, _cx: &mut Cx) {}
 
-    /// The list that it is, if it is one.
+    /// Its list, if it has one.
     fn list(&self) -> Option<&ListView> {
         None
     }
@@ -53,14 +53,12 @@ pub trait Layer: Any + Debug {
         None
     }
 
-    /// Identifies the question that it puts to the user without having been opened by the user; [`crate::guard`] decides
-    /// which keys answer it.
+    /// The id of its question, if parlor opened it and not the user; [`crate::guard`] then decides which keys answer it.
     fn unasked_question(&self, _state: &State) -> Option<u64> {
         None
     }
 
-    /// Leaves a part of the dialog, such as its filter. Returns whether there was one to leave; otherwise Escape closes the
-    /// dialog.
+    /// Handles Escape inside the dialog, such as by clearing its filter. If it returns `false`, the dialog closes.
     fn leave_part(&mut self) -> bool {
         false
     }
@@ -198,6 +196,7 @@ impl FromIterator<Box<dyn Layer>> for Layers {
     }
 }
 
+#[cfg(test)]
 impl<L: Layer> From<L> for Layers {
     fn from(layer: L) -> Self {
         Self(vec![Box::new(layer)])
@@ -214,7 +213,7 @@ fn of_mut<L: Layer>(layer: &mut dyn Layer) -> Option<&mut L> {
     layer.downcast_mut()
 }
 
-/// Calls the top dialog. Returns what becomes of it; `None`: no dialog is open.
+/// Passes a call to the top dialog, and closes the dialog if the call says so. `None`: no dialog is open.
 pub fn with_top(app: &mut App, call: impl FnOnce(&mut dyn Layer, &mut App) -> Flow) -> Option<Flow> {
     let mut layer = app.layers.pop()?;
     let (place, tab) = (app.layers.len(), app.user.shown_tab);

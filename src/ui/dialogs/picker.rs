@@ -178,11 +178,9 @@ impl<L: List> Picker<L> {
 
     /// Removes the rows for which the condition does not hold; the others are shown once they are filtered again.
     pub fn retain_rows(&mut self, keeps: impl Fn(&PickerRow) -> bool) {
-        let kept: Vec<bool> = self.view.rows.iter().map(keeps).collect();
-        let mut keeps = kept.iter().copied();
-        self.view.rows.retain(|_| keeps.next().unwrap_or(false));
-        let mut keeps = kept.iter().copied();
-        self.items.retain(|_| keeps.next().unwrap_or(false));
+        let rows = std::mem::take(&mut self.view.rows).into_iter();
+        let rows = rows.zip(std::mem::take(&mut self.items));
+        (self.view.rows, self.items) = rows.filter(|(row, _)| keeps(row)).unzip();
     }
 
     pub fn set_filter(&mut self, filter: LineInput) {

@@ -3,7 +3,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::core::{Session, Setup};
+use crate::core::{Cx, Session, Setup};
 use crate::model::{ToolContent, ToolKind};
 
 struct TestApp(State);
@@ -11,7 +11,7 @@ struct TestApp(State);
 impl TestApp {
     fn new() -> Self {
         let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
-        Self(crate::ui::start(setup, Instant::now()).0.state)
+        Self(crate::core::start(setup, &mut Cx::new(Instant::now())))
     }
 
     fn session(&mut self) -> &mut Session {
