@@ -157,11 +157,6 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
         }
         Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
         Event::Message(text) => lifecycle::call::flash(state, text, cx),
-        Event::Reading(first, last) => {
-            if let Some(session) = state.sessions.get_mut(&state.active) {
-                session.reading = Some((first, last));
-            }
-        }
         Event::Service(event) => on_service(state, event, cx),
         Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::late::on_cancel_overdue(state, key, cx.now),
         Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(state, key, cx),
@@ -187,6 +182,7 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
         | Event::Argument(..)
         | Event::Dropped { .. }
         | Event::Cursor(_)
+        | Event::Reading(..)
         | Event::Line(_)
         | Event::RunCommand(_)
         | Event::Capturing(_)

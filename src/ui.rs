@@ -25,6 +25,7 @@ mod plan;
 mod queue;
 pub mod render_context;
 mod search;
+pub mod session_view;
 mod side;
 mod status;
 mod tabs;
@@ -100,7 +101,7 @@ pub fn draw_into(app: &App, view: &mut ViewState, theme: &Theme, canvas: &mut Ca
     if area.is_empty() {
         return None;
     }
-    view.begin_frame(&app.state);
+    view.begin_frame(app);
     draw_frame(app, view, theme, canvas).filter(|position| area.contains(*position))
 }
 
@@ -161,6 +162,7 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
         app,
         state: &app.state,
         session,
+        view: app.shown(),
         render: RenderContext {
             theme,
             glyphs: view.glyphs,
@@ -208,7 +210,7 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
         let shown = view.transcripts.entry(app.state.active).or_default();
         // Dialogs always wrap: the end of a line may be what the user has to see.
         let render = RenderContext { wraps: view.wraps, ..ctx.render };
-        transcript::draw(session, shown, &render, panes.transcript, buf);
+        transcript::draw(session, app.shown(), shown, &render, panes.transcript, buf);
     }
     let is_covered = !app.layers.is_empty() || request.is_none() && !session.requests.is_empty();
     if is_covered {
@@ -378,7 +380,7 @@ pub fn selected_text(app: &App, view: &mut ViewState, theme: &Theme) -> Option<S
         wraps: view.wraps,
         history_keys: HistoryKeys::of(&keymap),
     };
-    transcript::selected_text(session, view.transcript_mut()?, &render)
+    transcript::selected_text(session, app.shown(), view.transcript_mut()?, &render)
 }
 
 struct Panes {
@@ -410,7 +412,7 @@ fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_full = is_full(ctx.app, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
     let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(ctx, &view.side);
-    let plan_rows = if is_full || has_side { 0 } else { plan::rows(ctx.session, area.height) };
+    let plan_rows = if is_full || has_side { 0 } else { plan::rows(ctx.view, ctx.session, area.height) };
 
     let tab_rows = u16::from(tabs::is_there(ctx));
     let head_rows = tab_rows + 1;

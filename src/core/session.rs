@@ -15,7 +15,6 @@ pub(in crate::core) mod messages;
 pub(crate) mod play;
 pub(in crate::core) mod record;
 pub(in crate::core) mod recorded_turns;
-pub(crate) mod reveal;
 pub(in crate::core) mod settings;
 pub(in crate::core) mod terminals;
 pub(in crate::core) mod tools;

@@ -12,18 +12,15 @@ pub mod duplicate_diffs;
 pub mod effect;
 pub mod event;
 pub(in crate::core) mod files;
-pub mod fold;
 pub(crate) mod fuzzy;
 pub mod inbox;
 pub mod line;
-pub mod locations;
 pub(crate) mod lookup;
 pub mod outline;
 pub(crate) mod place;
 pub mod question;
 pub(in crate::core) mod recorded;
 pub(in crate::core) mod replay;
-pub mod search;
 pub mod session;
 pub(in crate::core) mod sessions;
 pub mod tab;
@@ -153,8 +150,7 @@ impl State {
         };
         self.next.session += 1;
         let key = SessionKey(self.next.session);
-        let folds = self.setup.folds;
-        self.sessions.insert(key, Session { folds, ..Session::new(key, position) });
+        self.sessions.insert(key, Session::new(key, position));
         key
     }
 
@@ -213,6 +209,12 @@ pub enum UiRequest {
     /// A stored session was deleted.
     SavedGone(String),
     Rewind(SessionKey, ItemId, RewindWay),
+    /// An item that a search over all sessions found; its matches are between `\u{2}` and `\u{3}` in the snippet.
+    ShowFound {
+        session: SessionKey,
+        item: ItemId,
+        snippet: String,
+    },
     Act(Action),
     /// A command that was selected in a list, and the filter of the list that it opens.
     Command(Action, String),

@@ -15,11 +15,14 @@ use crate::model::{AgentEvent, ServiceEvent, SessionKey, StoreNews};
 
 use super::dialogs;
 use super::dialogs::{InboxDialog, Layers, LogPage, MentionList, RequestView};
+use super::session_view::{SessionView, Views};
 
 /// The app with its dialogs.
 #[derive(Debug)]
 pub struct App {
     pub state: State,
+    /// What is shown of each session.
+    pub views: Views,
     /// The open dialogs of the active tab.
     pub layers: Layers,
     /// The dialogs of inactive tabs.
@@ -41,6 +44,7 @@ impl App {
         Self {
             mouse: state.setup.mouse,
             state,
+            views: Views::default(),
             layers: Layers::default(),
             background: BTreeMap::new(),
             request_view: RequestView::default(),
@@ -49,6 +53,15 @@ impl App {
             diff_layout: DiffLayout::default(),
             shows_thoughts: false,
         }
+    }
+
+    /// The view of the active session.
+    pub fn shown(&self) -> &SessionView {
+        self.views.get(self.state.active)
+    }
+
+    pub fn shown_mut(&mut self) -> &mut SessionView {
+        self.views.get_mut(self.state.active)
     }
 
     /// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
@@ -143,7 +156,7 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
     core::tidy(&mut app.state, &mut cx);
     dialogs::refresh(app);
     dialogs::show_left_keys(app, &mut cx);
-    dialogs::set_search_timer(&mut app.state, &mut cx);
+    dialogs::set_search_timer(app, &mut cx);
     dialogs::send_requests(app, &mut cx);
     core::save(&mut app.state, &mut cx);
     cx.effects
@@ -159,6 +172,7 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         Event::RunCommand(text) => dialogs::on_command_line(app, &text, cx),
         Event::Dropped { text, at, readings } => dialogs::on_dropped(&app.state, text, at, readings, cx),
         Event::Cursor(at) => app.user.cursor = at,
+        Event::Reading(first, last) => app.shown_mut().reading = Some((first, last)),
         Event::Line(edit) => dialogs::on_line(app, edit, cx),
         Event::Capturing(key) => dialogs::on_capturing(app, key),
         Event::Captured { keys, label, taken } => {

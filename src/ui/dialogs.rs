@@ -107,7 +107,7 @@ pub use queue::QueueDialog;
 pub use refresh::{on_frame, on_input, refresh};
 pub use requests::{RequestView, on_request_shown};
 pub use rewind::Rewind;
-pub use search::{on_timer as on_search_timer, search_of, set_timer as set_search_timer};
+pub use search::{on_timer as on_search_timer, set_timer as set_search_timer};
 pub use sessions::{SessionEntry, SessionsDialog, on_news as on_sessions_news};
 pub use settings::{Bindings, Settings, on_news as on_config};
 pub use slash::argument_hint;
@@ -146,6 +146,9 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                     sessions::rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
+                UiRequest::ShowFound { session, item, snippet } => {
+                    jump::show_found(app, session, item, &snippet, cx)
+                }
                 UiRequest::Act(action) => on_action(app, action, cx),
                 UiRequest::Command(action, filter) => {
                     on_command(app, action, cx);

@@ -14,6 +14,7 @@ use crate::core::state::tab;
 use crate::core::{DiffRoom, Session, State};
 use crate::model::{Action, ConfigKind};
 use crate::ui::App;
+use crate::ui::session_view::SessionView;
 use crate::ui::text::{Line, Span, short_count};
 
 use super::diff::{Diff, Layout};
@@ -29,6 +30,8 @@ pub struct FrameContext<'a> {
     /// That of `core`.
     pub state: &'a State,
     pub session: &'a Session,
+    /// That of the session.
+    pub view: &'a SessionView,
     pub render: RenderContext<'a>,
     pub keymap: &'a Keymap,
     /// The keys of the started sequence, for display.
@@ -146,6 +149,7 @@ impl<'a> FrameContext<'a> {
     {
         FrameContext {
             session,
+            view: self.app.views.get(session.key),
             render: RenderContext { folder: &session.workspace.cwd, ..self.render },
             until: self.until.clone(),
             diff_room: self.diff_room.clone(),

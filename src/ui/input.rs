@@ -19,7 +19,7 @@ use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyMo
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
-use crate::core::{Event, State};
+use crate::core::Event;
 use crate::escape;
 use crate::model::{Action, Attachment, LineEdit, TerminalInput, attachment_labels, dropped_paths};
 use crate::ui::App;
@@ -144,7 +144,7 @@ fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now:
             None => typed::encode(key).map(Event::TypeIn).into_iter().collect(),
         },
         Context::Browse => match action {
-            Some(Action::OpenGap) => open_gap(&app.state, view),
+            Some(Action::OpenGap) => open_gap(app, view),
             _ => action.map(|action| acted(action, view)).unwrap_or_default(),
         },
         _ => {
@@ -336,7 +336,7 @@ fn on_main_key(
             }
             vec![Event::Act(action)]
         }
-        Action::OpenGap => open_gap(&app.state, view),
+        Action::OpenGap => open_gap(app, view),
         action => acted(action, view),
     }
 }
@@ -389,8 +389,8 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
 }
 
 /// Finds the gap to expand, which depends on the visible part of the transcript.
-fn open_gap(state: &State, view: &ViewState) -> Vec<Event> {
-    let marked = state.active_session().and_then(|session| session.selected);
+fn open_gap(app: &App, view: &ViewState) -> Vec<Event> {
+    let marked = app.shown().selected;
     let gap = view.transcript().and_then(|shown| shown.gap_on_screen(marked));
     vec![Event::Act(gap.map_or(Action::OpenGap, |(item, gap)| Action::OpenThisGap(item, gap)))]
 }

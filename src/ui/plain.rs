@@ -19,6 +19,7 @@ use crate::model::{
     ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, StopReason, ToolKind, ToolStatus,
 };
 use crate::ui::App;
+use crate::ui::session_view::SessionView;
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
@@ -46,6 +47,8 @@ pub struct PlainOutput {
     is_prompting: bool,
     /// The text that the user typed after a prompt, which is visible already.
     typed: Option<String>,
+    /// How much of a tool call is printed.
+    view: SessionView,
     theme: Theme,
     glyphs: Glyphs,
 }
@@ -94,6 +97,7 @@ impl PlainOutput {
             notes: Vec::new(),
             is_prompting: false,
             typed: None,
+            view: SessionView::default(),
             theme: Theme::plain(),
             glyphs,
         }
@@ -102,6 +106,7 @@ impl PlainOutput {
     /// The new output; ends with a newline, or is empty.
     pub fn advance(&mut self, app: &App, now: Instant) -> String {
         let state = &app.state;
+        self.view.folds = state.setup.folds;
         let mut out = String::new();
         let Some(session) = state.active_session() else { return out };
         if self.active != Some(state.active) {
@@ -300,7 +305,8 @@ impl PlainOutput {
     fn draw(&self, session: &Session, item: &Item, now: Instant) -> String {
         let render = self.render(session, now);
         let mut screens = Screens::new();
-        let mut context = Context { session, render: &render, cols: COLS, screens: &mut screens };
+        let mut context =
+            Context { session, view: &self.view, render: &render, cols: COLS, screens: &mut screens };
         let mut layout = Layout::default();
         layout.update(item, false, &mut context);
         let mut out = String::new();

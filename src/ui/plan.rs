@@ -14,6 +14,7 @@ use crate::ui::text::{Line, Span};
 use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::render_context::Glyphs;
+use super::session_view::SessionView;
 use super::text;
 use super::theme::Role;
 use crate::ui::text::line_width;
@@ -25,8 +26,8 @@ pub(super) const MIN_ROWS: u16 = 16;
 const MAX_STEPS: usize = 8;
 
 /// The completed and total number of steps, `2/4`; `None` without steps.
-pub(super) fn count(session: &Session) -> Option<String> {
-    if !session.is_plan_shown() {
+pub(super) fn count(view: &SessionView, session: &Session) -> Option<String> {
+    if !view.is_plan_shown(session) {
         return None;
     }
     let steps = steps(session);
@@ -34,21 +35,21 @@ pub(super) fn count(session: &Session) -> Option<String> {
     (!steps.is_empty()).then(|| format!("{done}/{}", steps.len()))
 }
 
-pub(super) fn is_there(session: &Session) -> bool {
+pub(super) fn is_there(view: &SessionView, session: &Session) -> bool {
     let has_text = |plan: &Plan| match &plan.body {
         PlanBody::Entries(entries) => !entries.is_empty(),
         PlanBody::Markdown(text) | PlanBody::File(text) => !text.trim().is_empty(),
     };
-    session.is_plan_shown() && session.plans.iter().any(has_text)
+    view.is_plan_shown(session) && session.plans.iter().any(has_text)
 }
 
 /// Number of rows above the prompt, for a screen of this height.
-pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
-    if !is_there(session) || screen_rows < MIN_ROWS {
+pub(super) fn rows(view: &SessionView, session: &Session, screen_rows: u16) -> u16 {
+    if !is_there(view, session) || screen_rows < MIN_ROWS {
         return 0;
     }
     // On a low screen, the steps are shown only if the user asked for them.
-    if session.is_plan_folded() || screen_rows < 30 && session.plan_fold.is_none() {
+    if view.is_plan_folded(session) || screen_rows < 30 && view.plan_fold.is_none() {
         return 1;
     }
     let steps = steps(session);
@@ -74,7 +75,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
 /// The lines of the plan beside the transcript, each with the index of its step; none if it is folded.
 pub(super) fn side_lines(ctx: &FrameContext, cols: u16) -> Vec<(usize, Line<'static>)> {
     let mut lines: Vec<(usize, Line<'static>)> = Vec::new();
-    if ctx.session.is_plan_folded() {
+    if ctx.view.is_plan_folded(ctx.session) {
         return lines;
     }
     for (index, step) in steps(ctx.session).into_iter().enumerate() {
@@ -109,7 +110,7 @@ pub(super) fn draw_side(
     hits: &mut HitMap,
 ) {
     hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
-    let is_folded = ctx.session.is_plan_folded();
+    let is_folded = ctx.view.is_plan_folded(ctx.session);
     let head = if is_folded { one_line(ctx, usize::from(inner.width)) } else { head(ctx) };
     buf.put_line(inner.x, inner.y, &head, inner.width);
     let marked = steps(ctx.session).iter().position(|step| step.status == PlanStatus::InProgress);
@@ -152,7 +153,8 @@ fn draw_list(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
 
 /// The heading `plan 2/4`.
 fn head(ctx: &FrameContext) -> Line<'static> {
-    let label = count(ctx.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
+    let label =
+        count(ctx.view, ctx.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
     Line::from(ctx.span(Role::TextDim, label))
 }
 

@@ -4,10 +4,9 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
-use crate::core::state::search::Search;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs;
+use crate::ui::session_view::search::Search;
 use crate::ui::text::Line;
 
 use super::focus::takes_keys;
@@ -18,12 +17,12 @@ use super::theme::Role;
 use crate::ui::text::line_width;
 
 pub(super) fn is_there(ctx: &FrameContext) -> bool {
-    dialogs::search_of(ctx.state).is_some()
+    ctx.view.search.is_some()
 }
 
 /// Draws the search bar; returns the cursor position if it has the focus.
 pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) -> Option<Position> {
-    let search = dialogs::search_of(ctx.state)?;
+    let search = ctx.view.search.as_deref()?;
     let has_keys = !takes_keys(ctx.app);
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(ctx, search);

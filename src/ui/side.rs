@@ -30,7 +30,7 @@ struct Section {
 
 /// Whether the panel shows the steps of the plan, not only its state.
 pub(super) fn has_steps(ctx: &FrameContext) -> bool {
-    plan::is_there(ctx.session) && !ctx.session.is_plan_folded()
+    plan::is_there(ctx.view, ctx.session) && !ctx.view.is_plan_folded(ctx.session)
 }
 
 pub(super) fn is_there(ctx: &FrameContext, changes: &ChangesView) -> bool {
@@ -56,7 +56,7 @@ pub(super) fn draw(
             .flatten()
             .collect();
     let mut y = inner.y;
-    if plan::is_there(ctx.session) {
+    if plan::is_there(ctx.view, ctx.session) {
         let lines = plan::side_lines(ctx, inner.width);
         let others: usize = sections.iter().map(|section| section.lines.len() + 1).sum();
         // The plan is shortened first, but not below half of the panel.

@@ -154,7 +154,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             (Context::EmptyPrompt, all.into_iter().flatten().collect())
         }
         Context::Browse => {
-            let marked = session.selected.and_then(|id| session.transcript.get(id)).map(|item| &item.body);
+            let marked = ctx.view.selected.and_then(|id| session.transcript.get(id)).map(|item| &item.body);
             let is_difference =
                 matches!(marked, Some(ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. }));
             let all = [

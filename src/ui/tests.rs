@@ -291,9 +291,9 @@ fn completed_plans_are_hidden_after_the_turn() {
         assert_eq!(rows(&stage, size), Some(1), "{size:?}: the steps are listed during the turn");
         stage.session(|session| session.turn = Turn::Idle);
         assert_eq!(rows(&stage, size), None, "{size:?}: done");
-        stage.session(|session| session.plan_fold = Some(false));
+        stage.shown_mut().plan_fold = Some(false);
         assert_eq!(rows(&stage, size), Some(1), "{size:?}: opened by the user");
-        stage.session(|session| session.plan_fold = None);
+        stage.shown_mut().plan_fold = None;
     }
 }
 

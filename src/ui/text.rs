@@ -21,6 +21,7 @@ use super::picture::strip;
 pub mod copy_hint;
 mod line;
 pub mod link;
+pub mod locations;
 mod reveal;
 mod wrap;
 

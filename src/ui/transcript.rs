@@ -19,7 +19,9 @@ use super::cells::layout::{Layout, Screens};
 use super::highlight;
 use super::markdown::PROSE_COLS;
 use super::render_context::RenderContext;
+use super::session_view::SessionView;
 use super::terminal::Screen;
+use crate::core::state::outline::Only;
 
 mod filter;
 mod find;
@@ -134,7 +136,7 @@ enum ScrollRequest {
 /// The drawing of an item, and its cache key.
 struct Cell {
     layout: Layout,
-    rev: u32,
+    rev: (u32, u32),
     render_revision: u64,
     /// Hash of other state that it depends on: terminals, open questions, the group.
     stamp: u64,
@@ -262,8 +264,8 @@ impl TranscriptView {
     }
 
     /// Updates the filter; restores the scroll position after it was removed.
-    fn follow_filter(&mut self, session: &Session) {
-        if session.only == self.filter.as_ref().map(|filter| filter.only) {
+    fn follow_filter(&mut self, session: &Session, only: Option<Only>) {
+        if only == self.filter.as_ref().map(|filter| filter.only) {
             if let Some(filter) = &mut self.filter {
                 filter.follow(&session.transcript);
             }
@@ -271,7 +273,7 @@ impl TranscriptView {
         }
         let before = self.filter.take();
         let back = before.map_or(self.anchor, |filter| filter.back);
-        match session.only {
+        match only {
             Some(only) => self.filter = Some(Filter::new(only, &session.transcript, back)),
             // A scroll request takes precedence over the old position.
             None if self.scroll_requests.is_empty() => self.anchor = back,
@@ -394,6 +396,7 @@ impl TranscriptView {
 /// records the positions of items.
 pub fn draw(
     session: &Session,
+    session_view: &SessionView,
     view: &mut TranscriptView,
     render: &RenderContext<'_>,
     area: Rect,
@@ -409,12 +412,12 @@ pub fn draw(
     }
     view.move_sideways();
     view.follow_order(&session.transcript);
-    view.follow_filter(session);
+    view.follow_filter(session, session_view.only);
     let render = &RenderContext { sideways: Some(view.sideways), ..*render };
     view.heads.clear();
     view.select.seen.clear();
     view.visible = None;
-    let reading = reading::before(session, view, render, area.intersection(buf.area));
+    let reading = reading::before(session, session_view, view, render, area.intersection(buf.area));
     (view.layouts, view.built) = (0, 0);
     view.frame += 1;
     let area = area.intersection(buf.area);
@@ -435,13 +438,13 @@ pub fn draw(
     view.item_count = count;
     view.select.area = area;
     if let Some(reading) = reading {
-        List::new(session, view, render, cols).find_again(reading);
+        List::new(session, session_view, view, render, cols).find_again(reading);
     }
     view.hold(render.now);
     let was_following = view.is_following();
-    let top = List::new(session, view, render, cols).place_top();
+    let top = List::new(session, session_view, view, render, cols).place_top();
     view.news.follow(&session.transcript, is_read || was_following || view.is_following());
-    let mut list = List::new(session, view, render, cols);
+    let mut list = List::new(session, session_view, view, render, cols);
     list.follow_heights();
     paint::draw(&mut list, top, area, buf);
     view.last_top = top;

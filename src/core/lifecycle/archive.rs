@@ -9,7 +9,6 @@ mod offer;
 
 use crate::core::Reading;
 use crate::core::UiRequest;
-use crate::core::session::reveal;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -265,8 +264,8 @@ fn on_around(state: &mut State, key: SessionKey, page: Result<EventPage, String>
     };
     let searched = state.searched.take().unwrap_or_default();
     let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", cx) };
-    if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
-        reveal::show_found(session, item, &searched, cx);
+    if state.active == key {
+        state.ui_requests.push(UiRequest::ShowFound { session: key, item, snippet: searched });
     }
 }
 

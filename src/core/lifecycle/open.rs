@@ -58,13 +58,13 @@ pub fn start_over(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let title = session_title(former);
     let fresh = state.add_session_in(former.workspace.cwd.clone());
     let Some(former) = state.sessions.get_mut(&key) else { return };
-    let (workspace, rank, folds) = (former.workspace.clone(), former.rank, former.folds);
+    let (workspace, rank) = (former.workspace.clone(), former.rank);
     let (history, git) = (former.history.clone(), former.git.clone());
     let (draft, queue) = (std::mem::take(&mut former.draft), former.outbox.take_queue());
     let stash = std::mem::take(&mut former.stash);
     let chosen = former.settings.chosen().to_vec();
     if let Some(session) = state.sessions.get_mut(&fresh) {
-        (session.workspace, session.rank, session.folds) = (workspace, rank, folds);
+        (session.workspace, session.rank) = (workspace, rank);
         (session.history, session.git) = (history, git);
         (session.draft, session.stash) = (draft, stash);
         session.outbox.adopt(queue);
@@ -111,7 +111,6 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, cx: &mu
         commands: source.commands.clone(),
         title: source.title.clone(),
         git: source.git.clone(),
-        folds: source.folds,
         ..crate::core::Session::new(key, workspace.clone())
     };
     copy.resume = ResumeState::copy_of(key);

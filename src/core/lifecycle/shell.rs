@@ -11,9 +11,9 @@ use crate::core::session::access;
 use crate::core::state::lookup;
 use crate::core::{Cx, Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, Action, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT,
-    Mention, SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text, mentions,
-    output_name, output_number,
+    Access, AccessOutcome, AccessRecord, Action, AllowedBy, CommandAccess, CommandOutput, ItemId,
+    LAST_OUTPUT, Mention, SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text,
+    mentions, output_name, output_number,
 };
 
 /// The size of a terminal before that of the screen is known.
@@ -224,14 +224,14 @@ pub(in crate::core) fn on_pause(state: &mut State, key: SessionKey, cx: &mut Cx)
 }
 
 /// Moves the keys to the terminal of the selected item, or of the only running command, or back from it.
-pub fn toggle_typing(state: &mut State, key: SessionKey, cx: &mut Cx) {
+pub fn toggle_typing(state: &mut State, key: SessionKey, selected: Option<ItemId>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.shell.returns_keys = false;
     if session.shell.typing.take().is_some() {
         fit(state, cx);
         return;
     }
-    let marked = session.selected.and_then(|item| session.running_terminal(item));
+    let marked = selected.and_then(|item| session.running_terminal(item));
     let Some(id) = marked.or_else(|| session.shell.running.last().cloned()) else {
         call::flash(state, "No running command accepts input.", cx);
         return;

@@ -271,7 +271,6 @@ fn take_back(session: &mut Session) {
     let Replay::Beside(spool) = &mut session.replay else { return };
     let Some((item, _)) = spool.reported.take() else { return };
     session.transcript.remove(item);
-    session.selected = session.selected.filter(|selected| *selected != item);
 }
 
 /// Remembers the difference as told, so that it is not told or added at the next start. `has_all`: also one that would
@@ -492,14 +491,14 @@ pub(super) fn is_spool(state: &State, uid: &str) -> bool {
 }
 
 /// Removes turns that were taken from the agent's history: those after the selected marker, otherwise after the last one.
-pub fn put_back(state: &mut State, cx: &mut Cx) {
+pub fn put_back(state: &mut State, selected: Option<ItemId>, cx: &mut Cx) {
     let Some(session) = state.active_session() else { return };
     if session.turn.is_running() || session.loading.is_some() {
         return call::flash(state, "Wait until the turn has ended.", cx);
     }
     let items = session.transcript.items();
     let is_marker = |item: &Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::Taken(_), .. });
-    let selected = session.selected.and_then(|id| session.transcript.index_of(id));
+    let selected = selected.and_then(|id| session.transcript.index_of(id));
     let selected = selected.filter(|at| items.get(*at).is_some_and(is_marker));
     let Some(at) = selected.or_else(|| items.iter().rposition(is_marker)) else {
         return call::flash(state, "No turns of the agent's history were added here.", cx);
@@ -547,9 +546,7 @@ pub(super) fn on_forgotten(
     let transcript = &session.transcript;
     let is_there = |id: &ItemId| transcript.index_of(*id).is_some();
     session.index.retain(|item| is_there(&item));
-    session.selected = session.selected.filter(is_there);
     session.open_message = session.open_message.filter(is_there);
-    session.search.iter_mut().for_each(|search| search.restart());
     take_record(session);
     // They are not added again as long as neither side changes.
     note_reported(session, true);

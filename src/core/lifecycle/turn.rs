@@ -71,7 +71,6 @@ fn accept(state: &mut State, key: SessionKey, text: String, cx: &mut Cx) -> Opti
         }
         return None;
     }
-    session.history_index = None;
     prompt::remember(session, &text, cx);
     if session.can_prompt() {
         session.outbox.hold();
@@ -425,10 +424,6 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
     };
     let took = cx.now.saturating_duration_since(since).saturating_sub(session.wait.total(cx.now));
     session.turn = Turn::Idle;
-    // A plan panel opened to follow the turn folds again.
-    if session.plan_fold == Some(false) && session.is_plan_done() {
-        session.plan_fold = None;
-    }
     session.echo.stop();
     let after = after_turn(&ending).filter(|_| !was_cancelled);
     let is_resent = after.is_some() && session.outbox.running().is_some();

@@ -59,10 +59,10 @@ fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
 }
 
 /// Cancels the selected part of the work, or the only running one; otherwise the command run by parlor.
-pub fn stop_part(state: &mut State, key: SessionKey, cx: &mut Cx) {
+pub fn stop_part(state: &mut State, key: SessionKey, selected: Option<ItemId>, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let parts = stoppable(session);
-    let marked = parts.iter().find(|(item, _)| session.selected == Some(*item));
+    let marked = parts.iter().find(|(item, _)| selected == Some(*item));
     let has_own = session.terminals.values().any(|view| view.is_ours && view.exit.is_none());
     let chosen = marked.or(match parts.as_slice() {
         [only] if !has_own => Some(only),
@@ -72,7 +72,7 @@ pub fn stop_part(state: &mut State, key: SessionKey, cx: &mut Cx) {
         if parts.len() > 1 && !has_own {
             call::flash(state, "Several commands or subagents are running. Select the one to stop.", cx);
         } else {
-            kill_command(state, key, cx);
+            kill_command(state, key, selected, cx);
         }
         return;
     };
@@ -238,7 +238,7 @@ pub(in crate::core) fn on_response(state: &mut State, conn: ConnId, result: Resu
 }
 
 /// Kills the running command of the selected item, or the only running one.
-fn kill_command(state: &mut State, key: SessionKey, cx: &mut Cx) {
+fn kill_command(state: &mut State, key: SessionKey, selected: Option<ItemId>, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let running: Vec<TerminalId> = session
         .terminals
@@ -246,8 +246,7 @@ fn kill_command(state: &mut State, key: SessionKey, cx: &mut Cx) {
         .filter(|(_, view)| view.is_ours && view.exit.is_none())
         .map(|(id, _)| id.clone())
         .collect();
-    let is_marked =
-        |id: &&TerminalId| session.selected.is_some() && session.index.terminal(id) == session.selected;
+    let is_marked = |id: &&TerminalId| selected.is_some() && session.index.terminal(id) == selected;
     let chosen = running.iter().find(is_marked).or(match running.as_slice() {
         [only] => Some(only),
         _ => None,

@@ -4,9 +4,8 @@
 //! of items are assigned from the end, so that what is on the screen keeps its place.
 
 use crate::core::recording::restore;
-use crate::core::session::{play, reveal};
+use crate::core::session::play;
 use crate::core::state::recorded::{Loading, Playing};
-use crate::core::state::search::Search;
 use crate::core::{Cx, Effect, ItemBody, Session, State, UiRequest};
 use crate::model::{Action, EventPage, ItemId, SessionKey, StoreJob};
 
@@ -24,7 +23,6 @@ pub(in crate::core) fn begin(
 ) {
     session.transcript.set_head(READING.to_owned());
     let mut whole = Session::new(session.key, session.workspace.clone());
-    whole.folds = session.folds;
     restore::say_origin(&mut whole, came_from);
     session.loading = Some(Loading {
         whole: Box::new(whole),
@@ -48,7 +46,7 @@ pub fn waits_for_whole(state: &mut State, action: Action) -> bool {
 }
 
 /// A part of the record was read, or could not be read.
-pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPage, String>, cx: &mut Cx) {
+pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPage, String>, _cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(loading) = session.loading.as_mut().filter(|loading| !loading.has_failed) else { return };
     match page {
@@ -61,14 +59,14 @@ pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPa
             let found = play::feed(&mut loading.whole, &mut loading.playing, events, mark);
             loading.found = found.or(loading.found);
             if is_last {
-                finish(state, key, cx);
+                finish(state, key);
             }
         }
     }
 }
 
 /// Puts the whole session in the place of its end.
-fn finish(state: &mut State, key: SessionKey, cx: &mut Cx) {
+fn finish(state: &mut State, key: SessionKey) {
     let children: Vec<_> = state
         .sessions
         .values()
@@ -102,9 +100,8 @@ fn finish(state: &mut State, key: SessionKey, cx: &mut Cx) {
         }
     }
     restore::say_unreadable(session, unreadable_count);
-    session.search.iter_mut().for_each(|search| Search::restart(search));
     if let Some(found) = found.map(here) {
-        reveal::show_found(session, found, &searched, cx);
+        state.ui_requests.push(UiRequest::ShowFound { session: key, item: found, snippet: searched });
     }
     if let Some(action) = redo.filter(|_| state.active == key) {
         state.ui_requests.push(UiRequest::Act(action));

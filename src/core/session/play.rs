@@ -56,19 +56,15 @@ pub(in crate::core) fn feed(
         let since = Duration::from_millis(u64::try_from(at_ms - began_ms).unwrap_or(0));
         let last = playing.now.checked_add(since).unwrap_or(playing.last);
         playing.last = last;
-        let is_marked = mark == Some(place);
-        if is_marked {
-            session.transcript.watch(true);
-        }
+        let before = session.transcript.mark();
         count_turn(session, turn, &record, last);
         match record {
             Record::Inserted { back, updates } => insert::play(session, turn, back, updates, last),
             record => apply(session, record, last),
         }
-        if is_marked {
+        if mark == Some(place) {
             let last = session.transcript.items().last().map(|item| item.id);
-            marked = session.transcript.take_touched().pop_last().or(last);
-            session.transcript.watch(false);
+            marked = session.transcript.last_changed_since(before).or(last);
         }
     }
     marked

@@ -28,7 +28,6 @@ pub(in crate::core) fn next_turn(session: &mut Session, now: Instant) {
     // A plan of earlier turns does not belong to this one, unless the agent updates it.
     if session.is_plan_done() {
         session.plans.clear();
-        session.plan_fold = None;
     }
     session.is_plan_abandoned = true;
     // What the tab shows of an earlier turn is over.

@@ -17,15 +17,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    CallError, ConfigOption, ConnId, ContentBlock, Cost, FoldRules, GitInfo, ItemId, MessageId, Models,
-    Modes, Plan, PlanBody, PlanStatus, PromptId, RequestId, Role, SessionId, SessionKey, SessionWorkspace,
-    SlashCommand, TemplateList, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
+    CallError, ConfigOption, ConnId, ContentBlock, Cost, GitInfo, ItemId, MessageId, Models, Modes, Plan,
+    PlanBody, PlanStatus, PromptId, RequestId, Role, SessionId, SessionKey, SessionWorkspace, SlashCommand,
+    TemplateList, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
 };
 
-use super::outline::Only;
 use super::recorded::Loading;
 use super::replay;
-use super::search::Search;
 use crate::core::{ItemBody, Reading, RecorderState, Replay, TerminalView, ToolCall, Transcript, Unseen};
 pub use echo::Echo;
 use index::ItemIndex;
@@ -71,8 +69,6 @@ pub struct Session {
     pub terminal_waits: Vec<(ConnId, RequestId, TerminalId)>,
     /// Usually at most one.
     pub plans: Vec<Plan>,
-    /// The user's choice whether the plan panel is folded to one line; `None`: see [`Session::is_plan_folded`].
-    pub plan_fold: Option<bool>,
     /// Whether it is a plan of an earlier turn that the agent has not taken up again.
     pub is_plan_abandoned: bool,
     pub modes: Option<Modes>,
@@ -97,16 +93,6 @@ pub struct Session {
     pub stash: Vec<String>,
     /// Prompts of this folder, oldest first.
     pub history: Vec<String>,
-    /// Position in the history while browsing it, counted from its end; `None`: not browsing.
-    pub history_index: Option<usize>,
-    /// The draft before browsing.
-    pub history_stash: String,
-    pub folds: FoldRules,
-    pub selected: Option<ItemId>,
-    pub search: Option<Box<Search>>,
-    pub only: Option<Only>,
-    /// The first and the last item on the screen at the user's last action.
-    pub reading: Option<(ItemId, ItemId)>,
     pub git: Option<GitInfo>,
     pub is_archived: bool,
     /// Whether updates were received outside a turn since the last prompt.
@@ -159,7 +145,6 @@ impl Session {
             shell: UserShell::default(),
             terminal_waits: Vec::new(),
             plans: Vec::new(),
-            plan_fold: None,
             is_plan_abandoned: false,
             modes: None,
             models: None,
@@ -175,13 +160,6 @@ impl Session {
             draft: String::new(),
             stash: Vec::new(),
             history: Vec::new(),
-            history_index: None,
-            history_stash: String::new(),
-            folds: FoldRules::default(),
-            selected: None,
-            search: None,
-            only: None,
-            reading: None,
             git: None,
             is_archived: false,
             has_background_news: false,
@@ -208,13 +186,6 @@ impl Session {
     /// Clears all references to items, after the transcript was replaced.
     pub(in crate::core) fn forget_positions(&mut self) {
         self.index.clear();
-        self.selected = None;
-        self.reading = None;
-        let _ = self.transcript.take_touched();
-        if let Some(search) = &mut self.search {
-            search.opened = None;
-            search.restart();
-        }
         self.open_message = None;
         self.loose.clear();
         self.can_cancel.clear();
@@ -244,18 +215,10 @@ impl Session {
         items.take(MESSAGE_LOOKBACK).find(|item| is_it(&item.body)).map(|item| item.id)
     }
 
-    /// Whether the plan panel is folded to one line: the user's choice, otherwise once the turn has ended, unless steps
-    /// are open.
-    pub fn is_plan_folded(&self) -> bool {
+    /// Whether all steps of the plan are done, or it has none.
+    pub fn is_plan_over(&self) -> bool {
         let is_text = |plan: &Plan| !matches!(plan.body, PlanBody::Entries(_));
-        let is_over = || self.is_plan_done() || !self.plans.is_empty() && self.plans.iter().all(is_text);
-        self.plan_fold.unwrap_or_else(|| !self.turn.is_running() && is_over())
-    }
-
-    /// Whether the plan panel is shown: the user opened it, or the plan is neither abandoned nor, after the turn, done.
-    pub fn is_plan_shown(&self) -> bool {
-        let is_pending = !self.is_plan_abandoned && (self.turn.is_running() || !self.is_plan_done());
-        self.plan_fold == Some(false) || is_pending
+        self.is_plan_done() || !self.plans.is_empty() && self.plans.iter().all(is_text)
     }
 
     /// The plans that a request to carry out this call is about: those of the session if it has no text itself.

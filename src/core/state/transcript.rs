@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::duplicate_diffs::KnownChanges;
 use crate::model::{
-    AccessRecord, ContentBlock, Cost, Decider, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap,
+    AccessRecord, ContentBlock, Cost, Decider, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff,
     Growing, ItemId, LocatedDiff, Location, MessageId, NoticeKind, Patch, PermissionKind, Raw, Role,
     SessionId, SessionKey, Severity, StopReason, TerminalModes, TerminalSize, ToolCallId, ToolContent,
     ToolInput, ToolKind, ToolStatus, TurnUsage, with_labels,
 };
 
-pub use items::{Rank, Transcript};
+pub use items::{Mark, Rank, Transcript};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
@@ -24,13 +24,8 @@ pub struct Item {
     pub rev: u32,
     /// The turn of the item; 0 before the first.
     pub turn: u32,
-    /// The user's choice; `None`: the folding rules apply.
-    pub is_open: Option<bool>,
     /// Number of consecutive occurrences; greater than 1 only for notices.
     pub times: u32,
-    /// Whether its changes are shown with all unchanged lines.
-    pub shows_context: bool,
-    pub open_gaps: Vec<Gap>,
     /// The end of its turn, if it is the last visible item of the turn.
     pub end: Option<Box<TurnSummary>>,
     pub body: ItemBody,
@@ -126,17 +121,7 @@ impl Message {
 
 impl Item {
     fn new(id: ItemId, turn: u32, body: ItemBody) -> Self {
-        Self {
-            id,
-            rev: 0,
-            turn,
-            is_open: None,
-            shows_context: false,
-            open_gaps: Vec::new(),
-            times: 1,
-            end: None,
-            body,
-        }
+        Self { id, rev: 0, turn, times: 1, end: None, body }
     }
 
     /// Whether it is not drawn: it is shown with another call, or consists of a permission request only.

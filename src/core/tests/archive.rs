@@ -195,7 +195,7 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     let conn = shown(&app).conn.unwrap();
     app.play(Event::Agent(conn, AgentEvent::Update("old".into(), notice)));
     let selected = shown(&app).transcript.items()[2].id;
-    app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
+    app.views.get_mut(key).selected = Some(selected);
     app.play(Event::Act(Action::OpenOutline));
     assert!(app.layers.is_empty(), "the outline waits for the whole session");
     for page in both_pages(None) {
@@ -218,7 +218,10 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     );
     let item = shown(&app).transcript.get(selected).unwrap();
     assert!(matches!(&item.body, ItemBody::Message(message) if message.role == Role::Agent), "{item:?}");
-    assert_eq!((shown(&app).selected, shown(&app).transcript.index_of(selected)), (Some(selected), Some(5)));
+    assert_eq!(
+        (app.app.shown().selected, shown(&app).transcript.index_of(selected)),
+        (Some(selected), Some(5))
+    );
     assert_eq!(app.layers.len(), 1);
     let turns: Vec<u32> = shown(&app).transcript.items().iter().map(|item| item.turn).collect();
     assert_eq!(turns[..6], [1, 1, 2, 2, 3, 3]);
@@ -274,7 +277,7 @@ fn a_record_that_cannot_be_read_shows_its_end() {
 fn current_hit(app: &mut TestApp) -> Option<usize> {
     let key = app.state.active;
     app.play(Event::Timer(crate::core::TimerId::Search(key)));
-    let search = shown(app).search.as_ref().expect("a search");
+    let search = app.app.shown().search.as_ref().expect("a search");
     search.current().and_then(|hit| shown(app).transcript.index_of(hit.item))
 }
 
@@ -288,7 +291,7 @@ fn a_search_hit_is_shown_when_the_whole_record_is_read() {
     for page in both_pages(Some(2)) {
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
     }
-    let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
+    let marked = app.app.shown().selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(2));
     assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
 }
@@ -310,7 +313,7 @@ fn a_hit_in_an_open_session_is_found_by_content() {
     let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
     app.state.searched = Some("the \u{2}3\u{3}".into());
     tell(&mut app, StoreNews::Around { key: open, page: Ok(page) });
-    let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
+    let marked = app.app.shown().selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(5));
     assert_eq!(current_hit(&mut app), Some(5), "what was searched for is marked there");
 }
@@ -322,12 +325,12 @@ fn a_search_finds_what_is_read_later() {
     let key = app.state.active;
     app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
     app.play(Event::Timer(TimerId::Search(key)));
-    assert_eq!(shown(&app).search.as_ref().unwrap().total(), 0);
+    assert_eq!(app.app.shown().search.as_ref().unwrap().total(), 0);
     for page in both_pages(None) {
         tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
     }
     app.play(Event::Timer(TimerId::Search(key)));
-    let search = shown(&app).search.as_ref().unwrap();
+    let search = app.app.shown().search.as_ref().unwrap();
     let at = search.current().and_then(|hit| shown(&app).transcript.index_of(hit.item));
     assert_eq!((search.total(), at), (1, Some(2)));
 }

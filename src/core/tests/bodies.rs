@@ -3,9 +3,9 @@
 use std::io;
 
 use super::support::{TestApp, digest, patch, text};
-use crate::core::state::search::texts;
 use crate::core::{Effect, ItemBody, MessagePart};
 use crate::model::{Growing, Patch, Raw, ReadBytes, Role, SavedBody, ServiceEvent, ToolStatus, UnsavedBody};
+use crate::ui::session_view::search::texts;
 
 struct InMemory(String, ReadBytes);
 

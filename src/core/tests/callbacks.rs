@@ -277,7 +277,7 @@ fn the_end_of_an_agent_ends_its_commands() {
 
 #[test]
 fn the_user_kills_the_selected_command_or_the_only_one() {
-    let kill = |state: &mut State, cx: &mut Cx| operations::stop_part(state, KEY, cx);
+    let kill = |state: &mut State, cx: &mut Cx| operations::stop_part(state, KEY, None, cx);
     let mut app = with_command();
     app.flow(kill).expect_sent("terminal kill x");
     app.ask(2, create(TerminalCommand::default())).choose(Some(0));
@@ -288,8 +288,8 @@ fn the_user_kills_the_selected_command_or_the_only_one() {
     app.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal("y".into())]);
     }));
-    app.state.sessions.get_mut(&KEY).expect("the session").selected = Some(ItemId(3));
-    app.flow(kill).expect_sent("terminal kill y");
+    app.flow(|state, cx| operations::stop_part(state, KEY, Some(ItemId(3)), cx));
+    app.expect_sent("terminal kill y");
     ended(&mut app, "x", 0);
     ended(&mut app, "y", 0);
     app.flow(kill).expect_sent("");

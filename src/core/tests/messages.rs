@@ -369,11 +369,11 @@ fn a_plan_without_steps_folds_when_the_turn_ends() {
     let mut app = TestApp::running();
     let body = PlanBody::Markdown("# The plan".into());
     app.update(SessionUpdate::Plan(Plan { id: Some("p".into()), body }));
-    assert!(!app.session().is_plan_folded());
+    assert!(!app.app.shown().is_plan_folded(app.session()));
     app.end_turn(StopReason::EndTurn);
-    assert!(app.session().is_plan_folded());
+    assert!(app.app.shown().is_plan_folded(app.session()));
     app.play(Event::Act(Action::TogglePlan));
-    assert!(!app.session().is_plan_folded(), "the user can open it");
+    assert!(!app.app.shown().is_plan_folded(app.session()), "the user can open it");
 }
 
 #[test]
@@ -385,9 +385,9 @@ fn an_opened_plan_folds_when_it_is_completed_and_the_turn_ends() {
     for (status, is_folded) in [(PlanStatus::InProgress, false), (PlanStatus::Completed, true)] {
         let mut app = TestApp::running();
         app.update(plan(status)).play(Event::Act(Action::TogglePlan)).play(Event::Act(Action::TogglePlan));
-        assert!(!app.session().is_plan_folded());
+        assert!(!app.app.shown().is_plan_folded(app.session()));
         app.end_turn(StopReason::EndTurn);
-        assert_eq!(app.session().is_plan_folded(), is_folded, "{status:?}");
+        assert_eq!(app.app.shown().is_plan_folded(app.session()), is_folded, "{status:?}");
         app.submit("next");
         assert_eq!(app.session().plans.is_empty(), is_folded, "a completed plan is removed in the next turn");
     }

@@ -2,7 +2,7 @@
 
 use crate::core::lifecycle::operations;
 use crate::core::state::changes;
-use crate::core::state::search;
+use crate::ui::session_view::search;
 use std::path::PathBuf;
 
 use proptest::prelude::*;

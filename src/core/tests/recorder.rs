@@ -500,7 +500,7 @@ fn another_history_is_told_and_changes_nothing() {
     let line = app.session().transcript.items().iter().find(is_line).unwrap().id;
     let by_key = app.fx.clone();
     for action in [Action::ToggleItem(line), Action::ToggleFold] {
-        app.state.sessions.get_mut(&KEY).unwrap().selected = Some(line);
+        app.views.get_mut(KEY).selected = Some(line);
         app.fx.clear();
         app.play(Event::Act(action));
         assert_eq!(app.fx, by_key);

@@ -386,7 +386,7 @@ fn commands_of_agents_have_input_only_if_enabled() {
         let item = app.session().index.terminal(&"x".into());
         app.play(Event::Act(Action::TypeIntoTerminal));
         assert_eq!(app.session().typing(), None, "it was not selected");
-        app.state.sessions.get_mut(&KEY).unwrap().selected = item;
+        app.views.get_mut(KEY).selected = item;
         app.play(Event::Act(Action::TypeIntoTerminal));
         assert_eq!(app.session().typing().is_some(), is_enabled);
     }

@@ -14,7 +14,7 @@ fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
 }
 
 fn stop(app: &mut TestApp) -> &mut TestApp {
-    app.flow(|state, cx| operations::stop_part(state, KEY, cx))
+    app.flow(|state, cx| operations::stop_part(state, KEY, None, cx))
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn the_selected_one_of_several_parts_is_cancelled() {
     assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("Select the one")));
     let first = app.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
     let first = first.map(|item| item.id);
-    app.state.sessions.get_mut(&KEY).unwrap().selected = first;
-    stop(&mut app).expect_sent("call stop tool a");
+    app.flow(|state, cx| operations::stop_part(state, KEY, first, cx));
+    app.expect_sent("call stop tool a");
 }
 
 #[test]

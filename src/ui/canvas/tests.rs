@@ -171,7 +171,7 @@ proptest! {
         for step in steps {
             match &step {
                 Step::Say(role, text) => say(&mut stage, *role, text),
-                Step::Mark(id) => stage.session(|session| session.selected = Some(ItemId(*id))),
+                Step::Mark(id) => stage.shown_mut().selected = Some(ItemId(*id)),
                 Step::Dialog(true) => stage.layers.push(HelpPage { filter: LineInput::default() }),
                 Step::Dialog(false) => stage.layers.clear(),
                 Step::Theme(other) => name = other,

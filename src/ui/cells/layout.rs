@@ -15,6 +15,7 @@ use crate::ui::diff::cache::{Diffs, Key};
 use crate::ui::markdown::Markdown;
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
+use crate::ui::session_view::SessionView;
 use crate::ui::terminal::Screen;
 use crate::ui::text::Line;
 use crate::ui::text::copy_hint::Mark;
@@ -34,6 +35,7 @@ pub(crate) type Screens = HashMap<TerminalId, Screen>;
 /// The context of all drawing.
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
+    pub view: &'a SessionView,
     pub render: &'a RenderContext<'a>,
     pub cols: u16,
     pub screens: &'a mut Screens,
@@ -177,7 +179,7 @@ impl Layout {
                 tool::head(item.id, tool, counts, context, context.cols.saturating_sub(self.indent))
             }
             ItemBody::Message(message) => {
-                let is_whole = message::is_whole(item, message, context.render);
+                let is_whole = message::is_whole(item, message, context.view, context.render);
                 message::thought_head(
                     message,
                     is_whole,
@@ -249,7 +251,7 @@ impl Layout {
                     Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {
                         vec![resource_line(uri, mime_type.as_deref(), text, render, cols)]
                     }
-                    Some(block) if block.is_picture() && is_thumbnail(item) => {
+                    Some(block) if block.is_picture() && is_thumbnail(context.view, item) => {
                         block_lines(block, render, cols.min(THUMBNAIL_COLS))
                     }
                     Some(block) => block_lines(block, render, cols),
@@ -378,8 +380,9 @@ fn is_gap(line: &Line<'_>) -> bool {
 }
 
 /// Whether the images of the item are small: it is the user's prompt, and not opened.
-fn is_thumbnail(item: &Item) -> bool {
-    item.is_open != Some(true) && matches!(&item.body, ItemBody::Message(message) if message.is_local)
+fn is_thumbnail(view: &SessionView, item: &Item) -> bool {
+    view.item(item.id).is_open != Some(true)
+        && matches!(&item.body, ItemBody::Message(message) if message.is_local)
 }
 
 fn block_at(item: &Item, position: usize) -> Option<&ContentBlock> {

@@ -2,11 +2,12 @@
 
 use crate::ui::text::{Line, Span};
 
-use crate::core::state::fold::{are_long, is_long_prompt};
 use crate::core::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker, byte_size, pasted_label};
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration, with_commas};
+use crate::ui::session_view::SessionView;
+use crate::ui::session_view::fold::{are_long, is_long_prompt};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{one_line, truncate, width};
 use crate::ui::theme::Role;
@@ -45,7 +46,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
     for (position, part) in message.parts.iter().enumerate() {
         match part {
             MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text))
-                if is_long && item.is_open == Some(true) =>
+                if is_long && context.view.item(item.id).is_open == Some(true) =>
             {
                 let mut from = 0;
                 while from < text.len() {
@@ -172,12 +173,17 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
 }
 
 /// Whether all text of a thought is shown.
-pub(super) fn is_whole(item: &Item, message: &Message, render: &RenderContext<'_>) -> bool {
-    item.is_open.unwrap_or(render.shows_thoughts && message.role == Speaker::Thought)
+pub(super) fn is_whole(
+    item: &Item,
+    message: &Message,
+    view: &SessionView,
+    render: &RenderContext<'_>,
+) -> bool {
+    view.item(item.id).is_open.unwrap_or(render.shows_thoughts && message.role == Speaker::Thought)
 }
 
 fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {
-    let is_whole = is_whole(item, message, context.render);
+    let is_whole = is_whole(item, message, context.view, context.render);
     if is_whole && !matches!(layout.pieces.first(), Some(piece) if matches!(piece.source, Source::Ready)) {
         layout.pieces.clear();
         layout.texts.clear();

@@ -22,7 +22,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
         || matches!(body, ItemBody::Subagent { state: Some(state), .. } if state == "running");
     let render = context.render;
     let cols = context.cols;
-    let is_open = item.is_open == Some(true);
+    let is_open = context.view.item(item.id).is_open == Some(true);
     let facts = item.end.as_deref().map(|end| TurnFacts::of(item, end, context)).unwrap_or_default();
     layout.waits = facts.waits;
     let heads =

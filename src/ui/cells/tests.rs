@@ -5,6 +5,7 @@ use super::layout::{Context, Layout};
 use super::*;
 use crate::core::{ItemBody, Session};
 use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionWorkspace, ToolContent, ToolStatus};
+use crate::ui::session_view::SessionView;
 use crate::ui::theme::Theme;
 
 fn render(theme: &Theme) -> RenderContext<'_> {
@@ -91,10 +92,12 @@ fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
     let render = render(&theme);
     let mut session = session();
     let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
-    session.transcript.edit(id, |item| item.is_open = is_open);
+    let mut view = SessionView::default();
+    view.set_open(id, is_open);
     let item = session.transcript.get(id).expect("it was pushed");
     let mut screens = layout::Screens::new();
-    let mut context = Context { session: &session, render: &render, cols: 80, screens: &mut screens };
+    let mut context =
+        Context { session: &session, view: &view, render: &render, cols: 80, screens: &mut screens };
     let mut layout = Layout::default();
     layout.update(item, false, &mut context);
     for index in 0..layout.pieces.len() {

@@ -1,13 +1,12 @@
 //! Tool calls: a head line, and a body according to the folding rules.
 //!
-//! Unless the user or the configuration decides otherwise (`core::state::fold`), changes show their first rows, commands
+//! Unless the user or the configuration decides otherwise (`ui::session_view::fold`), changes show their first rows, commands
 //! and calls of unknown kind the start and the end of their output, failures their reason; everything else is folded to
 //! its head.
 
 mod preview;
 
 use crate::core::state::duplicate_diffs::KnownChanges;
-use crate::core::state::fold::{fold_of, has_output_alone};
 use crate::core::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
@@ -15,6 +14,8 @@ use crate::model::{
 use crate::ui::diff::cache::{self, Key, Shown};
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
+use crate::ui::session_view::fold::{fold_of, has_output_alone};
+use crate::ui::session_view::{ItemView, SessionView};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::counted;
@@ -46,23 +47,23 @@ const KIND_COLS: usize = 8;
 const BODY_INDENT: u16 = 2;
 
 /// Whether a call can be grouped with its neighbours on one line: a successful, folded read or search.
-pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> bool {
-    session.folds.groups
+pub(crate) fn is_groupable(view: &SessionView, session: &Session, item: &Item, tool: &ToolCall) -> bool {
+    view.folds.groups
         && item.end.is_none()
         && matches!(tool.kind, ToolKind::Read | ToolKind::Search)
         && tool.status == ToolStatus::Completed
         && changes_of(tool).is_empty()
-        && fold_of(session, item, tool) == Fold::Closed
+        && fold_of(view, session, item, tool) == Fold::Closed
 }
 
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context: &mut Context<'_>) {
     layout.pieces.clear();
     layout.is_live = status_of(context.session, item.id, tool) == ToolStatus::InProgress;
     layout.indent = indent(context.session, item, tool);
-    follow_changes(layout, item, tool);
+    follow_changes(layout, context.view.item(item.id), tool);
     let cols = context.cols.saturating_sub(layout.indent);
     layout.pieces.push(LineRun::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
-    let fold = fold_of(context.session, item, tool);
+    let fold = fold_of(context.view, context.session, item, tool);
     let body_cols = cols.saturating_sub(BODY_INDENT).max(8);
     let mut body = Body { layout, item, tool, fold, cols: body_cols, context };
     if tool.status == ToolStatus::Failed {
@@ -81,7 +82,7 @@ pub(crate) fn is_asked_first(session: &Session, call: ItemId) -> bool {
 }
 
 /// Updates the diffs. The previous ones stay until the new ones were compared.
-fn follow_changes(layout: &mut Layout, item: &Item, tool: &ToolCall) {
+fn follow_changes(layout: &mut Layout, item: &ItemView, tool: &ToolCall) {
     let changes = placed(tool, &changes_of(tool));
     let shown = Shown::of(item);
     let key = Key::of(&changes, &shown);
@@ -571,7 +572,9 @@ impl<'a> Body<'a, '_> {
             }
         }
         if self.layout.pieces.len() == 1 {
-            let text = if self.item.is_open == Some(true) && !self.tool.status.is_final() {
+            let text = if self.context.view.item(self.item.id).is_open == Some(true)
+                && !self.tool.status.is_final()
+            {
                 "No output yet."
             } else {
                 "No details."

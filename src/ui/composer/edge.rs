@@ -102,11 +102,11 @@ pub(in crate::ui) fn draw(
     } else {
         place(settings, usage, bottom, buf, hits);
     }
-    if let Some(count) = plan::count(ctx.session).filter(|_| facts.has_plan_count) {
+    if let Some(count) = plan::count(ctx.view, ctx.session).filter(|_| facts.has_plan_count) {
         let text = format!("plan {count}");
         left.push(Label::new(ctx, Role::TextDim, &text, Some(Action::TogglePlan), 4));
     }
-    left.extend(ctx.session.only.map(|only| filter(ctx, only.label(), top.width)));
+    left.extend(ctx.view.only.map(|only| filter(ctx, only.label(), top.width)));
     if let Some(text) = hidden_rows(facts.hidden_rows) {
         right.push(Label::new(ctx, Role::Accent, &text, None, 7));
     }

@@ -72,7 +72,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         return;
     }
     match action {
-        Action::OpenSearch => search::open(&mut app.state),
+        Action::OpenSearch => search::open(app),
         Action::NextHit => search::step(app, true, cx),
         Action::PreviousHit => search::step(app, false, cx),
         Action::Browse => leave::turn_browsing(app, cx),
@@ -89,13 +89,14 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::ScrollEnd | Action::Last => cx.effects.push(Effect::View(ViewCommand::ScrollEnd)),
         Action::ToggleWrap => cx.effects.push(Effect::View(ViewCommand::ToggleWrap)),
         Action::TogglePlan => {
-            let Some(session) = app.state.sessions.get_mut(&key) else { return };
-            let shows_steps = app.state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
+            let Some(session) = app.state.sessions.get(&key) else { return };
+            let shows_steps =
+                app.state.screen.map_or(!app.shown().is_plan_folded(session), |screen| screen.shows_steps);
             if app.state.screen.is_some_and(|screen| !screen.fits_plan) {
                 notify(&mut app.state, "The plan needs more rows. Enlarge the window.", cx);
                 return;
             }
-            session.plan_fold = Some(shows_steps);
+            app.shown_mut().plan_fold = Some(shows_steps);
             if let Some(screen) = &mut app.state.screen {
                 screen.shows_steps = !shows_steps;
             }
@@ -130,8 +131,10 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         }
         Action::CancelTurn => operations::cancel_turn(&mut app.state, key, cx),
         Action::OpenHistory => history::open(app, cx),
-        Action::TypeIntoTerminal => operations::toggle_typing(&mut app.state, key, cx),
-        Action::KillCommand => operations::stop_part(&mut app.state, key, cx),
+        Action::TypeIntoTerminal => {
+            operations::toggle_typing(&mut app.state, key, app.views.get(key).selected, cx)
+        }
+        Action::KillCommand => operations::stop_part(&mut app.state, key, app.views.get(key).selected, cx),
         Action::ArchiveSession => operations::archive_session(&mut app.state, key, cx),
         Action::OpenProviders => providers::open(app),
         Action::OpenPalette => palette::open(app),
@@ -161,8 +164,8 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::HandOver => agents::open_hand_over(app, cx),
         Action::OpenAgentHistory => operations::show_history(&mut app.state, cx),
         Action::KeepAgentHistory => operations::keep_history(&mut app.state, cx),
-        Action::PutBackTurns => operations::put_back(&mut app.state, cx),
-        Action::DeleteTurn => delete_turn::ask(&mut app.state, cx),
+        Action::PutBackTurns => operations::put_back(&mut app.state, app.views.get(key).selected, cx),
+        Action::DeleteTurn => delete_turn::ask(app, cx),
         Action::CloseSession => sessions::close(&mut app.state, key, cx),
         Action::OpenModes => agent_options::open_modes(app),
         Action::NextMode => next_mode(&mut app.state, cx),
@@ -185,7 +188,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::OpenQueue => queue::open(app, cx),
         Action::Rewind => rewind::open(app, cx),
         Action::NewSession => operations::new_session(&mut app.state, cx),
-        Action::ForkSession => sessions::fork_session(&mut app.state, key, cx),
+        Action::ForkSession => sessions::fork_session(app, key, cx),
         Action::RenameSession => titles::open(app, key),
         Action::SendAgain => operations::send_again(&mut app.state, key, cx),
         Action::RestartAgent => operations::restart_agent(&mut app.state, key, cx),

@@ -15,7 +15,7 @@ use super::completion::{Completion, CompletionKind};
 use super::draft::leave_history;
 pub use super::draft::set_draft;
 use super::list::moved;
-use super::{agents, items, mentions, obstacle, queue, sign_in, slash};
+use super::{agents, mentions, obstacle, queue, sign_in, slash};
 
 /// Maximum number of stashed drafts of a session.
 const MAX_STASHED: usize = 50;
@@ -25,7 +25,7 @@ const MAX_STASHED: usize = 50;
 pub fn completions(app: &App) -> Vec<Completion> {
     let Some(session) = app.state.active_session() else { return Vec::new() };
     // While the user browses the history, the arrow keys move through it.
-    if session.history_index.is_some() || app.user.dismissed.as_ref() == Some(&session.draft) {
+    if app.shown().history_index.is_some() || app.user.dismissed.as_ref() == Some(&session.draft) {
         return Vec::new();
     }
     if let Some(files) = mentions::completions(app) {
@@ -41,13 +41,14 @@ pub fn selected_completion(app: &App) -> usize {
 }
 
 pub fn on_draft(app: &mut App, text: String, cx: &mut Cx) {
-    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
+    let Some(session) = app.state.active_session() else { return };
     if session.draft == text {
         return;
     }
-    if session.history_index.is_some_and(|index| from_end(session, index) != Some(&text)) {
-        leave_history(session, cx);
+    if app.shown().history_index.is_some_and(|index| from_end(session, index) != Some(&text)) {
+        leave_history(app, app.state.active, cx);
     }
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let is_slash = |draft: &str| draft.starts_with('/');
     let begins_slash = is_slash(&text) && (!is_slash(&session.draft) || !session.templates.is_loaded);
     session.draft = text;
@@ -109,8 +110,8 @@ pub fn clear(app: &mut App, cx: &mut Cx) -> bool {
     if queue::leave_edit(app, cx) {
         return true;
     }
+    leave_history(app, app.state.active, cx);
     let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return false };
-    leave_history(session, cx);
     if session.draft.is_empty() {
         return false;
     }
@@ -129,7 +130,8 @@ fn stash(app: &mut App, cx: &mut Cx) {
     if session.outbox.edited().is_some() {
         return notify(&mut app.state, "Finish editing the queued prompt first.", cx);
     }
-    leave_history(session, cx);
+    leave_history(app, app.state.active, cx);
+    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     if session.draft.trim().is_empty() {
         let Some(text) = session.stash.pop() else {
             return notify(&mut app.state, "No stashed prompts.", cx);
@@ -166,7 +168,8 @@ pub fn on_draft_edited(
         let newer = session.draft.clone();
         operations::remember(session, &newer, cx);
     }
-    leave_history(session, cx);
+    leave_history(app, key, cx);
+    let Some(session) = app.state.sessions.get_mut(&key) else { return };
     session.draft.clone_from(&text);
     if key == app.state.active {
         app.user.completion = 0;
@@ -264,10 +267,8 @@ fn submit(app: &mut App, cx: &mut Cx) {
     if let Some(why) = operations::password_obstacle(&app.state, key) {
         return notify(&mut app.state, why, cx);
     }
-    if let Some(session) = app.state.sessions.get_mut(&key) {
-        leave_history(session, cx);
-    }
-    items::clear_mark(&mut app.state);
+    leave_history(app, app.state.active, cx);
+    app.shown_mut().selected = None;
     set_draft(app, String::new(), cx);
     operations::submit(&mut app.state, key, text, cx);
     let stashed = app.state.sessions.get_mut(&key).filter(|session| session.draft.is_empty());
@@ -296,9 +297,11 @@ pub fn on_command_line(app: &mut App, text: &str, cx: &mut Cx) {
     } else if line.is_empty() {
         notify(&mut app.state, "Type a command after the exclamation mark.", cx);
     } else {
-        leave_history(session, cx);
-        operations::remember(session, text, cx);
-        items::clear_mark(&mut app.state);
+        leave_history(app, app.state.active, cx);
+        if let Some(session) = app.state.sessions.get_mut(&key) {
+            operations::remember(session, text, cx);
+        }
+        app.shown_mut().selected = None;
         set_draft(app, String::new(), cx);
         operations::run_command(&mut app.state, key, line, attaches, cx);
         cx.effects.push(Effect::View(ViewCommand::ScrollEnd));
@@ -393,7 +396,7 @@ fn edit_queued(app: &mut App, cx: &mut Cx) -> bool {
     if session.outbox.edited().is_some() {
         return queue::edit_other(app, -1, cx);
     }
-    let is_free = session.draft.is_empty() && session.history_index.is_none();
+    let is_free = session.draft.is_empty() && app.shown().history_index.is_none();
     let last = session.outbox.last().filter(|last| is_free && !last.is_steering());
     let Some(last) = last.map(|prompt| prompt.id) else { return false };
     queue::edit(app, last, cx);
@@ -402,30 +405,32 @@ fn edit_queued(app: &mut App, cx: &mut Cx) -> bool {
 
 fn history_previous(app: &mut App, cx: &mut Cx) {
     let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
-    let mut index = session.history_index.map_or(0, |index| index + 1);
+    let view = app.views.get_mut(session.key);
+    let mut index = view.history_index.map_or(0, |index| index + 1);
     // A prompt equal to the draft is skipped, because the key would seem to have no effect.
     while from_end(session, index).is_some_and(|text| *text == session.draft) {
         index += 1;
     }
     let Some(text) = from_end(session, index).cloned() else { return };
-    if session.history_index.is_none() {
-        session.history_stash = std::mem::take(&mut session.draft);
+    if view.history_index.is_none() {
+        view.history_stash = std::mem::take(&mut session.draft);
     }
-    session.history_index = Some(index);
+    view.history_index = Some(index);
     set_draft(app, text, cx);
 }
 
 fn history_next(app: &mut App, cx: &mut Cx) {
-    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
-    let Some(mut index) = session.history_index else { return };
+    let Some(session) = app.state.active_session() else { return };
+    let view = app.views.get_mut(session.key);
+    let Some(mut index) = view.history_index else { return };
     let text = loop {
         let Some(newer) = index.checked_sub(1) else {
-            session.history_index = None;
-            break std::mem::take(&mut session.history_stash);
+            view.history_index = None;
+            break std::mem::take(&mut view.history_stash);
         };
         index = newer;
         if let Some(text) = from_end(session, index).filter(|text| **text != session.draft).cloned() {
-            session.history_index = Some(index);
+            view.history_index = Some(index);
             break text;
         }
     };

@@ -57,7 +57,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
             return true;
         }
         Action::QuoteSelection => {
-            let item = session.selected.and_then(|id| job_of(session, CopySource::Item(id)));
+            let item = app.shown().selected.and_then(|id| job_of(session, CopySource::Item(id)));
             leave::stop_browsing(app);
             cx.effects.push(Effect::QuoteSelection(item.map(|job| job.content)));
             return true;
@@ -66,7 +66,9 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
             open(app, cx);
             return true;
         }
-        Action::CopyItem => session.selected.map_or(Some(CopySource::Reply), |id| Some(CopySource::Item(id))),
+        Action::CopyItem => {
+            app.shown().selected.map_or(Some(CopySource::Reply), |id| Some(CopySource::Item(id)))
+        }
         Action::CopyReply => Some(CopySource::Reply),
         Action::CopyReplyPlain => Some(CopySource::ReplyPlain),
         Action::CopyCode => last_code(session),
@@ -90,7 +92,9 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         let first = session.transcript.items().get(1);
         turn.is_some() && turn != first.map(|item| item.turn)
     };
-    if session.selected.is_none() && !is_whole(session) && operations::waits_for_whole(&mut app.state, action)
+    if app.shown().selected.is_none()
+        && !is_whole(session)
+        && operations::waits_for_whole(&mut app.state, action)
     {
         return true;
     }
@@ -127,7 +131,8 @@ pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, cx: &mut 
 
 /// Lists what can be copied: of the selected item, otherwise of the last turn.
 fn open(app: &mut App, cx: &mut Cx) {
-    let rows = app.state.active_session().map(rows).unwrap_or_default();
+    let selected = app.shown().selected;
+    let rows = app.state.active_session().map(|session| rows(selected, session)).unwrap_or_default();
     if rows.is_empty() {
         notify(&mut app.state, "Nothing to copy yet.", cx);
         return;
@@ -135,13 +140,13 @@ fn open(app: &mut App, cx: &mut Cx) {
     app.layers.open(Picker::new(Copies, "Copy", rows));
 }
 
-fn rows(session: &Session) -> Vec<(PickerRow, CopySource)> {
+fn rows(selected: Option<ItemId>, session: &Session) -> Vec<(PickerRow, CopySource)> {
     let mut rows = Vec::new();
     let mut add = |group: &str, label: String, detail: String, source: CopySource| {
         let row = PickerRow { detail, group: Some(group.to_owned()), ..PickerRow::new(label) };
         rows.push((row, source));
     };
-    if let Some(item) = session.selected.and_then(|id| session.transcript.get(id)) {
+    if let Some(item) = selected.and_then(|id| session.transcript.get(id)) {
         let group = "Selected item";
         // A call is offered by its parts.
         if !matches!(&item.body, ItemBody::Tool(tool) if has_parts(session, tool)) {

@@ -2,14 +2,17 @@
 
 use super::notice::notify;
 use crate::core::lifecycle::operations;
-use crate::core::{Consequence, Cx, Question, State};
+use crate::core::{Consequence, Cx, Question};
+use crate::ui::App;
 
 use super::{jump, rewind};
 
-pub fn ask(state: &mut State, cx: &mut Cx) {
+pub fn ask(app: &mut App, cx: &mut Cx) {
+    let selected = app.shown().selected;
+    let state = &mut app.state;
     let Some(session) = state.active_session() else { return };
     let key = session.key;
-    let selected = session.selected.and_then(|id| session.transcript.get(id)).map(|item| item.turn);
+    let selected = selected.and_then(|id| session.transcript.get(id)).map(|item| item.turn);
     let turn = selected.unwrap_or(session.turn_count);
     if let Err(why) = operations::deletable(state, key, turn) {
         return notify(state, why, cx);

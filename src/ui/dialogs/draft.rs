@@ -1,7 +1,8 @@
 //! Replaces the draft in the state and in the view.
 
 use crate::core::lifecycle::operations;
-use crate::core::{Cx, Effect, Session, ViewCommand};
+use crate::core::{Cx, Effect, ViewCommand};
+use crate::model::SessionKey;
 use crate::ui::App;
 
 pub fn set_draft(app: &mut App, text: String, cx: &mut Cx) {
@@ -20,16 +21,19 @@ pub fn restore(app: &mut App, cx: &mut Cx) {
 
 /// Replaces the draft with an earlier prompt, as an edit that can be undone, and adds the old draft to the history.
 pub fn recall(app: &mut App, text: String, cx: &mut Cx) {
+    leave_history(app, app.state.active, cx);
     let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
-    leave_history(session, cx);
     let draft = std::mem::take(&mut session.draft);
     operations::remember(session, &draft, cx);
     set_draft(app, text, cx);
 }
 
 /// Stops browsing the history, and adds the draft from before to it.
-pub(super) fn leave_history(session: &mut Session, cx: &mut Cx) {
-    session.history_index = None;
-    let stash = std::mem::take(&mut session.history_stash);
-    operations::remember(session, &stash, cx);
+pub(super) fn leave_history(app: &mut App, key: SessionKey, cx: &mut Cx) {
+    let view = app.views.get_mut(key);
+    view.history_index = None;
+    let stash = std::mem::take(&mut view.history_stash);
+    if let Some(session) = app.state.sessions.get_mut(&key) {
+        operations::remember(session, &stash, cx);
+    }
 }

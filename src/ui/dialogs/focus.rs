@@ -33,7 +33,7 @@ pub fn has_dialog(app: &App) -> bool {
 pub fn base_focus(app: &App) -> Context {
     if app.state.active_session().is_some_and(|session| session.typing().is_some()) {
         Context::Terminal
-    } else if search::is_typing(&app.state) {
+    } else if search::is_typing(app) {
         Context::Search
     } else if app.user.is_browsing {
         Context::Browse
@@ -53,7 +53,7 @@ pub fn line_input(app: &App) -> Option<&LineInput> {
             let field = form.fields.get(app.request_view.selected)?;
             field.takes_text().then_some(&field.input)
         }
-        Context::Search => search::search_of(&app.state).map(|search| &search.input),
+        Context::Search => app.shown().search.as_ref().map(|search| &search.input),
         _ => None,
     }
 }

@@ -313,11 +313,11 @@ mod tests {
         call.raw_input = Some(Raw(input.into()));
         call.extra = Some(Raw(r#"{"_meta":{"tool":"Edit"}}"#.into()));
         stage.session(|session| {
-            let item = session.transcript.push(1, ItemBody::Tool(Box::new(call)));
-            session.selected = Some(item);
+            session.transcript.push(1, ItemBody::Tool(Box::new(call)));
         });
-        let item = stage.state.active_session().and_then(|session| session.selected).unwrap();
         let session = stage.state.active;
+        let item = stage.state.active_session().unwrap().transcript.items().last().unwrap().id;
+        stage.shown_mut().selected = Some(item);
         stage.layers.push(InspectPage { session, item });
         stage
     }

@@ -2,14 +2,13 @@
 
 use super::notice::notify;
 use crate::core::lifecycle::operations;
-use crate::core::state::fold::{fold_of, is_long_prompt};
-use crate::core::{
-    Consequence, Cx, Effect, Item, ItemBody, Question, Session, State, Transcript, ViewCommand,
-};
+use crate::core::{Consequence, Cx, Effect, Item, ItemBody, Question, Session, ViewCommand};
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, NoticeKind, Role, Target,
 };
 use crate::ui::App;
+use crate::ui::session_view::SessionView;
+use crate::ui::session_view::fold::{fold_of, is_long_prompt};
 
 use super::inspect::InspectPage;
 use super::{open, tab_dialogs};
@@ -20,15 +19,15 @@ const MAX_LOCATIONS: usize = 9;
 pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
 
 /// Whether an item is shown completely: the user's choice, otherwise the folding rules.
-pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> bool {
-    item.is_open.unwrap_or_else(|| match &item.body {
+pub fn is_item_open(item: &Item, view: &SessionView, session: &Session, shows_thoughts: bool) -> bool {
+    view.item(item.id).is_open.unwrap_or_else(|| match &item.body {
         ItemBody::Message(message) => match message.role {
             Role::Thought => shows_thoughts,
             Role::Letter => false,
             Role::User => !is_long_prompt(message),
             Role::Agent => true,
         },
-        ItemBody::Tool(call) => fold_of(session, item, call) == Fold::Open,
+        ItemBody::Tool(call) => fold_of(view, session, item, call) == Fold::Open,
         ItemBody::Compaction { .. } | ItemBody::Raw { .. } => false,
         ItemBody::TurnEnd(_)
         | ItemBody::Notice { .. }
@@ -40,10 +39,10 @@ pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> boo
 /// Handles actions on items. Returns whether it was one.
 pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
     match action {
-        Action::SelectPrevious => select(&mut app.state, Step::Back, cx),
-        Action::SelectNext => select(&mut app.state, Step::On, cx),
+        Action::SelectPrevious => select(app, Step::Back, cx),
+        Action::SelectNext => select(app, Step::On, cx),
         Action::ToggleFold => {
-            let item = app.state.active_session().and_then(foldable_item);
+            let item = foldable_item(app);
             match item.map(|item| item.id) {
                 Some(id) => toggle(app, id, cx),
                 None => notify(&mut app.state, NOTHING_TO_FOLD, cx),
@@ -52,25 +51,19 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         Action::ToggleItem(id) => toggle(app, id, cx),
         Action::ToggleAllFolds => toggle_all(app),
         Action::InspectItem => inspect(app, cx),
-        Action::OpenLocation => open_location(&mut app.state, cx),
-        Action::ToggleContext => toggle_context(&mut app.state, cx),
+        Action::OpenLocation => open_location(app, cx),
+        Action::ToggleContext => toggle_context(app, cx),
         Action::OpenGap => notify(&mut app.state, "No collapsed diff lines on screen.", cx),
-        Action::OpenThisGap(id, gap) => open_gap(&mut app.state, id, gap),
+        Action::OpenThisGap(id, gap) => open_gap(app, id, gap),
         _ => return false,
     }
     true
 }
 
-pub fn clear_mark(state: &mut State) {
-    if let Some(session) = state.sessions.get_mut(&state.active) {
-        session.selected = None;
-    }
-}
-
 /// Selects an item on the screen, if none is selected.
-pub fn mark_something(state: &mut State, cx: &mut Cx) {
-    if state.active_session().is_some_and(|session| session.selected.is_none()) {
-        select(state, Step::Back, cx);
+pub fn mark_something(app: &mut App, cx: &mut Cx) {
+    if app.shown().selected.is_none() {
+        select(app, Step::Back, cx);
     }
 }
 
@@ -81,17 +74,18 @@ enum Step {
 }
 
 /// Moves the selection over visible items; without one it starts at the end of the screen.
-fn select(state: &mut State, step: Step, cx: &mut Cx) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn select(app: &mut App, step: Step, cx: &mut Cx) {
+    let Some(session) = app.state.active_session() else { return };
+    let view = app.views.get_mut(session.key);
     let items = session.transcript.items();
-    let only = session.only;
+    let only = view.only;
     let seen = |item: &&Item| !item.is_hidden() && only.is_none_or(|only| only.shows(item));
-    let marked = session.selected.and_then(|id| session.transcript.index_of(id));
+    let marked = view.selected.and_then(|id| session.transcript.index_of(id));
     let (before, behind) = if let Some(position) = marked {
         (items.get(..position).unwrap_or_default(), items.get(position + 1..).unwrap_or_default())
     } else {
         // Without a selection it starts with the last item on the screen.
-        let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
+        let last = view.reading.and_then(|(_, last)| session.transcript.index_of(last));
         let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
         (items.get(..end).unwrap_or_default(), [].as_slice())
     };
@@ -100,8 +94,8 @@ fn select(state: &mut State, step: Step, cx: &mut Cx) {
     } else {
         behind.iter().find(seen)
     };
-    let Some(next) = next.map(|item| item.id).or(session.selected) else { return };
-    session.selected = Some(next);
+    let Some(next) = next.map(|item| item.id).or(view.selected) else { return };
+    view.selected = Some(next);
     cx.effects.push(Effect::View(ViewCommand::ShowSelected));
 }
 
@@ -122,24 +116,23 @@ fn toggle(app: &mut App, id: ItemId, cx: &mut Cx) {
         tab_dialogs::show(app, child, cx);
         return;
     }
-    let shows_thoughts = app.shows_thoughts;
-    if let Some(session) = app.state.sessions.get_mut(&app.state.active) {
-        let Some(item) = session.transcript.get(id) else { return };
-        let is_open = is_item_open(item, session, shows_thoughts);
-        session.transcript.edit(id, |item| item.is_open = Some(!is_open));
+    if let Some(session) = app.state.active_session()
+        && let Some(item) = session.transcript.get(id)
+    {
+        let is_open = is_item_open(item, app.shown(), session, app.shows_thoughts);
+        app.shown_mut().set_open(id, Some(!is_open));
     }
 }
 
 /// Toggles the unchanged lines of the selected change, or of the last one.
-fn toggle_context(state: &mut State, cx: &mut Cx) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+fn toggle_context(app: &mut App, cx: &mut Cx) {
     let has_changes =
         |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
-    let Some(id) = marked_or_last(session, has_changes).map(|item| item.id) else {
-        notify(state, "No diff to expand.", cx);
+    let Some(id) = marked_or_last(app, has_changes).map(|item| item.id) else {
+        notify(&mut app.state, "No diff to expand.", cx);
         return;
     };
-    session.transcript.edit(id, |item| {
+    app.shown_mut().edit(id, |item| {
         item.shows_context = !item.shows_context;
         item.open_gaps.clear();
         if item.shows_context {
@@ -148,9 +141,8 @@ fn toggle_context(state: &mut State, cx: &mut Cx) {
     });
 }
 
-fn open_gap(state: &mut State, id: ItemId, gap: Gap) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    session.transcript.edit(id, |item| {
+fn open_gap(app: &mut App, id: ItemId, gap: Gap) {
+    app.shown_mut().edit(id, |item| {
         if !item.open_gaps.contains(&gap) {
             item.open_gaps.push(gap);
         }
@@ -160,9 +152,10 @@ fn open_gap(state: &mut State, id: ItemId, gap: Gap) {
 }
 
 /// The selected item if the condition holds, or, without a selection, the last such item.
-fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&Item> {
+fn marked_or_last(app: &App, is_one: impl Fn(&Item) -> bool) -> Option<&Item> {
+    let session = app.state.active_session()?;
     let is_one = |item: &&Item| !item.is_hidden() && is_one(item);
-    match session.selected {
+    match app.shown().selected {
         Some(id) => session.transcript.get(id).filter(is_one),
         None => session.transcript.items().iter().rev().find(is_one),
     }
@@ -170,20 +163,17 @@ fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&
 
 fn inspect(app: &mut App, cx: &mut Cx) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
-    match app.state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id)
-    {
+    match marked_or_last(app, has_raw).map(|item| item.id) {
         Some(item) => app.layers.push(InspectPage { session: app.state.active, item }),
         None => notify(&mut app.state, "Select a tool call first.", cx),
     }
 }
 
 /// Opens the location of a call. If there are several, the user selects one.
-fn open_location(state: &mut State, cx: &mut Cx) {
-    let positions = state.active_session().map(|session| {
-        let has_positions = |item: &Item| !locations_of(item).is_empty();
-        marked_or_last(session, has_positions).map(locations_of).unwrap_or_default()
-    });
-    let positions = positions.unwrap_or_default();
+fn open_location(app: &mut App, cx: &mut Cx) {
+    let has_positions = |item: &Item| !locations_of(item).is_empty();
+    let positions = marked_or_last(app, has_positions).map(locations_of).unwrap_or_default();
+    let state = &mut app.state;
     match positions.as_slice() {
         [] => notify(state, "Select a tool call with a file first.", cx),
         [only] => open::on_open(state, Target::File(only.clone()), cx),
@@ -241,48 +231,44 @@ fn locations_of(item: &Item) -> Vec<Location> {
 
 /// Folds everything if anything foldable is open, otherwise opens everything.
 fn toggle_all(app: &mut App) {
-    let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
-    let foldable = foldable_items(&session.transcript);
-    let is_any_open = foldable
-        .iter()
-        .filter_map(|id| session.transcript.get(*id))
-        .any(|item| is_item_open(item, session, app.shows_thoughts));
-    for id in foldable {
-        session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
+    let Some(session) = app.state.active_session() else { return };
+    let view = app.views.get_mut(session.key);
+    let foldable = || session.transcript.items().iter().filter(|item| can_fold(&item.body));
+    let is_any_open = foldable().any(|item| is_item_open(item, view, session, app.shows_thoughts));
+    for item in foldable() {
+        view.set_open(item.id, Some(!is_any_open));
     }
 }
 
 /// Hides all thoughts if one is shown in the active session, otherwise shows them. Replaces earlier choices for single
 /// thoughts.
 pub(super) fn toggle_thoughts(app: &mut App) {
-    let App { state, shows_thoughts, .. } = app;
+    let App { state, views, shows_thoughts, .. } = app;
     let is_thought =
         |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.role == Role::Thought);
     let is_any_open = state.active_session().map_or(*shows_thoughts, |session| {
         let mut thoughts = session.transcript.items().iter().filter(|item| is_thought(item)).peekable();
         match thoughts.peek() {
-            Some(_) => thoughts.any(|item| is_item_open(item, session, *shows_thoughts)),
+            Some(_) => {
+                thoughts.any(|item| is_item_open(item, views.get(session.key), session, *shows_thoughts))
+            }
             None => *shows_thoughts,
         }
     });
     *shows_thoughts = !is_any_open;
-    for session in state.sessions.values_mut() {
-        let chosen =
-            session.transcript.items().iter().filter(|item| is_thought(item) && item.is_open.is_some());
-        let chosen: Vec<ItemId> = chosen.map(|item| item.id).collect();
-        for id in chosen {
-            session.transcript.edit(id, |item| item.is_open = None);
+    for (key, session) in state.sessions.iter() {
+        let view = views.get_mut(*key);
+        for item in session.transcript.items().iter().filter(|item| is_thought(item)) {
+            if view.item(item.id).is_open.is_some() {
+                view.set_open(item.id, None);
+            }
         }
     }
 }
 
 /// The item that one key folds: the selected one, otherwise the last one that can be folded.
-pub(super) fn foldable_item(session: &Session) -> Option<&Item> {
-    marked_or_last(session, |item| can_fold(&item.body))
-}
-
-fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
-    transcript.items().iter().filter(|item| can_fold(&item.body)).map(|item| item.id).collect()
+pub(super) fn foldable_item(app: &App) -> Option<&Item> {
+    marked_or_last(app, |item| can_fold(&item.body))
 }
 
 pub fn can_fold(body: &ItemBody) -> bool {

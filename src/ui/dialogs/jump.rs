@@ -5,12 +5,12 @@
 
 use super::notice::notify;
 use crate::core::lifecycle::operations;
-use crate::core::session::reveal;
 use crate::core::state::outline::{Only, is_failure, is_running};
-use crate::core::state::search::title;
-use crate::core::{Cx, Item, ItemBody, MessagePart, Session, State, ToolCall, TurnEnd};
-use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus, pasted_label};
+use crate::core::{Cx, Effect, Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd, ViewCommand};
+use crate::model::{Action, ItemId, Role, SessionKey, ToolKind, ToolStatus, pasted_label};
 use crate::ui::App;
+use crate::ui::session_view::SessionView;
+use crate::ui::session_view::search::title;
 
 use super::layer::Flow;
 use super::picker::{List, Picker, PickerRow};
@@ -34,7 +34,7 @@ impl List for Outline {
     type Item = ItemId;
 
     fn pick(&mut self, id: ItemId, app: &mut App, cx: &mut Cx) -> Flow {
-        go_to(&mut app.state, id, cx);
+        go_to(app, id, cx);
         Flow::Close
     }
 }
@@ -47,9 +47,7 @@ impl List for Filters {
     type Item = Option<Only>;
 
     fn pick(&mut self, only: Option<Only>, app: &mut App, _cx: &mut Cx) -> Flow {
-        if let Some(session) = app.state.sessions.get_mut(&app.state.active) {
-            session.only = only;
-        }
+        app.shown_mut().only = only;
         Flow::Close
     }
 }
@@ -86,33 +84,43 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         }
         _ => return false,
     };
-    jump(&mut app.state, stop, is_forward, action, cx);
+    jump(app, stop, is_forward, action, cx);
     true
 }
 
 /// Selects an item and scrolls it to the top of the screen.
-pub fn go_to(state: &mut State, id: ItemId, cx: &mut Cx) {
-    if let Some(session) = state.sessions.get_mut(&state.active) {
-        reveal::show_item(session, id, cx);
-    }
+pub fn go_to(app: &mut App, id: ItemId, cx: &mut Cx) {
+    let Some(session) = app.state.active_session() else { return };
+    app.views.get_mut(session.key).select(session, id);
+    cx.effects.push(Effect::View(ViewCommand::ShowSelectedAtTop));
 }
 
-fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, cx: &mut Cx) {
-    let Some(session) = state.active_session() else { return };
+/// Goes to an item that a search over all sessions found, and marks what was searched.
+pub fn show_found(app: &mut App, key: SessionKey, id: ItemId, snippet: &str, cx: &mut Cx) {
+    let Some(session) = app.state.sessions.get(&key) else { return };
+    let view = app.views.get_mut(key);
+    view.select(session, id);
+    view.search_snippet(id, snippet);
+    cx.effects.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+}
+
+fn jump(app: &mut App, stop: Stop, is_forward: bool, action: Action, cx: &mut Cx) {
+    let Some(session) = app.state.active_session() else { return };
+    let start = start(app.shown(), session, is_forward);
     let items = session.transcript.items();
     let is_stop = |item: &&Item| is_stop(item, stop);
     let target = if is_forward {
-        let from = start(session, is_forward).map_or(0, |position| position + 1);
+        let from = start.map_or(0, |position| position + 1);
         items.get(from..).unwrap_or_default().iter().find(is_stop)
     } else {
-        let before = start(session, is_forward).unwrap_or(items.len());
+        let before = start.unwrap_or(items.len());
         items.get(..before).unwrap_or_default().iter().rev().find(is_stop)
     };
     if let Some(id) = target.map(|item| item.id) {
-        go_to(state, id, cx);
+        go_to(app, id, cx);
         return;
     }
-    if !is_forward && operations::waits_for_whole(state, action) {
+    if !is_forward && operations::waits_for_whole(&mut app.state, action) {
         return;
     }
     let what = match stop {
@@ -121,14 +129,14 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, cx: &mu
         Stop::Failure => "failure",
     };
     let position = if is_forward { "below" } else { "above" };
-    notify(state, format!("No {what} {position}."), cx);
+    notify(&mut app.state, format!("No {what} {position}."), cx);
 }
 
 /// The item where a jump starts; `None`: after the end, or before the start.
-fn start(session: &Session, is_forward: bool) -> Option<usize> {
+fn start(view: &SessionView, session: &Session, is_forward: bool) -> Option<usize> {
     let index = |id: ItemId| session.transcript.index_of(id);
-    let marked = session.selected.and_then(index);
-    let reading = session.reading.and_then(|(first, last)| Some((index(first)?, index(last)?)));
+    let marked = view.selected.and_then(index);
+    let reading = view.reading.and_then(|(first, last)| Some((index(first)?, index(last)?)));
     let Some((first, last)) = reading else { return marked };
     if let Some(marked) = marked.filter(|marked| (first..=last).contains(marked)) {
         return Some(marked);
@@ -161,11 +169,11 @@ pub fn is_prompt(item: &Item) -> bool {
 /// Opens a list of the items that fit, with the one at the reader's position selected.
 fn open_list(app: &mut App, title: &str, list: Outline, is_wanted: fn(&Item) -> bool, cx: &mut Cx) {
     let Some(session) = app.state.active_session() else { return };
-    let Some((rows, note)) = item_rows(session, is_wanted) else {
+    let Some((rows, note)) = item_rows(app.shown(), session, is_wanted) else {
         notify(&mut app.state, EMPTY, cx);
         return;
     };
-    let nearest = nearest(&rows, session);
+    let nearest = nearest(&rows, app.shown(), session);
     let mut list = Picker::new(list, title, rows).noting(note);
     list.view.selected = nearest;
     app.layers.open(list);
@@ -173,11 +181,12 @@ fn open_list(app: &mut App, title: &str, list: Outline, is_wanted: fn(&Item) -> 
 
 /// The rows of the last items that fit, and a note if there are more; `None`: there is none.
 pub(super) fn item_rows(
+    view: &SessionView,
     session: &Session,
     is_wanted: fn(&Item) -> bool,
 ) -> Option<(Vec<Row>, Option<String>)> {
     let items = session.transcript.items().iter().rev().filter(|item| is_wanted(item));
-    let mut rows: Vec<Row> = items.filter_map(|item| row(item, session)).take(MAX_ROWS + 1).collect();
+    let mut rows: Vec<Row> = items.filter_map(|item| row(item, view, session)).take(MAX_ROWS + 1).collect();
     let is_cut = rows.len() > MAX_ROWS;
     rows.truncate(MAX_ROWS);
     rows.reverse();
@@ -188,7 +197,7 @@ pub(super) fn item_rows(
 fn open_filter(app: &mut App) {
     let Some(session) = app.state.active_session() else { return };
     let row = |only: Option<Only>, label: String, count: usize| {
-        let is_current = session.only == only;
+        let is_current = app.shown().only == only;
         (PickerRow { right: count.to_string(), is_current, ..PickerRow::new(label) }, only)
     };
     let items = session.transcript.items();
@@ -202,20 +211,21 @@ fn open_filter(app: &mut App) {
 }
 
 /// Clears the filter of the transcript. Returns whether there was one.
-pub fn show_all(state: &mut State) -> bool {
-    state.sessions.get_mut(&state.active).is_some_and(|session| session.only.take().is_some())
+pub fn show_all(app: &mut App) -> bool {
+    app.shown_mut().only.take().is_some()
 }
 
 /// The row at the reader's position: the last one that is not below it.
-fn nearest(rows: &[Row], session: &Session) -> usize {
-    let position = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
+fn nearest(rows: &[Row], view: &SessionView, session: &Session) -> usize {
+    let end = || start(view, session, true).filter(|_| view.reading.is_none());
+    let position = start(view, session, false).or_else(end);
     let Some(position) = position else { return rows.len().saturating_sub(1) };
     let index = |id: ItemId| session.transcript.index_of(id);
     rows.iter().rposition(|(_, id)| index(*id) <= Some(position)).unwrap_or(0)
 }
 
 /// The row of a prompt, an edit, a command, a failure, or of what is running.
-fn row(item: &Item, session: &Session) -> Option<Row> {
+fn row(item: &Item, view: &SessionView, session: &Session) -> Option<Row> {
     if item.is_hidden() {
         return None;
     }
@@ -245,7 +255,7 @@ fn row(item: &Item, session: &Session) -> Option<Row> {
     let text: String = text.chars().take(MAX_CHARS).collect();
     let row = PickerRow {
         right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
-        is_current: session.selected == Some(item.id),
+        is_current: view.selected == Some(item.id),
         ..PickerRow::new(format!("{kind:<KIND_COLS$}{text}"))
     };
     Some((row, item.id))

@@ -67,8 +67,8 @@ pub fn escape(app: &mut App, cx: &mut Cx) {
         // It was started after the turn.
     } else if is_turn_in_full_run(&app.state) {
         operations::cancel_turn(&mut app.state, active, cx);
-    } else if let Some(session) = app.state.sessions.get_mut(&app.state.active)
-        && session.selected.take().is_none()
+    } else if app.shown_mut().selected.take().is_none()
+        && let Some(session) = app.state.active_session()
     {
         let is_empty = session.draft.is_empty() && session.turn_count > 0;
         if session.turn.is_running() && is_cancel_overdue(&app.state) {
@@ -86,10 +86,7 @@ pub fn escape(app: &mut App, cx: &mut Cx) {
 
 /// Leaves what has the keys beside the prompt, one thing at a time.
 fn leave_view(app: &mut App, cx: &mut Cx) -> bool {
-    search::close(&mut app.state)
-        || jump::show_all(&mut app.state)
-        || stop_browsing(app)
-        || queue::leave_edit(app, cx)
+    search::close(app) || jump::show_all(app) || stop_browsing(app) || queue::leave_edit(app, cx)
 }
 
 /// Lists the prompts at the second press of Escape without another effect; announces that at the first.
@@ -136,7 +133,7 @@ pub fn interrupt(app: &mut App, cx: &mut Cx) {
         } else {
             requests::answer(app, UserAnswer::Dismiss, cx);
         }
-    } else if search::close(&mut app.state)
+    } else if search::close(app)
         || stop_browsing(app)
         || composer::clear(app, cx)
         || operations::stop_command(&mut app.state, active, cx)
@@ -244,14 +241,14 @@ fn running_turns(state: &State) -> usize {
 pub fn turn_browsing(app: &mut App, cx: &mut Cx) {
     if !stop_browsing(app) {
         app.user.is_browsing = true;
-        super::items::mark_something(&mut app.state, cx);
+        super::items::mark_something(app, cx);
     }
 }
 
 /// Moves the focus back to the composer. Returns whether it was elsewhere.
 pub fn stop_browsing(app: &mut App) -> bool {
     if std::mem::take(&mut app.user.is_browsing) {
-        super::items::clear_mark(&mut app.state);
+        app.shown_mut().selected = None;
         return true;
     }
     false

@@ -4,7 +4,7 @@ use crate::core::lifecycle::operations;
 use crate::core::state::lookup::{has_models, has_modes, mode_option, model_option};
 use crate::core::state::outline::is_running;
 use crate::core::state::tab;
-use crate::core::{ConnPhase, Session, SessionPhase, State, Turn};
+use crate::core::{ConnPhase, Item, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, attachment_labels};
 
 use super::items;
@@ -89,7 +89,10 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(can.has_providers, "The agent does not support provider configuration.")
         }
         Action::TogglePlan => unless(!session.plans.is_empty(), "No plan."),
-        Action::ToggleFold => unless(items::foldable_item(session).is_some(), items::NOTHING_TO_FOLD),
+        Action::ToggleFold => {
+            let can_fold = |item: &Item| !item.is_hidden() && items::can_fold(&item.body);
+            unless(session.transcript.items().iter().any(can_fold), items::NOTHING_TO_FOLD)
+        }
         Action::OpenCopy
         | Action::CopyItem
         | Action::CopyReply

@@ -31,6 +31,7 @@ pub fn on_frame(app: &mut App, has_end: bool, now: Instant) {
 pub fn refresh(app: &mut App) {
     let sessions = &app.state.sessions;
     app.background.retain(|key, _| sessions.contains_key(key));
+    app.views.follow(&app.state);
     stack::show_questions(app);
     inbox::refresh(app);
     requests::on_request_shown(app);

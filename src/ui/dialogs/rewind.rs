@@ -39,7 +39,7 @@ pub fn open(app: &mut App, cx: &mut Cx) {
         return;
     }
     let Some(session) = app.state.active_session() else { return };
-    let Some((mut rows, note)) = jump::item_rows(session, jump::is_prompt) else {
+    let Some((mut rows, note)) = jump::item_rows(app.shown(), session, jump::is_prompt) else {
         notify(&mut app.state, jump::EMPTY, cx);
         return;
     };
@@ -101,7 +101,7 @@ pub fn go_back(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &
             .extend(message.pasted_texts().map(|text| Effect::SaveAttachment(Attachment::of_text(text))));
     }
     match way {
-        RewindWay::Show => return jump::go_to(&mut app.state, id, cx),
+        RewindWay::Show => return jump::go_to(app, id, cx),
         RewindWay::Edit => return draft::recall(app, prompt, cx),
         RewindWay::Fork(turn) => operations::fork_session(&mut app.state, key, turn, cx),
         RewindWay::HandOver => operations::hand_over_before(&mut app.state, key, id, cx),

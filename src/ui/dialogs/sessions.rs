@@ -71,7 +71,6 @@ pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
             }
         }),
         StoreNews::Previewed { uid, saved } => {
-            let folds = app.state.setup.folds;
             app.state.next.store += 1;
             let key = SessionKey(PREVIEW_KEYS + app.state.next.store);
             if let Some(dialog) = app.layers.find_mut::<SessionsDialog>()
@@ -79,7 +78,7 @@ pub fn on_news(app: &mut App, news: StoreNews, now: Instant) {
                     dialog.preview.as_mut().filter(|preview| preview.uid == uid)
                 && let Ok(saved) = saved
             {
-                let mut shown = Session { folds, ..Session::new(key, saved.head.workspace.clone()) };
+                let mut shown = Session::new(key, saved.head.workspace.clone());
                 restore(&mut shown, *saved, now);
                 *session = Some(Box::new(shown));
             }
@@ -295,7 +294,7 @@ fn act(app: &mut App, action: Action, row: &SessionEntry, cx: &mut Cx) -> Flow {
         (Action::CloseSession, None) => notify(&mut app.state, "This session is not open.", cx),
         (Action::RenameSession, _) => rename(app, row, cx),
         (Action::ForkSession, Some(key)) => {
-            fork_session(&mut app.state, key, cx);
+            fork_session(app, key, cx);
             return Flow::Close;
         }
         (Action::ForkSession, None) => {
@@ -413,10 +412,12 @@ fn rename(app: &mut App, row: &SessionEntry, cx: &mut Cx) {
 }
 
 /// Copies a session. If the agent can copy up to a turn and an earlier one is selected, the user chooses.
-pub fn fork_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
+pub fn fork_session(app: &mut App, key: SessionKey, cx: &mut Cx) {
+    let selected = app.views.get(key).selected;
+    let state = &mut app.state;
     let can_branch = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_fork_at_turn);
     let marked = state.sessions.get(&key).and_then(|session| {
-        let turn = session.transcript.get(session.selected?)?.turn;
+        let turn = session.transcript.get(selected?)?.turn;
         (turn > 0 && turn < session.turn_count).then_some((turn, session.turn_count))
     });
     let Some((turn, last)) = marked.filter(|_| can_branch) else {

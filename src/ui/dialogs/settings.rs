@@ -357,12 +357,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
             app.mouse = new.mouse;
             cx.effects.push(Effect::CaptureMouse(new.mouse == MouseOwner::Parlor));
         }
-        if setup.folds != new.folds {
-            setup.folds = new.folds;
-            for session in app.state.sessions.values_mut() {
-                session.folds = new.folds;
-            }
-        }
+        setup.folds = new.folds;
         agents::refresh(app);
         themes::on_config(app, cx);
     }

@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::core::Item;
 use crate::model::{Body, DiffChange, DiffPosition, FileDiff, Gap};
+use crate::ui::session_view::ItemView;
 
 use super::Diff;
 
@@ -35,7 +35,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub fn of(item: &Item) -> Self {
+    pub fn of(item: &ItemView) -> Self {
         Self { is_whole: item.shows_context, gaps: item.open_gaps.clone() }
     }
 }

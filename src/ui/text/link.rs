@@ -1,7 +1,7 @@
 //! Links: targets of text.
 //!
 //! The tag of a span contains the number of its link. The canvas notes it beside the cells, where the painter turns it
-//! into a hyperlink (OSC 8); the mouse finds it in the span. `core::state::places` finds places in text, and
+//! into a hyperlink (OSC 8); the mouse finds it in the span. `text::locations` finds places in text, and
 //! `ui::dialogs` opens them.
 //!
 //! The numbers belong to the drawing thread, and are valid until `MAX_LINKS` newer ones exist; an expired
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::core::state::locations;
+use super::locations;
 use crate::model::{Location, Target};
 use crate::ui::text::Span;
 

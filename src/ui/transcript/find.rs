@@ -1,5 +1,5 @@
 //! Search matches on drawn rows: highlights them on the screen, and finds the row of the current match.
-//! `core::state::search` counts the matches, and `ui::dialogs` expands items that hide one.
+//! `ui::session_view::search` counts the matches, and `ui::dialogs` expands items that hide one.
 //!
 //! Rows are joined before matching, so a match may span rows. The text on the screen differs from the source:
 //! Markdown markup is removed, and gutters are added. Therefore the current match is identified by its
@@ -13,11 +13,11 @@ use std::ops::Range;
 use ratatui::style::{Modifier, Style};
 
 use crate::core::ItemBody;
-use crate::core::state::search::{Hit, Pattern, Search, hits, texts};
 use crate::model::Role as Speaker;
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::layout::Source;
 use crate::ui::render_context::RenderContext;
+use crate::ui::session_view::search::{Hit, Pattern, Search, hits, texts};
 use crate::ui::text::Line;
 use crate::ui::text::copy_hint::{self, Join};
 use crate::ui::theme::Role;
@@ -72,7 +72,7 @@ pub(super) struct Frame {
 
 /// Highlights the matches in a piece that was just drawn.
 pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Canvas) {
-    let Some(search) = list.session.search.as_deref() else { return };
+    let Some(search) = list.session_view.search.as_deref() else { return };
     let Some(pattern) = search.pattern() else { return };
     let Some(cell) = list.view.cells.get(&frame.item) else { return };
     let lines = cell.layout.pieces.get(frame.piece).and_then(|piece| piece.lines.as_deref());
@@ -128,7 +128,7 @@ fn style(render: &RenderContext<'_>, is_current: bool) -> Style {
 /// The row of the current match; draws pieces as needed to find it. `None` if there is no match.
 pub(super) fn locate(list: &mut List<'_>) -> Option<RowPosition> {
     let session = list.session;
-    let search = session.search.as_deref()?;
+    let search = list.session_view.search.as_deref()?;
     let hit = search.current()?;
     let render_revision = list.view.render_revision;
     if let Some(spot) = list.view.spot
@@ -138,7 +138,7 @@ pub(super) fn locate(list: &mut List<'_>) -> Option<RowPosition> {
         return Some(spot.position);
     }
     let index = session.transcript.index_of(hit.item)?;
-    let item = group::leader(list.session, list.items, index);
+    let item = group::leader(list.session_view, list.session, list.items, index);
     let (position, row, col) = find(list, search, hit, index, item).unwrap_or((0, 0, 0));
     let gap = list.lines_before(item, position);
     let position = RowPosition { item, piece: position, row: gap + row };

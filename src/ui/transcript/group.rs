@@ -7,6 +7,7 @@ use crate::ui::text::{Line, Span};
 use crate::core::{Item, ItemBody, Session, ToolCall};
 use crate::ui::cells::layout::{Context, Layout, LineRun};
 use crate::ui::cells::{indent, is_groupable, kind_word, title};
+use crate::ui::session_view::SessionView;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
 use crate::ui::text::width;
@@ -16,28 +17,33 @@ use crate::ui::theme::Role;
 pub(super) const GROUP_MAX: usize = 32;
 
 /// The first item of the group; often the item itself.
-pub(super) fn leader(session: &Session, items: &[Item], index: usize) -> usize {
+pub(super) fn leader(view: &SessionView, session: &Session, items: &[Item], index: usize) -> usize {
     let mut at = index;
-    while !at.is_multiple_of(GROUP_MAX) && joins(session, items, at) {
+    while !at.is_multiple_of(GROUP_MAX) && joins(view, session, items, at) {
         at -= 1;
     }
     at
 }
 
 /// The items in the group of its first item; often only that.
-pub(super) fn members<'i>(session: &Session, items: &'i [Item], index: usize) -> &'i [Item] {
+pub(super) fn members<'i>(
+    view: &SessionView,
+    session: &Session,
+    items: &'i [Item],
+    index: usize,
+) -> &'i [Item] {
     let mut end = index + 1;
-    while !end.is_multiple_of(GROUP_MAX) && joins(session, items, end) {
+    while !end.is_multiple_of(GROUP_MAX) && joins(view, session, items, end) {
         end += 1;
     }
     items.get(index..end).unwrap_or_default()
 }
 
-fn joins(session: &Session, items: &[Item], index: usize) -> bool {
+fn joins(view: &SessionView, session: &Session, items: &[Item], index: usize) -> bool {
     let tool = |index: usize| -> Option<(&Item, &ToolCall)> {
         let item = items.get(index)?;
         match &item.body {
-            ItemBody::Tool(tool) if is_groupable(session, item, tool) => Some((item, tool)),
+            ItemBody::Tool(tool) if is_groupable(view, session, item, tool) => Some((item, tool)),
             _ => None,
         }
     };

@@ -11,10 +11,11 @@
 
 use std::collections::HashMap;
 
-use crate::core::state::fold::fold_of;
 use crate::core::{Item, ItemBody, MessagePart, Session, ToolCall};
 use crate::model::{DiffChange, Fold, Role, ToolContent};
 use crate::ui::cells::layout::{Layout, Source};
+use crate::ui::session_view::SessionView;
+use crate::ui::session_view::fold::fold_of;
 
 /// Number of items at the end that are estimated again in each frame, because they change often.
 const LIVE_ITEMS: usize = 16;
@@ -156,17 +157,23 @@ fn signed(value: usize) -> i64 {
 }
 
 /// Estimated rows and bytes of an item's text, without reading it.
-pub(super) fn guess(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, usize) {
-    let (rows, bytes) = guess_body(item, session, shows_thoughts);
+pub(super) fn guess(
+    item: &Item,
+    view: &SessionView,
+    session: &Session,
+    shows_thoughts: bool,
+) -> (usize, usize) {
+    let (rows, bytes) = guess_body(item, view, session, shows_thoughts);
     (rows + if item.end.is_some() { 2 } else { 0 }, bytes)
 }
 
-fn guess_body(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, usize) {
+fn guess_body(item: &Item, view: &SessionView, session: &Session, shows_thoughts: bool) -> (usize, usize) {
+    let is_open = view.item(item.id).is_open;
     match &item.body {
         ItemBody::Message(message) => {
             let is_folded = match message.role {
-                Role::Thought => !item.is_open.unwrap_or(shows_thoughts),
-                Role::Letter => item.is_open != Some(true),
+                Role::Thought => !is_open.unwrap_or(shows_thoughts),
+                Role::Letter => is_open != Some(true),
                 Role::User | Role::Agent => false,
             };
             if is_folded {
@@ -178,9 +185,9 @@ fn guess_body(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, u
             });
             (1 + message.parts.len(), bytes.sum())
         }
-        ItemBody::Tool(call) => guess_call(call, fold_of(session, item, call)),
-        ItemBody::Compaction { summary, .. } if item.is_open == Some(true) => (1, summary.len()),
-        ItemBody::Raw { raw, .. } if item.is_open == Some(true) => (1, raw.0.len().min(40 * 80)),
+        ItemBody::Tool(call) => guess_call(call, fold_of(view, session, item, call)),
+        ItemBody::Compaction { summary, .. } if is_open == Some(true) => (1, summary.len()),
+        ItemBody::Raw { raw, .. } if is_open == Some(true) => (1, raw.0.len().min(40 * 80)),
         _ => (1, 0),
     }
 }

@@ -6,12 +6,14 @@ use crate::ui::cells::is_asked_first;
 use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
+use crate::ui::session_view::SessionView;
 
 use super::{Anchor, Cell, RowPosition, ScrollRequest, TranscriptView, find, group, heights};
 
 /// The items as the view shows them.
 pub(super) struct List<'a> {
     pub session: &'a Session,
+    pub session_view: &'a SessionView,
     pub items: &'a [Item],
     pub view: &'a mut TranscriptView,
     pub render: &'a RenderContext<'a>,
@@ -21,11 +23,12 @@ pub(super) struct List<'a> {
 impl<'a> List<'a> {
     pub fn new(
         session: &'a Session,
+        session_view: &'a SessionView,
         view: &'a mut TranscriptView,
         render: &'a RenderContext<'a>,
         cols: u16,
     ) -> Self {
-        Self { session, items: session.transcript.items(), view, render, cols }
+        Self { session, session_view, items: session.transcript.items(), view, render, cols }
     }
 
     /// Applies the scroll requests and returns the first row of the screen.
@@ -100,7 +103,7 @@ impl<'a> List<'a> {
         if item >= self.items.len() {
             return None;
         }
-        let item = group::leader(self.session, self.items, item);
+        let item = group::leader(self.session_view, self.session, self.items, item);
         Some(RowPosition { item, piece: 0, row: self.gap_before(item) })
     }
 
@@ -210,6 +213,7 @@ impl<'a> List<'a> {
         }
         let mut context = Context {
             session: self.session,
+            view: self.session_view,
             render: self.render,
             cols: self.cols,
             screens: &mut self.view.screens,
@@ -232,6 +236,7 @@ impl<'a> List<'a> {
         }
         let mut context = Context {
             session: self.session,
+            view: self.session_view,
             render: self.render,
             cols: self.cols,
             screens: &mut self.view.screens,
@@ -249,7 +254,8 @@ impl<'a> List<'a> {
             return 0;
         }
         let frame = self.view.frame;
-        let (rev, render_revision) = (item.rev, self.view.render_revision);
+        let rev = self.rev(item);
+        let render_revision = self.view.render_revision;
         if let Some(cell) = self.view.cells.get_mut(&index)
             && cell.last_used == frame
         {
@@ -269,13 +275,14 @@ impl<'a> List<'a> {
             && !cell.layout.waits;
         let mut context = Context {
             session: self.session,
+            view: self.session_view,
             render: self.render,
             cols: self.cols,
             screens: &mut self.view.screens,
         };
         if !is_good {
             self.view.layouts += 1;
-            let members = group::members(self.session, self.items, index);
+            let members = group::members(self.session_view, self.session, self.items, index);
             if members.len() > 1 {
                 group::lay_out(&mut cell.layout, members, &context);
             } else {
@@ -290,6 +297,11 @@ impl<'a> List<'a> {
         let pieces = cell.layout.pieces.len();
         self.view.cells.insert(index, cell);
         pieces
+    }
+
+    /// The revisions of an item and of what the user chose for it.
+    fn rev(&self, item: &Item) -> (u32, u32) {
+        (item.rev, self.session_view.item(item.id).rev)
     }
 
     pub fn after(&self, item: usize) -> usize {
@@ -312,7 +324,7 @@ impl<'a> List<'a> {
         let shows_thoughts = self.render.shows_thoughts;
         all.follow(self.items.len(), self.cols, |index| {
             let Some(item) = self.items.get(index).filter(|_| !self.is_hidden(index)) else { return (0, 0) };
-            let (rows, bytes) = heights::guess(item, self.session, shows_thoughts);
+            let (rows, bytes) = heights::guess(item, self.session_view, self.session, shows_thoughts);
             (rows + self.gap_before(index), bytes)
         });
         self.view.heights = all;
@@ -336,7 +348,7 @@ impl<'a> List<'a> {
     /// Whether an item has no rows: it is part of a group, empty, or filtered.
     fn is_hidden(&self, index: usize) -> bool {
         self.view.filter.as_ref().is_some_and(|filter| !filter.has(index))
-            || group::leader(self.session, self.items, index) != index
+            || group::leader(self.session_view, self.session, self.items, index) != index
             || self.items.get(index).is_some_and(|item| item.is_hidden() || is_blank(item))
     }
 
@@ -383,10 +395,11 @@ impl<'a> List<'a> {
         let is_asked = |request: &OpenRequestKind| matches!(request, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
         mix(u64::from(self.session.requests.iter().any(|request| is_asked(&request.kind))));
         mix(u64::from(is_asked_first(self.session, item.id)));
-        let members = group::members(self.session, self.items, index);
+        let members = group::members(self.session_view, self.session, self.items, index);
         if members.len() > 1 {
             for member in members {
-                mix(u64::from(member.rev));
+                mix(u64::from(self.rev(member).0));
+                mix(u64::from(self.rev(member).1));
             }
         }
         stamp & (u64::MAX >> 1)

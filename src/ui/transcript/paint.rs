@@ -78,8 +78,8 @@ enum Mark {
 
 /// Draws the rows from `top` on that are not on the screen already.
 pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut Canvas) {
-    let selected = list.session.selected.and_then(|id| list.session.transcript.index_of(id));
-    let selected = selected.map(|index| group::leader(list.session, list.items, index));
+    let selected = list.session_view.selected.and_then(|id| list.session.transcript.index_of(id));
+    let selected = selected.map(|index| group::leader(list.session_view, list.session, list.items, index));
     let mut all = Vec::new();
     let mut y = area.y;
     let mut at = top;
@@ -98,7 +98,7 @@ pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut 
     let thumb = place_thumb(list, top, at, y, area);
     let bar = |y: u16| thumb.as_ref().map(|thumb| thumb.contains(&(y - area.y)));
     // Matches and selections are painted over the rows.
-    if list.session.search.is_some() || list.view.select.has_any() {
+    if list.session_view.search.is_some() || list.view.select.has_any() {
         buf.refuse();
     }
     let mut keys = Vec::with_capacity(area.height.into());

@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 
 use crate::core::Session;
 use crate::ui::render_context::RenderContext;
+use crate::ui::session_view::SessionView;
 use crate::ui::text::Line;
 use crate::ui::text::copy_hint;
 
@@ -18,6 +19,7 @@ use super::{Anchor, RowPosition, TranscriptView, text_cols};
 /// before that frame, while the rows of the last one are cached.
 pub(super) fn before(
     session: &Session,
+    session_view: &SessionView,
     view: &mut TranscriptView,
     render: &RenderContext<'_>,
     area: Rect,
@@ -30,9 +32,9 @@ pub(super) fn before(
     }
     match view.reading {
         Some((known, letters)) if known == position => Some((position, letters)),
-        _ => {
-            List::new(session, view, render, cols).letters_before(position).map(|letters| (position, letters))
-        }
+        _ => List::new(session, session_view, view, render, cols)
+            .letters_before(position)
+            .map(|letters| (position, letters)),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::core::Session;
 use crate::model::{Gap, ItemId};
 use crate::ui::canvas::Canvas;
 use crate::ui::render_context::RenderContext;
+use crate::ui::session_view::SessionView;
 use crate::ui::text::Line;
 use crate::ui::text::copy_hint::{self, Glyph, Join, Lines};
 use crate::ui::theme::Role;
@@ -424,6 +425,7 @@ pub(super) fn paint(view: &TranscriptView, render: &RenderContext<'_>, buf: &mut
 /// The selected text, with wraps removed; `None` without a selection. As expensive as drawing all of it.
 pub fn selected_text(
     session: &Session,
+    session_view: &SessionView,
     view: &mut TranscriptView,
     render: &RenderContext<'_>,
 ) -> Option<String> {
@@ -437,7 +439,7 @@ pub fn selected_text(
             view.frame += 1;
             view.trim();
         }
-        let mut list = List::new(session, view, render, cols);
+        let mut list = List::new(session, session_view, view, render, cols);
         for piece in 0..list.pieces(item) {
             let position = (item, piece);
             if position < (selected.from.item, selected.from.piece)

@@ -1,3 +1,4 @@
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,30 @@ mod link_hit;
 mod scroll;
 mod turns;
 
-fn session() -> Session {
+/// A session with its view.
+#[derive(Debug, Clone)]
+struct Viewed {
+    session: Session,
+    view: SessionView,
+}
+
+impl Deref for Viewed {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl DerefMut for Viewed {
+    fn deref_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+fn session() -> Viewed {
     let position = SessionWorkspace { cwd: "/home/ada/shop".into(), ..SessionWorkspace::default() };
-    Session::new(SessionKey(1), position)
+    Viewed { session: Session::new(SessionKey(1), position), view: SessionView::default() }
 }
 
 /// The start time that all items of a test share.
@@ -55,11 +77,11 @@ fn tool(kind: ToolKind, status: ToolStatus, title: &str) -> ToolCall {
     tool
 }
 
-fn push(session: &mut Session, body: ItemBody) -> ItemId {
+fn push(session: &mut Viewed, body: ItemBody) -> ItemId {
     session.transcript.push(1, body)
 }
 
-fn push_tool(session: &mut Session, tool: ToolCall) -> ItemId {
+fn push_tool(session: &mut Viewed, tool: ToolCall) -> ItemId {
     push(session, ItemBody::Tool(Box::new(tool)))
 }
 
@@ -75,13 +97,13 @@ fn context(theme: &Theme) -> RenderContext<'_> {
     }
 }
 
-fn render(session: &Session, view: &mut TranscriptView, cols: u16, rows: u16) -> Buffer {
+fn render(session: &Viewed, view: &mut TranscriptView, cols: u16, rows: u16) -> Buffer {
     let theme = dark();
     render_with(session, view, &context(&theme), cols, rows)
 }
 
 fn render_with(
-    session: &Session,
+    session: &Viewed,
     view: &mut TranscriptView,
     context: &RenderContext<'_>,
     cols: u16,
@@ -90,7 +112,7 @@ fn render_with(
     let area = Rect::new(0, 0, cols, rows);
     let mut buf = Canvas::new(cols, rows);
     buf.set_style(area, context.theme.style(crate::ui::theme::Role::Text));
-    draw(session, view, context, area, &mut buf);
+    draw(session, &session.view, view, context, area, &mut buf);
     buf.into_buffer()
 }
 

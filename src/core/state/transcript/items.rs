@@ -3,7 +3,7 @@
 //! Invariants: every change goes through a method of [`Transcript`], which bumps the revisions. An item keeps its id
 //! when others are added or removed; ids ascend, except those of items inserted between others.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use super::{Item, ItemBody};
@@ -21,8 +21,6 @@ pub struct Transcript {
     next: i64,
     /// Items inserted between others: the id of the item they precede, and their position among those that precede it.
     inserted: BTreeMap<ItemId, (i64, u32)>,
-    /// Items that were added or changed since the last query; `None`: not watched.
-    touched: Option<BTreeSet<ItemId>>,
     edits: Edits,
 }
 
@@ -34,6 +32,13 @@ pub struct Rank {
     /// Position among those inserted there; the item they precede comes last.
     nth: u32,
     pub item: ItemId,
+}
+
+/// A point in the history of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    revision: u64,
+    next: i64,
 }
 
 /// The items edited last, so that a view of some items need not check all of them.
@@ -91,6 +96,23 @@ impl Transcript {
         (self.edits.forgotten <= revision).then_some(after)
     }
 
+    /// What there is to see now, for [`Self::changed_since`].
+    pub fn mark(&self) -> Mark {
+        Mark { revision: self.revision, next: self.next }
+    }
+
+    /// The items that were added or edited after a mark; `None` if not known, as after a change of positions.
+    pub fn changed_since(&self, mark: Mark) -> Option<impl Iterator<Item = ItemId>> {
+        let added = (mark.next..self.next).map(ItemId);
+        Some(self.edited_since(mark.revision)?.chain(added))
+    }
+
+    /// The last of the items that were added or edited after a mark.
+    pub fn last_changed_since(&self, mark: Mark) -> Option<ItemId> {
+        let added = (self.next > mark.next).then(|| ItemId(self.next - 1));
+        added.or_else(|| self.edited_since(mark.revision)?.max())
+    }
+
     /// Bumped when items are added or removed elsewhere than at the end, which invalidates saved indices.
     pub fn order(&self) -> u64 {
         self.order
@@ -99,11 +121,6 @@ impl Transcript {
     /// Bumped when all items are replaced by others.
     pub fn history(&self) -> u64 {
         self.history
-    }
-
-    /// Number of items inserted between others; a [`Rank`] is valid while it stays the same.
-    pub fn inserted_count(&self) -> usize {
-        self.inserted.len()
     }
 
     pub fn get(&self, id: ItemId) -> Option<&Item> {
@@ -155,9 +172,6 @@ impl Transcript {
     fn new_id(&mut self) -> ItemId {
         let id = ItemId(self.next);
         self.next += 1;
-        if let Some(touched) = &mut self.touched {
-            touched.insert(id);
-        }
         id
     }
 
@@ -195,10 +209,8 @@ impl Transcript {
         let items = whole.items.into_iter().map(|item| {
             let id = moved(item.id);
             match former.get(&id) {
-                // What the user unfolded stays so, and a drawing of the former item is not used for another.
-                Some(known) => {
-                    Item { id, is_open: known.is_open, rev: known.rev.max(item.rev).wrapping_add(1), ..item }
-                }
+                // A drawing of the former item is not used for another.
+                Some(known) => Item { id, rev: known.rev.max(item.rev).wrapping_add(1), ..item },
                 None => Item { id, ..item },
             }
         });
@@ -258,7 +270,6 @@ impl Transcript {
         let mut copy = self.clone();
         let end = copy.items.iter().position(|item| item.turn > turn).unwrap_or(copy.items.len());
         copy.items.truncate(end);
-        copy.touched = None;
         copy
     }
 
@@ -269,24 +280,11 @@ impl Transcript {
         item.rev = item.rev.wrapping_add(1);
         self.revision += 1;
         self.edits.note(self.revision, id);
-        if let Some(touched) = &mut self.touched {
-            touched.insert(id);
-        }
     }
 
     /// All items, for changes that are not visible.
     pub(in crate::core) fn items_unchanged(&mut self) -> impl Iterator<Item = &mut Item> {
         self.items.iter_mut()
-    }
-
-    /// Starts or stops recording which items change.
-    pub fn watch(&mut self, is_wanted: bool) {
-        self.touched = is_wanted.then(BTreeSet::new);
-    }
-
-    /// The items that were added or changed since the last call; none while not watched.
-    pub fn take_touched(&mut self) -> BTreeSet<ItemId> {
-        self.touched.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Removes all items (before a history is replayed).
@@ -299,7 +297,7 @@ impl Transcript {
     pub fn take(&mut self) -> Self {
         let items = std::mem::take(&mut self.items);
         let inserted = std::mem::take(&mut self.inserted);
-        let former = Self { items, inserted, touched: None, edits: Edits::default(), ..*self };
+        let former = Self { items, inserted, edits: Edits::default(), ..*self };
         self.history += 1;
         self.reorder();
         former

@@ -5,8 +5,8 @@
 
 use crate::ui::text::Line;
 
-use crate::core::state::fold::count_lines;
 use crate::ui::render_context::with_commas;
+use crate::ui::session_view::fold::count_lines;
 use crate::ui::terminal;
 
 use super::{Body, OUTPUT_RUNNING_LINES, exit_code, more_line};

@@ -213,7 +213,7 @@ fn typing_leaves_the_history() {
     rig.act(Action::HistoryPrevious);
     rig.act(Action::HistoryPrevious);
     rig.type_draft("second, changed");
-    assert_eq!(rig.session().history_index, None);
+    assert_eq!(rig.shown_mut().history_index, None);
     assert_eq!(views(&rig.act(Action::HistoryNext)), []);
     assert_eq!(views(&rig.act(Action::HistoryPrevious)), set("third"));
     assert_eq!(views(&rig.act(Action::HistoryNext)), set("second, changed"));
@@ -342,7 +342,7 @@ fn the_mark_steps_over_what_is_not_seen() {
     for action in [Action::SelectPrevious, Action::SelectPrevious, Action::SelectPrevious, Action::SelectNext]
     {
         rig.act(action);
-        marks.extend(rig.session().selected.map(|id| id.0));
+        marks.extend(rig.shown_mut().selected.map(|id| id.0));
     }
     assert_eq!(marks, [3, 1, 1, 3]);
 }
@@ -355,17 +355,17 @@ fn items_are_marked_from_the_end_and_opened() {
         rig.session().transcript.push(0, ItemBody::Raw { name: name.to_owned(), raw });
     }
     assert_eq!(views(&rig.act(Action::SelectPrevious)), [ViewCommand::ShowSelected]);
-    assert_eq!(rig.session().selected, Some(ItemId(1)));
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(1)));
     rig.act(Action::SelectPrevious);
     rig.act(Action::SelectPrevious);
-    assert_eq!(rig.session().selected, Some(ItemId(0)));
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(0)));
     rig.act(Action::ToggleFold);
-    assert_eq!(rig.session().transcript.items()[0].is_open, Some(true));
+    assert_eq!(rig.app.shown().item(ItemId(0)).is_open, Some(true));
     rig.act(Action::ToggleItem(ItemId(0)));
-    assert_eq!(rig.session().transcript.items()[0].is_open, Some(false));
+    assert_eq!(rig.app.shown().item(ItemId(0)).is_open, Some(false));
     rig.act(Action::SelectNext);
     rig.act(Action::SelectNext);
-    assert_eq!(rig.session().selected, Some(ItemId(1)));
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(1)));
     rig.act(Action::ToggleItem(ItemId(77)));
 }
 
@@ -380,7 +380,7 @@ fn without_a_selection_the_last_foldable_item_opens() {
     }
     rig.session().transcript.push(0, ItemBody::notice(Severity::Info, "done".to_owned(), None));
     rig.act(Action::ToggleFold);
-    let open: Vec<_> = rig.session().transcript.items().iter().map(|item| item.is_open).collect();
+    let open = [0, 1, 2].map(|id| rig.app.shown().item(ItemId(id)).is_open);
     assert_eq!(open, [None, Some(true), None]);
 }
 
@@ -401,7 +401,12 @@ fn thoughts_can_be_toggled_after_all_items_were() {
     let is_open = |rig: &mut Rig| {
         let shows_thoughts = rig.shows_thoughts;
         let session = rig.state.active_session().unwrap();
-        crate::ui::dialogs::is_item_open(&session.transcript.items()[0], session, shows_thoughts)
+        crate::ui::dialogs::is_item_open(
+            &session.transcript.items()[0],
+            rig.app.shown(),
+            session,
+            shows_thoughts,
+        )
     };
     assert!(!is_open(&mut rig));
     rig.act(Action::ToggleAllFolds);
@@ -424,7 +429,7 @@ fn all_items_fold_and_open_together() {
     }
     rig.act(Action::ToggleItem(ItemId(1)));
     rig.act(Action::ToggleAllFolds);
-    let open = |rig: &mut Rig| rig.session().transcript.items().iter().map(|i| i.is_open).collect::<Vec<_>>();
+    let open = |rig: &mut Rig| [0, 1].map(|id| rig.app.shown().item(ItemId(id)).is_open);
     assert_eq!(open(&mut rig), [Some(false), Some(false)]);
     rig.act(Action::ToggleAllFolds);
     assert_eq!(open(&mut rig), [Some(true), Some(true)]);
@@ -445,17 +450,16 @@ fn the_unchanged_lines_of_the_marked_or_last_change_open() {
         call.content = vec![ToolContent::Diff(FileDiff { path: "a".into(), change })];
         rig.session().transcript.push(0, ItemBody::Tool(Box::new(call)));
     }
-    let shown =
-        |rig: &mut Rig| rig.session().transcript.items().iter().map(|i| i.shows_context).collect::<Vec<_>>();
+    let shown = |rig: &mut Rig| [0, 1].map(|id| rig.app.shown().item(ItemId(id)).shows_context);
     rig.act(Action::ToggleContext);
     assert_eq!(shown(&mut rig), [false, true]);
-    rig.session().selected = Some(ItemId(0));
+    rig.shown_mut().selected = Some(ItemId(0));
     rig.act(Action::ToggleContext);
     assert_eq!(shown(&mut rig), [true, true]);
     // A preview opens before it closes.
     rig.act(Action::ToggleContext);
-    let one = |rig: &mut Rig| rig.session().transcript.items()[1].is_open;
-    rig.session().transcript.edit(ItemId(1), |item| item.is_open = None);
+    let one = |rig: &mut Rig| rig.app.shown().item(ItemId(1)).is_open;
+    rig.shown_mut().set_open(ItemId(1), None);
     rig.act(Action::ToggleItem(ItemId(1)));
     assert_eq!(one(&mut rig), Some(true));
     rig.act(Action::ToggleItem(ItemId(1)));

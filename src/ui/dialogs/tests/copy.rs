@@ -105,18 +105,18 @@ fn code_command_output_and_changes_have_separate_keys() {
 #[test]
 fn the_selected_item_takes_precedence_over_the_reply() {
     let mut rig = rig();
-    rig.session().selected = Some(ItemId(0));
+    rig.shown_mut().selected = Some(ItemId(0));
     assert_eq!(copied(&mut rig, Action::CopyItem), ("the message (1 line)".into(), text("how")));
-    rig.session().selected = Some(ItemId(3));
+    rig.shown_mut().selected = Some(ItemId(3));
     assert!(matches!(copied(&mut rig, Action::CopyItem).1, CopyContent::Output { .. }));
-    rig.session().selected = None;
+    rig.shown_mut().selected = None;
     assert_eq!(copied(&mut rig, Action::CopyItem).1, text("First.\n\nDone."));
 }
 
 #[test]
 fn the_selected_item_is_quoted_and_the_focus_returns_to_the_prompt() {
     let mut rig = rig();
-    rig.session().selected = Some(ItemId(0));
+    rig.shown_mut().selected = Some(ItemId(0));
     rig.user.is_browsing = true;
     let quoted = |effects: Vec<Effect>| match effects.as_slice() {
         [Effect::QuoteSelection(content)] => content.clone(),
@@ -141,7 +141,7 @@ fn the_list_is_filtered_by_its_headings_too() {
 #[test]
 fn the_list_offers_each_code_block_and_copies_the_selected_one() {
     let mut rig = rig();
-    rig.session().selected = Some(ItemId(1));
+    rig.shown_mut().selected = Some(ItemId(1));
     rig.act(Action::OpenCopy);
     let Some(list) = rig.layers.last().and_then(Layer::list) else { panic!("no list") };
     let of_item: Vec<&str> = list
@@ -160,7 +160,7 @@ fn the_list_offers_each_code_block_and_copies_the_selected_one() {
 #[test]
 fn a_call_is_offered_by_its_parts_and_a_message_as_a_whole() {
     let mut rig = rig();
-    rig.session().selected = Some(ItemId(3));
+    rig.shown_mut().selected = Some(ItemId(3));
     rig.act(Action::OpenCopy);
     let Some(list) = rig.layers.last().and_then(Layer::list) else { panic!("no list") };
     let of_item = list.rows.iter().filter(|row| row.group.as_deref() == Some("Selected item"));

@@ -44,13 +44,13 @@ fn the_selected_call_or_the_last_one_is_shown_as_received() {
         item
     };
     assert_eq!(shown(&mut rig), Some(ItemId(1)));
-    rig.session().selected = Some(ItemId(0));
+    rig.shown_mut().selected = Some(ItemId(0));
     assert_eq!(shown(&mut rig), Some(ItemId(0)));
-    rig.session().selected = Some(ItemId(2));
+    rig.shown_mut().selected = Some(ItemId(2));
     assert_eq!(shown(&mut rig), None, "a message has no raw data");
     let raw = ItemBody::Raw { name: "news".into(), raw: Raw("{}".into()) };
     let raw = rig.session().transcript.push(1, raw);
-    rig.session().selected = Some(raw);
+    rig.shown_mut().selected = Some(raw);
     rig.act(Action::InspectItem);
     assert_eq!(focus(&rig), Context::Text);
     rig.act(Action::Escape);
@@ -122,28 +122,28 @@ fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
         rig.act(Action::Down);
     }
     rig.act(Action::Accept);
-    assert_eq!(rig.session().only, Some(Only::Commands));
+    assert_eq!(rig.shown_mut().only, Some(Only::Commands));
     // Also while browsing, as the edge of the prompt says.
     rig.act(Action::Browse);
     rig.act(Action::Escape);
-    assert_eq!((rig.session().only, focus(&rig)), (None, Context::Browse));
+    assert_eq!((rig.shown_mut().only, focus(&rig)), (None, Context::Browse));
     rig.act(Action::Escape);
     assert_eq!(focus(&rig), Context::Main);
-    rig.session().only = Some(Only::Commands);
+    rig.shown_mut().only = Some(Only::Commands);
     // The selection moves over visible items.
     rig.act(Action::SelectPrevious);
-    assert_eq!(rig.session().selected, Some(ItemId(0)));
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(0)));
     rig.run_turn();
     rig.act(Action::Escape);
-    assert_eq!(rig.session().only, None);
+    assert_eq!(rig.shown_mut().only, None);
     assert!(!rig.is_cancelling(), "one press does one thing");
-    rig.session().only = Some(Only::Commands);
+    rig.shown_mut().only = Some(Only::Commands);
     rig.act(Action::NextFailure);
-    assert_eq!(rig.session().selected, Some(ItemId(1)), "the target of a jump is visible");
-    assert_eq!(rig.session().only, None);
-    rig.session().only = Some(Only::Failures);
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(1)), "the target of a jump is visible");
+    assert_eq!(rig.shown_mut().only, None);
+    rig.shown_mut().only = Some(Only::Failures);
     rig.act(Action::OpenSearch);
-    assert_eq!(rig.session().only, None, "hits are anywhere");
+    assert_eq!(rig.shown_mut().only, None, "hits are anywhere");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn one_gap_is_opened_and_all_are_closed_again() {
     let gap = Gap { change: 0, line: 7 };
     rig.act(Action::OpenThisGap(ItemId(0), gap));
     rig.act(Action::OpenThisGap(ItemId(0), gap));
-    let item = |rig: &mut Rig| rig.session().transcript.items()[0].clone();
+    let item = |rig: &mut Rig| rig.app.shown().item(ItemId(0)).clone();
     assert_eq!((item(&mut rig).open_gaps, item(&mut rig).is_open), (vec![gap], Some(true)));
     rig.act(Action::ToggleContext);
     assert!(item(&mut rig).shows_context && item(&mut rig).open_gaps.is_empty());

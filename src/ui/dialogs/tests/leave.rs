@@ -108,9 +108,9 @@ fn escape_that_closes_the_completions_does_not_cancel() {
 fn escape_at_rest_leaves_the_selection_and_keeps_the_draft() {
     let mut rig = Rig::new();
     rig.type_draft("keep me");
-    rig.session().selected = Some(ItemId(0));
+    rig.shown_mut().selected = Some(ItemId(0));
     assert_eq!(rig.act(Action::Escape), Vec::new());
-    assert_eq!(rig.session().selected, None);
+    assert_eq!(rig.shown_mut().selected, None);
     assert_eq!(rig.session().draft, "keep me");
 }
 

@@ -322,7 +322,7 @@ fn display_options_are_toggled_from_anywhere() {
     assert_eq!(layouts, [DiffLayout::SideBySide, DiffLayout::Unified]);
     rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
     rig.act(Action::TogglePlan);
-    assert!(rig.session().is_plan_folded());
+    assert!(rig.app.shown().is_plan_folded(rig.state.active_session().unwrap()));
     assert_eq!(rig.open_requests(), [1]);
     assert_eq!(rig.act(Action::Suspend), [Effect::Suspend]);
 }
@@ -366,10 +366,10 @@ fn the_plan_is_toggled_by_what_is_shown() {
     };
     rig.state.screen = screen(true);
     rig.act(Action::TogglePlan);
-    assert_eq!(rig.session().plan_fold, Some(false), "a low screen showed one line");
+    assert_eq!(rig.shown_mut().plan_fold, Some(false), "a low screen showed one line");
     rig.state.screen = screen(false);
     rig.act(Action::TogglePlan);
-    assert_eq!(rig.session().plan_fold, Some(false));
+    assert_eq!(rig.shown_mut().plan_fold, Some(false));
     let said = rig.state.flash.clone().unwrap_or_default();
     assert!(said.contains("needs more rows"), "{said}");
 }
@@ -454,14 +454,17 @@ fn plans_that_are_done_or_abandoned_are_not_shown() {
     };
     let mut rig = Rig::new();
     on_plan(rig.session(), plan(PlanStatus::InProgress));
-    assert!(rig.session().is_plan_shown(), "steps are open");
+    assert!(rig.app.shown().is_plan_shown(rig.state.active_session().unwrap()), "steps are open");
     rig.type_draft("something else");
     rig.act(Action::Submit);
-    assert!(!rig.session().is_plan_shown(), "the turn has not taken it up");
+    assert!(
+        !rig.app.shown().is_plan_shown(rig.state.active_session().unwrap()),
+        "the turn has not taken it up"
+    );
     on_plan(rig.session(), plan(PlanStatus::Completed));
-    assert!(rig.session().is_plan_shown(), "the turn runs");
+    assert!(rig.app.shown().is_plan_shown(rig.state.active_session().unwrap()), "the turn runs");
     rig.session().turn = crate::core::Turn::Idle;
-    assert!(!rig.session().is_plan_shown(), "done");
+    assert!(!rig.app.shown().is_plan_shown(rig.state.active_session().unwrap()), "done");
     rig.act(Action::TogglePlan);
-    assert!(rig.session().is_plan_shown(), "opened by the user");
+    assert!(rig.app.shown().is_plan_shown(rig.state.active_session().unwrap()), "opened by the user");
 }

@@ -69,14 +69,14 @@ fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.shown(), ["src/b.rs", "https://a.org", "src/a.rs:3"]);
     rig.act(Action::Escape);
-    rig.session().selected = Some(first);
+    rig.shown_mut().selected = Some(first);
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.shown(), ["https://a.org", "src/a.rs:3"]);
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
     let location = Location { path: "/home/u/shop/src/a.rs".into(), line: Some(3) };
     assert_eq!(fx, [Effect::OpenFile { location, folder: "/home/u/shop".into(), editor: None }]);
-    rig.session().selected = Some(ItemId(2));
+    rig.shown_mut().selected = Some(ItemId(2));
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.state.flash.as_deref(), Some("The selected item has no file or link."));
 }
@@ -91,7 +91,7 @@ fn places_are_listed_from_the_bottom_of_the_screen_upwards() {
     rig.session()
         .transcript
         .edit(first, |item| item.body = ItemBody::notice(crate::model::Severity::Info, "Gone".into(), None));
-    rig.session().reading = Some((second, second));
+    rig.shown_mut().reading = Some((second, second));
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.shown(), ["src/b.rs"]);
 }

@@ -437,13 +437,13 @@ fn escape_beside_a_request_leaves_what_has_the_keys() {
     rig.session().transcript.push(1, ItemBody::Raw { name: "news".to_owned(), raw });
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.act(Action::OpenSearch);
-    assert!(rig.session().search.is_some());
+    assert!(rig.shown_mut().search.is_some());
     assert_eq!(answers(&rig.act(Action::Escape)), []);
-    assert!(rig.session().search.is_none());
+    assert!(rig.shown_mut().search.is_none());
     rig.act(Action::Browse);
-    rig.session().only = Some(crate::core::state::outline::Only::Commands);
+    rig.shown_mut().only = Some(crate::core::state::outline::Only::Commands);
     assert_eq!(answers(&rig.act(Action::Escape)), []);
-    assert_eq!((rig.session().only, rig.user.is_browsing), (None, true));
+    assert_eq!((rig.shown_mut().only, rig.user.is_browsing), (None, true));
     assert_eq!(answers(&rig.act(Action::Escape)), []);
     assert!(!rig.user.is_browsing);
     assert_eq!(rig.open_requests(), [1]);
@@ -457,7 +457,7 @@ fn items_can_be_opened_and_copied_while_a_request_has_the_keys() {
     rig.session().transcript.push(1, ItemBody::Raw { name: "news".to_owned(), raw });
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     rig.act(Action::ToggleFold);
-    assert_eq!(rig.session().transcript.items()[0].is_open, Some(true));
+    assert_eq!(rig.app.shown().item(crate::model::ItemId(0)).is_open, Some(true));
     rig.act(Action::OpenCopy);
     assert_eq!(rig.state.flash.as_deref(), Some("Nothing to copy yet."), "it is not ignored");
     assert_eq!(rig.open_requests(), [1]);

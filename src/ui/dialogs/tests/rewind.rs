@@ -60,7 +60,7 @@ fn open(rig: &mut Rig) {
 fn escape_twice_lists_the_prompts_and_one_is_edited_here() {
     let (mut rig, ids) = rig();
     // The visible items of an earlier jump do not matter.
-    rig.session().reading = Some((ids[0], ids[0]));
+    rig.shown_mut().reading = Some((ids[0], ids[0]));
     open(&mut rig);
     assert!(rig.layers.top::<Picker<Rewind>>().is_some());
     assert_eq!((rig.shown(), rig.marked()), (vec!["first", "second", "third"], "third"));

@@ -3,17 +3,14 @@
 use std::time::{Duration, Instant};
 
 use crate::config::keymap::Context;
-use crate::core::{
-    Cx, Effect, Event, ItemBody, Message, MessagePart, TimerId, ToolCall, TurnEnd, ViewCommand,
-};
+use crate::core::{Cx, Effect, ItemBody, Message, MessagePart, TimerId, ToolCall, TurnEnd, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, Role, Severity, ToolCallId, ToolKind, ToolStatus};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{focus, line_input, on_search_timer, set_search_timer};
 
 /// These items are on the screen, from the first to the last.
 fn read(rig: &mut Rig, first: ItemId, last: ItemId) {
-    let mut cx = Cx::new(rig.now);
-    crate::core::on_event(&mut rig.state, Event::Reading(first, last), &mut cx);
+    rig.shown_mut().reading = Some((first, last));
 }
 
 fn message(role: Role, text: &str) -> ItemBody {
@@ -63,12 +60,13 @@ fn find(rig: &mut Rig, text: &str) -> Vec<Effect> {
 }
 
 fn open_items(rig: &mut Rig) -> Vec<i64> {
-    let items = rig.session().transcript.items().iter();
-    items.filter(|item| item.is_open == Some(true)).map(|item| item.id.0).collect()
+    let items = rig.state.active_session().unwrap().transcript.items().iter();
+    let is_open = |id| rig.app.shown().item(id).is_open == Some(true);
+    items.filter(|item| is_open(item.id)).map(|item| item.id.0).collect()
 }
 
 fn ordinal(rig: &mut Rig) -> Option<usize> {
-    rig.session().search.as_ref().and_then(|search| search.ordinal())
+    rig.shown_mut().search.as_ref().and_then(|search| search.ordinal())
 }
 
 #[test]
@@ -80,7 +78,7 @@ fn letters_go_into_the_line_and_the_first_hit_is_shown() {
     let fx = rig.type_line("needle");
     assert_eq!(line_input(&rig).map(|line| line.text.as_str()), Some("needle"));
     assert_eq!(views(&fx), [ViewCommand::ShowHit]);
-    let search = rig.session().search.clone().expect("it is open");
+    let search = rig.shown_mut().search.clone().expect("it is open");
     assert_eq!((search.ordinal(), search.total(), search.is_complete()), (Some(3), 5, true));
 }
 
@@ -105,7 +103,7 @@ fn escape_closes_the_search_and_does_not_stop_the_turn() {
     rig.run_turn();
     find(&mut rig, "needle");
     rig.act(Action::Escape);
-    assert!(rig.session().search.is_none() && !rig.is_cancelling());
+    assert!(rig.shown_mut().search.is_none() && !rig.is_cancelling());
     assert_eq!(focus(&rig), Context::Main);
     rig.act(Action::Escape);
     assert!(rig.is_cancelling());
@@ -116,10 +114,10 @@ fn a_wrong_expression_is_told_and_finds_nothing() {
     let mut rig = rig();
     find(&mut rig, "needle(");
     rig.act(Action::ToggleRegex);
-    let search = rig.session().search.clone().expect("it is open");
+    let search = rig.shown_mut().search.clone().expect("it is open");
     assert_eq!((search.problem.as_deref(), search.total()), (Some("unclosed group"), 0));
     rig.edit_line(LineEdit::Backspace);
-    let search = rig.session().search.clone().expect("it is open");
+    let search = rig.shown_mut().search.clone().expect("it is open");
     assert_eq!((search.problem.as_deref(), search.total()), (None, 5));
 }
 
@@ -130,7 +128,7 @@ fn what_comes_later_is_looked_at_by_a_timer_and_moves_nobody() {
     let key = rig.state.active;
     let updated = |rig: &mut Rig| {
         let mut cx = Cx::new(rig.now);
-        set_search_timer(&mut rig.state, &mut cx);
+        set_search_timer(&mut rig.app, &mut cx);
         cx.effects
     };
     updated(&mut rig);
@@ -143,7 +141,7 @@ fn what_comes_later_is_looked_at_by_a_timer_and_moves_nobody() {
     assert_eq!(updated(&mut rig), [], "one timer is enough");
     on_search_timer(&mut rig.app, key, &mut cx);
     assert_eq!(cx.effects, []);
-    assert_eq!(rig.session().search.as_ref().map(|search| search.total()), Some(6));
+    assert_eq!(rig.shown_mut().search.as_ref().map(|search| search.total()), Some(6));
 }
 
 #[test]
@@ -158,7 +156,7 @@ fn a_long_transcript_is_looked_at_in_steps() {
     let key = rig.state.active;
     let mut steps = 0;
     let mut cx = Cx::new(rig.now);
-    set_search_timer(&mut rig.state, &mut cx);
+    set_search_timer(&mut rig.app, &mut cx);
     while let Some(Effect::Timer(TimerId::Search(_), after)) = cx.effects.pop() {
         assert_eq!(after, Duration::ZERO);
         on_search_timer(&mut rig.app, key, &mut cx);
@@ -166,7 +164,7 @@ fn a_long_transcript_is_looked_at_in_steps() {
         if !views(&cx.effects).is_empty() {
             break;
         }
-        set_search_timer(&mut rig.state, &mut cx);
+        set_search_timer(&mut rig.app, &mut cx);
     }
     assert_eq!((steps, ordinal(&mut rig)), (2, Some(1)));
 }
@@ -176,10 +174,10 @@ fn walking_keys_are_commands_and_tab_goes_back() {
     let mut rig = rig();
     read(&mut rig, ItemId(0), ItemId(4));
     rig.act(Action::Browse);
-    assert_eq!((focus(&rig), rig.session().selected), (Context::Browse, Some(ItemId(4))));
+    assert_eq!((focus(&rig), rig.shown_mut().selected), (Context::Browse, Some(ItemId(4))));
     assert_eq!(rig.state.flash, None, "the status line shows the keys");
     rig.act(Action::SelectPrevious);
-    assert_eq!(rig.session().selected, Some(ItemId(3)));
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(3)));
     find(&mut rig, "needle");
     rig.act(Action::Accept);
     assert_eq!(
@@ -190,9 +188,9 @@ fn walking_keys_are_commands_and_tab_goes_back() {
     rig.act(Action::NextHit);
     assert_eq!(ordinal(&mut rig), Some(2));
     rig.act(Action::Escape);
-    assert_eq!((focus(&rig), rig.session().search.is_none()), (Context::Browse, true));
+    assert_eq!((focus(&rig), rig.shown_mut().search.is_none()), (Context::Browse, true));
     rig.act(Action::Browse);
-    assert_eq!((focus(&rig), rig.session().selected), (Context::Main, None));
+    assert_eq!((focus(&rig), rig.shown_mut().selected), (Context::Main, None));
 }
 
 #[test]
@@ -200,7 +198,7 @@ fn jumps_go_from_the_mark_or_from_the_screen() {
     let mut rig = rig();
     let marked = |rig: &mut Rig, action| {
         rig.act(action);
-        rig.session().selected.map(|id| id.0)
+        rig.shown_mut().selected.map(|id| id.0)
     };
     assert_eq!(marked(&mut rig, Action::PreviousPrompt), Some(4));
     assert_eq!(marked(&mut rig, Action::PreviousPrompt), Some(0));
@@ -235,7 +233,7 @@ fn the_outline_lists_what_happened_and_goes_there() {
     assert_eq!((rig.picker().title.as_str(), rig.marked()), ("Outline", "error   Said"));
     rig.type_line("make");
     let fx = rig.act(Action::Accept);
-    assert_eq!(rig.session().selected, Some(ItemId(5)));
+    assert_eq!(rig.shown_mut().selected, Some(ItemId(5)));
     assert_eq!(views(&fx), [ViewCommand::ShowSelectedAtTop]);
     assert!(rig.layers.is_empty());
 }

@@ -237,7 +237,7 @@ fn a_changed_file_applies_and_is_reported() {
     );
     assert!(fx.contains(&Effect::SetTheme("light".to_owned())), "{fx:?}");
     assert!(fx.contains(&Effect::CaptureMouse(false)) && rig.mouse == MouseOwner::Terminal);
-    assert_eq!(rig.session().folds.kinds[0], Some(Fold::Open));
+    assert_eq!(rig.app.shown().folds.kinds[0], Some(Fold::Open));
     assert!(rig.state.setup.policy.ask_writes);
     assert_eq!(rig.state.flash.as_deref(), Some("config.toml: theme, ui.mouse, fold.read changed"));
     // What the user chose in this run stays if its setting did not change.

@@ -6,11 +6,11 @@ use ratatui::style::Modifier;
 
 use super::*;
 use crate::core::LineInput;
-use crate::core::state::search::{STEP_BYTES, Search};
+use crate::ui::session_view::search::{STEP_BYTES, Search};
 
 const WIDTHS: [u16; 3] = [36, 76, 130];
 
-fn search(session: &mut Session, query: &str, is_regex: bool) {
+fn search(session: &mut Viewed, query: &str, is_regex: bool) {
     let mut search = Search::new(None);
     search.is_regex = is_regex;
     search.input = LineInput::new(query);
@@ -18,15 +18,15 @@ fn search(session: &mut Session, query: &str, is_regex: bool) {
     while search.is_pending() {
         search.step(session);
     }
-    session.search = Some(Box::new(search));
+    session.view.search = Some(Box::new(search));
 }
 
-fn total(session: &Session) -> usize {
-    session.search.as_ref().map_or(0, |search| search.total())
+fn total(session: &Viewed) -> usize {
+    session.view.search.as_ref().map_or(0, |search| search.total())
 }
 
-fn step(session: &mut Session) {
-    session.search.as_mut().expect("a search is open").next();
+fn step(session: &mut Viewed) {
+    session.view.search.as_mut().expect("a search is open").next();
 }
 
 /// The highlighted runs of the screen, with the current match in brackets. A match that spans rows has two
@@ -63,7 +63,7 @@ fn marks(buf: &Buffer) -> Vec<String> {
     out
 }
 
-fn shown(session: &Session, view: &mut TranscriptView, cols: u16, rows: u16) -> Vec<String> {
+fn shown(session: &Viewed, view: &mut TranscriptView, cols: u16, rows: u16) -> Vec<String> {
     view.show_hit();
     marks(&render(session, view, cols, rows))
 }
@@ -105,7 +105,7 @@ fn matches_can_span_rows() {
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
     call.output_text = Some(output.into());
     let id = push_tool(&mut session, call);
-    session.transcript.edit(id, |item| item.is_open = Some(true));
+    session.view.set_open(id, Some(true));
     for cols in 20..110 {
         search(&mut session, "the needle in the hay", false);
         let mut view = TranscriptView::default();
@@ -132,7 +132,7 @@ fn matches_in_calls_are_visited_in_order() {
     call.content = vec![ToolContent::Diff(FileDiff { path: "/home/ada/shop/a.rs".into(), change })];
     let edit = push_tool(&mut session, call);
     for id in [command, edit] {
-        session.transcript.edit(id, |item| item.is_open = Some(true));
+        session.view.set_open(id, Some(true));
     }
     for cols in WIDTHS {
         search(&mut session, "needle", false);

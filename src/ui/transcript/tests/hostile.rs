@@ -164,7 +164,7 @@ proptest! {
         });
         for body in items(&text) {
             let id = push(&mut session, body);
-            session.transcript.edit(id, |item| item.is_open = is_open);
+            session.view.set_open(id, is_open);
         }
         let mut view = TranscriptView::default();
         let mut rows = 0;

@@ -33,7 +33,7 @@ fn reading_position_is_preserved_when_the_width_changes() {
 }
 
 /// Lines drawn for the first frame, and the maximum for scrolling elsewhere.
-fn max_lines_made(session: &Session) -> usize {
+fn max_lines_made(session: &Viewed) -> usize {
     let mut view = TranscriptView::default();
     render(session, &mut view, 80, 30);
     let mut max = view.lines_last_frame();
@@ -56,7 +56,7 @@ fn huge_texts_are_laid_out_only_where_visible() {
                 call.output_text = Some(text.clone().into());
                 let mut session = session();
                 let item = push_tool(&mut session, call);
-                session.transcript.edit(item, |item| item.is_open = Some(true));
+                session.view.set_open(item, Some(true));
                 let made = max_lines_made(&session);
                 assert!(made <= 600, "{kind:?} {status:?}: {made}");
             }
@@ -71,7 +71,7 @@ fn huge_texts_are_laid_out_only_where_visible() {
         ]) {
             let mut session = session();
             let item = push(&mut session, body);
-            session.transcript.edit(item, |item| item.is_open = Some(true));
+            session.view.set_open(item, Some(true));
             let made = max_lines_made(&session);
             assert!(made <= 2000, "{name} {:?}: {made}", &text[..9]);
         }
@@ -85,7 +85,7 @@ fn single_line_output_is_selected_as_one_line() {
     call.output_text = Some(format!("{line}|\nnext\n").into());
     let mut session = session();
     let item = push_tool(&mut session, call);
-    session.transcript.edit(item, |item| item.is_open = Some(true));
+    session.view.set_open(item, Some(true));
     let mut view = TranscriptView::default();
     let theme = dark();
     render(&session, &mut view, 80, 30);
@@ -94,6 +94,6 @@ fn single_line_output_is_selected_as_one_line() {
     view.scroll_top();
     render(&session, &mut view, 80, 30);
     view.drag(ratatui::layout::Position { x: 0, y: 0 }, now);
-    let copied = selected_text(&session, &mut view, &context(&theme)).unwrap();
+    let copied = selected_text(&session, &session.view, &mut view, &context(&theme)).unwrap();
     assert!(copied.contains(&line[..40_000]), "{}", &copied[..200]);
 }

@@ -8,7 +8,7 @@ use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::render_context::HistoryKeys;
 
 /// Draws a session folded by rule, expanded and closed at each width, and compares the snapshots.
-fn snap(name: &str, session: &Session) {
+fn snap(name: &str, session: &Viewed) {
     crate::ui::highlight::wait_for(&["rs", "rust"]);
     let mut out = String::new();
     for cols in [40, 80, 200] {
@@ -16,7 +16,7 @@ fn snap(name: &str, session: &Session) {
             let mut session = session.clone();
             let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
             for id in ids {
-                session.transcript.edit(id, |item| item.is_open = is_open);
+                session.view.set_open(id, is_open);
             }
             let buf = render(&session, &mut TranscriptView::default(), cols, 60);
             out.push_str(&format!("== {cols} columns, {word}\n{}\n", digest(&buf)));
@@ -147,7 +147,7 @@ fn pictures() {
     // Each width queues its own image.
     for cols in [40, 80, 200] {
         for item in [None, Some(true)] {
-            session.transcript.edit(ItemId(1), |call| call.is_open = item);
+            session.view.set_open(ItemId(1), item);
             let mut view = TranscriptView::default();
             render(&session, &mut view, cols, 60);
             while let Some(wanted) = picture::take_wanted() {
@@ -175,7 +175,7 @@ fn images_of_a_prompt_are_thumbnails_until_it_is_opened() {
         prompt.is_local = is_local;
         prompt.parts.push(MessagePart::Block(image));
         let id = session.transcript.push(1, ItemBody::Message(prompt));
-        session.transcript.edit(id, |item| item.is_open = is_open);
+        session.view.set_open(id, is_open);
         render(&session, &mut TranscriptView::default(), 80, 60);
         picture::take_wanted().map(|wanted| wanted.cols)
     };
@@ -203,7 +203,7 @@ fn lines_of_read_files_are_preserved() {
     call.content =
         vec![ToolContent::Block(ContentBlock::Text("# Prints a receipt.\ntotal=0\ncount=1\n".into()))];
     let id = push_tool(&mut session, call);
-    session.transcript.edit(id, |item| item.is_open = Some(true));
+    session.view.set_open(id, Some(true));
     let rows = rows_of(&render(&session, &mut TranscriptView::default(), 60, 10));
     for line in ["# Prints a receipt.", "total=0", "count=1"] {
         assert!(rows.iter().any(|row| row.trim() == line), "{line}: {rows:?}");
@@ -444,7 +444,7 @@ fn selection_and_open_requests_are_marked() {
     // One agent reports that the call runs while it waits for its permission.
     call.status = ToolStatus::InProgress;
     let id = push_tool(&mut session, call);
-    session.selected = Some(id);
+    session.view.selected = Some(id);
     let request =
         PermissionRequest { session: None, tool: ToolCallPatch::new("call".into()), options: Vec::new() };
     session.requests.push_back(crate::core::OpenRequest {

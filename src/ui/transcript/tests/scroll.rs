@@ -5,7 +5,7 @@
 use super::*;
 
 /// Numbered items of several kinds without groups.
-fn long_session(count: usize) -> Session {
+fn long_session(count: usize) -> Viewed {
     let mut session = session();
     for n in 0..count {
         match n % 3 {
@@ -62,10 +62,10 @@ fn scrolling_anywhere_lays_out_one_screen() {
 }
 
 /// Lines drawn for the first frame, for new text in the open block, for an idle frame, and for scrolling up.
-fn lines_made(session: &mut Session) -> [usize; 4] {
+fn lines_made(session: &mut Viewed) -> [usize; 4] {
     let open = push(session, open_message(Role::Agent, "A paragraph\n\nAnother one\n\nA third"));
     let mut view = TranscriptView::default();
-    let made = |session: &Session, view: &mut TranscriptView| {
+    let made = |session: &Viewed, view: &mut TranscriptView| {
         render(session, view, 80, 30);
         view.lines_last_frame()
     };
@@ -270,7 +270,7 @@ mod hostile {
             push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(text.as_str().into()) });
             let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
             for id in ids.into_iter().step_by(2) {
-                session.transcript.edit(id, |item| item.is_open = Some(true));
+                session.view.set_open(id, Some(true));
             }
             let mut view = TranscriptView::default();
             let buf = render(&session, &mut view, cols, 120);
@@ -291,7 +291,7 @@ fn expanded_large_changes_lay_out_one_screen() {
     let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
     edit.content = vec![ToolContent::Diff(FileDiff { path: "a.txt".into(), change })];
     let item = push_tool(&mut session, edit);
-    session.transcript.edit(item, |item| item.is_open = Some(true));
+    session.view.set_open(item, Some(true));
     let mut view = TranscriptView::default();
     let cached = |view: &mut TranscriptView| {
         render(&session, view, 100, 30);
@@ -367,7 +367,7 @@ fn clicking_a_gap_expands_it() {
     assert_eq!(released, Released::Gap(id, gap));
     assert_eq!(view.gap_on_screen(Some(id)), Some((id, Gap { change: 0, line: 0 })), "the first visible gap");
     assert_eq!(view.gap_on_screen(Some(ItemId(9))), None);
-    session.transcript.edit(id, |item| (item.open_gaps, item.is_open) = (vec![gap], Some(true)));
+    session.view.edit(id, |item| (item.open_gaps, item.is_open) = (vec![gap], Some(true)));
     let shown = rows_of(&render(&session, &mut view, 60, 60)).join("\n");
     assert!(shown.contains("line 30") && shown.contains("… 16 unchanged lines"), "{shown}");
     assert!(!shown.contains("line 10\n"));
@@ -435,7 +435,7 @@ fn removing_a_filter_restores_the_scroll_position() {
     render(&session, &mut view, 60, 20);
     view.scroll_lines(-333);
     let before = rows_of(&render(&session, &mut view, 60, 20));
-    session.only = Some(Only::Failures);
+    session.view.only = Some(Only::Failures);
     let shown = rows_of(&render(&session, &mut view, 60, 20));
     let rows: Vec<&String> = shown.iter().filter(|row| !row.trim().is_empty()).collect();
     assert_eq!(rows.len(), 1, "{shown:?}");
@@ -445,18 +445,18 @@ fn removing_a_filter_restores_the_scroll_position() {
     push(&mut session, message(Role::Agent, "no failure"));
     let text = rows_of(&render(&session, &mut view, 60, 20)).join("\n");
     assert!(text.contains("make") && !text.contains("no failure"), "{text}");
-    session.only = Some(Only::Prompts);
+    session.view.only = Some(Only::Prompts);
     let text = rows_of(&render(&session, &mut view, 60, 20)).join("\n");
     assert!(text.contains("question") && !text.contains("answer"), "{text}");
     assert!(view.layouts_last_frame() <= 22, "{}", view.layouts_last_frame());
     view.scroll_top();
     assert!(rows_of(&render(&session, &mut view, 60, 20)).join("\n").contains("question 0"));
-    session.only = None;
+    session.view.only = None;
     assert_eq!(rows_of(&render(&session, &mut view, 60, 20)), before);
     // Scrolling from the filtered view does not restore the position.
-    session.only = Some(Only::Failures);
+    session.view.only = Some(Only::Failures);
     render(&session, &mut view, 60, 20);
-    session.only = None;
+    session.view.only = None;
     view.show_at_top(id);
     let rows = rows_of(&render(&session, &mut view, 60, 20));
     assert!(rows.iter().take(2).any(|row| row.contains("http://broken")), "{rows:?}");
@@ -475,7 +475,7 @@ fn long_outputs_that_were_sent_with_a_prompt_are_folded() {
     let shown = rows_of(&render(&session, &mut view, 60, 40)).join("\n");
     assert!(shown.contains("see @!1") && shown.contains("line 12") && shown.contains("line 500"), "{shown}");
     assert!(shown.contains("… 484 lines") && !shown.contains("line 300"), "{shown}");
-    session.transcript.edit(id, |item| item.is_open = Some(true));
+    session.view.set_open(id, Some(true));
     let shown = rows_of(&render(&session, &mut view, 60, 520)).join("\n");
     assert!(shown.contains("see @!1") && shown.contains("line 300"), "{shown}");
 }
@@ -499,7 +499,7 @@ fn long_prompts_are_folded_in_the_middle() {
     let at = rows.iter().position(|row| row.contains("1,984")).unwrap();
     view.press(Position::new(6, u16::try_from(at).unwrap()), start());
     assert_eq!(view.release(), Released::Click(id));
-    session.transcript.edit(id, |item| item.is_open = Some(true));
+    session.view.set_open(id, Some(true));
     render(&session, &mut view, 60, 40);
     view.scroll_top();
     let mut seen = Vec::new();
@@ -522,7 +522,7 @@ fn long_prompts_are_folded_in_the_middle() {
     view.scroll_end();
     let rows = rows_of(&render(&session, &mut view, 60, 200));
     assert!(rows.iter().any(|row| row.contains("KiB more")), "{rows:?}");
-    session.transcript.edit(id, |item| item.is_open = Some(true));
+    session.view.set_open(id, Some(true));
     let rows = rows_of(&render(&session, &mut view, 60, 40));
     assert!(rows.iter().all(|row| !row.contains("KiB more")));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::{Decision, TurnSummary};
 
-fn rows(session: &Session) -> Vec<String> {
+fn rows(session: &Viewed) -> Vec<String> {
     rows_of(&render(session, &mut TranscriptView::default(), 80, 40))
 }
 
@@ -14,7 +14,7 @@ fn edit(path: &str, old: Option<&str>, new: &str) -> ToolCall {
     call
 }
 
-fn end(session: &mut Session, id: ItemId, millis: u64, cost: Option<f64>) {
+fn end(session: &mut Viewed, id: ItemId, millis: u64, cost: Option<f64>) {
     let cost = cost.map(|amount| Cost { amount, currency: "USD".into() });
     let summary = TurnSummary { took: Some(Duration::from_millis(millis)), cost };
     session.transcript.edit(id, |item| item.end = Some(Box::new(summary)));
@@ -89,13 +89,13 @@ fn approved_calls_look_running_until_they_end() {
     let mut call = tool(ToolKind::Execute, ToolStatus::Pending, "make");
     call.decision = Some(Decision::Chosen { name: "Yes".into(), kind: None, is_allow: true });
     let id = push_tool(&mut session, call);
-    let head = |session: &Session| rows(session)[0].clone();
+    let head = |session: &Viewed| rows(session)[0].clone();
     assert!(
         head(&session).contains("▗ run     make") && head(&session).ends_with("8 s"),
         "{}",
         head(&session)
     );
-    let set = |session: &mut Session, change: fn(&mut ToolCall)| {
+    let set = |session: &mut Viewed, change: fn(&mut ToolCall)| {
         session.transcript.edit(id, |item| {
             let ItemBody::Tool(call) = &mut item.body else { return };
             change(call);
@@ -116,9 +116,9 @@ fn an_open_thought_shows_its_text_once() {
         message.took = None;
     });
     let count =
-        |session: &Session| rows(session).iter().filter(|row| row.contains("The clock is skewed")).count();
+        |session: &Viewed| rows(session).iter().filter(|row| row.contains("The clock is skewed")).count();
     assert_eq!(count(&session), 1);
-    session.transcript.edit(id, |item| item.is_open = Some(true));
+    session.view.set_open(id, Some(true));
     assert_eq!(count(&session), 1, "{:?}", rows(&session));
 }
 

@@ -3,20 +3,21 @@
 use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
 
 use crate::core::{Item, Message, MessagePart, Session, ToolCall};
+use crate::ui::session_view::SessionView;
 
 /// Longer prompts are shown shortened.
 const PROMPT_MOST_LINES: usize = 40;
 const PROMPT_MOST_BYTES: usize = 16 * 1024;
 
 /// Returns how much of a call is shown.
-pub fn fold_of(session: &Session, item: &Item, call: &ToolCall) -> Fold {
-    let rules = &session.folds;
-    match item.is_open {
+pub fn fold_of(view: &SessionView, session: &Session, item: &Item, call: &ToolCall) -> Fold {
+    let rules = &view.folds;
+    match view.item(item.id).is_open {
         Some(true) => Fold::Open,
         Some(false) => Fold::Closed,
         None if call.status == ToolStatus::Failed => rules.failed,
         None if only_updates_plan(session, call) => Fold::Closed,
-        None => by_size(session, call).unwrap_or_else(|| by_kind(rules, call)),
+        None => by_size(rules, session, call).unwrap_or_else(|| by_kind(rules, call)),
     }
 }
 
@@ -88,8 +89,7 @@ fn has_picture(call: &ToolCall) -> bool {
     call.content.iter().any(|content| matches!(content, ToolContent::Block(block) if block.is_picture()))
 }
 
-fn by_size(session: &Session, call: &ToolCall) -> Option<Fold> {
-    let rules = &session.folds;
+fn by_size(rules: &FoldRules, session: &Session, call: &ToolCall) -> Option<Fold> {
     if !call.status.is_final() || (rules.open_up_to_lines == 0 && rules.closed_above_lines == 0) {
         return None;
     }
@@ -138,12 +138,12 @@ mod tests {
         call.status = ToolStatus::Completed;
         change(&mut call);
         let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
-        session.folds = *rules;
+        let view = SessionView { folds: *rules, ..SessionView::default() };
         let output = "x\r\n".repeat(20).into_bytes();
-        let view = TerminalView { output: output.into(), ..TerminalView::new(true, Instant::now()) };
-        session.terminals.insert("twenty".into(), view);
+        let terminal = TerminalView { output: output.into(), ..TerminalView::new(true, Instant::now()) };
+        session.terminals.insert("twenty".into(), terminal);
         session.transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
-        fold_of(&session, &session.transcript.items()[0], &call)
+        fold_of(&view, &session, &session.transcript.items()[0], &call)
     }
 
     fn says(call: &mut ToolCall, lines: usize) {
@@ -180,7 +180,7 @@ mod tests {
             (call.status, call.title) = (ToolStatus::Completed, title.to_owned());
             says(&mut call, 3);
             let id = session.transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
-            fold_of(&session, session.transcript.get(id).unwrap(), &call)
+            fold_of(&SessionView::default(), &session, session.transcript.get(id).unwrap(), &call)
         };
         for title in ["TodoWrite", "todo_write", "update_plan", "SetTodoList", "Update Todos: 2 open"] {
             assert_eq!(fold(title, true), Fold::Closed, "{title}");

@@ -8,13 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::model::{ContentBlock, Location, Target, ToolContent};
-
-use super::search::texts;
-use crate::core::{Item, ItemBody, Session};
-
-/// Maximum number of places in one item.
-const MAX_LOCATIONS: usize = 200;
+use crate::model::Target;
 
 /// An address, up to a blank or a character that addresses do not contain.
 const URL: &str = r#"(?i:https?://|mailto:)[^\s<>"'`{}|\\^\[\]]+"#;
@@ -35,7 +29,6 @@ fn locations() -> Option<Regex> {
 }
 
 static PLACES: LazyLock<Option<Regex>> = LazyLock::new(locations);
-static LINKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\]\(<?([^\s()<>]+)").ok());
 
 /// All places in a text, in order, without overlaps.
 pub fn find(text: &str) -> Vec<(Range<usize>, Target)> {
@@ -77,53 +70,6 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
     }
 }
 
-/// The distinct places in an item, in order.
-pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
-    let mut all: Vec<Target> = Vec::new();
-    if let ItemBody::Tool(tool) = &item.body {
-        let location = |path: &std::path::Path, line| Target::File(Location { path: path.to_owned(), line });
-        all.extend(tool.locations.iter().map(|at| location(&at.path, at.line)));
-        all.extend(tool.diffs().map(|diff| location(&diff.path, None)));
-        for content in &tool.content {
-            if let ToolContent::Block(ContentBlock::ResourceLink(link)) = content {
-                all.extend(Target::of_link(&link.uri));
-            }
-        }
-    }
-    for text in texts(item, session) {
-        if let (Some(links), ItemBody::Message(_)) = (LINKS.as_ref(), &item.body) {
-            let targets = links.captures_iter(&text.text).filter_map(|found| found.get(1));
-            all.extend(targets.filter_map(|target| Target::of_link(target.as_str())).take(MAX_LOCATIONS));
-        }
-        for line in text.text.lines() {
-            all.extend(find(line).into_iter().map(|(_, target)| target));
-            if all.len() > MAX_LOCATIONS {
-                break;
-            }
-        }
-    }
-    let mut once: Vec<Target> = Vec::new();
-    for target in all {
-        let target = absolute(target, session);
-        if !once.contains(&target) && once.len() < MAX_LOCATIONS {
-            once.push(target);
-        }
-    }
-    once
-}
-
-/// Resolves a relative path against the session's folder.
-fn absolute(target: Target, session: &Session) -> Target {
-    match target {
-        Target::File(location) => {
-            let path = session.workspace.folder().join(&location.path);
-            // Drops `./` within the path.
-            Target::File(Location { path: path.components().collect(), line: location.line })
-        }
-        url @ Target::Url(_) => url,
-    }
-}
-
 /// Whether a match is a path: with a folder or a line, and without a host.
 fn is_path(text: &str) -> bool {
     let (path, line) = match text.split_once(':') {
@@ -158,6 +104,7 @@ fn trimmed(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Location;
 
     fn found(text: &str) -> Vec<String> {
         find(text).into_iter().map(|(range, _)| text[range].to_owned()).collect()

@@ -9,9 +9,7 @@ use crate::core::{Message, MessagePart, ToolCall, Transcript};
 use crate::model::{Role, SessionKey, SessionWorkspace, ToolCallId, ToolKind, ToolStatus};
 
 fn session() -> Session {
-    let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
-    session.transcript.watch(true);
-    session
+    Session::new(SessionKey(1), SessionWorkspace::default())
 }
 
 fn message(text: &str) -> ItemBody {
@@ -44,7 +42,7 @@ fn search(query: &str, is_regex: bool, from: i64) -> Search {
 }
 
 fn finish(search: &mut Search, session: &mut Session, budget: usize) {
-    search.on_changed(session.transcript.take_touched());
+    search.follow(&session.transcript);
     while search.is_pending() {
         search.step_by(session, budget);
     }
@@ -192,11 +190,8 @@ fn a_replaced_transcript_is_searched_again() {
     session.transcript.push(0, message("hit hit"));
     let mut open = search("hit", false, 0);
     finish(&mut open, &mut session, STEP_BYTES);
-    session.search = Some(Box::new(open));
     session.transcript.clear();
-    session.forget_positions();
     session.transcript.push(0, message("hit"));
-    let mut open = *session.search.take().unwrap();
     finish(&mut open, &mut session, STEP_BYTES);
     assert_eq!((open.total(), open.ordinal()), (1, Some(1)));
 }
@@ -281,7 +276,6 @@ proptest! {
                     open = None;
                 }
                 (TestStep::Look(bytes), _) => {
-                    search.on_changed(session.transcript.take_touched());
                     search.step_by(&session, bytes);
                 }
                 _ => {}

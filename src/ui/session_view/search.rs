@@ -1,4 +1,4 @@
-//! The search over a transcript: hits by item and the current hit, updated while text is streamed.
+//! The search in a transcript: hits by item and the current hit, updated while text is streamed.
 //!
 //! It searches the source text in steps of bounded size: forward from the reader's position, then backward, so that
 //! near hits are found first. Hits are stored as a count per item; their positions are computed for the one item that
@@ -11,7 +11,7 @@ use std::ops::{Bound, Range};
 
 use crate::model::ItemId;
 
-use crate::core::{Item, ItemBody, LineInput, Rank, Session};
+use crate::core::{Item, ItemBody, LineInput, Mark, Rank, Session, Transcript};
 
 mod pattern;
 mod plain;
@@ -46,8 +46,8 @@ pub struct Search {
     current: Option<(Rank, usize)>,
     /// The first and last item that the reader saw, or the one that the user went to.
     origin: (ItemId, ItemId),
-    /// How many items were inserted between others when it began; with another one the ranks are others.
-    inserted: usize,
+    /// The changes up to this mark are known.
+    seen: Option<Mark>,
     phase: Phase,
     at: Option<SearchCursor>,
     /// The open message and how far it was searched.
@@ -185,9 +185,13 @@ impl Search {
         }
     }
 
-    pub fn on_changed(&mut self, items: impl IntoIterator<Item = ItemId>) {
-        if self.pattern.is_some() {
-            self.dirty.extend(items);
+    /// Notes what was added or edited; begins again if items have moved, because their ranks are others.
+    pub fn follow(&mut self, transcript: &Transcript) {
+        let Some(seen) = self.seen.replace(transcript.mark()) else { return };
+        match transcript.changed_since(seen) {
+            Some(items) if self.pattern.is_some() => self.dirty.extend(items),
+            Some(_) => {}
+            None => self.restart(),
         }
     }
 
@@ -197,10 +201,7 @@ impl Search {
     }
 
     fn step_by(&mut self, session: &Session, mut budget: usize) {
-        let inserted = session.transcript.inserted_count();
-        if std::mem::replace(&mut self.inserted, inserted) != inserted {
-            self.restart();
-        }
+        self.follow(&session.transcript);
         let Some(pattern) = self.pattern.take() else { return };
         while budget > 0 {
             let Some(cursor) = self.next_cursor(session) else { break };
