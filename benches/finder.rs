@@ -8,14 +8,14 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use parlor::core::{Effect, Event, Setup};
+use parlor::core::{self, Effect, Setup};
 
 use parlor::config::keymap::Keymap;
 use parlor::host::file_finder::FileFinder;
 use parlor::model::ServiceEvent;
-use parlor::ui::App;
 use parlor::ui::theme::Theme;
 use parlor::ui::{self, Canvas, ViewState};
+use parlor::ui::{App, Event};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// What a user types after `@`.
@@ -131,7 +131,7 @@ impl Bench {
         loop {
             let event = self.events.blocking_recv().unwrap();
             let is_answer = matches!(&event, ServiceEvent::FilesFound { query: of, .. } if of == query);
-            ui::update(&mut self.app, Event::Service(event), Instant::now());
+            ui::update(&mut self.app, core::Event::Service(event), Instant::now());
             if is_answer {
                 self.draw();
                 return Key { first: began.elapsed(), send };

@@ -41,8 +41,8 @@ pub use state::{
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, CopyContent, CopyJob, RecordedSession,
-    Reply, ServiceEvent, SessionKey, Severity, Unsaved,
+    Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, RecordedSession, Reply, ServiceEvent,
+    SessionKey, Severity, Unsaved,
 };
 
 /// Maximum number of quirks listed for a connection.
@@ -143,20 +143,15 @@ fn show_problems(state: &mut State, key: SessionKey) {
     }
 }
 
-/// Handles an event, unless it is one for the front end only.
+/// Handles an event.
 pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
     match event {
         Event::Agent(conn, event) => on_agent(state, conn, event, cx),
-        Event::TypeIn(input) => lifecycle::operations::type_in(state, state.active, input, cx),
-        Event::Copy(text) => {
-            let what = "the yanked text".to_owned();
-            cx.effects.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
+        Event::Answer(id, answer) => {
+            if let Err(why) = lifecycle::questions::answer(state, id, answer, cx) {
+                lifecycle::call::flash(state, why, cx);
+            }
         }
-        Event::ReadClipboard => {
-            cx.effects.push(Effect::ReadClipboard { session: state.active, before: None });
-        }
-        Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
-        Event::Message(text) => lifecycle::call::flash(state, text, cx),
         Event::Service(event) => on_service(state, event, cx),
         Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::late::on_cancel_overdue(state, key, cx.now),
         Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(state, key, cx),
@@ -170,34 +165,8 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, cx),
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, cx),
         Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
-        Event::Screen(screen) => {
-            state.screen = Some(screen);
-            lifecycle::shell::fit(state, cx);
-        }
         Event::Terminate => lifecycle::conn::quit(state, cx),
-        Event::Act(_)
-        | Event::Answer(..)
-        | Event::Draft(_)
-        | Event::Mention(_)
-        | Event::Argument(..)
-        | Event::Dropped { .. }
-        | Event::Cursor(_)
-        | Event::Reading(..)
-        | Event::Line(_)
-        | Event::RunCommand(_)
-        | Event::Capturing(_)
-        | Event::Captured { .. }
-        | Event::Config(_)
-        | Event::Open(_)
-        | Event::Letter(..)
-        | Event::Backspace
-        | Event::Click(_)
-        | Event::Input
-        | Event::InputElsewhere
-        | Event::Key(_)
-        | Event::Timer(TimerId::Search(_))
-        | Event::Returned
-        | Event::Theme(_) => {}
+        Event::Timer(TimerId::Search(_)) => {}
     }
 }
 

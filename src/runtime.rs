@@ -37,12 +37,13 @@ use tokio::sync::{Notify, mpsc};
 use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
 use crate::config::keymap::Keymap;
-use crate::core::{Effect, Event, MouseOwner, Setup};
+use crate::core::{self, Effect, MouseOwner, Setup};
 use crate::host::clipboard::Surroundings;
 use crate::host::templates::TemplateFolders;
 use crate::host::watch::Watched;
 use crate::model::{Batch, ConfigJob, ConnId, CopyOutcome, ServiceEvent};
 use crate::store::{Export, Store, Transcript};
+use crate::ui::Event;
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
@@ -444,7 +445,7 @@ impl Loop {
             self.input = None;
             // Closing a window also sends a signal; a second request to quit would kill the agents immediately.
             if !self.executor.is_leaving {
-                self.apply(Event::Terminate, now);
+                self.apply(core::Event::Terminate, now);
             }
         }
     }
@@ -455,10 +456,10 @@ impl Loop {
             self.back_since.is_some_and(|back| now.saturating_duration_since(back) < LATE_INTERRUPT);
         match signal {
             signals::Signal::Terminate if self.is_lost => {}
-            signals::Signal::Terminate => self.apply(Event::Terminate, now),
+            signals::Signal::Terminate => self.apply(core::Event::Terminate, now),
             _ if self.is_away => {}
             signals::Signal::Interrupt if is_late => {}
-            signals::Signal::Interrupt => self.apply(Event::Terminate, now),
+            signals::Signal::Interrupt => self.apply(core::Event::Terminate, now),
             signals::Signal::Resize => self.on_resize(),
             signals::Signal::Continue => {
                 self.tty.reenter();
@@ -476,7 +477,7 @@ impl Loop {
         };
         self.clock.note_arrival(now);
         for event in batch {
-            self.apply(Event::Agent(conn, event), now);
+            self.apply(core::Event::Agent(conn, event), now);
         }
     }
 
@@ -501,10 +502,10 @@ impl Loop {
             }
         }
         self.clock.note_arrival(now);
-        self.apply(Event::Service(event), now);
+        self.apply(core::Event::Service(event), now);
     }
 
-    fn apply(&mut self, event: Event, now: Instant) {
+    fn apply(&mut self, event: impl Into<Event>, now: Instant) {
         let before = self.app.state.changes;
         let effects = update(&mut self.app, event, now);
         if self.app.state.changes != before {
@@ -555,7 +556,7 @@ impl Loop {
 
     fn on_deadlines(&mut self, now: Instant) {
         for id in self.clock.take_due(now) {
-            self.apply(Event::Timer(id), now);
+            self.apply(core::Event::Timer(id), now);
         }
         self.executor.connect_due(&mut self.agents, now);
         self.on_clipboard_deadline(now);

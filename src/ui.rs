@@ -11,6 +11,7 @@ mod changes;
 mod composer;
 pub mod dialogs;
 pub mod diff;
+mod event;
 mod focus;
 mod frame_context;
 pub mod highlight;
@@ -44,6 +45,7 @@ pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
 pub use dialogs::{InboxDialog, Layer, Layers, LogPage, QuestionDialog, RequestView};
+pub use event::Event;
 pub use input::{insert_clipboard, quote, route};
 pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
@@ -56,7 +58,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
-use crate::core::{DiffRoom, Event, Screen, Session, SessionPhase, State};
+use crate::core::{DiffRoom, Screen, Session, SessionPhase, State};
 
 use frame_context::FrameContext;
 use hits::Hit;

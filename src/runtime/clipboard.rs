@@ -5,10 +5,11 @@ pub mod terminal;
 use std::time::Instant;
 
 use super::Loop;
-use crate::core::{Effect, Event};
+use crate::core::Effect;
 use crate::host::{clipboard, patch};
 use crate::model::{CopyContent, CopyJob, SessionKey};
 use crate::ui;
+use crate::ui::Event;
 
 use terminal::{ClipboardPacket, Step};
 

@@ -12,10 +12,11 @@ use super::effects::Themes;
 use super::pictures::GraphicsSetting;
 use super::{Loop, attention};
 use crate::config::keymap::Keymap;
-use crate::core::{ConfigNews, Event};
+use crate::core::ConfigNews;
 use crate::host::watch::{Watched, Watcher};
 use crate::model::ConfigJob;
 use crate::ui;
+use crate::ui::Event;
 use crate::ui::text::WideAmbiguous;
 
 /// An editor may write a file in several steps.

@@ -12,8 +12,9 @@ use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
 use crate::config::keymap::Context;
-use crate::core::{Effect, Event, Session, SessionPhase, Turn};
+use crate::core::{self, Effect, Session, SessionPhase, Turn};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
+use crate::ui::Event;
 use crate::ui::dialogs;
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::question::{self, Reply};
@@ -122,7 +123,7 @@ impl Lines {
         loop {
             let now = Instant::now();
             for id in self.clock.take_due(now) {
-                self.apply(Event::Timer(id), now);
+                self.apply(core::Event::Timer(id), now);
             }
             self.executor.connect_due(&mut self.agents, now);
             self.print(now)?;
@@ -174,7 +175,11 @@ impl Lines {
             Wake::Signal(signal @ (Signal::Interrupt | Signal::Terminate)) => {
                 let is_interrupt = signal == Signal::Interrupt;
                 self.apply(
-                    if is_interrupt { Event::Act(Action::ClearOrQuit) } else { Event::Terminate },
+                    if is_interrupt {
+                        Event::Act(Action::ClearOrQuit)
+                    } else {
+                        core::Event::Terminate.into()
+                    },
                     now,
                 );
                 self.signals.answer(self.executor.is_leaving);
@@ -182,13 +187,13 @@ impl Lines {
             Wake::Signal(Signal::Continue | Signal::Resize) | Wake::Deadline => {}
             Wake::Agent(conn, Some(batch)) => {
                 for event in batch {
-                    self.apply(Event::Agent(conn, event), now);
+                    self.apply(core::Event::Agent(conn, event), now);
                 }
             }
             Wake::Agent(conn, None) => self.executor.forget(conn),
             Wake::Service(event) => {
                 self.executor.note_taken(&event);
-                self.apply(Event::Service(event), now);
+                self.apply(core::Event::Service(event), now);
             }
         }
     }
@@ -365,7 +370,7 @@ impl Lines {
         self.asked_at = None;
     }
 
-    fn apply(&mut self, event: Event, now: Instant) {
+    fn apply(&mut self, event: impl Into<Event>, now: Instant) {
         let effects = update(&mut self.app, event, now);
         self.carry_out(effects, now);
     }
@@ -378,7 +383,7 @@ impl Lines {
                 Effect::RunLogin { conn, spec, .. } => {
                     // The command would read the lines that are meant for parlor.
                     let why = format!("Run `{}` in another terminal first.", spec.command_line());
-                    self.apply(Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);
+                    self.apply(core::Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);
                 }
                 Effect::View(_)
                 | Effect::SetTheme(_)

@@ -20,12 +20,13 @@ use crate::acp::tap::Direction;
 use crate::config::keymap::Keymap;
 use crate::core::lifecycle::operations;
 use crate::core::state::tab;
-use crate::core::{Cx, Effect, Event, MouseOwner, Setup, State};
+use crate::core::{self, Cx, Effect, MouseOwner, Setup, State};
 use crate::guard::Guard;
 use crate::model::{
     Action, CloseReason, ConnId, FileJob, PreparedPrompt, RequestId, ServiceEvent, SessionId, SessionKey,
     TerminalJob,
 };
+use crate::ui::Event;
 use crate::ui::diff::cache;
 use crate::ui::plain::PlainOutput;
 use crate::ui::render_context::Glyphs;
@@ -146,7 +147,7 @@ impl Replay {
         for _ in 0..MAX_TIMERS {
             let Some(due) = self.clock.next_deadline(None, false).filter(|due| *due <= until) else { return };
             for id in self.clock.take_due(due) {
-                self.apply(Event::Timer(id), due);
+                self.apply(core::Event::Timer(id), due);
             }
         }
     }
@@ -258,7 +259,7 @@ impl Replay {
         let mut cx = Cx::new(now);
         work(&mut self.app.state, &mut cx);
         self.carry_out(cx.effects, now);
-        self.apply(Event::Focus(true), now);
+        self.apply(core::Event::Focus(true), now);
         self.deliver(now);
     }
 
@@ -324,12 +325,12 @@ impl Replay {
             (!events.is_empty()).then_some((played.conn, events))
         }) {
             for event in events {
-                self.apply(Event::Agent(conn, event), now);
+                self.apply(core::Event::Agent(conn, event), now);
             }
         }
     }
 
-    fn apply(&mut self, event: Event, now: Instant) {
+    fn apply(&mut self, event: impl Into<Event>, now: Instant) {
         let effects = update(&mut self.app, event, now);
         self.carry_out(effects, now);
     }
@@ -360,12 +361,12 @@ impl Replay {
                     }
                 }
                 Effect::FindServers { folder } => {
-                    self.apply(Event::Service(ServiceEvent::ServersFound(folder, Ok(None))), now);
+                    self.apply(core::Event::Service(ServiceEvent::ServersFound(folder, Ok(None))), now);
                 }
                 Effect::PreparePrompt(job) => {
                     let prepared = PreparedPrompt { text: job.text, ..PreparedPrompt::default() };
                     let event = ServiceEvent::PromptPrepared(job.session, job.prompt, Box::new(prepared));
-                    self.apply(Event::Service(event), now);
+                    self.apply(core::Event::Service(event), now);
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::print::Printer;
 use crate::core::state::tab;
-use crate::core::{Event, Session, State, session_title};
+use crate::core::{self, Session, State, session_title};
 use crate::model::ServiceEvent;
 use crate::ui::text;
 use crate::ui::{App, update};
@@ -20,7 +20,7 @@ const TITLE_COLS: usize = 48;
 pub fn print(app: &mut App, services: &mut UnboundedReceiver<ServiceEvent>) {
     // Sessions that were saved only now have their ids in these events.
     while let Ok(event) = services.try_recv() {
-        update(app, Event::Service(event), Instant::now());
+        update(app, core::Event::Service(event), Instant::now());
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     // Standard output may be closed together with the terminal.

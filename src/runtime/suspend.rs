@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use super::keys::Keys;
 use super::{Loop, signals};
+use crate::core::Effect;
 use crate::core::state::tab;
-use crate::core::{Effect, Event};
 use crate::host::editor::DRAFT_NAME;
 use crate::model::{Location, SessionKey};
 use crate::ui;
+use crate::ui::Event;
 
 impl Loop {
     /// Notifies the user, as configured, unless another program has the terminal.

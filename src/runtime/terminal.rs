@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use super::keys::TtyEvent;
 use super::{Loop, pictures};
-use crate::core::Event;
+
 use crate::ui;
+use crate::ui::Event;
 use crate::ui::render_context::Glyphs;
 use crate::ui::text::WideAmbiguous;
 

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use crate::core::lifecycle::operations;
 use crate::core::state::lookup::first_request;
 use crate::core::{
-    self, Cx, DiffLayout, Effect, Event, MouseOwner, OpenRequest, Setup, State, TimerId, ViewCommand,
+    self, Cx, DiffLayout, Effect, MouseOwner, OpenRequest, Setup, State, TimerId, ViewCommand,
 };
 use crate::guard::{Guard, Input};
-use crate::model::{AgentEvent, ServiceEvent, SessionKey, StoreNews};
+use crate::model::{AgentEvent, CopyContent, CopyJob, ServiceEvent, SessionKey, StoreNews};
 
+use super::Event;
 use super::dialogs;
 use super::dialogs::{InboxDialog, Layers, LogPage, MentionList, RequestView};
 use super::session_view::{SessionView, Views};
@@ -132,7 +134,8 @@ pub fn start(setup: Setup, now: Instant) -> (App, Vec<Effect>) {
 }
 
 /// Applies an event to the app and returns the effects.
-pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
+pub fn update(app: &mut App, event: impl Into<Event>, now: Instant) -> Vec<Effect> {
+    let event = event.into();
     let mut cx = Cx::new(now);
     let front_before = app.state.active;
     let is_act = |event: &Event| matches!(event, Event::Act(_));
@@ -142,7 +145,9 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
     };
     let face = |app: &App| (app.layers.len(), core::state::tab::face(&app.state));
     let before = may_be_unseen(app, &event).then(|| face(app));
-    if !core::lifecycle::updates::is_text_of_turn(&app.state, &event) {
+    let is_text =
+        matches!(&event, Event::Core(event) if core::lifecycle::updates::is_text_of_turn(&app.state, event));
+    if !is_text {
         app.state.chrome_changes = app.state.chrome_changes.wrapping_add(1);
     }
     on_event(app, event, &mut cx);
@@ -165,7 +170,6 @@ pub fn update(app: &mut App, event: Event, now: Instant) -> Vec<Effect> {
 fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
     match event {
         Event::Act(action) => dialogs::on_action(app, action, cx),
-        Event::Answer(id, answer) => dialogs::answer(app, id, answer, cx),
         Event::Draft(text) => dialogs::on_draft(app, text, cx),
         Event::Mention(typed) => dialogs::on_mention(app, typed, cx),
         Event::Argument(range, path) => dialogs::on_argument(app, (range, path), cx),
@@ -186,12 +190,26 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         Event::Input => dialogs::on_input(app, Some(Input::Look), cx),
         Event::InputElsewhere => dialogs::on_input(app, Some(Input::Elsewhere), cx),
         Event::Key(events) => on_key(app, events, cx),
-        Event::Service(event) => on_service(app, event, cx),
-        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(app, key, cx),
         Event::Returned => app.guard.returned(),
         Event::Theme(name) => dialogs::on_terminal_theme(app, name, cx),
-        event => {
-            if event == Event::Focus(true) {
+        Event::TypeIn(input) => operations::type_in(&app.state, app.state.active, input, cx),
+        Event::Copy(text) => {
+            let what = "the yanked text".to_owned();
+            cx.effects.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
+        }
+        Event::ReadClipboard => {
+            cx.effects.push(Effect::ReadClipboard { session: app.state.active, before: None });
+        }
+        Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
+        Event::Message(text) => dialogs::notify(&mut app.state, text, cx),
+        Event::Screen(screen) => {
+            app.state.screen = Some(screen);
+            operations::fit_terminals(&mut app.state, cx);
+        }
+        Event::Core(core::Event::Service(event)) => on_service(app, event, cx),
+        Event::Core(core::Event::Timer(TimerId::Search(key))) => dialogs::on_search_timer(app, key, cx),
+        Event::Core(event) => {
+            if event == core::Event::Focus(true) {
                 app.guard.returned();
             }
             core::on_event(&mut app.state, event, cx);
@@ -240,7 +258,7 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
                 dialogs::on_sessions_news(app, news, cx.now);
             }
             news => {
-                let event = Event::Service(ServiceEvent::Store(Box::new(news)));
+                let event = core::Event::Service(ServiceEvent::Store(Box::new(news)));
                 core::on_event(&mut app.state, event, cx);
             }
         },
@@ -248,7 +266,7 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
             dialogs::on_draft_edited(app, session, &before, edited, cx);
         }
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(&mut app.state, &what, &outcome, cx),
-        event => core::on_event(&mut app.state, Event::Service(event), cx),
+        event => core::on_event(&mut app.state, core::Event::Service(event), cx),
     }
 }
 
@@ -259,16 +277,16 @@ fn may_be_unseen(app: &App, event: &Event) -> bool {
         app.layers.top::<LogPage>().is_some() || app.layers.top::<InboxDialog>().is_some();
     let is_one_of_many = matches!(
         event,
-        Event::Agent(_, AgentEvent::Update(..))
-            | Event::Service(
+        Event::Core(core::Event::Agent(_, AgentEvent::Update(..)))
+            | Event::Core(core::Event::Service(
                 ServiceEvent::TerminalOutput { .. }
                     | ServiceEvent::TerminalEnded { .. }
                     | ServiceEvent::TerminalRead { .. }
                     | ServiceEvent::FileDone { .. }
                     | ServiceEvent::DiffsLocated { .. }
                     | ServiceEvent::Git(..)
-            )
-            | Event::Timer(TimerId::Search(_))
+            ))
+            | Event::Core(core::Event::Timer(TimerId::Search(_)))
     );
     // A single tab is always active; this is checked for every chunk.
     is_one_of_many && !is_everything_shown && core::state::tab::tabs(&app.state).nth(1).is_some()

@@ -94,6 +94,7 @@ pub use layer::{Layer, Layers};
 pub use line_dialog::{LineDialog, Purpose};
 pub use log_page::LogPage;
 pub use mentions::{MentionList, on_argument, on_found, on_mention, on_mentionable, on_symbols_found};
+pub use notice::notify;
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use options::label as option_label;

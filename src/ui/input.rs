@@ -19,10 +19,11 @@ use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyMo
 use crate::config::keymap::chord::{Chord, Letter, letter_of};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
-use crate::core::Event;
+use crate::core;
 use crate::escape;
 use crate::model::{Action, Attachment, LineEdit, TerminalInput, attachment_labels, dropped_paths};
 use crate::ui::App;
+use crate::ui::Event;
 use crate::ui::dialogs::{self, InboxDialog, KeyCapture};
 
 use super::composer::{VimKey, clean, types_letter};
@@ -45,8 +46,8 @@ pub fn route(event: &Terminal, app: &App, view: &mut ViewState, keymap: &Keymap,
             as_user_input(with_mention(events, app, view))
         }
         Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, app, view, now),
-        Terminal::FocusGained => vec![Event::Focus(true)],
-        Terminal::FocusLost => vec![Event::Focus(false)],
+        Terminal::FocusGained => vec![core::Event::Focus(true).into()],
+        Terminal::FocusLost => vec![core::Event::Focus(false).into()],
         Terminal::Resize(..) => Vec::new(),
     }
 }

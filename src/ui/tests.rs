@@ -153,10 +153,10 @@ fn the_palette_in_groups_and_filtered_by_a_synonym() {
     stage.session(|session| {
         session.outbox.enqueue("and then the docs".into());
     });
-    crate::ui::update(&mut stage, crate::core::Event::Act(crate::model::Action::OpenPalette), now);
+    crate::ui::update(&mut stage, crate::ui::Event::Act(crate::model::Action::OpenPalette), now);
     check("palette", &stage, |_| {});
     let filter = crate::model::LineEdit::Insert("exit".into());
-    crate::ui::update(&mut stage, crate::core::Event::Line(filter), now);
+    crate::ui::update(&mut stage, crate::ui::Event::Line(filter), now);
     check("palette-filtered", &stage, |_| {});
 }
 

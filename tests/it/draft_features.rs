@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use parlor::core::{Event, SessionPhase};
+use parlor::core::SessionPhase;
 use parlor::model::{
     Action, AgentSpec, AuthState, LineEdit, ProviderRequest, ProviderTarget, SystemPrompt, ToolStatus,
     WireSpec,
 };
+use parlor::ui::Event;
 
 use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parlor::acp::tap::Tap;
 use parlor::config::keymap::Context;
 use parlor::core::{
-    ConnPhase, Cx, Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand,
+    self, ConnPhase, Cx, Effect, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand,
 };
 use parlor::model::{
     Action, AgentSpec, Callbacks, ContentBlock, RecordedSession, Role, ServiceEvent, ToolContent,
@@ -19,7 +19,7 @@ use parlor::store::Store;
 use parlor::ui::dialogs::QuestionDialog;
 use parlor::ui::dialogs::{self};
 use parlor::ui::theme::Theme;
-use parlor::ui::{App, update};
+use parlor::ui::{App, Event, update};
 use tokio::sync::mpsc;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -159,7 +159,7 @@ impl Rig {
     }
 
     /// Applies an event and executes its effects.
-    pub fn apply(&mut self, event: Event) {
+    pub fn apply(&mut self, event: impl Into<Event>) {
         let effects = update(&mut self.app, event, Instant::now() + self.ahead);
         let text = self.text();
         if self.seen.last() != Some(&text) {
@@ -315,14 +315,14 @@ impl Rig {
             Woken::Agent(conn, None) => self.executor.forget(conn),
             Woken::Agent(conn, Some(batch)) => {
                 for event in batch {
-                    self.apply(Event::Agent(conn, event));
+                    self.apply(core::Event::Agent(conn, event));
                 }
             }
-            Woken::Service(event) => self.apply(Event::Service(event)),
+            Woken::Service(event) => self.apply(core::Event::Service(event)),
             Woken::Time => {
                 let now = Instant::now();
                 for id in self.clock.take_due(now) {
-                    self.apply(Event::Timer(id));
+                    self.apply(core::Event::Timer(id));
                 }
                 let runtime = self.runtime.as_ref().unwrap();
                 let _inside = runtime.enter();

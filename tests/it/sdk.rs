@@ -129,7 +129,7 @@ fn a_form_is_filled_in_and_sent() {
     rig.wait_ask();
     // The SDK sorts the fields: age, then name.
     rig.act(Action::NextField);
-    rig.apply(parlor::core::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
+    rig.apply(parlor::ui::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
     rig.act(Action::NextField);
     // Once for the review, once to send.
     rig.act(Action::Accept);

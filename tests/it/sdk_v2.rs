@@ -135,7 +135,7 @@ fn acp_v2_permissions_and_forms_are_answered() {
         rig.prompt("elicit");
         rig.wait_ask();
         rig.act(Action::NextField);
-        rig.apply(parlor::core::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
+        rig.apply(parlor::ui::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
         rig.act(Action::NextField);
         rig.act(Action::Accept);
         rig.act(Action::Accept);

@@ -72,7 +72,7 @@ pub(super) fn size_of(screen: Option<Screen>, is_users: bool, is_full: bool) -> 
 }
 
 /// Adapts all running terminals to the size of the screen, and to how they are shown.
-pub(in crate::core) fn fit(state: &mut State, cx: &mut Cx) {
+pub fn fit(state: &mut State, cx: &mut Cx) {
     let screen = state.screen;
     let mut changed = Vec::new();
     for (key, session) in state.sessions.iter() {

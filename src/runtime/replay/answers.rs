@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Job, Replay};
-use crate::core::{AccessChoice, Event, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
+use crate::core::{self, AccessChoice, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
 use crate::model::{
     Access, AllowedBy, ExitInfo, FileOp, PermissionOption, RequestId, Response, ServedFile, ServiceEvent,
     TerminalId, TerminalJob, WriteChange, shell_line,
@@ -95,7 +95,7 @@ impl Replay {
             (OpenRequestKind::Elicitation(_), Response::ElicitationDeclined) => UserAnswer::Decline,
             (OpenRequestKind::Elicitation(_), _) => UserAnswer::Dismiss,
         };
-        self.apply(Event::Answer(QuestionId::Agent(open.request_id), answer), now);
+        self.apply(core::Event::Answer(QuestionId::Agent(open.request_id), answer), now);
         self.deliver(now);
     }
 
@@ -117,7 +117,7 @@ impl Replay {
     }
 
     fn serve(&mut self, event: ServiceEvent, now: Instant) {
-        self.apply(Event::Service(event), now);
+        self.apply(core::Event::Service(event), now);
         self.deliver(now);
     }
 }

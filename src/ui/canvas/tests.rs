@@ -6,12 +6,13 @@ use ratatui::buffer::CellWidth;
 use ratatui::layout::Position;
 
 use super::*;
-use crate::core::{Effect, Event, ItemBody, LineInput, Message, MessagePart, TimerId, Turn, ViewCommand};
+use crate::core::{self, Effect, ItemBody, LineInput, Message, MessagePart, TimerId, Turn, ViewCommand};
 use crate::model::{
     Action, AgentEvent, ConnId, DiffChange, FileDiff, ItemId, Patch, Plan, PlanBody, PlanEntry, PlanPriority,
     PlanStatus, Role, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus, Usage,
 };
 use crate::runtime::paint::Painter;
+use crate::ui::Event;
 use crate::ui::dialogs::HelpPage;
 use crate::ui::highlight;
 use crate::ui::tests::fixture::{Stage, ready, theme};
@@ -59,7 +60,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn happening() -> impl Strategy<Value = Event> {
-    let update = |update| Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update));
+    let update =
+        |update| -> Event { core::Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update)).into() };
     let chunk = |role| move |text| SessionUpdate::Chunk { role, message: None, text };
     let usage = |used| SessionUpdate::Usage(Usage { used_tokens: used, size_tokens: 90, cost: None });
     let edit = |name: String| {
@@ -88,7 +90,7 @@ fn happening() -> impl Strategy<Value = Event> {
         .prop_map(update),
         1 => prop_oneof![action(Action::Browse), action(Action::ToggleMouse), action(Action::Escape)],
         1 => prop_oneof![action(Action::OpenSearch), action(Action::NewTab), action(Action::NextTab)],
-        1 => Just(Event::Timer(TimerId::Flash)),
+        1 => Just(core::Event::Timer(TimerId::Flash).into()),
     ]
 }
 
@@ -261,7 +263,7 @@ fn drawn_chrome(update_of: SessionUpdate, millis: u64) -> usize {
     let (mut view, theme, mut canvas) = (stage.view(), theme("dark"), Canvas::new(80, 24));
     draw_into(&stage, &mut view, &theme, &mut canvas);
     canvas.set_shown();
-    let event = Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update_of));
+    let event = core::Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update_of));
     update(&mut stage, event, now);
     view.set_now(now + Duration::from_millis(millis));
     draw_into(&stage, &mut view, &theme, &mut canvas);

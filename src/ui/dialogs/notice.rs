@@ -10,7 +10,7 @@ use crate::model::Action;
 const FLASH: Duration = Duration::from_secs(4);
 
 /// Shows a message in the status line for a while.
-pub(super) fn notify(state: &mut State, text: impl Into<String>, cx: &mut Cx) {
+pub fn notify(state: &mut State, text: impl Into<String>, cx: &mut Cx) {
     state.set_flash(text.into(), FlashEnd::Time);
     cx.effects.push(Effect::Timer(TimerId::Flash, FLASH));
 }

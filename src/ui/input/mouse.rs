@@ -6,9 +6,10 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use ratatui::layout::Position;
 
 use crate::config::keymap::Context;
-use crate::core::Event;
+
 use crate::model::{Action, MouseReports, Target, TerminalInput};
 use crate::ui::App;
+use crate::ui::Event;
 use crate::ui::dialogs;
 use crate::ui::focus;
 use crate::ui::hits::Hit;

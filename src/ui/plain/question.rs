@@ -8,9 +8,10 @@ use crate::config::keymap::Context;
 use crate::config::keymap::actions;
 use crate::core::state::url::inspect_url;
 use crate::core::{
-    Event, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
+    self, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
 };
 use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId};
+use crate::ui::Event;
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::dialogs::{self, FieldState, LineDialog, ListView, SessionsDialog, field_hint, shown_value};
 use crate::ui::dialogs::{option_label, question_of};
@@ -336,7 +337,10 @@ fn no_number(count: usize) -> Reply {
 
 fn choose(id: QuestionId, line: &str, count: usize) -> Reply {
     match position_of(line, count) {
-        Some(position) => Reply::Do(vec![Event::Answer(id, UserAnswer::Option(usize::from(position - 1)))]),
+        Some(position) => {
+            let answer = UserAnswer::Option(usize::from(position - 1));
+            Reply::Do(vec![core::Event::Answer(id, answer).into()])
+        }
         None => no_number(count),
     }
 }

@@ -2,11 +2,12 @@ use std::time::Duration;
 
 use super::question::{Reply, reply};
 use super::*;
-use crate::core::{Consequence, Decision, Event, Question, QuestionId, Setup, ToolCall, UserAnswer};
+use crate::core::{self, Consequence, Decision, Question, QuestionId, Setup, ToolCall, UserAnswer};
 use crate::model::{
     Action, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId, LineEdit, LocatedDiff,
     ToolContent, ToolKind, ToolStatus,
 };
+use crate::ui::Event;
 use crate::ui::dialogs;
 use crate::ui::dialogs::QuestionDialog;
 use crate::ui::dialogs::QueueDialog;
@@ -165,7 +166,7 @@ fn permission_requests_are_numbered_questions() {
     assert!(!text.contains('\u{1b}'));
     let (_, open) = stage.app.shown_request().unwrap();
     let id = QuestionId::Agent(open.request_id);
-    assert_eq!(reply(&stage, "1"), Reply::Do(vec![Event::Answer(id, UserAnswer::Option(0))]));
+    assert_eq!(reply(&stage, "1"), Reply::Do(vec![core::Event::Answer(id, UserAnswer::Option(0)).into()]));
     for wrong in ["", "0", "99", "yes please", "-1"] {
         assert!(matches!(reply(&stage, wrong), Reply::Say(_)), "{wrong}");
     }
@@ -197,7 +198,7 @@ fn the_first_answer_of_two_front_ends_counts() {
 
     hand(&mut lines, &mut screen.app);
     assert!(has_queue_only(&screen), "each front end has dialogs of its own");
-    update(&mut screen, Event::Answer(QuestionId::Agent(ids[0]), UserAnswer::Option(2)), now);
+    update(&mut screen, core::Event::Answer(QuestionId::Agent(ids[0]), UserAnswer::Option(2)), now);
     assert_eq!(screen.state.flash.as_deref(), Some("The question is closed: it was answered or withdrawn."));
     assert_eq!(screen.state.active_session().unwrap().requests.len(), 1, "the other one is still open");
 
@@ -208,7 +209,7 @@ fn the_first_answer_of_two_front_ends_counts() {
     let asked = screen.layers.top::<QuestionDialog>().expect("the screen shows it").id;
     hand(&mut screen.app, &mut lines);
     assert_eq!(lines.layers.top(), Some(&QuestionDialog { id: asked, marked: 0 }));
-    update(&mut lines, Event::Answer(asked, UserAnswer::Dismiss), now);
+    update(&mut lines, core::Event::Answer(asked, UserAnswer::Dismiss), now);
     hand(&mut lines, &mut screen.app);
     assert!(has_queue_only(&screen), "it closes where it was not answered");
     assert!(!screen.state.is_quitting);

@@ -1,6 +1,7 @@
 //! The panel on wide screens, with and without each of its parts.
 
-use crate::core::{Event, ItemBody, ToolCall};
+use crate::core::{ItemBody, ToolCall};
+use crate::ui::Event;
 
 use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
 use crate::ui::tests::fixture::{SIZES, Stage, ready, streaming, text, theme};

@@ -7,8 +7,9 @@ use ratatui::crossterm::event::{Event as Terminal, KeyModifiers, MouseButton, Mo
 use super::terminal_title;
 use crate::config::keymap::Keymap;
 use crate::core::lifecycle::operations;
-use crate::core::{Event, SessionPhase, Turn, Unseen, UnseenKind};
+use crate::core::{SessionPhase, Turn, Unseen, UnseenKind};
 use crate::model::Action;
+use crate::ui::Event;
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, permission, streaming, text, theme};
 use crate::ui::{is_animating, next_frame_in, route};

@@ -3,8 +3,9 @@
 use ratatui::style::Modifier;
 
 use super::fixture::*;
-use crate::core::{Event, LineInput, ThemeInfo, ViewCommand};
+use crate::core::{LineInput, ThemeInfo, ViewCommand};
 use crate::model::{Action, ConnId, ItemId, SessionKey};
+use crate::ui::Event;
 use crate::ui::dialogs::{AgentItem, Agents, ChangesDialog, Options, Picker, PickerRow};
 use crate::ui::dialogs::{ConnectionPage, HelpPage, InboxDialog, InspectPage, LineDialog, QueueDialog};
 use crate::ui::event_after_frame;

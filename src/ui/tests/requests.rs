@@ -315,10 +315,10 @@ fn full_screen_request_leaves_room_for_a_prompt_that_gets_keys() {
 /// Presses Tab at the request, and types a reason.
 fn with_reason(mut stage: Stage) -> Stage {
     let now = stage.now;
-    let tab = crate::core::Event::Act(crate::model::Action::RejectWithReason);
+    let tab = crate::ui::Event::Act(crate::model::Action::RejectWithReason);
     crate::ui::update(&mut stage, tab, now);
     let edit = crate::model::LineEdit::Insert("the other file".into());
-    crate::ui::update(&mut stage, crate::core::Event::Line(edit), now);
+    crate::ui::update(&mut stage, crate::ui::Event::Line(edit), now);
     stage
 }
 
@@ -381,11 +381,11 @@ fn hints_offer_to_scroll_only_while_lines_are_below() {
 fn hints_of_the_search_are_shown_while_it_has_the_keys() {
     let mut stage = permission();
     let now = stage.now;
-    crate::ui::update(&mut stage, crate::core::Event::Act(crate::model::Action::OpenSearch), now);
+    crate::ui::update(&mut stage, crate::ui::Event::Act(crate::model::Action::OpenSearch), now);
     let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     let has_hints =
         |shown: &str| shown.lines().any(|line| line.contains("find ") && line.contains("Esc close"));
     assert!(has_hints(&shown(&stage)), "{}", shown(&stage));
-    crate::ui::update(&mut stage, crate::core::Event::Act(crate::model::Action::AnswerRequest), now);
+    crate::ui::update(&mut stage, crate::ui::Event::Act(crate::model::Action::AnswerRequest), now);
     assert!(shown(&stage).contains("find ") && !has_hints(&shown(&stage)), "{}", shown(&stage));
 }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::acp::codec::Codec;
-use crate::core::{Event, ViewCommand};
+use crate::core::{self, ViewCommand};
 use crate::model::{Action, AgentEvent, AgentSpec, ConnId, RequestId, approved_lines};
+use crate::ui::Event;
 use crate::ui::text::{Shown, reveal_line, reveal_lines};
 use crate::ui::{dialogs, update};
 
@@ -25,7 +26,7 @@ fn stage_of(params: &str) -> Stage {
     let (request_id, _) = codec.request("session/request_permission", Some(params), &mut events).unwrap();
     let now = ago(stage.now, 5);
     for event in events.into_iter().chain([AgentEvent::Request(RequestId(1), Box::new(request_id))]) {
-        update(&mut stage, Event::Agent(ConnId(1), event), now);
+        update(&mut stage, core::Event::Agent(ConnId(1), event), now);
     }
     dialogs::on_frame(&mut stage.app, true, now);
     stage
@@ -269,7 +270,7 @@ fn change_input(stage: &mut Stage, input: &Value) {
     let mut events = Vec::new();
     codec.notification("session/update", Some(&news.to_string()), &mut events);
     for event in events {
-        update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
+        update(&mut stage.app, core::Event::Agent(ConnId(1), event), stage.now);
     }
     dialogs::on_frame(&mut stage.app, true, stage.now);
 }
@@ -503,7 +504,7 @@ fn tell(stage: &mut Stage, update_of: &Value) {
     let (params, mut events) = (json!({"sessionId": "s-1", "update": update_of}), Vec::new());
     codec.notification("session/update", Some(&params.to_string()), &mut events);
     for event in events {
-        update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
+        update(&mut stage.app, core::Event::Agent(ConnId(1), event), stage.now);
     }
 }
 
@@ -544,7 +545,7 @@ fn a_plan_of_the_named_call_is_shown() {
     let method = "session/request_permission";
     let (request_id, _) = codec.request(method, Some(&params.to_string()), &mut events).unwrap();
     let event = AgentEvent::Request(RequestId(1), Box::new(request_id));
-    update(&mut stage.app, Event::Agent(ConnId(1), event), stage.now);
+    update(&mut stage.app, core::Event::Agent(ConnId(1), event), stage.now);
     let screen = shown(&stage, (80, 24));
     assert!(screen.contains("Approve the plan?") && screen.contains("1. Delete the cache"), "{screen}");
 }

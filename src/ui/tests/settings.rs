@@ -1,6 +1,6 @@
 //! The settings screen, key bindings, and a terminal with wide ambiguous characters.
 
-use crate::core::Event;
+use crate::ui::Event;
 
 use crate::config::{Config, Paths, Surroundings, read, settings};
 use crate::model::{Action, LineEdit};

@@ -1,7 +1,7 @@
 //! Draft, history, completion, sending.
 
 use crate::config::keymap::Context;
-use crate::core::{Effect, Event, ItemBody, SessionPhase, ViewCommand};
+use crate::core::{self, Effect, ItemBody, SessionPhase, ViewCommand};
 use crate::model::{Action, ItemId, ServiceEvent, Severity, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{completions, focus, selected_completion};
@@ -58,7 +58,7 @@ fn edited(rig: &mut Rig, before: &str, edited: Result<Option<&str>, &str>) -> Ve
     let session = rig.state.active;
     let edited = edited.map(|text| text.map(str::to_owned)).map_err(str::to_owned);
     let done = ServiceEvent::DraftEdited { session, before: before.to_owned(), edited };
-    views(&crate::ui::update(&mut rig.app, Event::Service(done), rig.now))
+    views(&crate::ui::update(&mut rig.app, core::Event::Service(done), rig.now))
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Tests of the search of earlier prompts.
 
-use crate::core::{Effect, Event, ViewCommand};
+use crate::core::{self, Effect, ViewCommand};
 use crate::model::{
     Action, AgentCommand, Call, FoundPrompt, LineEdit, PromptQuery, PromptSource, ServiceEvent, StoreJob,
     StoreNews,
 };
+use crate::ui::Event;
 use crate::ui::dialogs::Picker;
 use crate::ui::dialogs::history::History;
 use crate::ui::dialogs::testkit::*;
@@ -34,7 +35,7 @@ fn queries(fx: &[Effect]) -> Vec<PromptQuery> {
 
 fn tell(rig: &mut Rig, serial: u64, found: Result<(Vec<FoundPrompt>, usize), String>) -> Vec<Effect> {
     let news = StoreNews::Prompts { serial, found };
-    update(&mut rig.app, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
+    update(&mut rig.app, core::Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
 }
 
 #[test]

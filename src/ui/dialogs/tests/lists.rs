@@ -1,8 +1,9 @@
 //! Tests of the queue, pages to read, and renaming.
 
 use crate::config::keymap::Context;
-use crate::core::{Consequence, DiffLayout, DiffRoom, Effect, Event, Question, Screen, ViewCommand};
+use crate::core::{Consequence, DiffLayout, DiffRoom, Effect, Question, Screen, ViewCommand};
 use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
+use crate::ui::Event;
 use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::{CONN, Rig, has_cancel, views};
 use crate::ui::dialogs::{LogPage, QueueDialog};

@@ -1,12 +1,13 @@
 //! Pickers: rows, filter, choice.
 
 use crate::config::keymap::Context;
-use crate::core::{Effect, Event, SessionPhase};
+use crate::core::{Effect, SessionPhase};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigJob,
     ConfigKind, ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
     SettingChange, SettingValue,
 };
+use crate::ui::Event;
 use crate::ui::dialogs::palette::Palette;
 use crate::ui::dialogs::testkit::{Rig, agent, commands};
 use crate::ui::dialogs::{Agents, Layer, LineDialog, Options, Picker};

@@ -2,11 +2,12 @@
 
 use super::super::sessions::rows::refresh;
 use crate::config::keymap::Context;
-use crate::core::{Effect, Event};
+use crate::core::{self, Effect};
 use crate::model::{
     Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,
     SessionInfo, StoreJob, StoreNews,
 };
+use crate::ui::Event;
 use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::Rig;
 use crate::ui::dialogs::{SessionEntry, SessionsDialog};
@@ -55,7 +56,7 @@ fn marked(rig: &Rig) -> &str {
 }
 
 fn tell(rig: &mut Rig, news: StoreNews) -> Vec<Effect> {
-    update(&mut rig.app, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
+    update(&mut rig.app, core::Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
 }
 
 /// Opens the dialog and adds these rows.

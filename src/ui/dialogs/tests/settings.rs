@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use crate::config::keymap::Context;
 use crate::config::{Config, Paths, Surroundings, read, settings};
-use crate::core::{ConfigNews, Consequence, Effect, Event, ItemBody, MouseOwner, Setup, ToolCall};
+use crate::core::{ConfigNews, Consequence, Effect, ItemBody, MouseOwner, Setup, ToolCall};
 use crate::model::{Action, ConfigJob, Fold, Location, SettingChange, SettingValue};
+use crate::ui::Event;
 use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::Rig;
 use crate::ui::dialogs::{Bindings, Layer, LineDialog, Picker, Settings};

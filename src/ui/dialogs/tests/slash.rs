@@ -2,7 +2,7 @@
 
 use super::composer::{command, names, rig_with_commands};
 use crate::config::keymap::Context;
-use crate::core::{Cx, Effect, Event};
+use crate::core::{self, Cx, Effect};
 use crate::model::{
     Action, FoundFile, PreparedPrompt, ServiceEvent, TemplateInfo, TemplateList, TemplateSource,
     UnreviewedTemplate,
@@ -259,8 +259,11 @@ fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
             ..PreparedPrompt::default()
         };
         let key = rig.state.active;
-        let event =
-            Event::Service(ServiceEvent::PromptPrepared(key, crate::model::PromptId(1), Box::new(prepared)));
+        let event = core::Event::Service(ServiceEvent::PromptPrepared(
+            key,
+            crate::model::PromptId(1),
+            Box::new(prepared),
+        ));
         crate::ui::update(&mut rig.app, event, rig.now);
         assert_eq!(rig.session().draft, "/fix it");
         assert_eq!(rig.layers.len(), usize::from(!is_plain), "plain mode cannot show the text");

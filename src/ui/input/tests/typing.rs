@@ -1,5 +1,6 @@
 //! Typing while requests arrive: no sentence answers one, and no letter is lost.
 
+use crate::core;
 use std::time::Duration;
 
 use super::*;
@@ -46,7 +47,7 @@ impl Typist {
     }
 
     /// Returns the number of requests that the event has answered.
-    fn update(&mut self, event: Event) -> usize {
+    fn update(&mut self, event: impl Into<Event>) -> usize {
         let stage = &mut self.rig.stage;
         let mut answers = 0;
         for effect in update(&mut stage.app, event, stage.now) {
@@ -60,7 +61,7 @@ impl Typist {
     }
 
     fn agent(&mut self, event: AgentEvent) {
-        self.update(Event::Agent(ConnId(1), event));
+        self.update(core::Event::Agent(ConnId(1), event));
     }
 
     /// Lets time pass, in which frames are drawn, and requests arrive and are withdrawn.

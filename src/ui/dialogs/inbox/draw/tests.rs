@@ -1,6 +1,7 @@
 //! The inbox at three sizes, with the preview of a change, and a request in full.
 
-use crate::core::{Event, SessionPhase, Unseen, UnseenKind};
+use crate::core::{SessionPhase, Unseen, UnseenKind};
+use crate::ui::Event;
 
 use crate::model::Action;
 use crate::ui::dialogs::InboxDialog;
