@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::support::{TestApp, digest, patch, text};
+use super::support::{TestCore, digest, patch, text};
 use crate::core::state::search::texts;
 use crate::core::{Effect, ItemBody, MessagePart};
 use crate::model::{Growing, Patch, Raw, ReadBytes, Role, SavedBody, ServiceEvent, ToolStatus, UnsavedBody};
@@ -23,8 +23,8 @@ fn output(number: usize) -> String {
 }
 
 /// A session with ten large outputs, and the texts that are to be saved.
-fn grown() -> (TestApp, Vec<UnsavedBody>, ReadBytes) {
-    let mut app = TestApp::running();
+fn grown() -> (TestCore, Vec<UnsavedBody>, ReadBytes) {
+    let mut app = TestCore::running();
     for number in 0..10 {
         app.update(patch(&format!("t{number}"), |patch| {
             patch.status = Patch::Set(ToolStatus::Completed);
@@ -41,7 +41,7 @@ fn grown() -> (TestApp, Vec<UnsavedBody>, ReadBytes) {
     (app, bodies, read)
 }
 
-fn loaded(app: &TestApp) -> usize {
+fn loaded(app: &TestCore) -> usize {
     let calls = app.session().transcript.items().iter().filter_map(|item| match &item.body {
         ItemBody::Tool(call) => call.output_text.as_ref(),
         _ => None,
@@ -107,7 +107,7 @@ fn outputs_that_cannot_be_saved_stay_in_memory() {
 
 #[test]
 fn the_open_message_of_the_agent_stays_open() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for _ in 0..12 {
         app.update(text(Role::Agent, &"word ".repeat(200_000)));
     }

@@ -1,7 +1,6 @@
 //! Requests belong to the session that they name; nothing is guessed.
 
 use super::support::*;
-use super::tabs::fake;
 use crate::core::lifecycle::operations;
 use crate::model::*;
 
@@ -18,8 +17,8 @@ fn write(session: Option<&str>) -> AgentRequest {
 }
 
 /// Two sessions of one connection, the first of which works.
-fn two_sessions() -> (TestApp, SessionKey) {
-    let mut app = TestApp::ready();
+fn two_sessions() -> (TestCore, SessionKey) {
+    let mut app = TestCore::ready();
     app.submit("go");
     let key = app.open_tab("/code/shop", fake());
     app.open("two");
@@ -49,14 +48,14 @@ fn requests_of_sessions_that_are_not_open_are_refused() {
 
 #[test]
 fn a_request_without_a_session_belongs_to_the_only_one() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go").ask(1, permission(None));
     assert_eq!(app.session().requests.len(), 1);
 }
 
 #[test]
 fn requests_of_a_session_that_is_being_created_wait_for_it() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go");
     let key = app.open_tab("/code/shop", fake());
     app.fx.clear();
@@ -71,7 +70,7 @@ fn requests_of_a_session_that_is_being_created_wait_for_it() {
 
 #[test]
 fn requests_wait_no_longer_than_their_session_is_created() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go");
     app.open_tab("/code/shop", fake());
     app.fx.clear();

@@ -5,7 +5,6 @@ use super::support::*;
 use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::update;
 
 fn saved(owes_title: bool) -> RecordedSession {
     RecordedSession {
@@ -36,13 +35,13 @@ fn saved(owes_title: bool) -> RecordedSession {
     }
 }
 
-fn tell(app: &mut TestApp, news: StoreNews) {
+fn tell(app: &mut TestCore, news: StoreNews) {
     app.service(ServiceEvent::Store(Box::new(news)));
 }
 
 /// A stored session is opened, and its agent resumes it.
-fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestApp {
-    let mut app = TestApp::started();
+fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestCore {
+    let mut app = TestCore::started();
     app.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
     app.fx.clear();
     let opening = ArchiveOpening {
@@ -57,12 +56,12 @@ fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestApp {
     app
 }
 
-fn shown(app: &TestApp) -> &Session {
+fn shown(app: &TestCore) -> &Session {
     app.state.active_session().unwrap()
 }
 
 /// The store jobs since the last call.
-fn jobs(app: &mut TestApp) -> Vec<StoreJob> {
+fn jobs(app: &mut TestCore) -> Vec<StoreJob> {
     std::mem::take(&mut app.fx)
         .into_iter()
         .filter_map(|effect| match effect {
@@ -80,13 +79,13 @@ fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
 #[test]
 fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
     let mut app = reopened(all_capabilities(), true);
-    app.expect_sent("call load old\ndraft \"\"\ncall title \"Mine\"");
+    app.expect_sent("call load old\ncall title \"Mine\"");
     assert!(shown(&app).title_state.is_owed(), "the agent has not responded yet");
     let mut notes = Vec::new();
     let conn = app.conn();
     let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     let replied = Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Done)));
-    for effect in update(&mut app.app, replied, app.now) {
+    for effect in app.effects_after(replied) {
         if let Effect::Keep { notes: more, .. } = effect {
             notes.extend(more);
         }
@@ -99,16 +98,16 @@ fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
 
 #[test]
 fn titles_the_agent_has_or_does_not_support_are_not_sent() {
-    reopened(all_capabilities(), false).expect_sent("call load old\ndraft \"\"");
+    reopened(all_capabilities(), false).expect_sent("call load old");
     let takes_none = AgentCapabilities { can_set_title: false, ..all_capabilities() };
     let mut app = reopened(takes_none, true);
-    app.expect_sent("call load old\ndraft \"\"");
+    app.expect_sent("call load old");
     assert!(shown(&app).title_state.is_owed(), "another agent, or a newer one, may support titles");
 }
 
 #[test]
 fn a_title_set_before_the_session_is_open_waits_for_it() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities());
     app.fx.clear();
     app.flow(|state, cx| operations::set_title(state, KEY, "Early".into(), cx)).expect_sent("");
@@ -124,7 +123,7 @@ fn a_title_set_before_the_session_is_open_waits_for_it() {
 
 #[test]
 fn the_response_to_an_earlier_title_does_not_restore_it() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::set_title(state, KEY, "One".into(), cx));
     let conn = app.conn();
     let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
@@ -138,7 +137,7 @@ fn the_response_to_an_earlier_title_does_not_restore_it() {
 #[test]
 fn a_replacement_session_gets_the_title() {
     let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
     app.flow(|state, cx| operations::set_title(state, KEY, "Mine".into(), cx)).reply(Ok(Reply::Done));
     assert!(!app.session().title_state.is_owed());
@@ -151,7 +150,7 @@ fn a_replacement_session_gets_the_title() {
 
 #[test]
 fn the_title_of_a_stored_session_is_sent_if_its_agent_runs_in_another_tab() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     tell(&mut app, renamed(Some(("fake", "old"))));
     app.expect_sent("call title \"New\"");
     app.reply(Ok(Reply::Done));

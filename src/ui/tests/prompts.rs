@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::support::{KEY, TestApp, all_capabilities};
+use super::bench::TestApp;
 use crate::core::lifecycle::operations;
+use crate::core::tests::support::{KEY, all_capabilities};
 use crate::core::*;
 use crate::model::*;
 use crate::ui::dialogs::QueueDialog;
@@ -158,7 +159,7 @@ impl World {
                         typed.allowed = typed.allowed.max(copies);
                     }
                 }
-                self.app.play(Event::Act(ACTIONS[index]));
+                self.app.act(ACTIONS[index]);
                 true
             }
             Step::Cancel => {

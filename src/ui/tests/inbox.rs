@@ -1,11 +1,12 @@
 //! Tests of the inbox: its order, answers in place, and that no answer goes to another request.
 
-use super::support::*;
+use super::bench::TestApp;
 use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
 use crate::core::state::inbox::{count_after, waiting};
 use crate::core::state::tab;
 use crate::core::state::unseen::WaitingFor;
+use crate::core::tests::support::*;
 use crate::core::*;
 use crate::model::*;
 use crate::ui::dialogs;
@@ -19,7 +20,7 @@ fn of_two(tool: &str) -> AgentRequest {
 /// Two tabs, the first active; returns the second one's session and connection.
 fn app() -> (TestApp, SessionKey, ConnId) {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.play(Event::Act(Action::ShowTab(1)));
+    app.act(Action::ShowTab(1));
     app.fx.clear();
     (app, key, conn)
 }
@@ -40,7 +41,7 @@ impl TestApp {
     }
 
     fn quick_key(&mut self, action: Action) -> &mut Self {
-        self.play(Event::Input).play(Event::Act(action))
+        self.play(Event::Input).act(action)
     }
 
     fn marked(&self) -> Option<&WaitingFor> {

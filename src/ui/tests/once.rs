@@ -1,0 +1,48 @@
+//! Property test: every request of an agent gets exactly one response while a user also answers in the inbox.
+
+use proptest::prelude::*;
+
+use crate::core::Event;
+use crate::core::tests::once::{Step, World, step};
+use crate::model::Action;
+use crate::ui::App;
+
+#[derive(Debug, Clone, Copy)]
+enum Doing {
+    Step(Step),
+    Key(Action),
+}
+
+fn doing() -> impl Strategy<Value = Doing> {
+    let key = prop_oneof![
+        2 => Just(Action::OpenAttention),
+        1 => Just(Action::Down),
+        1 => Just(Action::FullScreen),
+        1 => Just(Action::Accept),
+        1 => Just(Action::Choose(1)),
+    ];
+    prop_oneof![
+        17 => step().prop_map(Doing::Step),
+        1 => key.prop_map(Doing::Key),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn answers_in_the_inbox_are_given_once(steps in proptest::collection::vec(doing(), 1..120)) {
+        let mut world = World::<App>::new();
+        for doing in steps {
+            match doing {
+                Doing::Step(step) => _ = world.step(step),
+                Doing::Key(action) => {
+                    world.play(Event::Input);
+                    world.play(Event::Act(action));
+                }
+            }
+            world.check();
+        }
+        world.finish();
+    }
+}
