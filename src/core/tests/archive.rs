@@ -54,21 +54,9 @@ pub fn shown<D: Driven>(app: &Bench<D>) -> &Session {
 
 /// The jobs except those that read the whole record.
 fn other_jobs(app: &mut TestCore) -> Vec<StoreJob> {
-    let mut jobs = jobs(app);
+    let mut jobs = app.store_jobs();
     jobs.retain(|job| !matches!(job, StoreJob::Load { .. }));
     jobs
-}
-
-pub fn jobs<D: Driven>(app: &mut Bench<D>) -> Vec<StoreJob> {
-    let (jobs, rest): (Vec<Effect>, Vec<Effect>) =
-        std::mem::take(&mut app.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
-    app.fx = rest;
-    jobs.into_iter()
-        .filter_map(|effect| match effect {
-            Effect::Store(job) => Some(job),
-            _ => None,
-        })
-        .collect()
 }
 
 fn items(session: &Session) -> Vec<String> {
@@ -141,7 +129,7 @@ fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
     let mut app = TestCore::ready();
     app.tell(StoreNews::Opened(Box::new(opening(false))));
     let key = app.state.active;
-    app.flow(|state, cx| operations::submit(state, key, "next".into(), cx));
+    app.submit_in(key, "next");
     let mut newer = saved("k1");
     newer.events.extend([prompt("fourth", 4), said("4", 4)]);
     newer.end_seq = 10;
@@ -160,7 +148,7 @@ fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
     let queued = || RecordedSession { queue: vec!["saved".into()], ..saved("k1") };
     app.tell(StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(queued()), ..opening(false) })));
     let key = app.state.active;
-    app.flow(|state, cx| operations::submit(state, key, "typed".into(), cx));
+    app.submit_in(key, "typed");
     app.tell(StoreNews::Taken { key, saved: Ok(Box::new(queued())) });
     let queue = shown(&app).outbox.queue().map(|prompt| (prompt.text.as_str(), prompt.is_on_hold()));
     assert_eq!(queue.collect::<Vec<_>>(), [("typed", false), ("saved", true)]);
@@ -182,9 +170,9 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
     app.submit("something").end_turn(StopReason::EndTurn);
     app.tell(StoreNews::Opened(Box::new(opening(true))));
     let key = app.state.active;
-    assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: None }]);
+    assert_eq!(app.store_jobs(), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: None }]);
     app.reply(Ok(Reply::Session(SessionReply::default())));
-    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
+    app.submit_in(key, "more");
     assert!(!shown(&app).turn.is_running(), "prompts wait until the record is read");
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
     let conn = shown(&app).conn.unwrap();
@@ -257,7 +245,7 @@ fn a_record_that_cannot_be_read_shows_its_end() {
     assert!(reported[0].contains("could not be read: The disk is away."), "{reported:?}");
     app.reply(Ok(Reply::Session(SessionReply::default())));
     app.play(Event::Timer(TimerId::History(key))).play(Event::Timer(TimerId::History(key)));
-    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
+    app.submit_in(key, "more");
     assert!(shown(&app).turn.is_running(), "the session can be used");
 }
 
@@ -303,7 +291,7 @@ fn a_prompt_asks_for_the_folder_that_a_file_names() {
     app.answer_last(UserAnswer::Dismiss);
     assert_eq!(app.state.questions, []);
 
-    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+    app.submit_in(key, "go");
     assert_eq!(app.state.questions.len(), 1, "asked again");
     assert_eq!(other_jobs(&mut app), []);
     app.decide(0);
@@ -351,7 +339,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
         let info = Box::new(info);
         let agent = app.state.conns[&conn].spec.name.clone();
         let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
-        assert_eq!(jobs(&mut app), [job]);
+        assert_eq!(app.store_jobs(), [job]);
         app.expect_sent("");
         let saved = StoreNews::Opened(Box::new(opening(true)));
         let news = if is_saved { saved } else { StoreNews::NotSaved(conn, info) };

@@ -41,21 +41,10 @@ fn the_agent_gets_the_pasted_text_and_the_history_its_label() {
     let mut app = TestCore::ready();
     let text = format!("see {}.", pasted().label());
     app.submit(&text);
-    let jobs: Vec<&str> = app
-        .fx
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::PreparePrompt(job) => Some(job.text.as_str()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(jobs, [&text]);
+    let [job] = app.prompt_jobs()[..] else { panic!("{:?}", app.fx) };
+    assert_eq!(job.text, text);
     app.prepared(prepared());
-    let sent = app.fx.iter().find_map(|effect| match effect {
-        Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks.as_slice()),
-        _ => None,
-    });
-    assert_eq!(sent, Some(&[ContentBlock::Text("see one\ntwo\nthree.".into())][..]));
+    assert_eq!(app.sent_prompts(), [&[ContentBlock::Text("see one\ntwo\nthree.".into())]]);
     assert_eq!(app.session().history, std::slice::from_ref(&text));
     let folder = app.session().workspace.cwd.clone();
     assert!(app.fx.contains(&Effect::SavePrompt { folder, text: text.clone() }));
@@ -68,11 +57,8 @@ fn the_record_restores_the_folded_text() {
     let mut app = TestCore::ready();
     app.submit(&format!("see {}.", pasted().label()));
     app.prepared(prepared());
-    let mut records = app.saved.iter().filter_map(|note| match note {
-        Note::Event { record, .. } if matches!(**record, Record::Prompt { .. }) => Some((**record).clone()),
-        _ => None,
-    });
-    let record = records.next_back().unwrap();
+    let mut records = app.recorded().into_iter().map(|event| event.record);
+    let record = records.rfind(|record| matches!(record, Record::Prompt { .. })).unwrap();
     let expected = Record::Prompt {
         text: "see one\ntwo\nthree.".into(),
         is_again: false,

@@ -184,13 +184,8 @@ fn a_setting_no_longer_offered_is_reported_and_holds_prompts() {
     let modes = Modes { current: "full".into(), available: vec![mode] };
     app.reply(Ok(Reply::Session(SessionReply { modes: Some(modes), ..SessionReply::default() })));
     app.expect_sent("");
-    let reported = app.session().transcript.items().iter().find_map(|item| match &item.body {
-        ItemBody::Notice { detail, .. } => detail.clone().filter(|detail| detail.contains("offer")),
-        _ => None,
-    });
-    assert!(
-        reported.is_some_and(|reported| reported.starts_with("The agent no longer offers: mode read-only."))
-    );
+    let is_reported = |notice: &String| notice.contains(" The agent no longer offers: mode read-only.");
+    assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
     assert_eq!(app.queue(), ["change it"]);
 }
 
@@ -276,7 +271,7 @@ fn settings_restored_after_a_crash_hold_prompts_without_a_limit() {
 fn named(model: Option<&str>, mode: Option<&str>) -> TestCore {
     let mut app = TestCore::started();
     let named = NamedSettings { model: model.map(str::to_owned), mode: mode.map(str::to_owned) };
-    app.state.sessions.get_mut(&KEY).unwrap().settings.name(named);
+    app.session_mut().settings.name(named);
     app.handshake(all_capabilities()).submit("go");
     app.fx.clear();
     app
@@ -304,13 +299,9 @@ fn a_named_setting_that_is_not_offered_holds_the_prompt() {
     for (model, mode, problem) in cases {
         let mut app = named(model, mode);
         app.reply(Ok(reported("full"))).expect_sent("");
-        let detail = app.session().transcript.items().iter().find_map(|item| match &item.body {
-            ItemBody::Notice { title, detail, .. } if title == "Some settings could not be set." => {
-                detail.clone()
-            }
-            _ => None,
-        });
-        assert!(detail.as_ref().is_some_and(|detail| detail.starts_with(problem)), "{detail:?}");
+        let expected = format!("Some settings could not be set. {problem}");
+        let is_reported = |notice: &String| notice.starts_with(&expected);
+        assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
         app.submit("all the same").expect_sent("call prompt \"all the same\"");
     }
 }

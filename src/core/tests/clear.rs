@@ -17,7 +17,7 @@ fn clearing() -> TestCore {
 #[test]
 fn clear_replaces_the_session_if_the_agent_has_no_such_command() {
     let mut app = TestCore::talked();
-    app.state.sessions.get_mut(&KEY).unwrap().settings.choose(Setting::Mode("plan".into()));
+    app.session_mut().settings.choose(Setting::Mode("plan".into()));
     app.draft("a thought");
     app.submit("go").submit("/clear").submit("and then").fx.clear();
     app.end_turn(StopReason::EndTurn).expect_sent("call close s\ncall new");
@@ -32,8 +32,7 @@ fn clear_replaces_the_session_if_the_agent_has_no_such_command() {
     );
     // The queued prompt is the first one of the new session, with the chosen mode.
     let mut answer = |reply, expected| {
-        let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-        app.play(Event::Agent(CONN, AgentEvent::Replied(tag, Ok(reply)))).expect_sent(expected);
+        app.reply_to(CONN, Ok(reply)).expect_sent(expected);
     };
     let opened = SessionReply { id: Some("t".into()), ..SessionReply::default() };
     answer(Reply::Session(opened), "call mode plan");

@@ -9,7 +9,7 @@ fn acp_v1_a_closed_session_is_closed_by_the_agent_and_another_one_is_shown() {
     let mut app = TestCore::ready();
     app.flow(operations::new_session).open("two");
     let two = app.state.active;
-    app.flow(|state, cx| operations::submit(state, two, "go".into(), cx));
+    app.submit_in(two, "go");
     app.fx.clear();
     app.flow(|state, cx| operations::close_session(state, two, cx));
     app.expect_sent("cancel two\ncall close two");

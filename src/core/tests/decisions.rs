@@ -8,17 +8,13 @@ use crate::model::*;
 
 /// The recorded questions, without the prompt and the ends of turns.
 fn records(app: &mut TestCore) -> Vec<Record> {
-    let records = app.saved.iter().filter_map(|note| match note {
-        Note::Event { record, .. } => Some((**record).clone()),
-        _ => None,
-    });
     let is_question = |record: &Record| {
         matches!(
             record,
             Record::Asked { .. } | Record::Decided { .. } | Record::Answered { .. } | Record::Access(_)
         )
     };
-    records.filter(is_question).collect()
+    app.recorded().into_iter().map(|event| event.record).filter(is_question).collect()
 }
 
 fn run(line: &str) -> AgentRequest {

@@ -23,11 +23,9 @@ fn talked() -> TestCore {
 }
 
 fn prompt_blocks(app: &mut TestCore) -> Vec<ContentBlock> {
-    let sent = std::mem::take(&mut app.fx).into_iter().find_map(|effect| match effect {
-        Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks),
-        _ => None,
-    });
-    sent.expect("a prompt was sent")
+    let blocks = app.sent_prompts()[0].to_vec();
+    app.fx.clear();
+    blocks
 }
 
 /// Hands the conversation over to `other`, and opens its session.
@@ -36,11 +34,8 @@ fn handed_over(capabilities: AgentCapabilities) -> (TestCore, SessionKey) {
     app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     let key = app.state.active;
     let conn = app.state.sessions[&key].conn.unwrap();
-    let info = AgentInfo { capabilities, ..AgentInfo::default() };
-    app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     let reply = SessionReply { id: Some("n".into()), ..SessionReply::default() };
-    app.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))));
+    app.handshake_of(conn, capabilities).reply_to(conn, Ok(Reply::Session(reply)));
     app.fx.clear();
     (app, key)
 }
@@ -49,7 +44,7 @@ fn handed_over(capabilities: AgentCapabilities) -> (TestCore, SessionKey) {
 fn the_first_prompt_includes_the_conversation_as_a_resource() {
     let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
     let (mut app, key) = handed_over(capabilities);
-    app.flow(|state, cx| operations::submit(state, key, "go on".into(), cx));
+    app.submit_in(key, "go on");
     let blocks = prompt_blocks(&mut app);
     let [
         ContentBlock::Resource { mime_type, body: ResourceBody::Text(reported), .. },
@@ -67,17 +62,13 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
     assert!(!reported.contains("hm"), "thoughts are not included");
     // It is sent once, with a turn that was answered.
     let conn = app.state.sessions[&key].conn.unwrap();
-    let end = |app: &mut TestCore, result| {
-        let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
-        app.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
-    };
-    end(&mut app, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
+    app.reply_to(conn, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
     app.fx.clear();
-    app.flow(|state, cx| operations::submit(state, key, "again".into(), cx));
+    app.submit_in(key, "again");
     assert_eq!(prompt_blocks(&mut app).len(), 2, "the turn failed, so it is sent again");
-    end(&mut app, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
+    app.reply_to(conn, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
     app.fx.clear();
-    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
+    app.submit_in(key, "more");
     assert_eq!(prompt_blocks(&mut app), [ContentBlock::Text("more".into())]);
 }
 
@@ -106,7 +97,7 @@ fn pasted_texts_and_notes_of_images_are_handed_over() {
 #[test]
 fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let (mut app, key) = handed_over(AgentCapabilities::default());
-    app.flow(|state, cx| operations::submit(state, key, "go on".into(), cx));
+    app.submit_in(key, "go on");
     let blocks = prompt_blocks(&mut app);
     let [ContentBlock::Text(reported), ContentBlock::Text(asked)] = blocks.as_slice() else {
         panic!("{blocks:?}")
@@ -168,7 +159,7 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
     app.state.setup.handover_bytes = handover::MIN_BYTES;
     let reported = |app: &mut TestCore| {
         app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
-        let resume = &mut app.state.sessions.get_mut(&KEY).unwrap().resume;
+        let resume = &mut app.session_mut().resume;
         let text = resume.handover().unwrap().text.clone();
         resume.handed_over();
         text
@@ -220,10 +211,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
     }];
     app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
     assert_eq!(app.state.questions, [], "an offer receives no keys");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
-    });
-    assert!(reported, "{}", digest(app.session()));
+    assert!(app.last_notice().contains("Alt+H sends the conversation"), "{:?}", app.notices());
     app.open("fresh");
     app.flow(hand_over).flow(hand_over);
     assert_eq!(digest(app.session()).matches("The conversation above").count(), 1);
@@ -267,13 +255,8 @@ fn a_handover_is_recorded_until_it_was_sent() {
     let mut app = talked();
     app.saved.clear();
     app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
-    let is_document = |note: &Note| match note {
-        Note::Event { record, .. } => {
-            matches!(&**record, Record::HandedOver { text, .. } if text.contains("mend the rounding"))
-        }
-        _ => false,
-    };
-    assert!(app.saved.iter().any(is_document), "{:?}", app.saved);
+    let is_document = |event: &RecordedEvent| matches!(&event.record, Record::HandedOver { text, .. } if text.contains("mend the rounding"));
+    assert!(app.recorded().iter().any(is_document), "{:?}", app.saved);
 
     let reopened = |more| {
         let mut session = Session::new(SessionKey(9), SessionWorkspace::default());

@@ -200,7 +200,7 @@ fn play(app: &mut TestCore, step: Step, nth: u64) {
         }
         Step::Submit => {
             let key = app.state.active;
-            app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+            app.submit_in(key, "go");
         }
     }
 }

@@ -119,12 +119,9 @@ fn an_agent_without_resume_and_load_reports_a_lost_conversation() {
     app.end_turn(StopReason::EndTurn).crash();
     app.handshake(AgentCapabilities::default());
     app.expect_sent("connect 2 after 500 ms\ncall new");
-    let notice = app.session().transcript.items().last().map(|item| item.body.clone());
-    let Some(ItemBody::Notice { title, detail: Some(detail), .. }) = notice else {
-        panic!("a notice: {notice:?}");
-    };
-    assert_eq!(title, "The agent could not restore this conversation.");
-    assert!(detail.contains("neither resume nor load"), "{detail}");
+    let last = app.last_notice();
+    assert!(last.starts_with("The agent could not restore this conversation. "), "{last}");
+    assert!(last.contains("neither resume nor load"), "{last}");
 }
 
 #[test]
@@ -185,22 +182,12 @@ fn a_remote_agent_has_more_time_to_recover() {
         notice Error: The connection failed.
         ",
     );
-    let details: Vec<_> = app
-        .session()
-        .transcript
-        .items()
-        .iter()
-        .filter_map(|item| match &item.body {
-            ItemBody::Notice { detail, .. } => detail.as_deref(),
-            _ => None,
-        })
-        .collect();
     let again = "Reconnecting automatically.";
     assert_eq!(
-        details,
+        app.notices(),
         [
-            format!("The stream broke.\n{again}"),
-            format!("Nothing answers at host. Start the server.\n{again}")
+            format!("The connection failed. The stream broke.\n{again}"),
+            format!("The connection failed. Nothing answers at host. Start the server.\n{again}")
         ]
     );
     let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
@@ -241,9 +228,8 @@ fn a_refused_connection_is_not_retried() {
     let error = "host wants a token (401).".to_owned();
     app.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
     app.expect("ended · idle\nnotice Error: The connection failed.");
-    let last = app.session().transcript.items().last().map(|item| item.body.clone());
-    let Some(ItemBody::Notice { detail, .. }) = last else { panic!("{last:?}") };
-    assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then the cause");
+    let last = app.last_notice();
+    assert_eq!(last, "The connection failed. host wants a token (401).", "the class, then the cause");
 
     let mut app = TestCore::running();
     app.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
@@ -280,10 +266,8 @@ fn a_program_without_a_handshake_is_not_restarted() {
         "#,
     );
     assert_eq!((app.session().anomaly_count, app.state.anomaly_count), (1, 1));
-    let ItemBody::Notice { detail, .. } = &app.session().transcript.items()[0].body else {
-        panic!("a notice");
-    };
-    assert!(detail.as_deref().is_some_and(|detail| detail.starts_with("this program has moved\n")));
+    let last = app.last_notice();
+    assert!(last.starts_with("The agent exited with exit code 0. this program has moved\n"), "{last}");
     app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.handshake(all_capabilities()).open(ID);
     app.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
@@ -445,23 +429,16 @@ fn each_class_of_error_has_a_hint() {
 
 #[test]
 fn a_program_that_is_not_an_agent_is_reported_with_a_hint() {
-    let detail_of = |app: &TestCore| -> String {
-        let last = app.session().transcript.items().last().map(|item| item.body.clone());
-        match last {
-            Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
-            other => panic!("a notice is last, not {other:?}"),
-        }
-    };
     // It exits before sending anything.
     let mut app = TestCore::started();
     app.agent(AgentEvent::Started { pid: None }).crash();
-    assert!(detail_of(&app).starts_with("out of luck\n"), "{}", detail_of(&app));
-    assert!(detail_of(&app).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&app));
+    let last = app.last_notice();
+    assert!(last.contains(" out of luck\n") && last.ends_with(texts::NOT_AN_AGENT), "{last}");
     // It echoes the request.
     let mut app = TestCore::started();
     let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
     app.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
-    assert!(detail_of(&app).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&app));
+    assert!(app.last_notice().ends_with(texts::NOT_AN_AGENT), "{:?}", app.notices());
     // It only writes noise.
     let mut app = TestCore::started();
     for _ in 0..100 {
@@ -472,7 +449,8 @@ fn a_program_that_is_not_an_agent_is_reported_with_a_hint() {
     // An agent that worked before needs no such hint.
     let mut app = TestCore::ready();
     app.crash();
-    assert_eq!(detail_of(&app), "out of luck\nRestarting automatically.");
+    let last = app.last_notice();
+    assert!(last.ends_with(" out of luck\nRestarting automatically."), "{last}");
 }
 
 #[test]

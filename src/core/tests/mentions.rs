@@ -85,7 +85,7 @@ fn a_typed_path_that_does_not_exist_is_sent_as_text_and_named() {
 /// A session that was just opened in a folder with the template `review`, and a first prompt.
 fn opened_with(is_loaded: bool, prompt: &str) -> TestCore {
     let mut app = TestCore::started();
-    app.state.sessions.get_mut(&KEY).unwrap().templates = TemplateList { is_loaded, ..templates() };
+    app.session_mut().templates = TemplateList { is_loaded, ..templates() };
     app.submit(prompt).handshake(all_capabilities()).open(ID);
     app
 }
@@ -144,7 +144,7 @@ fn the_first_prompt_waits_for_the_list_of_templates() {
 #[test]
 fn later_prompts_do_not_wait_for_commands() {
     let mut app = TestCore::ready();
-    app.state.sessions.get_mut(&KEY).unwrap().templates = templates();
+    app.session_mut().templates = templates();
     app.wait(3).submit("/review a.rs");
     assert_eq!(app.prompt_jobs().len(), 1);
 }

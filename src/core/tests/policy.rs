@@ -121,13 +121,7 @@ fn changes(app: &TestCore) -> Vec<String> {
 
 /// The session restored from its record.
 pub(super) fn restored(app: &mut TestCore) -> Session {
-    let events = app.saved.iter().filter_map(|note| match note {
-        Note::Event { turn, record } => {
-            Some(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
-        }
-        _ => None,
-    });
-    let saved = RecordedSession { events: events.collect(), ..RecordedSession::default() };
+    let saved = RecordedSession { events: app.recorded(), ..RecordedSession::default() };
     let position = app.session().workspace.clone();
     let mut again = Session::new(KEY, position);
     restore(&mut again, saved, app.now);

@@ -1,5 +1,6 @@
 //! Tests of prompts that are sent before others, or into the running turn, and of the queue when a session ends.
 
+use super::recorder::saved_session;
 use super::support::*;
 use crate::core::lifecycle::operations;
 use crate::core::*;
@@ -84,7 +85,7 @@ fn the_echo_of_a_prompt_in_a_turn_is_not_shown_again() {
 fn a_prompt_that_came_too_late_for_the_turn_is_sent_as_the_next_one() {
     let mut app = steering();
     steer(&mut app, "also this");
-    let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    let tag = app.latest_call(CONN);
     let prompt = app.state.conns[&CONN].open_calls.values().next().cloned().unwrap();
     app.update(says("done")).sent();
     let end = Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None });
@@ -181,21 +182,10 @@ fn queued_prompts_of_a_closed_session_are_on_hold_when_it_is_opened_again() {
     let mut app = TestCore::running();
     app.submit("A").submit("B");
     app.draft("half");
-    let mut saved = RecordedSession::default();
-    for note in &app.saved {
-        match note {
-            Note::Head(head) => saved.head = (**head).clone(),
-            Note::Draft(draft) => saved.draft.clone_from(draft),
-            Note::Queue(queue) => saved.queue.clone_from(queue),
-            Note::Event { turn, record } => {
-                saved.events.push(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() });
-            }
-            _ => {}
-        }
-    }
+    let saved = Ok(saved_session(&mut app));
     let mut again = TestCore::ready();
-    let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, saved: Ok(saved), offers: None };
-    again.service(ServiceEvent::Store(Box::new(StoreNews::Opened(Box::new(opening)))));
+    let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, saved, offers: None };
+    again.tell(StoreNews::Opened(Box::new(opening)));
     let session = again.state.active_session().unwrap();
     let queue: Vec<&str> = session.outbox.queue().map(|prompt| prompt.text.as_str()).collect();
     assert_eq!((queue, session.draft.as_str()), (vec!["A", "B"], "half"));

@@ -434,7 +434,7 @@ fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all(
         }
         let spool = spool.unwrap();
         assert_eq!(app.state.sessions[&key].transcript.items().len(), 2, "it is shown as received");
-        let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+        let tag = app.latest_call(CONN);
         if is_whole {
             let reply = Ok(Reply::Session(SessionReply::default()));
             let notes = recorded(&mut app, AgentEvent::Replied(tag, reply));
@@ -461,7 +461,7 @@ fn an_agent_that_lost_the_last_turns_is_told_once() {
         _ => None,
     });
     let mut app = loading();
-    app.state.sessions.get_mut(&KEY).unwrap().recorder.set_reported(reported.unwrap());
+    app.session_mut().recorder.set_reported(reported.unwrap());
     app.updates(first());
     opened(&mut app).expect(&format!("ready · idle{BOTH}"));
 }

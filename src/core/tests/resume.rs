@@ -270,8 +270,7 @@ fn taken_turns_can_be_put_back_and_are_not_taken_again() {
         panic!("{:?}", app.fx)
     };
     assert_eq!((*key, turns.clone()), (KEY, 2..3));
-    let news = StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) };
-    app.service(ServiceEvent::Store(Box::new(news)));
+    app.tell(StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) });
     assert_eq!(items(app.session()), shown(&saved));
     let reported = again(grown, &mut app).reported;
     assert!(!reported.is_empty());
@@ -463,10 +462,10 @@ fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
         Replay::Beside(spool) => (spool.key, spool.uid.clone().unwrap()),
         other => panic!("{other:?}"),
     };
-    let session = app.state.sessions.get_mut(&KEY).unwrap();
+    let session = app.session_mut();
     session.read_only = Some(Reading { uid, end_seq: 0, is_taking: false, offers: Vec::new() });
     app.flow(operations::keep_history);
-    app.state.sessions.get_mut(&KEY).unwrap().read_only = None;
+    app.session_mut().read_only = None;
     let before = app.spools[&spool].len();
     app.updates(vec![text(Role::User, "late"), says("Later")]);
     quiet(&mut app);

@@ -34,10 +34,6 @@ fn app(found: FolderServers, spec: AgentSpec) -> TestCore {
     TestCore::start(setup)
 }
 
-fn spec() -> AgentSpec {
-    AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
-}
-
 fn names(app: &TestCore) -> Vec<&str> {
     app.session().workspace.mcp_servers.iter().map(McpServer::name).collect()
 }
@@ -59,7 +55,7 @@ fn kept_answer(app: &TestCore) -> Option<bool> {
 
 #[test]
 fn a_session_waits_for_the_decision_and_then_has_the_servers() {
-    let mut app = app(found(), spec());
+    let mut app = app(found(), fake());
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
     let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
     let body = dialog.body.join("\n");
@@ -76,22 +72,20 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     app.flow(operations::new_session).expect_sent("call new");
     let next = app.state.active_session().unwrap();
     assert_eq!(next.workspace.mcp_servers.len(), 2, "also for the next session there");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
-            if detail.contains("odd is left out") && detail.contains("mine: skipped"))
-    });
-    assert!(reported);
+    let is_reported =
+        |notice: &String| notice.contains("odd is left out") && notice.contains("mine: skipped");
+    assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
 }
 
 #[test]
 fn a_refusal_is_saved_and_a_closed_question_is_not() {
-    let mut app = app(found(), spec());
+    let mut app = app(found(), fake());
     app.handshake(all_capabilities());
     answer(&mut app, TrustAnswer::LeaveOut);
     assert_eq!((kept_answer(&app), names(&app)), (Some(false), vec!["mine"]));
     app.expect_sent("connect 1 after 0 ms\ncall new");
 
-    let mut app = self::app(found(), spec());
+    let mut app = self::app(found(), fake());
     app.handshake(all_capabilities());
     app.answer_last(UserAnswer::Dismiss);
     assert_eq!((kept_answer(&app), names(&app)), (None, vec!["mine"]));
@@ -101,7 +95,7 @@ fn a_refusal_is_saved_and_a_closed_question_is_not() {
 #[test]
 fn a_saved_decision_is_not_asked_for_again() {
     for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
-        let mut app = app(FolderServers { answer: Some(known), ..found() }, spec());
+        let mut app = app(FolderServers { answer: Some(known), ..found() }, fake());
         app.handshake(all_capabilities());
         assert_eq!((app.state.questions.len(), names(&app)), (0, expected));
         app.expect_sent("connect 1 after 0 ms\ncall new");
@@ -110,7 +104,7 @@ fn a_saved_decision_is_not_asked_for_again() {
 
 #[test]
 fn an_agent_restarted_before_the_decision_opens_after_it() {
-    let mut app = app(found(), spec());
+    let mut app = app(found(), fake());
     app.handshake(all_capabilities()).crash();
     answer(&mut app, TrustAnswer::Use);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
@@ -119,7 +113,7 @@ fn an_agent_restarted_before_the_decision_opens_after_it() {
 #[test]
 fn a_remote_agent_gets_no_servers_of_the_folder() {
     let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
-    let mut app = app(found(), AgentSpec { ssh, ..spec() });
+    let mut app = app(found(), AgentSpec { ssh, ..fake() });
     app.handshake(all_capabilities());
     assert_eq!(app.state.questions, []);
     app.expect_sent("connect 1 after 0 ms\ncall new");
@@ -130,7 +124,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
     for (is_ssh, gets_servers) in [(false, false), (false, true), (true, false), (true, true)] {
         let remote = Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() };
         let ssh = Ssh { host: "build".into(), gets_servers, ..Ssh::default() };
-        let remote = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..spec() };
+        let remote = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..fake() };
         let mut app = app(found(), remote);
         app.fx.clear();
         app.handshake(all_capabilities());
@@ -143,16 +137,14 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
         assert_eq!(reported, Some(expected), "but never those of the folder");
         assert_eq!(app.state.questions, []);
-        let is_said = app.session().transcript.items().iter().any(|item| {
-            matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
-                if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
-        });
-        assert_eq!(is_said, !gets_servers);
+        let is_reported = |notice: &String| {
+            notice.starts_with("MCP servers not passed to the agent: mine ") && notice.contains("mcp = true")
+        };
+        assert_eq!(app.notices().iter().any(is_reported), !gets_servers);
         // A local agent that replaces it gets them.
-        app.flow(|state, cx| operations::start_agent(state, KEY, spec(), cx));
+        app.flow(|state, cx| operations::start_agent(state, KEY, fake(), cx));
         let conn = app.conn();
-        let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
-        app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+        app.handshake_of(conn, all_capabilities());
         assert_eq!(app.state.questions.len(), 1, "those of the folder are asked about");
         answer(&mut app, TrustAnswer::NotNow);
         assert_eq!(names(&app), ["mine"]);
@@ -164,7 +156,7 @@ fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
     let more = |caps| {
         let setup = Setup {
             folder: PathBuf::from("/code/shop"),
-            start_with: Some(spec()),
+            start_with: Some(fake()),
             additional_directories: vec![UserRoot::given("/code/lib")],
             ..Setup::default()
         };
@@ -192,7 +184,7 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
     };
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
-        start_with: Some(spec()),
+        start_with: Some(fake()),
         reopen: Some(Box::new(saved)),
         additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
@@ -204,10 +196,10 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
 
 #[test]
 fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
-    let mut app = app(FolderServers { answer: Some(true), ..found() }, spec());
+    let mut app = app(FolderServers { answer: Some(true), ..found() }, fake());
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
-    let key = app.open_tab("/code/lib", spec());
+    let key = app.open_tab("/code/lib", fake());
     app.fx.clear();
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
@@ -237,9 +229,9 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
 
 #[test]
 fn an_unreadable_file_is_reported_and_the_session_opens() {
-    let mut app = app(FolderServers { answer: Some(false), ..found() }, spec());
+    let mut app = app(FolderServers { answer: Some(false), ..found() }, fake());
     app.handshake(all_capabilities()).open(ID);
-    let key = app.open_tab("/code/lib", spec());
+    let key = app.open_tab("/code/lib", fake());
     let conn = app.state.sessions[&key].conn.unwrap();
     app.effects_after(Event::Agent(conn, AgentEvent::Ready(Box::default())));
     app.fx.clear();

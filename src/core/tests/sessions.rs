@@ -140,7 +140,7 @@ fn an_endless_list_is_limited() {
 fn a_late_page_is_assigned_to_its_agent_and_request() {
     let (mut app, key, conn) = TestCore::two_tabs();
     app.flow(|state, _| operations::activate(state, KEY)).flow(operations::list_sessions);
-    let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    let late = app.latest_call(CONN);
     app.flow(|state, _| operations::activate(state, key)).flow(operations::list_sessions);
     app.fx.clear();
     // The response of the first agent arrives while the second one's list is shown.
@@ -156,7 +156,7 @@ fn a_late_page_is_assigned_to_its_agent_and_request() {
     app.flow(|state, _| operations::activate(state, KEY));
     assert_eq!(listed_ids(&app.state), ["theirs"]);
     // After a new request, the page of the previous one is dropped.
-    let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    let late = app.latest_call(CONN);
     app.flow(operations::list_sessions).reply(Ok(sessions(&["new"], None)));
     app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["old"], None)))));
     assert_eq!(listed_ids(&app.state), ["new"]);
@@ -346,7 +346,7 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
     app.fx.clear();
     app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
     let key = app.state.active;
-    app.flow(|state, cx| operations::submit(state, key, "typed".into(), cx)).fail(-32603, "no");
+    app.submit_in(key, "typed").fail(-32603, "no");
     assert_eq!((app.state.sessions.len(), app.state.active), (2, KEY));
     app.expect_sent("call fork s");
     assert_eq!(app.queue(), ["typed"], "the draft is retained");
@@ -418,6 +418,6 @@ fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
         state: Patch::Keep,
         can_cancel: Patch::Keep,
     }));
-    app.flow(|state, cx| operations::submit(state, SessionKey(2), "hi".into(), cx));
+    app.submit_in(SessionKey(2), "hi");
     app.expect_sent("draft \"hi\"");
 }

@@ -138,17 +138,11 @@ fn the_folder_is_that_of_the_next_command_and_no_root() {
 #[test]
 fn a_restored_command_is_the_users_and_stays_out_of_a_handover() {
     let (app, id) = with_output(false);
-    let events: Vec<RecordedEvent> = app
-        .saved
-        .iter()
-        .filter_map(|note| match note {
-            Note::Event { turn, record } => {
-                let json = serde_json::to_string(record).unwrap();
-                Some(RecordedEvent { at_ms: 0, turn: *turn, record: serde_json::from_str(&json).unwrap() })
-            }
-            _ => None,
-        })
-        .collect();
+    let mut events = app.recorded();
+    for event in &mut events {
+        let json = serde_json::to_string(&event.record).unwrap();
+        event.record = serde_json::from_str(&json).unwrap();
+    }
     let mut again = TestCore::ready();
     let now = again.now;
     let session = again.session_mut();
@@ -180,7 +174,7 @@ fn a_closed_session_ends_its_commands() {
 #[test]
 fn a_template_may_mention_the_last_output() {
     let (mut app, _) = with_output(false);
-    app.state.sessions.get_mut(&KEY).unwrap().templates.is_loaded = false;
+    app.session_mut().templates.is_loaded = false;
     app.wait(3).submit("/fix it");
     let [job] = app.prompt_jobs()[..] else { panic!("{:?}", app.fx) };
     assert_eq!(job.template.as_ref().map(|call| call.name.as_str()), Some("fix"));

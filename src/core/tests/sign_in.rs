@@ -55,18 +55,6 @@ fn acp_v1_the_failed_call_is_retried_after_a_sign_in() {
     app.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
 }
 
-fn notices(app: &TestCore) -> Vec<String> {
-    let items = app.session().transcript.items().iter();
-    items
-        .filter_map(|item| match &item.body {
-            ItemBody::Notice { title, detail, .. } => {
-                Some(format!("{title} {}", detail.as_deref().unwrap_or_default()))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
 #[test]
 fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     let mut app = locked();
@@ -79,7 +67,7 @@ fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     let mut app = locked();
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "no account");
-    let last = notices(&app).pop().unwrap();
+    let last = app.last_notice();
     assert!(last.starts_with("Sign-in failed. ") && last.contains("\"web\"") && last.contains("no account"));
     assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
     let again = UiRequest::SignIn { conn: CONN, session: Some(KEY) };
@@ -90,9 +78,9 @@ fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
 fn only_a_prompt_that_waits_is_announced() {
     let mut app = TestCore::started();
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
-    let last = notices(&app).pop().unwrap();
+    let last = app.last_notice();
     assert!(last.contains("Select a sign-in method.") && !last.contains("prompt"), "{last}");
-    let last = notices(&locked()).pop().unwrap();
+    let last = locked().last_notice();
     assert!(last.contains("Your prompt is sent after sign-in."), "{last}");
 }
 
@@ -111,7 +99,7 @@ fn an_agent_that_wants_authenticate_after_its_restart_gets_it_once() {
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "wrong key");
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new\ncall authenticate key\ncall new");
-    assert!(notices(&app).pop().unwrap().starts_with("Sign-in failed. "));
+    assert!(app.last_notice().starts_with("Sign-in failed. "));
 }
 
 #[test]
@@ -137,7 +125,7 @@ fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     assert_eq!(app.state.questions.len(), 4, "an agent cannot cover the screen with questions");
 
     app.fail(-32603, "spawn xdg-open ENOENT");
-    let last = notices(&app).pop().unwrap();
+    let last = app.last_notice();
     assert!(last.contains("needs a browser") && last.contains("\"login\""), "{last}");
 }
 
@@ -184,11 +172,8 @@ fn another_program_is_shown_to_be_run_manually() {
     let mut app = locked();
     assert_eq!(pick(&mut app, "tool"), None);
     app.expect_sent("");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
-            if detail.contains("\ntool in\n") && detail.contains("not the agent's own program"))
-    });
-    assert!(reported);
+    let last = app.last_notice();
+    assert!(last.contains("\ntool in\n") && last.contains("not the agent's own program"), "{last}");
 }
 
 #[test]

@@ -255,8 +255,13 @@ impl<D: Driven> Bench<D> {
     }
 
     pub fn handshake(&mut self, capabilities: AgentCapabilities) -> &mut Self {
-        self.agent(AgentEvent::Started { pid: Some(7) });
-        self.agent(AgentEvent::Ready(Box::new(AgentInfo { capabilities, ..AgentInfo::default() })))
+        self.handshake_of(self.conn(), capabilities)
+    }
+
+    pub fn handshake_of(&mut self, conn: ConnId, capabilities: AgentCapabilities) -> &mut Self {
+        self.play(Event::Agent(conn, AgentEvent::Started { pid: Some(7) }));
+        let info = AgentInfo { capabilities, ..AgentInfo::default() };
+        self.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))))
     }
 
     /// Answers the pending call that opens this session, with this id.
@@ -270,9 +275,13 @@ impl<D: Driven> Bench<D> {
         self.reply_to(self.conn(), result)
     }
 
-    pub fn reply_to(&mut self, conn: ConnId, result: Result<Reply, CallError>) -> &mut Self {
+    pub fn latest_call(&self, conn: ConnId) -> CallTag {
         let calls = &self.state().conns[&conn].open_calls;
-        let tag = calls.values().next_back().cloned().expect("a call is open");
+        calls.values().next_back().cloned().expect("a call is open")
+    }
+
+    pub fn reply_to(&mut self, conn: ConnId, result: Result<Reply, CallError>) -> &mut Self {
+        let tag = self.latest_call(conn);
         self.play(Event::Agent(conn, AgentEvent::Replied(tag, result)))
     }
 
@@ -298,7 +307,11 @@ impl<D: Driven> Bench<D> {
     }
 
     pub fn submit(&mut self, text: &str) -> &mut Self {
-        self.flow(|state, cx| operations::submit(state, KEY, text.into(), cx))
+        self.submit_in(KEY, text)
+    }
+
+    pub fn submit_in(&mut self, key: SessionKey, text: &str) -> &mut Self {
+        self.flow(|state, cx| operations::submit(state, key, text.into(), cx))
     }
 
     pub fn cancel(&mut self) -> &mut Self {
@@ -351,9 +364,7 @@ impl<D: Driven> Bench<D> {
         let mut app = Self::ready();
         let key = app.open_tab("/code/lib", fake());
         let conn = app.state().sessions[&key].conn.expect("it has an agent");
-        let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
-        app.play(Event::Agent(conn, AgentEvent::Started { pid: Some(8) }));
-        app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+        app.handshake_of(conn, all_capabilities());
         app.reply_to(conn, Ok(Reply::Session(SessionReply { id: Some("two".into()), ..Default::default() })));
         app.fx.clear();
         (app, key, conn)
@@ -368,6 +379,42 @@ impl<D: Driven> Bench<D> {
     pub fn prepared(&mut self, prepared: PreparedPrompt) -> &mut Self {
         let prompt = self.prompt_jobs().last().expect("files are read").prompt;
         self.service(ServiceEvent::PromptPrepared(KEY, prompt, Box::new(prepared)))
+    }
+
+    /// The notices of the first session, with their details.
+    pub fn notices(&self) -> Vec<String> {
+        let notices = self.session().transcript.items().iter().filter_map(|item| match &item.body {
+            ItemBody::Notice { title, detail, .. } => {
+                Some(format!("{title} {}", detail.as_deref().unwrap_or_default()))
+            }
+            _ => None,
+        });
+        notices.collect()
+    }
+
+    pub fn last_notice(&self) -> String {
+        self.notices().pop().expect("a notice")
+    }
+
+    /// The events recorded for the first session.
+    pub fn recorded(&self) -> Vec<RecordedEvent> {
+        let events = self.saved.iter().filter_map(|note| match note {
+            Note::Event { turn, record } => {
+                Some(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
+            }
+            _ => None,
+        });
+        events.collect()
+    }
+
+    /// The jobs of the store since the last read.
+    pub fn store_jobs(&mut self) -> Vec<StoreJob> {
+        let jobs = self.fx.extract_if(.., |effect| matches!(effect, Effect::Store(_)));
+        let jobs = jobs.filter_map(|effect| match effect {
+            Effect::Store(job) => Some(job),
+            _ => None,
+        });
+        jobs.collect()
     }
 
     /// The prompts whose files are read.

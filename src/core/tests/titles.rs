@@ -35,10 +35,6 @@ fn saved(owes_title: bool) -> RecordedSession {
     }
 }
 
-fn tell(app: &mut TestCore, news: StoreNews) {
-    app.service(ServiceEvent::Store(Box::new(news)));
-}
-
 /// A stored session is opened, and its agent resumes it.
 fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestCore {
     let mut app = TestCore::started();
@@ -51,7 +47,7 @@ fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestCore {
         saved: Ok(saved(owes_title)),
         offers: None,
     };
-    tell(&mut app, StoreNews::Opened(Box::new(opening)));
+    app.tell(StoreNews::Opened(Box::new(opening)));
     app.reply(Ok(Reply::Session(SessionReply::default())));
     app
 }
@@ -61,16 +57,6 @@ fn shown(app: &TestCore) -> &Session {
 }
 
 /// The store jobs since the last call.
-fn jobs(app: &mut TestCore) -> Vec<StoreJob> {
-    std::mem::take(&mut app.fx)
-        .into_iter()
-        .filter_map(|effect| match effect {
-            Effect::Store(job) => Some(job),
-            _ => None,
-        })
-        .collect()
-}
-
 fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
     let whose = whose.map(|(agent, id)| (agent.to_owned(), SessionId::from(id)));
     StoreNews::Renamed { uid: "k1".into(), title: "New".into(), result: Ok(whose) }
@@ -83,7 +69,7 @@ fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
     assert!(shown(&app).title_state.is_owed(), "the agent has not responded yet");
     let mut notes = Vec::new();
     let conn = app.conn();
-    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    let tag = app.latest_call(conn);
     let replied = Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Done)));
     for effect in app.effects_after(replied) {
         if let Effect::Keep { notes: more, .. } = effect {
@@ -126,7 +112,7 @@ fn the_response_to_an_earlier_title_does_not_restore_it() {
     let mut app = TestCore::ready();
     app.flow(|state, cx| operations::set_title(state, KEY, "One".into(), cx));
     let conn = app.conn();
-    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    let tag = app.latest_call(conn);
     app.flow(|state, cx| operations::set_title(state, KEY, "Two".into(), cx));
     app.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
     assert_eq!((app.session().title.as_deref(), app.session().title_state.is_owed()), (Some("Two"), true));
@@ -151,24 +137,24 @@ fn a_replacement_session_gets_the_title() {
 #[test]
 fn the_title_of_a_stored_session_is_sent_if_its_agent_runs_in_another_tab() {
     let mut app = TestCore::ready();
-    tell(&mut app, renamed(Some(("fake", "old"))));
+    app.tell(renamed(Some(("fake", "old"))));
     app.expect_sent("call title \"New\"");
     app.reply(Ok(Reply::Done));
     let known = StoreJob::TitleKnown { uid: "k1".into(), title: "New".into() };
-    assert_eq!(jobs(&mut app), [known]);
+    assert_eq!(app.store_jobs(), [known]);
     assert_eq!(app.state.flash.as_deref(), Some("Renamed in parlor and in fake."));
 
     // An agent that does not have the session in memory may refuse; then it is updated when the session is opened.
-    tell(&mut app, renamed(Some(("fake", "old"))));
+    app.tell(renamed(Some(("fake", "old"))));
     app.fail(-32602, "unknown session");
-    assert_eq!(jobs(&mut app), []);
+    assert_eq!(app.store_jobs(), []);
     assert_eq!(
         app.state.flash.as_deref(),
         Some("Renamed in parlor only; fake rejected the title: unknown session")
     );
     for whose in [Some(("other", "old")), None] {
         app.fx.clear();
-        tell(&mut app, renamed(whose));
+        app.tell(renamed(whose));
         app.expect_sent("");
         assert!(app.state.flash.as_deref().unwrap().contains("updated when the session is opened"));
     }

@@ -305,7 +305,7 @@ fn an_error_without_a_message_has_a_hint() {
 #[test]
 fn a_response_is_used_once() {
     let mut app = TestCore::running();
-    let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
+    let tag = app.latest_call(CONN);
     app.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
     let late = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
     app.agent(AgentEvent::Replied(tag, Ok(late)));

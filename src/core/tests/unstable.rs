@@ -84,7 +84,7 @@ fn the_selected_one_of_several_parts_is_cancelled() {
     assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("Select the one")));
     let first = app.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
     let first = first.map(|item| item.id);
-    app.state.sessions.get_mut(&KEY).unwrap().selected = first;
+    app.session_mut().selected = first;
     stop(&mut app).expect_sent("call stop tool a");
 }
 
@@ -125,10 +125,8 @@ fn providers_are_set_before_a_session_is_opened() {
     let error = CallError::Agent(RpcError::new(-32602, "it is required"));
     answer(&mut app, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
     app.expect_sent("call new");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { title, .. } if title == "Provider main could not be set.")
-    });
-    assert!(reported);
+    let is_reported = |notice: &String| notice.starts_with("Provider main could not be set. ");
+    assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
     // An agent without this capability is not asked.
     let mut app = TestCore::with_spec(spec);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");

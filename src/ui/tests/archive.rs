@@ -33,7 +33,7 @@ fn a_search_hit_is_shown_when_the_whole_record_is_read() {
     app.state.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
     app.tell(StoreNews::Opened(Box::new(ArchiveOpening { at: Some(2), ..opening(false) })));
     let key = app.state.active;
-    assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: Some(2) }]);
+    assert_eq!(app.store_jobs(), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: Some(2) }]);
     for page in both_pages(Some(2)) {
         app.tell(StoreNews::Loaded { key, page: Ok(page) });
     }
@@ -52,9 +52,9 @@ fn a_hit_in_an_open_session_is_found_by_content() {
     for page in both_pages(None) {
         app.tell(StoreNews::Loaded { key: open, page: Ok(page) });
     }
-    jobs(&mut app);
+    app.store_jobs();
     app.flow(|state, cx| operations::open_saved(state, "k1", false, Some(7), cx));
-    assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
+    assert_eq!(app.store_jobs(), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let events = vec![prompt("third", 3), said("3", 3)];
     let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
     app.state.searched = Some("the \u{2}3\u{3}".into());

@@ -50,7 +50,7 @@ fn the_last_turn_is_deleted_after_a_question() {
 fn the_turn_of_the_selected_item_is_deleted() {
     let mut app = saved();
     let first = app.session().transcript.items()[1].id;
-    app.state.sessions.get_mut(&KEY).unwrap().selected = Some(first);
+    app.session_mut().selected = Some(first);
     app.act(Action::DeleteTurn);
     assert_eq!(question(&app), Some("Delete turn 1 from the record?"));
 }

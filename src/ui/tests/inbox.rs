@@ -2,7 +2,6 @@
 
 use super::bench::TestApp;
 use crate::config::keymap::Context;
-use crate::core::lifecycle::operations;
 use crate::core::state::inbox::{count_after, waiting};
 use crate::core::state::tab;
 use crate::core::state::unseen::WaitingFor;
@@ -59,10 +58,8 @@ fn all_tabs_are_listed_with_the_oldest_first() {
     app.other_requests(conn, 1, of_two("a"));
     app.wait(1).ask(2, permission("b"));
     app.other_requests(conn, 3, of_two("c"));
-    app.wait(1).flow(|state, cx| operations::submit(state, key, "go".into(), cx));
-    let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
-    let failed = Err(CallError::Agent(RpcError::new(-32603, "out of tokens")));
-    app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, failed)));
+    app.wait(1).submit_in(key, "go");
+    app.wait(1).reply_to(conn, Err(CallError::Agent(RpcError::new(-32603, "out of tokens"))));
     let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
     assert_eq!(
         listed,
@@ -87,10 +84,8 @@ fn a_turn_that_stopped_early_is_listed_with_its_reason() {
         (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
         let (mut app, key, conn) = app();
-        app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
-        let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
-        let ended = Ok(Reply::TurnEnded { reason, usage: None });
-        app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
+        app.submit_in(key, "go");
+        app.wait(1).reply_to(conn, Ok(Reply::TurnEnded { reason, usage: None }));
         let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(reason_text.into()))]);
         assert_eq!(tab::mark(&app.state, &app.state.sessions[&key]), TabMark::Failed);
@@ -188,10 +183,9 @@ fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
 #[test]
 fn sign_ins_and_ended_turns_are_listed_until_they_are_handled() {
     let (mut app, key, conn) = app();
-    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
-    let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
-    let refused = Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required")));
-    app.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));
+    app.submit_in(key, "go");
+    let refused = RpcError::new(RpcError::AUTH_REQUIRED, "auth required");
+    app.reply_to(conn, Err(CallError::Agent(refused)));
     let whats = |app: &TestApp| waiting(&app.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
     assert!(whats(&app).contains(&WaitingFor::SignIn), "{:?}", whats(&app));
     app.key(Action::ShowTab(2));

@@ -157,14 +157,13 @@ fn saved(uid: &str, name: &str) -> MentionedSession {
 }
 
 fn list_sessions(app: &mut TestApp, folder: &str, sessions: Vec<MentionedSession>) {
-    let news = StoreNews::Mentionable { folder: folder.into(), sessions };
-    app.service(ServiceEvent::Store(Box::new(news)));
+    app.tell(StoreNews::Mentionable { folder: folder.into(), sessions });
 }
 
 #[test]
 fn sessions_of_the_folder_are_listed_except_the_own_one() {
     let mut app = TestApp::ready();
-    app.service(ServiceEvent::Store(Box::new(StoreNews::SavedAs { key: KEY, uid: "own".into() })));
+    app.tell(StoreNews::SavedAs { key: KEY, uid: "own".into() });
     type_mention(&mut app, "@");
     assert!(app.fx.contains(&Effect::Store(StoreJob::Mentionable { folder: "/code/shop".into() })));
     found(&mut app, "", &["a"]);

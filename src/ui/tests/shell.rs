@@ -224,7 +224,7 @@ fn commands_of_agents_have_input_only_if_enabled() {
         let item = app.session().transcript.items().iter().rev().find(is_command).map(|item| item.id);
         app.act(Action::TypeIntoTerminal);
         assert_eq!(app.session().typing(), None, "it was not selected");
-        app.state.sessions.get_mut(&KEY).unwrap().selected = item;
+        app.session_mut().selected = item;
         app.act(Action::TypeIntoTerminal);
         assert_eq!(app.session().typing().is_some(), is_enabled);
     }
@@ -233,7 +233,7 @@ fn commands_of_agents_have_input_only_if_enabled() {
 #[test]
 fn outputs_and_changes_are_listed_with_a_description() {
     let (mut app, _) = with_output(false);
-    app.state.sessions.get_mut(&KEY).unwrap().git = Some(GitInfo { branch: "main".into(), is_dirty: true });
+    app.session_mut().git = Some(GitInfo { branch: "main".into(), is_dirty: true });
     let mut list = |query: &str, found: &[&str]| {
         app.play(Event::Draft(format!("@{query}")));
         app.play(Event::Mention(Some((0..query.len() + 1, query.to_owned()))));

@@ -16,7 +16,7 @@ use crate::ui::dialogs::{Layer, QuestionDialog};
 #[test]
 fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+    app.submit_in(key, "go");
     app.flow(|state, cx| operations::cancel_turn(state, key, cx));
     app.act(Action::ShowTab(1));
     app.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
@@ -144,7 +144,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
 #[test]
 fn updates_of_inactive_tabs_redraw_only_if_the_tab_bar_changes() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+    app.submit_in(key, "go");
     app.act(Action::ShowTab(1)).wait(10).play(Event::Timer(TimerId::Flash));
     let changes = |app: &TestApp| app.state.changes;
     let before = changes(&app);
@@ -159,10 +159,7 @@ fn updates_of_inactive_tabs_redraw_only_if_the_tab_bar_changes() {
     let title = SessionUpdate::Info { title: Patch::Set("Fixing".into()), updated_at: Patch::Keep };
     app.play(Event::Agent(conn, AgentEvent::Update("two".into(), title)));
     assert_eq!(changes(&app), before + 2, "the tab bar shows its name");
-    let (tag, ended) =
-        (app.state.conns[&conn].open_calls.values().next().cloned().unwrap(), StopReason::EndTurn);
-    let reply = Ok(Reply::TurnEnded { reason: ended, usage: None });
-    app.play(Event::Agent(conn, AgentEvent::Replied(tag, reply)));
+    app.reply_to(conn, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
     assert_eq!(tab::mark(&app.state, &app.state.sessions[&key]), TabMark::Done);
     assert!(changes(&app) > before + 2);
     app.act(Action::ShowTab(2));
@@ -194,7 +191,7 @@ fn quit_question(app: &TestApp) -> Option<(String, String)> {
 fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
     let (mut app, key, conn) = TestApp::two_tabs();
     app.state.setup.saves_sessions = true;
-    app.submit("one").flow(|state, cx| operations::submit(state, key, "two".into(), cx));
+    app.submit("one").submit_in(key, "two");
     app.fx.clear();
     app.wait(1).play(Event::Input).act(Action::Quit).expect_sent("");
     let (title, body) = quit_question(&app).unwrap();
@@ -214,7 +211,7 @@ fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
 fn quitting_asks_again_in_another_tab() {
     let (mut app, key, _) = TestApp::two_tabs();
     app.state.setup.saves_sessions = true;
-    app.flow(|state, cx| operations::submit(state, key, "two".into(), cx));
+    app.submit_in(key, "two");
     app.act(Action::Quit).act(Action::ShowTab(1));
     app.act(Action::Quit);
     assert!(!app.state.is_quitting);
@@ -242,7 +239,7 @@ fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
         "nothing was said yet"
     );
     assert!(!closes(&|app, key| {
-        app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+        app.submit_in(key, "go");
     }));
     assert!(!closes(&|app, _| {
         app.draft("a thought");
@@ -285,7 +282,7 @@ fn quitting_idle_tabs_asks_only_if_they_are_lost() {
 #[test]
 fn a_second_ctrl_c_asks_if_another_tab_works() {
     let (mut app, ..) = TestApp::two_tabs();
-    app.flow(|state, cx| operations::submit(state, KEY, "one".into(), cx));
+    app.submit("one");
     app.fx.clear();
     app.wait(1).play(Event::Input).act(Action::ClearOrQuit);
     app.wait(0).act(Action::ClearOrQuit);

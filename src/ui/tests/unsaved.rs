@@ -129,7 +129,7 @@ fn plain_text_mode_does_not_ask() {
 #[test]
 fn closing_a_tab_with_unsaved_turns_asks_first() {
     let mut app = failing(Some("/data"));
-    app.flow(|state, cx| operations::submit(state, KEY, "two".into(), cx));
+    app.submit("two");
     app.end_turn(StopReason::EndTurn);
     app.open_tab("/code/lib", AgentSpec { name: "other".into(), ..AgentSpec::default() });
     app.flow(|state, _| operations::activate(state, KEY));

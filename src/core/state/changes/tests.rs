@@ -6,9 +6,9 @@ use super::*;
 use crate::core::{Cx, Session, Setup};
 use crate::model::{ToolContent, ToolKind};
 
-struct TestCore(State);
+struct TestApp(State);
 
-impl TestCore {
+impl TestApp {
     fn new() -> Self {
         let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
         Self(crate::core::start(setup, &mut Cx::new(Instant::now())))
@@ -54,7 +54,7 @@ impl TestCore {
 
 #[test]
 fn changes_are_ordered_by_file_and_line() {
-    let mut app = TestCore::new();
+    let mut app = TestApp::new();
     app.edit("/code/shop/b.rs", "x", "y", Some(9));
     app.edit("./src/../a.rs", "one", "two", None);
     app.edit("b.rs", "v", "w", Some(3));
@@ -63,7 +63,7 @@ fn changes_are_ordered_by_file_and_line() {
 
 #[test]
 fn an_edit_of_an_edit_is_one_change() {
-    let mut app = TestCore::new();
+    let mut app = TestApp::new();
     app.edit("a", "one\n", "two\nthree\n", Some(5));
     app.edit("a", "three\n", "four\n", Some(6));
     assert_eq!(app.changes(), ["/code/shop/a: 5 one/>two/four/"]);
@@ -82,7 +82,7 @@ fn an_edit_of_an_edit_is_one_change() {
 
 #[test]
 fn undone_changes_are_removed_and_others_stay() {
-    let mut app = TestCore::new();
+    let mut app = TestApp::new();
     app.edit("a", "one", "two", Some(3));
     app.edit("a", "two", "one", Some(3));
     assert_eq!(app.changes(), Vec::<String>::new());
@@ -95,7 +95,7 @@ fn undone_changes_are_removed_and_others_stay() {
 
 #[test]
 fn equal_changes_at_different_places_are_not_joined() {
-    let mut app = TestCore::new();
+    let mut app = TestApp::new();
     app.edit("m", "def a():\n    pass\n", "def a():\n    return None\n", Some(1));
     app.edit("m", "    return None\n", "    return 42\n", Some(44));
     assert_eq!(
@@ -116,7 +116,7 @@ proptest! {
         edits in prop::collection::vec((0..8_usize, 0..4_usize, prop::collection::vec("[abc]", 0..4)), 1..8),
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
-        let mut app = TestCore::new();
+        let mut app = TestApp::new();
         let mut now = lines.clone();
         for (at, count, new) in &edits {
             let at = *at.min(&now.len());
@@ -142,7 +142,7 @@ proptest! {
 
 #[test]
 fn lines_added_above_move_later_changes() {
-    let mut app = TestCore::new();
+    let mut app = TestApp::new();
     app.edit("a", "x", "y", Some(20));
     app.edit("a", "v", "w\nw\nw", Some(3));
     assert_eq!(app.changes(), ["/code/shop/a: 3 v>w/w/w, 22 x>y"]);
@@ -150,7 +150,7 @@ fn lines_added_above_move_later_changes() {
 
 #[test]
 fn successful_calls_count_including_those_of_subagents() {
-    let mut app = TestCore::new();
+    let mut app = TestApp::new();
     let texts = || DiffChange::Texts { old: None, new: "x".into() };
     for status in [ToolStatus::Pending, ToolStatus::InProgress, ToolStatus::Failed, ToolStatus::Cancelled] {
         app.call(status, "a", texts(), None);
