@@ -2,23 +2,14 @@
 
 use std::path::PathBuf;
 
+use super::recorder::items;
 use super::support::*;
 use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
 
 pub fn prompt(text: &str, turn: u32) -> RecordedEvent {
-    RecordedEvent {
-        at_ms: 0,
-        turn,
-        record: Record::Prompt {
-            text: text.into(),
-            is_again: false,
-            blocks: Vec::new(),
-            pasted: Vec::new(),
-            typed: None,
-        },
-    }
+    RecordedEvent { at_ms: 0, turn, record: typed(text) }
 }
 
 pub fn said(text: &str, turn: u32) -> RecordedEvent {
@@ -28,15 +19,7 @@ pub fn said(text: &str, turn: u32) -> RecordedEvent {
 /// A session of the agent `fake` with its last turn; two earlier ones are not read yet.
 fn saved(uid: &str) -> RecordedSession {
     RecordedSession {
-        head: SessionHead {
-            saved_as: Some(uid.into()),
-            agent: "fake".into(),
-            command: "fake".into(),
-            session: Some("old".into()),
-            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
-            title: Some("The till".into()),
-            ..SessionHead::default()
-        },
+        head: SessionHead { title: Some("The till".into()), ..stored_head(uid, "old") },
         events: vec![prompt("third", 3), said("3", 3)],
         has_earlier: true,
         end_seq: 8,
@@ -57,10 +40,6 @@ fn other_jobs(app: &mut TestCore) -> Vec<StoreJob> {
     let mut jobs = app.store_jobs();
     jobs.retain(|job| !matches!(job, StoreJob::Load { .. }));
     jobs
-}
-
-fn items(session: &Session) -> Vec<String> {
-    digest(session).lines().skip(1).map(str::to_owned).collect()
 }
 
 #[test]
@@ -323,15 +302,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
     for is_saved in [true, false] {
         let mut app = TestCore::ready();
         app.state.setup.saves_sessions = true;
-        let info = SessionInfo {
-            id: "old".into(),
-            cwd: app.session().workspace.cwd.clone(),
-            title: None,
-            updated_at: None,
-            additional_directories: Vec::new(),
-            is_archived: false,
-            is_live: None,
-        };
+        let info = listed("old");
         *app.state.listed_mut() = vec![info.clone()];
         app.fx.clear();
         app.flow(|state, cx| operations::open_session(state, "old".into(), cx));

@@ -9,10 +9,6 @@ fn read(path: &str) -> AgentRequest {
     AgentRequest::ReadFile { session: Some(ID.into()), path: path.into(), line: Some(2), limit: None }
 }
 
-fn create(command: TerminalCommand) -> AgentRequest {
-    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
-}
-
 fn ended(app: &mut TestCore, id: &str, code: i32) {
     let exit = ExitInfo { code: Some(code), signal: None };
     app.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });

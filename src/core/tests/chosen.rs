@@ -85,7 +85,7 @@ fn a_replacement_session_gets_the_settings_of_the_previous_one() {
     app.reply(Ok(reported("full"))).expect_sent("call mode read-only");
     // Another agent has separate settings.
     let mut app = read_only();
-    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let other = spec("other");
     app.flow(|state, cx| operations::start_agent(state, KEY, other, cx));
     app.handshake(all_capabilities());
     app.fx.clear();

@@ -39,14 +39,7 @@ fn acp_v1_session_close_is_sent_only_if_advertised() {
 fn the_requests_of_a_closed_session_are_answered() {
     let mut app = TestCore::ready();
     app.flow(operations::new_session).open("two");
-    app.ask(
-        1,
-        AgentRequest::Permission(PermissionRequest {
-            session: Some("two".into()),
-            tool: ToolCallPatch::new("t".into()),
-            options: vec![option("yes", PermissionKind::AllowOnce)],
-        }),
-    );
+    app.ask(1, permission_in(Some("two"), "t"));
     app.fx.clear();
     let two = app.state.active;
     app.flow(|state, cx| operations::close_session(state, two, cx));
@@ -81,9 +74,7 @@ fn acp_v1_servers_not_supported_by_the_agent_are_reported() {
     let mut app = TestCore::started();
     let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
     app.state.setup.mcp_servers = vec![web];
-    let method =
-        AuthMethod { id: "tool".into(), name: "Tool".into(), description: None, kind: AuthKind::Agent };
-    let info = || AgentInfo { auth_methods: vec![method.clone()], ..AgentInfo::default() };
+    let info = || signs_in(vec![("tool", AuthKind::Agent)]);
     app.agent(AgentEvent::Ready(Box::new(info()))).fail(-32000, "sign in first");
     // A sign-in restarts the agent.
     app.service(ServiceEvent::LoginDone(CONN, Ok(())));
@@ -95,7 +86,7 @@ fn acp_v1_servers_not_supported_by_the_agent_are_reported() {
         notice Warning: The agent requires sign-in.
         ",
     );
-    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let other = spec("other");
     app.flow(|state, cx| operations::start_agent(state, KEY, other, cx));
     app.handshake(AgentCapabilities::default()).open(ID);
     assert_eq!(app.session().transcript.items().len(), 3, "another agent has a separate notice");

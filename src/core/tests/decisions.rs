@@ -17,11 +17,6 @@ fn records(app: &mut TestCore) -> Vec<Record> {
     app.recorded().into_iter().map(|event| event.record).filter(is_question).collect()
 }
 
-fn run(line: &str) -> AgentRequest {
-    let command = TerminalCommand { command: line.into(), ..TerminalCommand::default() };
-    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
-}
-
 /// Who decided each question.
 fn deciders(app: &mut TestCore) -> Vec<Decider> {
     let by = |record| match record {
@@ -73,7 +68,7 @@ fn each_way_to_cancel_a_question_is_recorded() {
     ];
     for (step, by) in cases {
         let mut app = TestCore::running();
-        app.ask(1, permission("a")).ask(2, question()).ask(3, run("make"));
+        app.ask(1, permission("a")).ask(2, question()).ask(3, run_line("make"));
         step(&mut app);
         assert_eq!(deciders(&mut app), [by; 3]);
         assert!(app.session().requests.is_empty(), "{by:?}");
@@ -151,10 +146,10 @@ fn secrets_of_a_form_are_not_recorded() {
 #[test]
 fn a_command_is_recorded_with_its_question_or_rule() {
     let mut app = TestCore::running();
-    app.ask(1, run("make")).ask(2, run("make")).choose(Some(1));
+    app.ask(1, run_line("make")).ask(2, run_line("make")).choose(Some(1));
     app.terminal_started(1, "x", "make");
     app.terminal_started(2, "y", "make");
-    app.ask(3, run("make"));
+    app.ask(3, run_line("make"));
     app.terminal_started(3, "z", "make");
     let records = records(&mut app);
     let accesses: Vec<&AccessRecord> = records
@@ -186,7 +181,7 @@ fn a_command_is_recorded_with_its_question_or_rule() {
 fn a_command_allowed_by_configuration_names_the_setting() {
     let mut app = TestCore::running();
     app.state.setup.policy.ask_commands = false;
-    app.ask(1, run("make"));
+    app.ask(1, run_line("make"));
     app.terminal_started(1, "x", "make");
     let records = records(&mut app);
     let [Record::Access(access)] = &records[..] else { panic!("{records:?}") };

@@ -7,10 +7,6 @@ use crate::core::state::place;
 use crate::core::*;
 use crate::model::*;
 
-fn spec(name: &str) -> AgentSpec {
-    AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
-}
-
 /// A session with two turns.
 fn talked() -> TestCore {
     let mut app = TestCore::ready();
@@ -236,14 +232,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
     let reported = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
     let records = std::iter::once(reported).chain(more);
     RecordedSession {
-        head: SessionHead {
-            saved_as: Some("k2".into()),
-            agent: "fake".into(),
-            command: "fake".into(),
-            session: Some("n".into()),
-            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
-            ..SessionHead::default()
-        },
+        head: stored_head("k2", "n"),
         draft: "go on with".into(),
         events: records.map(|record| RecordedEvent { at_ms: 0, turn: 1, record }).collect(),
         ..RecordedSession::default()
@@ -255,7 +244,10 @@ fn a_handover_is_recorded_until_it_was_sent() {
     let mut app = talked();
     app.saved.clear();
     app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
-    let is_document = |event: &RecordedEvent| matches!(&event.record, Record::HandedOver { text, .. } if text.contains("mend the rounding"));
+    let is_document = |event: &RecordedEvent| match &event.record {
+        Record::HandedOver { text, .. } => text.contains("mend the rounding"),
+        _ => false,
+    };
     assert!(app.recorded().iter().any(is_document), "{:?}", app.saved);
 
     let reopened = |more| {
@@ -264,13 +256,7 @@ fn a_handover_is_recorded_until_it_was_sent() {
         session.resume.handover().cloned()
     };
     let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
-    let prompt = || Record::Prompt {
-        text: "go".into(),
-        is_again: false,
-        blocks: Vec::new(),
-        pasted: Vec::new(),
-        typed: None,
-    };
+    let prompt = || typed("go");
     let ended =
         |reason| Record::TurnEnded(TurnOutcome::Stopped { reason, usage: None, took_ms: 1, cost: None });
     let failed = || {

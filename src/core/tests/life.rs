@@ -351,7 +351,7 @@ fn a_force_stop_is_not_treated_as_a_crash() {
 fn another_agent_opens_a_new_session_with_a_notice() {
     let mut app = TestCore::running();
     app.update(says("ok")).end_turn(StopReason::EndTurn);
-    let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let spec = spec("other");
     app.flow(|state, cx| operations::start_agent(state, KEY, spec, cx));
     app.handshake(all_capabilities());
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");

@@ -6,11 +6,11 @@
 use crate::core::lifecycle::operations;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::support::{Core, Driven, all_capabilities, fake, option, patch, text};
+use super::support::{Bench, Core, Driven, all_capabilities, fake, option, patch, text};
 use crate::core::*;
 use crate::model::*;
 
@@ -111,8 +111,7 @@ struct Request {
 }
 
 pub struct World<D> {
-    pub driven: D,
-    pub now: Instant,
+    app: Bench<D>,
     requests: BTreeMap<RequestId, Request>,
     jobs: Vec<Effect>,
     running: Vec<TerminalId>,
@@ -123,14 +122,10 @@ pub struct World<D> {
 
 impl<D: Driven> World<D> {
     pub fn new() -> Self {
-        let now = Instant::now();
-        let setup =
-            Setup { folder: PathBuf::from("/code/shop"), start_with: Some(fake()), ..Setup::default() };
-        let mut cx = Cx::new(now);
-        let driven = D::start(setup, &mut cx);
+        let mut app = Bench::with_spec(fake());
+        let fx = std::mem::take(&mut app.fx);
         let mut world = Self {
-            driven,
-            now,
+            app,
             requests: BTreeMap::new(),
             jobs: Vec::new(),
             running: Vec::new(),
@@ -138,7 +133,7 @@ impl<D: Driven> World<D> {
             closed: Vec::new(),
             terminal_count: 0,
         };
-        world.note(cx.effects);
+        world.note(fx);
         // Most runs should open a session first.
         world.step(Step::Handshake(0));
         world.step(Step::Reply { call: 0, outcome: 5 });
@@ -146,16 +141,15 @@ impl<D: Driven> World<D> {
     }
 
     pub fn play(&mut self, event: Event) {
-        let mut cx = Cx::new(self.now);
-        self.driven.apply(event, &mut cx);
-        self.note(cx.effects);
+        let fx = self.app.effects_after(event);
+        self.note(fx);
         self.check_kept();
     }
 
     /// Everything was recorded, although only touched sessions were checked.
     fn check_kept(&mut self) {
-        let mut cx = Cx::new(self.now);
-        let state = self.driven.state_mut();
+        let mut cx = Cx::new(self.app.now);
+        let state = self.app.state_mut();
         assert!(state.sessions.values_mut().next().is_some(), "a session is always there");
         crate::core::recording::recorder::flush(state, &mut cx);
         assert_eq!(cx.effects, [], "not recorded");
@@ -163,7 +157,7 @@ impl<D: Driven> World<D> {
 
     /// Answers the first request of a session.
     fn answer(&mut self, key: SessionKey, answer: UserAnswer) {
-        let Some(first) = self.driven.state().sessions[&key].requests.front() else { return };
+        let Some(first) = self.app.state().sessions[&key].requests.front() else { return };
         let id = QuestionId::Agent(first.request_id);
         self.flow(|state, cx| {
             let _ = operations::answer(state, id, answer, cx);
@@ -171,9 +165,8 @@ impl<D: Driven> World<D> {
     }
 
     fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
-        let mut cx = Cx::new(self.now);
-        change(self.driven.state_mut(), &mut cx);
-        self.note(cx.effects);
+        let fx = self.app.effects_of(change);
+        self.note(fx);
     }
 
     fn note(&mut self, fx: Vec<Effect>) {
@@ -208,11 +201,11 @@ impl<D: Driven> World<D> {
     }
 
     fn conn(&self, index: usize) -> Option<ConnId> {
-        pick(self.driven.state().conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
+        pick(self.app.state().conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
     }
 
     fn session(&self, index: usize) -> Option<SessionKey> {
-        pick(self.driven.state().sessions.keys().copied(), index)
+        pick(self.app.state().sessions.keys().copied(), index)
     }
 
     pub fn step(&mut self, step: Step) -> Option<()> {
@@ -327,7 +320,7 @@ impl<D: Driven> World<D> {
                 let conn = self.conn(conn)?;
                 self.play(Event::Service(ServiceEvent::LoginDone(conn, Ok(()))));
             }
-            Step::Wait(seconds) => self.now += Duration::from_secs(seconds),
+            Step::Wait(seconds) => self.app.now += Duration::from_secs(seconds),
             Step::Quit => self.play(Event::Terminate),
             _ => {}
         }
@@ -415,16 +408,16 @@ impl<D: Driven> World<D> {
             }
             while self.serve(0, 2).is_some() {}
             while self.step(Step::EndTerminal(0)).is_some() {}
-            let keys: Vec<SessionKey> = self.driven.state().sessions.keys().copied().collect();
+            let keys: Vec<SessionKey> = self.app.state().sessions.keys().copied().collect();
             for key in keys {
-                while let Some(open) = self.driven.state().sessions[&key].requests.front() {
+                while let Some(open) = self.app.state().sessions[&key].requests.front() {
                     let is_form = matches!(open.kind, OpenRequestKind::Elicitation(_));
                     self.answer(key, if is_form { UserAnswer::Decline } else { UserAnswer::Option(0) });
                 }
             }
         }
         self.check_answers();
-        for conn in self.driven.state().conns.values() {
+        for conn in self.app.state().conns.values() {
             assert!(conn.open_requests.is_empty(), "nothing is left open: {:?}", conn.open_requests);
         }
     }
@@ -439,25 +432,22 @@ impl<D: Driven> World<D> {
     }
 
     pub fn check(&self) {
-        for session in self.driven.state().sessions.values() {
+        for session in self.app.state().sessions.values() {
             let phase =
-                session.conn.and_then(|conn| self.driven.state().conns.get(&conn)).map(|conn| &conn.phase);
+                session.conn.and_then(|conn| self.app.state().conns.get(&conn)).map(|conn| &conn.phase);
             if session.turn.is_running() {
                 assert_eq!(phase, Some(&ConnPhase::Ready), "a turn needs an open connection");
             }
             for open in &session.requests {
-                let conn = self.driven.state().conns.get(&open.conn).expect("who asks is known");
+                let conn = self.app.state().conns.get(&open.conn).expect("who asks is known");
                 assert!(conn.open_requests.contains_key(&open.request_id), "shown requests are open");
             }
             for (conn, request_id, _) in &session.terminal_waits {
-                let conn = self.driven.state().conns.get(conn).expect("who waits is known");
+                let conn = self.app.state().conns.get(conn).expect("who waits is known");
                 assert!(conn.open_requests.contains_key(request_id), "waiting requests are open");
             }
         }
-        assert!(
-            self.driven.state().sessions.contains_key(&self.driven.state().active),
-            "the shown session exists"
-        );
+        assert!(self.app.state().sessions.contains_key(&self.app.state().active), "the shown session exists");
     }
 }
 
@@ -539,7 +529,7 @@ proptest! {
             world.check();
         }
         world.check_answers();
-        let mut sessions = world.driven.state().sessions.values();
+        let mut sessions = world.app.state().sessions.values();
         prop_assert!(sessions.all(|session| !session.turn.is_running()));
     }
 }

@@ -18,10 +18,6 @@ fn command(line: &str) -> TerminalCommand {
     TerminalCommand { command: line.into(), ..TerminalCommand::default() }
 }
 
-fn create(command: TerminalCommand) -> AgentRequest {
-    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
-}
-
 /// Requests a permission for a call, and answers with the option at this index.
 fn approve(app: &mut TestCore, request_id: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
     let mut tool = ToolCallPatch::new("t".into());

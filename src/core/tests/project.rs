@@ -6,10 +6,6 @@ use super::support::*;
 use crate::core::*;
 use crate::model::*;
 
-fn spec(name: &str) -> AgentSpec {
-    AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
-}
-
 fn question(agent: Option<&str>) -> ProjectQuestion {
     ProjectQuestion {
         file: "/code/shop/.parlor/config.toml".into(),
@@ -41,14 +37,6 @@ fn started(app: &TestCore) -> Vec<&str> {
     names.collect()
 }
 
-fn answer(app: &mut TestCore, answer: TrustAnswer) {
-    app.decide(match answer {
-        TrustAnswer::NotNow => 0,
-        TrustAnswer::Use => 1,
-        TrustAnswer::LeaveOut => 2,
-    });
-}
-
 fn saved(app: &TestCore) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
         Effect::KeepTrust { location, allows, .. } if location.starts_with("/data/project") => Some(*allows),
@@ -63,7 +51,7 @@ fn settings_of_a_project_apply_after_the_user_agreed() {
     assert!(dialog.body.join("\n").contains("theme = \"paper\""), "{dialog:?}");
     assert_eq!(dialog.answers[0].consequence, Consequence::Project(TrustAnswer::NotNow), "the default");
     assert_eq!(started(&app), [""; 0], "the agent depends on the answer");
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     assert_eq!((started(&app), saved(&app)), (vec!["theirs"], Some(true)));
     assert!(app.fx.contains(&Effect::SetTheme("paper".into())));
     assert_eq!(app.state.setup.without_templates, Some("/code/shop".into()));
@@ -73,7 +61,7 @@ fn settings_of_a_project_apply_after_the_user_agreed() {
 fn settings_of_a_project_are_ignored_without_consent() {
     for (given, expected) in [(TrustAnswer::LeaveOut, Some(false)), (TrustAnswer::NotNow, None)] {
         let mut app = app(question(Some("theirs")), Some(spec("mine")));
-        answer(&mut app, given);
+        app.decide_trust(given);
         assert_eq!((started(&app), saved(&app)), (vec!["mine"], expected));
         assert!(!app.fx.contains(&Effect::SetTheme("paper".into())));
         assert_eq!(app.state.setup.without_templates, None);
@@ -88,7 +76,7 @@ fn settings_of_a_project_are_ignored_without_consent() {
 fn a_project_without_an_agent_does_not_delay_the_start() {
     let mut app = app(question(None), Some(spec("mine")));
     assert_eq!((started(&app), app.state.questions.len()), (vec!["mine"], 1));
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     assert_eq!(started(&app), ["mine"]);
     assert_eq!(app.state.setup.theme, "paper");
 }
@@ -97,6 +85,6 @@ fn a_project_without_an_agent_does_not_delay_the_start() {
 fn without_another_agent_the_list_opens_after_a_refusal() {
     let mut app = app(question(Some("theirs")), None);
     assert_eq!((app.state.questions.len(), app.state.ui_requests.len()), (1, 0));
-    answer(&mut app, TrustAnswer::LeaveOut);
+    app.decide_trust(TrustAnswer::LeaveOut);
     assert_eq!(app.state.ui_requests, [UiRequest::AgentPicker]);
 }

@@ -158,10 +158,9 @@ fn an_archived_session_is_unarchived_before_it_continues() {
 
 /// An app whose first session was restored for this agent.
 pub fn reopened(saved: RecordedSession, name: &str) -> TestCore {
-    let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
     let setup = Setup {
         folder: "/code/shop".into(),
-        start_with: Some(spec),
+        start_with: Some(spec(name)),
         reopen: Some(Box::new(saved)),
         ..Setup::default()
     };

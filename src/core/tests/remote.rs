@@ -107,7 +107,7 @@ fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
 #[test]
 fn a_local_agent_makes_the_session_local_again() {
     let mut app = ready();
-    let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
+    let near = spec("near");
     app.flow(|state, cx| operations::start_agent(state, KEY, near, cx));
     assert_eq!(app.session().workspace.remote, None);
     assert_eq!(app.session().id, None, "another agent does not have the old id");

@@ -411,9 +411,7 @@ fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id
     let mut app = TestCore::running();
     app.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     app.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
-    let AgentRequest::Permission(request) = permission("a") else { panic!() };
-    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..request }))
-        .choose(Some(1));
+    app.ask(1, permission_in(Some("child"), "a")).choose(Some(1));
     app.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();
     assert!(items(app.session()).contains(&own), "{:#?}", items(app.session()));

@@ -38,14 +38,6 @@ fn names(app: &TestCore) -> Vec<&str> {
     app.session().workspace.mcp_servers.iter().map(McpServer::name).collect()
 }
 
-fn answer(app: &mut TestCore, answer: TrustAnswer) {
-    app.decide(match answer {
-        TrustAnswer::NotNow => 0,
-        TrustAnswer::Use => 1,
-        TrustAnswer::LeaveOut => 2,
-    });
-}
-
 fn kept_answer(app: &TestCore) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
         Effect::KeepTrust { allows, .. } => Some(*allows),
@@ -65,7 +57,7 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     );
     let not_now = Consequence::Servers("/code/shop".into(), TrustAnswer::NotNow);
     assert_eq!(dialog.answers[0].consequence, not_now, "the default");
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     assert_eq!(kept_answer(&app), Some(true));
     app.expect_sent("call new");
     assert_eq!(names(&app), ["mine", "files"], "the configured one takes precedence");
@@ -81,7 +73,7 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
 fn a_refusal_is_saved_and_a_closed_question_is_not() {
     let mut app = app(found(), fake());
     app.handshake(all_capabilities());
-    answer(&mut app, TrustAnswer::LeaveOut);
+    app.decide_trust(TrustAnswer::LeaveOut);
     assert_eq!((kept_answer(&app), names(&app)), (Some(false), vec!["mine"]));
     app.expect_sent("connect 1 after 0 ms\ncall new");
 
@@ -106,7 +98,7 @@ fn a_saved_decision_is_not_asked_for_again() {
 fn an_agent_restarted_before_the_decision_opens_after_it() {
     let mut app = app(found(), fake());
     app.handshake(all_capabilities()).crash();
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
 }
 
@@ -146,7 +138,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let conn = app.conn();
         app.handshake_of(conn, all_capabilities());
         assert_eq!(app.state.questions.len(), 1, "those of the folder are asked about");
-        answer(&mut app, TrustAnswer::NotNow);
+        app.decide_trust(TrustAnswer::NotNow);
         assert_eq!(names(&app), ["mine"]);
     }
 }
@@ -220,7 +212,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     // In an inactive tab the question stays open.
     app.flow(|state, _| operations::activate(state, KEY));
     app.expect_sent("");
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     app.expect_sent("call new");
     let names =
         |key| app.state.sessions[&key].workspace.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();

@@ -357,14 +357,7 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
 fn a_failed_copy_answers_its_open_requests() {
     let mut app = TestCore::ready();
     app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
-    app.agent(AgentEvent::Request(
-        RequestId(1),
-        Box::new(AgentRequest::Permission(PermissionRequest {
-            session: Some("copy".into()),
-            tool: ToolCallPatch::new("t".into()),
-            options: vec![option("yes", PermissionKind::AllowOnce)],
-        })),
-    ));
+    app.ask(1, permission_in(Some("copy"), "t"));
     app.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled");
 }
 

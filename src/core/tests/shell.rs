@@ -232,9 +232,7 @@ fn the_end_of_a_full_screen_program_returns_the_keys_at_once() {
 fn a_program_of_an_agent_does_not_take_the_keys() {
     let mut app = TestCore::running();
     app.state.setup.policy.command_input = true;
-    let command = TerminalCommand { command: "vim".into(), ..TerminalCommand::default() };
-    app.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command });
-    app.choose(Some(0));
+    app.ask(1, run_line("vim")).choose(Some(0));
     app.terminal_started(1, "x", "vim");
     wrote(&mut app, &"x".into(), "\x1b[?1049h\x1b[?1htext");
     assert_eq!(app.session().typing(), None);

@@ -15,17 +15,13 @@ fn terminal(program: Option<&str>, args: &[&str]) -> AuthKind {
 }
 
 fn sign_in_methods() -> AgentInfo {
-    let method = |id: &str, kind| AuthMethod { id: id.into(), name: id.into(), description: None, kind };
     let var = AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false };
-    AgentInfo {
-        auth_methods: vec![
-            method("web", AuthKind::Agent),
-            method("login", terminal(None, &["login"])),
-            method("tool", terminal(Some("tool"), &["in"])),
-            method("key", AuthKind::EnvVar { vars: vec![var], link: None }),
-        ],
-        ..AgentInfo::default()
-    }
+    signs_in(vec![
+        ("web", AuthKind::Agent),
+        ("login", terminal(None, &["login"])),
+        ("tool", terminal(Some("tool"), &["in"])),
+        ("key", AuthKind::EnvVar { vars: vec![var], link: None }),
+    ])
 }
 
 /// `session/new` was answered with a required sign-in.
@@ -180,15 +176,9 @@ fn another_program_is_shown_to_be_run_manually() {
 fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
     let env = [("CI", "true"), ("TERM", "dumb")].map(|(name, value)| (name.into(), value.into()));
     let command = SignInCommand { args: vec!["in\u{200b}to".into()], env: env.to_vec(), program: None };
-    let method = |command| AuthMethod {
-        id: "odd".into(),
-        name: "odd".into(),
-        description: None,
-        kind: AuthKind::Terminal(command),
-    };
-    let info = |method| AgentInfo { auth_methods: vec![method], ..AgentInfo::default() };
+    let info = |command| signs_in(vec![("odd", AuthKind::Terminal(command))]);
     let mut app = TestCore::started();
-    app.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
+    app.agent(AgentEvent::Ready(Box::new(info(command.clone()))));
     let dialog = pick(&mut app, "odd").expect("the user is asked");
     assert!(dialog.body.iter().any(|line| line == "fake in⟨U+200B⟩to"), "{:?}", dialog.body);
     for line in ["CI=true", "TERM=dumb"] {
@@ -205,7 +195,7 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
         let mut app = TestCore::started();
         let env = vec![(name.to_owned(), value.to_owned())];
         let command = SignInCommand { env, ..command.clone() };
-        app.agent(AgentEvent::Ready(Box::new(info(method(command)))));
+        app.agent(AgentEvent::Ready(Box::new(info(command))));
         assert_eq!(pick(&mut app, "odd"), None, "{name}");
     }
 }

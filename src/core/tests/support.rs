@@ -1,5 +1,6 @@
 //! A test bench: a state, a manual clock, and readable text for both sides.
 
+mod samples;
 mod text;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
 
+pub use samples::*;
 pub use text::digest;
 use text::effect_line;
 
@@ -169,6 +171,15 @@ impl<D: Driven> Bench<D> {
         self.answer_last(UserAnswer::Option(position))
     }
 
+    /// Answers the question about what a folder configures.
+    pub fn decide_trust(&mut self, answer: TrustAnswer) -> &mut Self {
+        self.decide(match answer {
+            TrustAnswer::NotNow => 0,
+            TrustAnswer::Use => 1,
+            TrustAnswer::LeaveOut => 2,
+        })
+    }
+
     pub fn answer_last(&mut self, answer: UserAnswer) -> &mut Self {
         let id = self.state().questions.last().expect("a question is open").id;
         self.flow(|state, cx| operations::answer(state, id, answer, cx).unwrap())
@@ -294,10 +305,13 @@ impl<D: Driven> Bench<D> {
     }
 
     pub fn crash(&mut self) -> &mut Self {
-        self.agent(AgentEvent::Closed(CloseReason::Exited {
-            status: ExitInfo { code: Some(3), signal: None },
-            stderr_tail: vec!["out of luck".into()],
-        }))
+        self.crash_of(self.conn())
+    }
+
+    pub fn crash_of(&mut self, conn: ConnId) -> &mut Self {
+        let status = ExitInfo { code: Some(3), signal: None };
+        let reason = CloseReason::Exited { status, stderr_tail: vec!["out of luck".into()] };
+        self.play(Event::Agent(conn, AgentEvent::Closed(reason)))
     }
 
     /// Opens a session from the agent's list, in its reported folder only.
@@ -468,10 +482,6 @@ impl TestCore {
     }
 }
 
-pub fn fake() -> AgentSpec {
-    AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
-}
-
 /// Applies updates within a turn of a ready session, and compares the digest.
 pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
     TestCore::running().updates(updates).expect(expected);
@@ -479,102 +489,6 @@ pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
 
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
-/// A session of an agent's list.
-pub fn listed(id: &str) -> SessionInfo {
-    SessionInfo {
-        id: id.into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    }
-}
-
-/// The last session of the folder, as the store finds it.
-pub fn last_session() -> StoreNews {
-    StoreNews::FolderSession(Box::new(ArchiveRow {
-        uid: "k1".to_owned(),
-        agent: "fake".to_owned(),
-        title: "Mend the fence".to_owned(),
-        folder: "/code/shop".into(),
-        when: "5 min ago".to_owned(),
-        nearness: Nearness::Here,
-        ..ArchiveRow::default()
-    }))
-}
-
-pub fn all_capabilities() -> AgentCapabilities {
-    AgentCapabilities {
-        can_load: true,
-        can_resume: true,
-        can_list: true,
-        can_delete: true,
-        can_close: true,
-        can_fork: true,
-        can_set_title: true,
-        can_log_out: true,
-        ..AgentCapabilities::default()
-    }
-}
-
-pub fn text(role: Role, text: &str) -> SessionUpdate {
-    SessionUpdate::Chunk { role, message: None, text: text.into() }
-}
-
-pub fn says(reply: &str) -> SessionUpdate {
-    text(Role::Agent, reply)
-}
-
-pub fn says_in(message: &str, reply: &str) -> SessionUpdate {
-    SessionUpdate::Chunk { role: Role::Agent, message: Some(message.into()), text: reply.into() }
-}
-
-/// A `tool_call`.
-pub fn call(id: &str, status: ToolStatus) -> SessionUpdate {
-    let mut patch = ToolCallPatch::new(id.into());
-    patch.is_announcement = true;
-    patch.title = Patch::Set(format!("do {id}"));
-    patch.status = Patch::Set(status);
-    SessionUpdate::Tool(Box::new(patch))
-}
-
-/// A `tool_call_update`.
-pub fn news(id: &str, status: ToolStatus) -> SessionUpdate {
-    let mut patch = ToolCallPatch::new(id.into());
-    patch.status = Patch::Set(status);
-    SessionUpdate::Tool(Box::new(patch))
-}
-
-pub fn patch(id: &str, change: impl FnOnce(&mut ToolCallPatch)) -> SessionUpdate {
-    let mut patch = ToolCallPatch::new(id.into());
-    change(&mut patch);
-    SessionUpdate::Tool(Box::new(patch))
-}
-
-pub fn option(id: &str, kind: PermissionKind) -> PermissionOption {
-    PermissionOption { id: id.into(), name: format!("the {id}"), kind }
-}
-
-/// A permission request for a call with an id only.
-pub fn permission(tool: &str) -> AgentRequest {
-    AgentRequest::Permission(PermissionRequest {
-        session: Some(ID.into()),
-        tool: ToolCallPatch::new(tool.into()),
-        options: vec![option("yes", PermissionKind::AllowOnce), option("no", PermissionKind::RejectOnce)],
-    })
-}
-
-pub fn question() -> AgentRequest {
-    AgentRequest::Elicitation(ElicitationRequest {
-        session: Some(ID.into()),
-        tool: None,
-        message: "Which one?".into(),
-        mode: ElicitationMode::Form { title: None, description: None, fields: Vec::new() },
-    })
 }
 
 fn spool_uid(spool: SessionKey) -> String {

@@ -10,15 +10,6 @@ use crate::core::*;
 use crate::model::*;
 
 #[test]
-fn a_tab_in_another_folder_starts_a_separate_agent() {
-    let (app, key, conn) = TestCore::two_tabs();
-    assert_ne!(conn, CONN);
-    assert_eq!(app.state.active, key);
-    assert_eq!(app.state.sessions[&key].workspace.cwd, PathBuf::from("/code/lib"));
-    assert_eq!(tabs(&app.state).count(), 2);
-}
-
-#[test]
 fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
     let mut app = TestCore::ready();
     let key = app.open_tab("/code/shop", fake());
@@ -31,7 +22,7 @@ fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
     assert_eq!(digest(&app.state.sessions[&key]), "ready · idle\nagent \"second\" …");
     app.expect("ready · idle\nagent \"first\" …");
     // Another agent has a separate process, even in the same folder.
-    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let other = spec("other");
     app.fx.clear();
     app.open_tab("/code/shop", other);
     app.expect_sent("connect 2 after 0 ms");
@@ -51,9 +42,7 @@ fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
     let (mut app, key, conn) = TestCore::two_tabs();
     app.flow(|state, _| operations::activate(state, KEY));
     let before = app.state.sessions[&KEY].clone();
-    let ended =
-        CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
-    app.play(Event::Agent(conn, AgentEvent::Closed(ended)));
+    app.crash_of(conn);
     app.expect_sent("connect 3 after 500 ms");
     assert_eq!((app.state.active, &app.state.sessions[&KEY]), (KEY, &before));
     assert!(matches!(app.state.sessions[&key].phase, SessionPhase::Starting { .. }));
@@ -62,13 +51,14 @@ fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
 #[test]
 fn closing_a_tab_stops_an_agent_without_other_tabs() {
     let (mut app, key, _) = TestCore::two_tabs();
+    assert_eq!((app.state.active, tabs(&app.state).count()), (key, 2));
+    assert_eq!(app.state.sessions[&key].workspace.cwd, PathBuf::from("/code/lib"));
     app.flow(|state, cx| operations::close_session(state, key, cx));
     app.expect_sent("call close two\ndisconnect 2");
     assert_eq!((app.state.active, app.state.sessions.len()), (KEY, 1));
     // An agent shared with another tab continues.
     let shared = app.open_tab("/code/shop", fake());
-    app.reply_to(CONN, Ok(Reply::Session(SessionReply { id: Some("three".into()), ..Default::default() })));
-    app.fx.clear();
+    app.open("three").fx.clear();
     app.flow(|state, cx| operations::close_session(state, shared, cx));
     app.expect_sent("call close three");
 }
@@ -92,9 +82,7 @@ fn the_log_of_a_tab_shows_only_its_connections() {
     assert_eq!(tab::log_conns(&app.state), None, "a single tab shows the log of all");
     let (mut app, _, conn) = TestCore::two_tabs();
     assert_eq!(tab::log_conns(&app.state), Some(vec![conn.0]));
-    let ended =
-        CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
-    app.play(Event::Agent(conn, AgentEvent::Closed(ended)));
+    app.crash_of(conn);
     assert_eq!(tab::log_conns(&app.state), Some(vec![conn.0, 3]), "the end of the previous one stays in it");
     app.flow(|state, _| operations::activate(state, KEY));
     assert_eq!(tab::log_conns(&app.state), Some(vec![CONN.0]));
@@ -113,21 +101,8 @@ fn an_anomaly_is_counted_in_the_tab_of_its_agent() {
 fn the_tabs_of_the_last_run_are_reopened_in_order() {
     let saved = |uid: &str, folder: &str| {
         let workspace = SessionWorkspace { cwd: folder.into(), ..SessionWorkspace::default() };
-        let head = SessionHead {
-            saved_as: Some(uid.into()),
-            agent: "fake".into(),
-            command: "fake".into(),
-            session: Some(uid.into()),
-            workspace,
-            ..SessionHead::default()
-        };
-        let record = Record::Prompt {
-            text: format!("prompt of {uid}"),
-            is_again: false,
-            blocks: Vec::new(),
-            pasted: Vec::new(),
-            typed: None,
-        };
+        let head = SessionHead { workspace, ..stored_head(uid, uid) };
+        let record = typed(&format!("prompt of {uid}"));
         let events = vec![RecordedEvent { at_ms: 0, turn: 1, record }];
         Box::new(RecordedSession { head, events, ..RecordedSession::default() })
     };

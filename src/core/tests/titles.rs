@@ -9,27 +9,12 @@ use crate::model::*;
 fn saved(owes_title: bool) -> RecordedSession {
     RecordedSession {
         head: SessionHead {
-            saved_as: Some("k1".into()),
-            agent: "fake".into(),
-            command: "fake".into(),
-            session: Some("old".into()),
-            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
             title: Some("Mine".into()),
             has_own_title: true,
             owes_title,
-            ..SessionHead::default()
+            ..stored_head("k1", "old")
         },
-        events: vec![RecordedEvent {
-            at_ms: 0,
-            turn: 1,
-            record: Record::Prompt {
-                text: "one".into(),
-                is_again: false,
-                blocks: Vec::new(),
-                pasted: Vec::new(),
-                typed: None,
-            },
-        }],
+        events: vec![RecordedEvent { at_ms: 0, turn: 1, record: typed("one") }],
         end_seq: 1,
         ..RecordedSession::default()
     }

@@ -372,17 +372,7 @@ fn the_summary_of_a_turn_is_restored_from_its_records() {
     ];
     for outcome in outcomes {
         let mut session = Session::new(KEY, SessionWorkspace::default());
-        let records = [
-            Record::Prompt {
-                text: "go".into(),
-                is_again: false,
-                blocks: Vec::new(),
-                pasted: Vec::new(),
-                typed: None,
-            },
-            Record::Update(says("ok")),
-            Record::TurnEnded(outcome),
-        ];
+        let records = [typed("go"), Record::Update(says("ok")), Record::TurnEnded(outcome)];
         let event = |record| RecordedEvent { at_ms: 0, turn: 1, record };
         play(&mut session, records.map(event).into(), Instant::now());
         let end = session.transcript.items().last().and_then(|item| item.end.clone()).expect("an end");
@@ -406,9 +396,7 @@ fn git_is_read_at_the_start_and_after_each_turn() {
 #[test]
 fn a_prompt_that_requires_a_sign_in_is_resent_after_it() {
     let mut app = TestCore::started();
-    let auth_methods =
-        vec![AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent }];
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods, ..AgentInfo::default() })));
+    app.agent(AgentEvent::Ready(Box::new(signs_in(vec![("web", AuthKind::Agent)]))));
     app.open(ID).submit("go").fail(RpcError::AUTH_REQUIRED, "token expired");
     app.expect(
         r#"

@@ -108,7 +108,7 @@ fn an_archived_session_is_unarchived_and_reopened() {
 fn providers_are_set_before_a_session_is_opened() {
     let request = ProviderRequest { id: "main".to_owned(), target: None };
     let wire = WireSpec { providers: vec![request], ..WireSpec::default() };
-    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let spec = AgentSpec { wire, ..fake() };
     let mut app = TestCore::with_spec(spec.clone());
     let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
     app.handshake(caps);
@@ -137,7 +137,7 @@ fn providers_are_set_before_a_session_is_opened() {
 fn an_unsupported_system_prompt_is_reported() {
     let prompt = SystemPrompt { text: "Be brief.".to_owned(), replaces: true };
     let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
-    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let spec = AgentSpec { wire, ..fake() };
     let reported = |system_prompt, system_prompt_override| {
         let mut app = TestCore::with_spec(spec.clone());
         app.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });

@@ -3,6 +3,8 @@
 use super::bench::TestApp;
 use crate::core::lifecycle::operations;
 use crate::core::tests::archive::*;
+use crate::core::tests::resume::{End, recorded};
+use crate::core::tests::support::*;
 use crate::core::*;
 use crate::model::*;
 
@@ -79,4 +81,33 @@ fn a_search_finds_what_is_read_later() {
     let search = shown(&app).search.as_ref().unwrap();
     let at = search.current().and_then(|hit| shown(&app).transcript.index_of(hit.item));
     assert_eq!((search.total(), at), (1, Some(2)));
+}
+
+#[test]
+fn the_line_about_another_history_opens_it() {
+    let saved = recorded(&[("write the first thing", vec![says("first")], End::Good)]);
+    let mut app = TestApp::start(Setup {
+        folder: "/code/shop".into(),
+        start_with: Some(fake()),
+        reopen: Some(Box::new(saved)),
+        ..Setup::default()
+    });
+    app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    app.updates(vec![text(Role::User, "something else"), says("other")]);
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    while !app.session().can_prompt() {
+        app.play(Event::Timer(TimerId::History(KEY)));
+    }
+    let is_line =
+        |item: &&Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
+    let line = app.session().transcript.items().iter().find(is_line).unwrap().id;
+    // By its key, by a click on the line, and by the key that expands items.
+    for action in [Action::OpenAgentHistory, Action::ToggleItem(line), Action::ToggleFold] {
+        app.session_mut().selected = Some(line);
+        app.store_jobs();
+        app.act(action);
+        let jobs = app.store_jobs();
+        let [StoreJob::Open { takes: false, uid, .. }] = &jobs[..] else { panic!("{action:?}: {jobs:?}") };
+        assert!(uid.starts_with("spool"), "{uid}");
+    }
 }

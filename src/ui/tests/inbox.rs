@@ -12,8 +12,7 @@ use crate::ui::dialogs;
 use crate::ui::dialogs::InboxDialog;
 
 fn of_two(tool: &str) -> AgentRequest {
-    let AgentRequest::Permission(request) = permission(tool) else { panic!("it is a permission") };
-    AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request })
+    permission_in(Some("two"), tool)
 }
 
 /// Two tabs, the first active; returns the second one's session and connection.

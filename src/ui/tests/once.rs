@@ -8,12 +8,12 @@ use crate::model::Action;
 use crate::ui::App;
 
 #[derive(Debug, Clone, Copy)]
-enum Doing {
+enum Input {
     Step(Step),
     Key(Action),
 }
 
-fn doing() -> impl Strategy<Value = Doing> {
+fn input() -> impl Strategy<Value = Input> {
     let key = prop_oneof![
         2 => Just(Action::OpenAttention),
         1 => Just(Action::Down),
@@ -22,8 +22,8 @@ fn doing() -> impl Strategy<Value = Doing> {
         1 => Just(Action::Choose(1)),
     ];
     prop_oneof![
-        17 => step().prop_map(Doing::Step),
-        1 => key.prop_map(Doing::Key),
+        17 => step().prop_map(Input::Step),
+        1 => key.prop_map(Input::Key),
     ]
 }
 
@@ -31,12 +31,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn answers_in_the_inbox_are_given_once(steps in proptest::collection::vec(doing(), 1..120)) {
+    fn answers_in_the_inbox_are_given_once(inputs in proptest::collection::vec(input(), 1..120)) {
         let mut world = World::<App>::new();
-        for doing in steps {
-            match doing {
-                Doing::Step(step) => _ = world.step(step),
-                Doing::Key(action) => {
+        for input in inputs {
+            match input {
+                Input::Step(step) => _ = world.step(step),
+                Input::Key(action) => {
                     world.play(Event::Input);
                     world.play(Event::Act(action));
                 }

@@ -155,13 +155,7 @@ fn a_request_does_not_take_the_keys_from_a_terminal() {
     run(&mut app, "!cat");
     started(&mut app, 1, "cat");
     app.act(Action::TypeIntoTerminal);
-    app.ask(
-        1,
-        AgentRequest::TerminalCreate {
-            session: Some(ID.into()),
-            command: TerminalCommand { command: "rm x".into(), ..TerminalCommand::default() },
-        },
-    );
+    app.ask(1, run_line("rm x"));
     app.wait(9);
     assert!(dialogs::is_beside_draft(&app) && !dialogs::takes_input(&app));
     assert_eq!(dialogs::base_focus(&app), Context::Terminal);
@@ -211,9 +205,7 @@ fn commands_of_agents_have_input_only_if_enabled() {
     for is_enabled in [false, true] {
         let mut app = TestApp::running();
         app.state.setup.policy.command_input = is_enabled;
-        let command = TerminalCommand { command: "cat".into(), ..TerminalCommand::default() };
-        app.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command });
-        app.choose(Some(0));
+        app.ask(1, run_line("cat")).choose(Some(0));
         let has_input = app
             .fx
             .iter()
@@ -249,4 +241,14 @@ fn outputs_and_changes_are_listed_with_a_description() {
     assert_eq!(list("!", &[]), ["!1 output of make (17 B)"]);
     app.act(Action::Complete);
     assert_eq!(app.session().draft, "@!1 ");
+}
+
+#[test]
+fn a_full_screen_program_does_not_take_the_keys_from_a_typing_user() {
+    let mut app = TestApp::talked();
+    run(&mut app, "!vim");
+    let id = started(&mut app, 1, "vim");
+    app.wait(1).play(Event::Key(vec![Event::Draft("next".into())]));
+    wrote(&mut app, &id, "\x1b[?1049h\x1b[Htext");
+    assert_eq!(app.session().typing(), None);
 }

@@ -9,10 +9,8 @@ use crate::ui::dialogs::LineDialog;
 
 #[test]
 fn a_typed_key_is_passed_with_the_method_that_reads_one() {
-    let method =
-        AuthMethod { id: "api".into(), name: "API key".into(), description: None, kind: AuthKind::ApiKey };
     let mut app = TestApp::started();
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    app.agent(AgentEvent::Ready(Box::new(signs_in(vec![("api", AuthKind::ApiKey)]))));
     app.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
     app.wait(5);
     while !app.layers.is_empty() && app.layers.top::<LineDialog>().is_none() {
@@ -28,9 +26,7 @@ fn a_typed_key_is_passed_with_the_method_that_reads_one() {
 fn a_pending_sign_in_can_be_cancelled() {
     let mut app = TestApp::started();
     app.agent(AgentEvent::Started { pid: None });
-    let method =
-        AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    app.agent(AgentEvent::Ready(Box::new(signs_in(vec![("web", AuthKind::Agent)]))));
     app.fail(-32000, "sign in first");
     app.layers.clear();
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
@@ -54,20 +50,10 @@ fn a_remote_agent_cannot_run_a_sign_in_command() {
     ] {
         let remote = Some(Remote { url: "https://far.example".into(), ..Remote::default() });
         let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
-        let kinds = [
-            AuthKind::Terminal(command),
-            AuthKind::EnvVar {
-                vars: vec![AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false }],
-                link: None,
-            },
-        ];
-        let methods = kinds.into_iter().enumerate().map(|(nth, kind)| AuthMethod {
-            id: nth.to_string(),
-            name: "Sign in with your browser".into(),
-            description: None,
-            kind,
-        });
-        let info = AgentInfo { auth_methods: methods.collect(), ..AgentInfo::default() };
+        let variable = AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false };
+        let variables = AuthKind::EnvVar { vars: vec![variable], link: None };
+        let info =
+            signs_in(vec![("Sign in with your browser", AuthKind::Terminal(command)), ("1", variables)]);
         app.agent(AgentEvent::Ready(Box::new(info))).fail(RpcError::AUTH_REQUIRED, "no");
         app.fx.clear();
         app.wait(5);

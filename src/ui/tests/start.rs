@@ -11,15 +11,9 @@ const OFFER: &str = "Resume “Mend the fence”";
 
 /// Parlor without an agent, which knows these three.
 fn app() -> TestApp {
-    let agent = |name: &str| AgentChoice {
-        spec: AgentSpec { name: name.to_owned(), command: name.to_owned(), ..AgentSpec::default() },
-        title: name.to_owned(),
-        source: "configured".to_owned(),
-        ..AgentChoice::default()
-    };
     TestApp::start(Setup {
         folder: "/code/shop".into(),
-        agents: ["one", "two", "three"].map(agent).into(),
+        agents: ["one", "two", "three"].map(choice).into(),
         saves_sessions: true,
         offers_last: true,
         ..Setup::default()
@@ -39,19 +33,13 @@ fn used_agents() -> StoreNews {
 }
 
 #[test]
-fn the_agent_picker_marks_agents_that_were_used() {
-    let mut app = app();
-    app.tell(used_agents());
-    let marks: Vec<String> = dialogs::agent_rows(&app.state).into_iter().map(|(row, _)| row.right).collect();
-    assert_eq!(marks, ["used before", "last used here", ""]);
-}
-
-#[test]
-fn the_agent_picker_offers_it_without_moving_the_selection() {
+fn the_agent_picker_selects_the_agent_that_was_used_last() {
     let mut app = app();
     assert_eq!(agents(&app), (vec!["one", "two", "three"], "one"));
     app.tell(used_agents());
     assert_eq!(agents(&app).1, "two");
+    let marks: Vec<String> = dialogs::agent_rows(&app.state).into_iter().map(|(row, _)| row.right).collect();
+    assert_eq!(marks, ["used before", "last used here", ""]);
     app.tell(last_session());
     assert_eq!(agents(&app), (vec![OFFER, "one", "two", "three"], "two"));
     // The same when it is opened later.
@@ -91,12 +79,7 @@ fn setup() -> Setup {
 
 #[test]
 fn the_first_prompt_waits_for_the_choice_of_an_agent() {
-    let agents = vec![AgentChoice {
-        spec: fake(),
-        title: "Fake".into(),
-        source: "configured".into(),
-        ..AgentChoice::default()
-    }];
+    let agents = vec![choice("fake")];
     let mut app = TestApp::start(Setup { agents, ..setup() });
     assert_eq!(app.layers.len(), 1, "one picker: {:?}", app.layers);
     app.wait(10).play(Event::Input).wait(10).act(Action::Accept);

@@ -112,12 +112,6 @@ fn a_missing_tab_is_reported() {
 #[test]
 fn a_new_tab_is_chosen_by_agent_and_by_folder() {
     let mut app = TestApp::ready();
-    let choice = |name: &str| AgentChoice {
-        spec: AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() },
-        title: name.into(),
-        source: "found".into(),
-        ..AgentChoice::default()
-    };
     app.state.setup.agents = vec![choice("fake"), choice("other")];
     app.act(Action::NewTab).act(Action::Last).act(Action::Accept);
     assert!(app.fx.contains(&Effect::ListFolders), "the last row opens the folder picker");
@@ -171,8 +165,7 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     let (mut app, key, conn) = TestApp::two_tabs();
     app.act(Action::ShowTab(1)).draft("half a wo");
     app.fx.clear();
-    let AgentRequest::Permission(request) = permission("t") else { panic!("it is a permission") };
-    let request = AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request });
+    let request = permission_in(Some("two"), "t");
     app.play(Event::Agent(conn, AgentEvent::Request(RequestId(9), Box::new(request))));
     let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce { .. })).count();
     assert_eq!((calls, app.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));

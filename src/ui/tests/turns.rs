@@ -45,3 +45,14 @@ fn an_opened_plan_folds_when_it_is_completed_and_the_turn_ends() {
         assert_eq!(app.session().plans.is_empty(), is_folded, "a completed plan is removed in the next turn");
     }
 }
+
+#[test]
+fn a_lost_conversation_is_handed_over_to_the_same_agent() {
+    let mut app = TestApp::running();
+    for _ in 0..3 {
+        app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
+    }
+    app.open("t").act(Action::HandOver);
+    assert!(app.layers.is_empty() && app.session().turn.is_running());
+    assert!(app.session().resume.handover().is_some_and(|handover| handover.is_sent));
+}
