@@ -170,6 +170,14 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
     }
 }
 
+/// Handles an event completely: [`on_event`], [`tidy`] and [`save`]. For a front end that shows no dialogs; the other
+/// does its own work between these steps.
+pub fn update(state: &mut State, event: Event, cx: &mut Cx) {
+    on_event(state, event, cx);
+    tidy(state, cx);
+    save(state, cx);
+}
+
 /// Closes questions without a session, and refuses requests that cannot be answered. Called after each event, before a
 /// front end shows the questions.
 pub fn tidy(state: &mut State, cx: &mut Cx) {

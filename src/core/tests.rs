@@ -1,8 +1,8 @@
-//! Tests of the reducer without dialogs.
+//! Tests of the core without a front end.
 //!
-//! Each applies events to `update` and compares the result as text: a digest of the state, and the effects.
+//! Each gives events or calls operations, and compares a digest of the state, the questions and the effects.
 
-mod archive;
+pub(crate) mod archive;
 mod attachments;
 mod attention;
 mod bodies;
@@ -11,36 +11,32 @@ mod chosen;
 mod clear;
 mod close;
 mod decisions;
-mod delete_turn;
 mod dialects;
 mod diffs;
 mod handover;
 mod hostile;
 mod identity;
-mod inbox;
 mod life;
 pub(crate) mod lives;
 mod mentions;
 mod messages;
 mod offer;
-mod once;
+pub(crate) mod once;
 mod policy;
 mod project;
-mod prompts;
 mod queue;
-mod recorder;
-mod remote;
+pub(crate) mod recorder;
+pub(crate) mod remote;
 mod requests;
-mod resume;
+pub(crate) mod resume;
 mod servers;
 mod sessions;
-mod shell;
+pub(crate) mod shell;
 mod sign_in;
-mod support;
+pub(crate) mod support;
 mod tabs;
 mod titles;
 mod tools;
 mod turns;
-mod unsaved;
 mod unstable;
 mod v2;

@@ -1,14 +1,30 @@
-//! Snapshots of screens: text and styles, at three sizes, in the dark and the light theme.
+//! Tests of the front end: snapshots of screens, as text and styles, at three sizes, in the dark and the light theme;
+//! and what keys, actions and dialogs do to the sessions, on the bench of [`bench`].
 
+mod archive;
+mod attachments;
+mod bench;
 mod composer;
+mod delete_turn;
 mod dialogs;
 mod edges;
 pub(super) mod fixture;
+mod inbox;
+mod mentions;
+mod once;
+mod prompts;
+mod queue;
 mod remote;
 mod requests;
 mod review;
 mod settings;
+mod shell;
+mod sign_in;
 mod slash;
+mod start;
+mod tabs;
+mod turns;
+mod unsaved;
 mod wrap;
 
 use std::time::Duration;

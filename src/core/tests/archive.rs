@@ -2,43 +2,24 @@
 
 use std::path::PathBuf;
 
+use super::recorder::items;
 use super::support::*;
 use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::dialogs::Layer;
-use crate::ui::update;
 
-fn prompt(text: &str, turn: u32) -> RecordedEvent {
-    RecordedEvent {
-        at_ms: 0,
-        turn,
-        record: Record::Prompt {
-            text: text.into(),
-            is_again: false,
-            blocks: Vec::new(),
-            pasted: Vec::new(),
-            typed: None,
-        },
-    }
+pub fn prompt(text: &str, turn: u32) -> RecordedEvent {
+    RecordedEvent { at_ms: 0, turn, record: typed(text) }
 }
 
-fn said(text: &str, turn: u32) -> RecordedEvent {
+pub fn said(text: &str, turn: u32) -> RecordedEvent {
     RecordedEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
 }
 
 /// A session of the agent `fake` with its last turn; two earlier ones are not read yet.
 fn saved(uid: &str) -> RecordedSession {
     RecordedSession {
-        head: SessionHead {
-            saved_as: Some(uid.into()),
-            agent: "fake".into(),
-            command: "fake".into(),
-            session: Some("old".into()),
-            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
-            title: Some("The till".into()),
-            ..SessionHead::default()
-        },
+        head: SessionHead { title: Some("The till".into()), ..stored_head(uid, "old") },
         events: vec![prompt("third", 3), said("3", 3)],
         has_earlier: true,
         end_seq: 8,
@@ -46,52 +27,32 @@ fn saved(uid: &str) -> RecordedSession {
     }
 }
 
-fn opening(takes: bool) -> ArchiveOpening {
+pub fn opening(takes: bool) -> ArchiveOpening {
     ArchiveOpening { uid: "k1".into(), takes, at: None, saved: Ok(saved("k1")), offers: None }
 }
 
-fn tell(app: &mut TestApp, news: StoreNews) {
-    app.service(ServiceEvent::Store(Box::new(news)));
-}
-
-fn shown(app: &TestApp) -> &Session {
-    app.state.active_session().unwrap()
+pub fn shown<D: Driven>(app: &Bench<D>) -> &Session {
+    app.state().active_session().unwrap()
 }
 
 /// The jobs except those that read the whole record.
-fn other_jobs(app: &mut TestApp) -> Vec<StoreJob> {
-    let mut jobs = jobs(app);
+fn other_jobs(app: &mut TestCore) -> Vec<StoreJob> {
+    let mut jobs = app.store_jobs();
     jobs.retain(|job| !matches!(job, StoreJob::Load { .. }));
     jobs
 }
 
-fn jobs(app: &mut TestApp) -> Vec<StoreJob> {
-    let (jobs, rest): (Vec<Effect>, Vec<Effect>) =
-        std::mem::take(&mut app.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
-    app.fx = rest;
-    jobs.into_iter()
-        .filter_map(|effect| match effect {
-            Effect::Store(job) => Some(job),
-            _ => None,
-        })
-        .collect()
-}
-
-fn items(session: &Session) -> Vec<String> {
-    digest(session).lines().skip(1).map(str::to_owned).collect()
-}
-
 #[test]
 fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
     app.fx.clear();
-    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    app.tell(StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(
         items(shown(&app)),
         ["notice Info: Reading the earlier part of the session…", "user* \"third\"", "agent \"3\""]
     );
-    app.expect_sent("call load old\ndraft \"\"");
+    app.expect_sent("call load old");
     assert_eq!(app.state.sessions.len(), 2, "the previous session stays open");
     // A second request activates it instead of opening it again.
     let key = app.state.active;
@@ -102,39 +63,40 @@ fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
 
 #[test]
 fn a_session_without_prompts_is_replaced() {
-    let mut app = TestApp::ready();
-    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    let mut app = TestCore::ready();
+    app.tell(StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(app.state.sessions.len(), 1);
-    app.expect_sent("call load old\ncall close s\ndraft \"\"");
+    app.expect_sent("call load old\ncall close s");
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_is_reported_and_nothing_changes() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let saved = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved, ..opening(true) })));
+    app.tell(StoreNews::Opened(Box::new(ArchiveOpening { saved, ..opening(true) })));
     assert_eq!(app.state.active, KEY);
     assert!(app.state.flash.as_deref().unwrap_or_default().contains("process 7"));
 }
 
 #[test]
 fn a_read_only_session_has_no_agent_until_a_key_starts_it() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
     app.fx.clear();
-    tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
+    app.tell(StoreNews::Opened(Box::new(opening(false))));
     let key = app.state.active;
     assert!(matches!(shown(&app).phase, SessionPhase::Ended { .. }));
     assert_eq!(shown(&app).conn, None);
-    app.expect_sent("draft \"\"");
-    app.play(Event::Draft("and then".into()));
+    app.expect_sent("");
+    app.draft("and then");
     assert!(app.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing is recorded");
-    app.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
+    app.flow(|state, cx| operations::restart_agent(state, key, cx))
+        .flow(|state, cx| operations::restart_agent(state, key, cx));
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
-    tell(&mut app, StoreNews::Taken { key, saved: Err("Another parlor has it.".into()) });
+    app.tell(StoreNews::Taken { key, saved: Err("Another parlor has it.".into()) });
     assert!(shown(&app).read_only.is_some(), "it is still read-only");
-    app.play(Event::Act(Action::RestartAgent));
-    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
+    app.flow(|state, cx| operations::restart_agent(state, key, cx));
+    app.tell(StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
     app.expect_sent("call load old");
     assert_eq!(shown(&app).draft, "and then");
     assert_eq!(shown(&app).recorder.saved_as(), Some("k1"));
@@ -143,14 +105,14 @@ fn a_read_only_session_has_no_agent_until_a_key_starts_it() {
 
 #[test]
 fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
-    let mut app = TestApp::ready();
-    tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
+    let mut app = TestCore::ready();
+    app.tell(StoreNews::Opened(Box::new(opening(false))));
     let key = app.state.active;
-    app.flow(|state, cx| operations::submit(state, key, "next".into(), cx));
+    app.submit_in(key, "next");
     let mut newer = saved("k1");
     newer.events.extend([prompt("fourth", 4), said("4", 4)]);
     newer.end_seq = 10;
-    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(newer)) });
+    app.tell(StoreNews::Taken { key, saved: Ok(Box::new(newer)) });
     assert_eq!(
         items(shown(&app))[1..],
         ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
@@ -161,18 +123,18 @@ fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
 
 #[test]
 fn the_saved_queue_is_restored_once_when_a_read_only_session_is_continued() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let queued = || RecordedSession { queue: vec!["saved".into()], ..saved("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(queued()), ..opening(false) })));
+    app.tell(StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(queued()), ..opening(false) })));
     let key = app.state.active;
-    app.flow(|state, cx| operations::submit(state, key, "typed".into(), cx));
-    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(queued())) });
+    app.submit_in(key, "typed");
+    app.tell(StoreNews::Taken { key, saved: Ok(Box::new(queued())) });
     let queue = shown(&app).outbox.queue().map(|prompt| (prompt.text.as_str(), prompt.is_on_hold()));
     assert_eq!(queue.collect::<Vec<_>>(), [("typed", false), ("saved", true)]);
 }
 
 /// All events of [`saved`], in two parts.
-fn both_pages(mark: Option<usize>) -> [EventPage; 2] {
+pub fn both_pages(mark: Option<usize>) -> [EventPage; 2] {
     let first = vec![prompt("first", 1), said("1", 1), prompt("second", 2)];
     let rest = vec![said("2", 2), prompt("third", 3), said("3", 3)];
     [
@@ -183,24 +145,21 @@ fn both_pages(mark: Option<usize>) -> [EventPage; 2] {
 
 #[test]
 fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_valid() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
-    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    app.tell(StoreNews::Opened(Box::new(opening(true))));
     let key = app.state.active;
-    assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: None }]);
+    assert_eq!(app.store_jobs(), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: None }]);
     app.reply(Ok(Reply::Session(SessionReply::default())));
-    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
+    app.submit_in(key, "more");
     assert!(!shown(&app).turn.is_running(), "prompts wait until the record is read");
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
     let conn = shown(&app).conn.unwrap();
     app.play(Event::Agent(conn, AgentEvent::Update("old".into(), notice)));
-    let selected = shown(&app).transcript.items()[2].id;
-    app.views.get_mut(key).selected = Some(selected);
-    app.play(Event::Act(Action::OpenOutline));
-    assert!(app.layers.is_empty(), "the outline waits for the whole session");
+    let reply = shown(&app).transcript.items()[2].id;
     for page in both_pages(None) {
         let page = EventPage { unreadable_count: 1, ..page };
-        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+        app.tell(StoreNews::Loaded { key, page: Ok(page) });
     }
     assert!(
         items(shown(&app)).contains(&"notice Warning: 2 events of this session could not be read.".into())
@@ -216,25 +175,21 @@ fn the_whole_record_takes_the_place_of_its_end_and_references_to_items_stay_vali
             "agent \"3\""
         ]
     );
-    let item = shown(&app).transcript.get(selected).unwrap();
+    let item = shown(&app).transcript.get(reply).unwrap();
     assert!(matches!(&item.body, ItemBody::Message(message) if message.role == Role::Agent), "{item:?}");
-    assert_eq!(
-        (app.app.shown().selected, shown(&app).transcript.index_of(selected)),
-        (Some(selected), Some(5))
-    );
-    assert_eq!(app.layers.len(), 1);
+    assert_eq!(shown(&app).transcript.index_of(reply), Some(5));
     let turns: Vec<u32> = shown(&app).transcript.items().iter().map(|item| item.turn).collect();
     assert_eq!(turns[..6], [1, 1, 2, 2, 3, 3]);
 }
 
 #[test]
 fn the_session_that_a_long_one_continues_is_named_at_its_start() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let saved = RecordedSession { came_from: Some(("k0".into(), "The shop".into())), ..saved("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(saved), ..opening(false) })));
+    app.tell(StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(saved), ..opening(false) })));
     let key = app.state.active;
     for page in both_pages(None) {
-        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+        app.tell(StoreNews::Loaded { key, page: Ok(page) });
     }
     let shown = items(shown(&app));
     assert_eq!(shown[..2], ["notice Info: Continued from k0: The shop", "user* \"first\""]);
@@ -244,14 +199,14 @@ fn the_session_that_a_long_one_continues_is_named_at_its_start() {
 fn an_update_of_an_earlier_call_at_the_end_changes_that_call() {
     let event = |turn, update| RecordedEvent { at_ms: 0, turn, record: Record::Update(update) };
     let late = patch("a", |patch| patch.title = Patch::Set("late".into()));
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let end = vec![prompt("second", 2), event(2, late.clone()), said("2", 2)];
     let saved = RecordedSession { events: end.clone(), end_seq: 6, ..saved("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(saved), ..opening(false) })));
+    app.tell(StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(saved), ..opening(false) })));
     let key = app.state.active;
     let first = vec![prompt("first", 1), event(1, call("a", ToolStatus::Completed))];
     let page = EventPage { events: [first, end].concat(), is_last: true, ..EventPage::default() };
-    tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
+    app.tell(StoreNews::Loaded { key, page: Ok(page) });
     assert_eq!(
         items(shown(&app)),
         ["user* \"first\"", "tool a Completed \"late\"", "user* \"second\"", "agent \"2\""]
@@ -260,108 +215,46 @@ fn an_update_of_an_earlier_call_at_the_end_changes_that_call() {
 
 #[test]
 fn a_record_that_cannot_be_read_shows_its_end() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
-    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    app.tell(StoreNews::Opened(Box::new(opening(true))));
     let key = app.state.active;
-    tell(&mut app, StoreNews::Loaded { key, page: Err("The disk is away.".into()) });
+    app.tell(StoreNews::Loaded { key, page: Err("The disk is away.".into()) });
     let reported = items(shown(&app));
     assert!(reported[0].contains("could not be read: The disk is away."), "{reported:?}");
     app.reply(Ok(Reply::Session(SessionReply::default())));
     app.play(Event::Timer(TimerId::History(key))).play(Event::Timer(TimerId::History(key)));
-    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
+    app.submit_in(key, "more");
     assert!(shown(&app).turn.is_running(), "the session can be used");
-}
-
-/// The position of the current hit of the search.
-fn current_hit(app: &mut TestApp) -> Option<usize> {
-    let key = app.state.active;
-    app.play(Event::Timer(crate::core::TimerId::Search(key)));
-    let search = app.app.shown().search.as_ref().expect("a search");
-    search.current().and_then(|hit| shown(app).transcript.index_of(hit.item))
-}
-
-#[test]
-fn a_search_hit_is_shown_when_the_whole_record_is_read() {
-    let mut app = TestApp::ready();
-    app.state.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { at: Some(2), ..opening(false) })));
-    let key = app.state.active;
-    assert_eq!(jobs(&mut app), [StoreJob::Load { key, uid: "k1".into(), before: 8, at: Some(2) }]);
-    for page in both_pages(Some(2)) {
-        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
-    }
-    let marked = app.app.shown().selected.and_then(|id| shown(&app).transcript.index_of(id));
-    assert_eq!(marked, Some(2));
-    assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
-}
-
-#[test]
-fn a_hit_in_an_open_session_is_found_by_content() {
-    let mut app = TestApp::ready();
-    app.submit("something").end_turn(StopReason::EndTurn);
-    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
-    let open = app.state.active;
-    app.reply(Ok(Reply::Session(SessionReply::default())));
-    for page in both_pages(None) {
-        tell(&mut app, StoreNews::Loaded { key: open, page: Ok(page) });
-    }
-    jobs(&mut app);
-    app.flow(|state, cx| operations::open_saved(state, "k1", false, Some(7), cx));
-    assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
-    let events = vec![prompt("third", 3), said("3", 3)];
-    let page = EventPage { events, mark: Some(1), is_last: true, ..EventPage::default() };
-    app.state.searched = Some("the \u{2}3\u{3}".into());
-    tell(&mut app, StoreNews::Around { key: open, page: Ok(page) });
-    let marked = app.app.shown().selected.and_then(|id| shown(&app).transcript.index_of(id));
-    assert_eq!(marked, Some(5));
-    assert_eq!(current_hit(&mut app), Some(5), "what was searched for is marked there");
-}
-
-#[test]
-fn a_search_finds_what_is_read_later() {
-    let mut app = TestApp::ready();
-    tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
-    let key = app.state.active;
-    app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
-    app.play(Event::Timer(TimerId::Search(key)));
-    assert_eq!(app.app.shown().search.as_ref().unwrap().total(), 0);
-    for page in both_pages(None) {
-        tell(&mut app, StoreNews::Loaded { key, page: Ok(page) });
-    }
-    app.play(Event::Timer(TimerId::Search(key)));
-    let search = app.app.shown().search.as_ref().unwrap();
-    let at = search.current().and_then(|hit| shown(&app).transcript.index_of(hit.item));
-    assert_eq!((search.total(), at), (1, Some(2)));
 }
 
 #[test]
 fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved, others: 0 }];
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
-    tell(&mut app, StoreNews::Opened(Box::new(gone)));
+    app.tell(StoreNews::Opened(Box::new(gone)));
     let key = app.state.active;
     let Some(dialog) = app.state.questions.last() else { panic!("a question") };
     assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
     assert_eq!(dialog.answers[0].label, "Resume in /code/new till (same folder, moved or renamed)");
-    app.wait(2).play(Event::Input).answer(1);
+    app.decide(0);
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
-    tell(&mut app, StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
+    app.tell(StoreNews::Taken { key, saved: Ok(Box::new(saved("k1"))) });
     assert_eq!(shown(&app).workspace.cwd, std::path::Path::new("/code/new till"));
 }
 
 #[test]
 fn the_other_sessions_of_a_renamed_folder_are_moved_on_request() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let to = PathBuf::from("/code/new till");
     let offers = vec![FolderOffer { folder: to.clone(), why: FolderReason::Moved, others: 3 }];
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
-    tell(&mut app, StoreNews::Opened(Box::new(gone)));
+    app.tell(StoreNews::Opened(Box::new(gone)));
     let (key, from) = (app.state.active, shown(&app).workspace.cwd.clone());
     let Some(dialog) = app.state.questions.last() else { panic!("a question") };
     assert_eq!(dialog.answers[1].label, "Resume there, and move the folder's other sessions, too (3)");
-    app.wait(2).play(Event::Input).answer(2);
+    app.decide(1);
     let moved = StoreJob::MoveFolder { from, to: to.clone() };
     assert_eq!(other_jobs(&mut app), [moved, StoreJob::Take { key, uid: "k1".into() }]);
     assert_eq!(shown(&app).workspace.cwd, to);
@@ -369,31 +262,26 @@ fn the_other_sessions_of_a_renamed_folder_are_moved_on_request() {
 
 #[test]
 fn a_prompt_asks_for_the_folder_that_a_file_names() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let offers = vec![FolderOffer { folder: "/".into(), why: FolderReason::Imported, others: 0 }];
     let imported = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
-    tell(&mut app, StoreNews::Opened(Box::new(imported)));
+    app.tell(StoreNews::Opened(Box::new(imported)));
     let key = app.state.active;
-    app.wait(2).play(Event::Input).play(Event::Act(Action::Escape));
-    assert!(app.layers.is_empty());
+    app.answer_last(UserAnswer::Dismiss);
+    assert_eq!(app.state.questions, []);
 
-    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+    app.submit_in(key, "go");
     assert_eq!(app.state.questions.len(), 1, "asked again");
     assert_eq!(other_jobs(&mut app), []);
-    app.wait(2).play(Event::Input).answer(1);
+    app.decide(0);
     assert_eq!(other_jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
 }
 
 #[test]
 fn a_listed_session_continues_its_stored_record() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     *app.state.listed_mut() = vec![listed("old")];
-    let fx = {
-        let mut cx = Cx::new(app.now);
-        operations::open_session(&mut app.state, "old".into(), &mut cx);
-        cx.effects.extend(update(&mut app.app, Event::Input, cx.now));
-        cx.effects
-    };
+    let fx = app.effects_of(|state, cx| operations::open_session(state, "old".into(), cx));
     let heads: Vec<&SessionHead> = fx
         .iter()
         .filter_map(|effect| match effect {
@@ -412,17 +300,9 @@ fn a_listed_session_continues_its_stored_record() {
 #[test]
 fn a_listed_session_with_a_record_is_opened_from_the_store() {
     for is_saved in [true, false] {
-        let mut app = TestApp::ready();
+        let mut app = TestCore::ready();
         app.state.setup.saves_sessions = true;
-        let info = SessionInfo {
-            id: "old".into(),
-            cwd: app.session().workspace.cwd.clone(),
-            title: None,
-            updated_at: None,
-            additional_directories: Vec::new(),
-            is_archived: false,
-            is_live: None,
-        };
+        let info = listed("old");
         *app.state.listed_mut() = vec![info.clone()];
         app.fx.clear();
         app.flow(|state, cx| operations::open_session(state, "old".into(), cx));
@@ -430,11 +310,11 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
         let info = Box::new(info);
         let agent = app.state.conns[&conn].spec.name.clone();
         let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
-        assert_eq!(jobs(&mut app), [job]);
+        assert_eq!(app.store_jobs(), [job]);
         app.expect_sent("");
         let saved = StoreNews::Opened(Box::new(opening(true)));
         let news = if is_saved { saved } else { StoreNews::NotSaved(conn, info) };
-        tell(&mut app, news);
+        app.tell(news);
         let saved_as = is_saved.then_some("k1");
         assert_eq!(shown(&app).recorder.saved_as(), saved_as);
         assert!(app.sent().contains("call load old"), "kept: {is_saved}");
@@ -443,7 +323,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
 
 #[test]
 fn a_title_set_by_the_user_is_not_replaced_by_the_agent() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::set_title(state, KEY, "Mine".into(), cx));
     app.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
     assert_eq!(app.session().title.as_deref(), Some("Mine"));
@@ -451,7 +331,7 @@ fn a_title_set_by_the_user_is_not_replaced_by_the_agent() {
 
 #[test]
 fn a_copy_up_to_a_turn_has_the_items_until_then() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
     app.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
     app.fx.clear();
@@ -467,11 +347,11 @@ fn a_copy_up_to_a_turn_has_the_items_until_then() {
 
 #[test]
 fn a_session_without_prompts_has_lost_nothing() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("something").end_turn(StopReason::EndTurn);
     let bare =
         RecordedSession { events: Vec::new(), has_earlier: false, draft: "half".into(), ..saved("k1") };
-    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(bare), ..opening(true) })));
+    app.tell(StoreNews::Opened(Box::new(ArchiveOpening { saved: Ok(bare), ..opening(true) })));
     app.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(digest(shown(&app)), "ready · idle");
 }
@@ -481,11 +361,11 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     // Remote or imported: there is a name, but no command.
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..saved("k1").head };
     let opening = ArchiveOpening { saved: Ok(RecordedSession { head, ..saved("k1") }), ..opening(true) };
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.fx.clear();
-    tell(&mut app, StoreNews::Opened(Box::new(opening)));
+    app.tell(StoreNews::Opened(Box::new(opening)));
     assert_eq!((shown(&app).conn, app.state.conns.len()), (None, 1), "it has no agent");
-    assert!(app.layers.last().and_then(Layer::list).is_some(), "the user chooses");
+    assert!(app.state.ui_requests.contains(&UiRequest::AgentPicker), "the user chooses");
     let is_reported = items(shown(&app)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")

@@ -9,18 +9,14 @@ fn read(path: &str) -> AgentRequest {
     AgentRequest::ReadFile { session: Some(ID.into()), path: path.into(), line: Some(2), limit: None }
 }
 
-fn create(command: TerminalCommand) -> AgentRequest {
-    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
-}
-
-fn ended(app: &mut TestApp, id: &str, code: i32) {
+fn ended(app: &mut TestCore, id: &str, code: i32) {
     let exit = ExitInfo { code: Some(code), signal: None };
     app.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
 }
 
 /// A command that runs in terminal `x`, without unread effects.
-fn with_command() -> TestApp {
-    let mut app = TestApp::running();
+fn with_command() -> TestCore {
+    let mut app = TestCore::running();
     app.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
     app.choose(Some(0));
     app.terminal_started(1, "x", "sleep 9");
@@ -30,7 +26,7 @@ fn with_command() -> TestApp {
 
 #[test]
 fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, read("src/a.rs")).ask(2, read("/etc/hosts"));
     let [Effect::File(job), Effect::File(_)] = app.fx.as_slice() else {
         panic!("two jobs: {:?}", app.fx);
@@ -53,7 +49,7 @@ fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
 
 #[test]
 fn a_quirk_makes_missing_files_read_as_empty() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { missing_file_reads_empty: true, ..AgentCapabilities::default() });
     app.open(ID).ask(1, read("a"));
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.missing_reads_empty)));
@@ -62,7 +58,8 @@ fn a_quirk_makes_missing_files_read_as_empty() {
 #[test]
 fn acp_v1_methods_that_were_not_offered_are_rejected() {
     let callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
-    let mut app = TestApp::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
+    let mut app =
+        TestCore::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
     app.ask(1, read("a"));
@@ -74,13 +71,13 @@ fn acp_v1_methods_that_were_not_offered_are_rejected() {
     );
 }
 
-fn asks_about(app: &mut TestApp, job: FileJob, real: &str) {
+fn asks_about(app: &mut TestCore, job: FileJob, real: &str) {
     let access = Access::Read { path: real.into() };
     let asked = AskedFile { access, facts: Facts::default(), why: AskReason::Outside, change: None };
     app.service(ServiceEvent::FileAsks { job, asked: Box::new(asked) });
 }
 
-fn outside(app: &mut TestApp, request_id: u64) {
+fn outside(app: &mut TestCore, request_id: u64) {
     app.ask(request_id, read("/etc/hosts"));
     let Some(Effect::File(job)) = app.fx.pop() else {
         panic!("a job");
@@ -90,7 +87,7 @@ fn outside(app: &mut TestApp, request_id: u64) {
 
 #[test]
 fn a_file_outside_of_the_roots_is_asked_about() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     outside(&mut app, 1);
     assert_eq!(app.session().requests.len(), 1);
     app.choose(Some(0));
@@ -114,7 +111,7 @@ fn a_file_outside_of_the_roots_is_asked_about() {
 
 #[test]
 fn a_cancel_answers_a_file_that_waits_for_the_user() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     outside(&mut app, 1);
     app.ask(2, read("/etc/passwd"));
     let Some(Effect::File(job)) = app.fx.pop() else {
@@ -130,8 +127,8 @@ fn write(path: &str) -> AgentRequest {
 }
 
 /// Five reads and a write, of which four reads are at the service; without unread effects.
-fn with_waiting_files() -> TestApp {
-    let mut app = TestApp::running();
+fn with_waiting_files() -> TestCore {
+    let mut app = TestCore::running();
     for number in 1..=5 {
         app.ask(number, read("a"));
     }
@@ -164,7 +161,7 @@ fn the_end_of_a_turn_stops_reads_but_no_writes() {
 
 #[test]
 fn closing_a_session_stops_its_file_requests() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.flow(operations::new_session).open("two");
     app.fx.clear();
     app.ask(1, read("a")).flow(|state, cx| operations::close_session(state, KEY, cx));
@@ -184,7 +181,7 @@ fn a_session_does_not_wait_for_the_files_of_another() {
 
 #[test]
 fn a_cancelled_file_request_is_answered_with_its_result() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, read("a"))
         .agent(AgentEvent::RequestWithdrawn(RequestId(1)))
         .expect_sent("file 1 /code/shop/a");
@@ -199,7 +196,7 @@ fn a_cancelled_file_request_is_answered_with_its_result() {
 
 #[test]
 fn a_command_runs_in_its_working_directory() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let command =
         |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
     app.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
@@ -260,7 +257,7 @@ fn a_cancelled_wait_is_answered() {
 
 #[test]
 fn a_command_that_started_too_late_is_released() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, create(TerminalCommand::default())).choose(Some(0));
     app.crash();
     app.fx.clear();

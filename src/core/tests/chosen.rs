@@ -16,8 +16,8 @@ fn reported(current: &str) -> Reply {
 }
 
 /// A session in a mode chosen by the user.
-fn read_only() -> TestApp {
-    let mut app = TestApp::started();
+fn read_only() -> TestCore {
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.flow(|state, cx| operations::set_mode(state, KEY, "read-only".into(), cx));
     app.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
@@ -25,13 +25,13 @@ fn read_only() -> TestApp {
     app
 }
 
-fn again(app: &mut TestApp, reply: Reply) {
+fn again(app: &mut TestCore, reply: Reply) {
     app.crash().handshake(all_capabilities());
     app.fx.clear();
     app.reply(Ok(reply));
 }
 
-fn current(app: &TestApp) -> String {
+fn current(app: &TestCore) -> String {
     app.session().modes.as_ref().map(|modes| modes.current.to_string()).unwrap_or_default()
 }
 
@@ -52,7 +52,7 @@ fn a_chosen_mode_is_restored_after_a_crash_before_prompts_are_sent() {
 
 #[test]
 fn only_chosen_settings_and_changes_of_the_agent_are_restored() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.submit("look").end_turn(StopReason::EndTurn);
     again(&mut app, reported("plan"));
@@ -85,7 +85,7 @@ fn a_replacement_session_gets_the_settings_of_the_previous_one() {
     app.reply(Ok(reported("full"))).expect_sent("call mode read-only");
     // Another agent has separate settings.
     let mut app = read_only();
-    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let other = spec("other");
     app.flow(|state, cx| operations::start_agent(state, KEY, other, cx));
     app.handshake(all_capabilities());
     app.fx.clear();
@@ -115,7 +115,7 @@ fn a_chosen_option_is_restored_with_its_last_reported_value() {
         let id = Some(SessionId::from(ID));
         Reply::Session(SessionReply { id, options: vec![option(current)], ..SessionReply::default() })
     };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(session("low")));
     let high = ConfigValue::Text("high".to_owned());
     app.flow(|state, cx| operations::set_option(state, KEY, "effort".into(), high, cx));
@@ -143,10 +143,10 @@ fn restoring_settings_detects_a_lost_session_and_continues_in_the_replacement() 
 
 #[test]
 fn a_prompt_waits_for_the_mode_chosen_before_it() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.fx.clear();
-    let choose = |app: &mut TestApp, mode: &str| {
+    let choose = |app: &mut TestCore, mode: &str| {
         let mode = ModeId::from(mode.to_owned());
         app.flow(|state, cx| operations::set_mode(state, KEY, mode, cx));
     };
@@ -184,13 +184,8 @@ fn a_setting_no_longer_offered_is_reported_and_holds_prompts() {
     let modes = Modes { current: "full".into(), available: vec![mode] };
     app.reply(Ok(Reply::Session(SessionReply { modes: Some(modes), ..SessionReply::default() })));
     app.expect_sent("");
-    let reported = app.session().transcript.items().iter().find_map(|item| match &item.body {
-        ItemBody::Notice { detail, .. } => detail.clone().filter(|detail| detail.contains("offer")),
-        _ => None,
-    });
-    assert!(
-        reported.is_some_and(|reported| reported.starts_with("The agent no longer offers: mode read-only."))
-    );
+    let is_reported = |notice: &String| notice.contains(" The agent no longer offers: mode read-only.");
+    assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
     assert_eq!(app.queue(), ["change it"]);
 }
 
@@ -202,7 +197,7 @@ fn a_model_reported_by_the_agent_is_not_restored() {
         let id = Some(SessionId::from(ID));
         Reply::Session(SessionReply { id, models: Some(models), ..SessionReply::default() })
     };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(session("old")));
     app.update(SessionUpdate::Model("old".into()));
     app.submit("look").end_turn(StopReason::EndTurn);
@@ -217,8 +212,8 @@ fn a_model_reported_by_the_agent_is_not_restored() {
 }
 
 /// A mode was chosen, followed by a prompt.
-fn waiting() -> TestApp {
-    let mut app = TestApp::started();
+fn waiting() -> TestCore {
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(reported("full")));
     app.flow(|state, cx| operations::set_mode(state, KEY, "read-only".into(), cx));
     let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));
@@ -273,10 +268,10 @@ fn settings_restored_after_a_crash_hold_prompts_without_a_limit() {
 }
 
 /// A session that opens with these settings of the command line, and a prompt that waits for them.
-fn named(model: Option<&str>, mode: Option<&str>) -> TestApp {
-    let mut app = TestApp::started();
+fn named(model: Option<&str>, mode: Option<&str>) -> TestCore {
+    let mut app = TestCore::started();
     let named = NamedSettings { model: model.map(str::to_owned), mode: mode.map(str::to_owned) };
-    app.state.sessions.get_mut(&KEY).unwrap().settings.name(named);
+    app.session_mut().settings.name(named);
     app.handshake(all_capabilities()).submit("go");
     app.fx.clear();
     app
@@ -304,13 +299,9 @@ fn a_named_setting_that_is_not_offered_holds_the_prompt() {
     for (model, mode, problem) in cases {
         let mut app = named(model, mode);
         app.reply(Ok(reported("full"))).expect_sent("");
-        let detail = app.session().transcript.items().iter().find_map(|item| match &item.body {
-            ItemBody::Notice { title, detail, .. } if title == "Some settings could not be set." => {
-                detail.clone()
-            }
-            _ => None,
-        });
-        assert!(detail.as_ref().is_some_and(|detail| detail.starts_with(problem)), "{detail:?}");
+        let expected = format!("Some settings could not be set. {problem}");
+        let is_reported = |notice: &String| notice.starts_with(&expected);
+        assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
         app.submit("all the same").expect_sent("call prompt \"all the same\"");
     }
 }

@@ -6,8 +6,8 @@ use crate::core::*;
 use crate::model::*;
 
 /// An app whose agent has a `/clear` command.
-fn clearing() -> TestApp {
-    let mut app = TestApp::talked();
+fn clearing() -> TestCore {
+    let mut app = TestCore::talked();
     let command = SlashCommand { name: "clear".into(), description: String::new(), hint: None };
     app.update(SessionUpdate::Commands(vec![command]));
     app.fx.clear();
@@ -16,11 +16,11 @@ fn clearing() -> TestApp {
 
 #[test]
 fn clear_replaces_the_session_if_the_agent_has_no_such_command() {
-    let mut app = TestApp::talked();
-    app.state.sessions.get_mut(&KEY).unwrap().settings.choose(Setting::Mode("plan".into()));
-    app.play(Event::Draft("a thought".into()));
+    let mut app = TestCore::talked();
+    app.session_mut().settings.choose(Setting::Mode("plan".into()));
+    app.draft("a thought");
     app.submit("go").submit("/clear").submit("and then").fx.clear();
-    app.end_turn(StopReason::EndTurn).expect_sent("call close s\ncall new\ndraft \"a thought\"");
+    app.end_turn(StopReason::EndTurn).expect_sent("call close s\ncall new");
     let [session] = app.state.sessions.values().collect::<Vec<_>>()[..] else { panic!("one session") };
     let key = session.key;
     assert_ne!(key, KEY);
@@ -32,8 +32,7 @@ fn clear_replaces_the_session_if_the_agent_has_no_such_command() {
     );
     // The queued prompt is the first one of the new session, with the chosen mode.
     let mut answer = |reply, expected| {
-        let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-        app.play(Event::Agent(CONN, AgentEvent::Replied(tag, Ok(reply)))).expect_sent(expected);
+        app.reply_to(CONN, Ok(reply)).expect_sent(expected);
     };
     let opened = SessionReply { id: Some("t".into()), ..SessionReply::default() };
     answer(Reply::Session(opened), "call mode plan");
@@ -42,7 +41,7 @@ fn clear_replaces_the_session_if_the_agent_has_no_such_command() {
 
 #[test]
 fn an_empty_session_is_not_replaced() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("/clear").expect_sent("");
     assert_eq!(app.state.active, KEY);
     assert_eq!(app.state.flash.as_deref(), Some("The context is already empty."));
@@ -70,7 +69,7 @@ fn clear_of_the_agent_is_sent_and_marked() {
 fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
     let reported = |prompt: &str| vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))];
     let saved = |prompts: &[&str]| {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         app.handshake(all_capabilities()).open(ID);
         let clear = SlashCommand { name: "clear".into(), description: String::new(), hint: None };
         app.update(SessionUpdate::Commands(vec![clear]));
@@ -102,7 +101,7 @@ fn a_plan_in_a_new_context_is_marked() {
         SessionUpdate::Tool(Box::new(patch))
     };
     let run = |kind, reports: &[u64]| {
-        let mut app = TestApp::talked();
+        let mut app = TestCore::talked();
         app.submit("plan it").update(call(kind));
         for used in reports {
             app.update(usage(*used));

@@ -6,10 +6,10 @@ use crate::model::*;
 
 #[test]
 fn acp_v1_a_closed_session_is_closed_by_the_agent_and_another_one_is_shown() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(operations::new_session).open("two");
     let two = app.state.active;
-    app.flow(|state, cx| operations::submit(state, two, "go".into(), cx));
+    app.submit_in(two, "go");
     app.fx.clear();
     app.flow(|state, cx| operations::close_session(state, two, cx));
     app.expect_sent("cancel two\ncall close two");
@@ -19,14 +19,14 @@ fn acp_v1_a_closed_session_is_closed_by_the_agent_and_another_one_is_shown() {
 
 #[test]
 fn the_last_session_cannot_be_closed() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::close_session(state, KEY, cx)).expect_sent("");
     assert_eq!(app.state.sessions.len(), 1);
 }
 
 #[test]
 fn acp_v1_session_close_is_sent_only_if_advertised() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities::default()).open(ID);
     app.flow(operations::new_session).open("two");
     app.fx.clear();
@@ -37,16 +37,9 @@ fn acp_v1_session_close_is_sent_only_if_advertised() {
 
 #[test]
 fn the_requests_of_a_closed_session_are_answered() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(operations::new_session).open("two");
-    app.ask(
-        1,
-        AgentRequest::Permission(PermissionRequest {
-            session: Some("two".into()),
-            tool: ToolCallPatch::new("t".into()),
-            options: vec![option("yes", PermissionKind::AllowOnce)],
-        }),
-    );
+    app.ask(1, permission_in(Some("two"), "t"));
     app.fx.clear();
     let two = app.state.active;
     app.flow(|state, cx| operations::close_session(state, two, cx));
@@ -55,7 +48,7 @@ fn the_requests_of_a_closed_session_are_answered() {
 
 #[test]
 fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_confirms() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     *app.state.listed_mut() = vec![listed("old"), listed("older")];
     app.flow(|state, cx| close::delete_session(state, "old".into(), cx)).expect_sent("call delete old");
     app.fail(-32603, "no");
@@ -67,10 +60,10 @@ fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_confirms() {
 
 #[test]
 fn acp_v1_open_sessions_and_those_of_agents_without_delete_are_not_deleted() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| close::delete_session(state, ID.into(), cx)).expect_sent("");
     assert_eq!(app.state.flash.as_deref(), Some("This session is open. Close it first."));
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities::default()).open(ID);
     app.fx.clear();
     app.flow(|state, cx| close::delete_session(state, "old".into(), cx)).expect_sent("");
@@ -78,12 +71,10 @@ fn acp_v1_open_sessions_and_those_of_agents_without_delete_are_not_deleted() {
 
 #[test]
 fn acp_v1_servers_not_supported_by_the_agent_are_reported() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
     app.state.setup.mcp_servers = vec![web];
-    let method =
-        AuthMethod { id: "tool".into(), name: "Tool".into(), description: None, kind: AuthKind::Agent };
-    let info = || AgentInfo { auth_methods: vec![method.clone()], ..AgentInfo::default() };
+    let info = || signs_in(vec![("tool", AuthKind::Agent)]);
     app.agent(AgentEvent::Ready(Box::new(info()))).fail(-32000, "sign in first");
     // A sign-in restarts the agent.
     app.service(ServiceEvent::LoginDone(CONN, Ok(())));
@@ -95,7 +86,7 @@ fn acp_v1_servers_not_supported_by_the_agent_are_reported() {
         notice Warning: The agent requires sign-in.
         ",
     );
-    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let other = spec("other");
     app.flow(|state, cx| operations::start_agent(state, KEY, other, cx));
     app.handshake(AgentCapabilities::default()).open(ID);
     assert_eq!(app.session().transcript.items().len(), 3, "another agent has a separate notice");

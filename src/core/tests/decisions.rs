@@ -2,32 +2,23 @@
 
 use super::policy::restored;
 use super::support::*;
+use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
 
 /// The recorded questions, without the prompt and the ends of turns.
-fn records(app: &mut TestApp) -> Vec<Record> {
-    app.play(Event::Input);
-    let records = app.saved.iter().filter_map(|note| match note {
-        Note::Event { record, .. } => Some((**record).clone()),
-        _ => None,
-    });
+fn records(app: &mut TestCore) -> Vec<Record> {
     let is_question = |record: &Record| {
         matches!(
             record,
             Record::Asked { .. } | Record::Decided { .. } | Record::Answered { .. } | Record::Access(_)
         )
     };
-    records.filter(is_question).collect()
-}
-
-fn run(line: &str) -> AgentRequest {
-    let command = TerminalCommand { command: line.into(), ..TerminalCommand::default() };
-    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
+    app.recorded().into_iter().map(|event| event.record).filter(is_question).collect()
 }
 
 /// Who decided each question.
-fn deciders(app: &mut TestApp) -> Vec<Decider> {
+fn deciders(app: &mut TestCore) -> Vec<Decider> {
     let by = |record| match record {
         Record::Decided { by, .. } | Record::Answered { by, .. } => Some(by),
         Record::Access(access) => access.question.map(|question| question.by),
@@ -38,7 +29,7 @@ fn deciders(app: &mut TestApp) -> Vec<Decider> {
 
 #[test]
 fn a_permission_is_recorded_with_options_choice_and_decider() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).choose(Some(0));
     let records = records(&mut app);
     let [Record::Asked { tool, options }, Record::Decided { option_id, kind, by, .. }] = &records[..] else {
@@ -60,7 +51,7 @@ fn a_permission_is_recorded_with_options_choice_and_decider() {
 
 #[test]
 fn each_way_to_cancel_a_question_is_recorded() {
-    type Step = fn(&mut TestApp);
+    type Step = fn(&mut TestCore);
     let cases: [(Step, Decider); 5] = [
         (
             |app| {
@@ -72,12 +63,12 @@ fn each_way_to_cancel_a_question_is_recorded() {
         ),
         (|app| _ = app.cancel(), Decider::TurnCancelled),
         (|app| _ = app.crash(), Decider::ConnectionLost),
-        (|app| _ = app.play(Event::Act(Action::RestartAgent)), Decider::AgentStopped),
-        (|app| _ = app.flow(crate::core::lifecycle::conn::quit), Decider::SessionClosed),
+        (|app| _ = app.flow(|state, cx| operations::restart_agent(state, KEY, cx)), Decider::AgentStopped),
+        (|app| _ = app.flow(operations::quit), Decider::SessionClosed),
     ];
     for (step, by) in cases {
-        let mut app = TestApp::running();
-        app.ask(1, permission("a")).ask(2, question()).ask(3, run("make"));
+        let mut app = TestCore::running();
+        app.ask(1, permission("a")).ask(2, question()).ask(3, run_line("make"));
         step(&mut app);
         assert_eq!(deciders(&mut app), [by; 3]);
         assert!(app.session().requests.is_empty(), "{by:?}");
@@ -103,14 +94,14 @@ fn each_way_to_cancel_a_question_is_recorded() {
 
 #[test]
 fn a_question_during_a_cancel_is_recorded() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().ask(1, permission("a")).ask(2, question());
     assert_eq!(deciders(&mut app), [Decider::TurnCancelled; 2]);
 }
 
 #[test]
 fn a_page_completed_elsewhere_is_recorded() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let mode = ElicitationMode::Url { id: "p".into(), url: "https://example.org/".into() };
     let request = ElicitationRequest { session: Some(ID.into()), tool: None, message: "Visit.".into(), mode };
     app.ask(1, AgentRequest::Elicitation(request));
@@ -142,7 +133,7 @@ fn secrets_of_a_form_are_not_recorded() {
         fields: vec![field("name", "ada"), field("password", "hunter1")],
     };
     let request = ElicitationRequest { session: Some(ID.into()), tool: None, message: "Who?".into(), mode };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, AgentRequest::Elicitation(request));
     let values = [("name", "bob"), ("password", "hunter2")];
     let values = values.map(|(key, value)| (key.to_owned(), FieldValue::Text(value.to_owned()))).to_vec();
@@ -154,11 +145,11 @@ fn secrets_of_a_form_are_not_recorded() {
 
 #[test]
 fn a_command_is_recorded_with_its_question_or_rule() {
-    let mut app = TestApp::running();
-    app.ask(1, run("make")).ask(2, run("make")).choose(Some(1));
+    let mut app = TestCore::running();
+    app.ask(1, run_line("make")).ask(2, run_line("make")).choose(Some(1));
     app.terminal_started(1, "x", "make");
     app.terminal_started(2, "y", "make");
-    app.ask(3, run("make"));
+    app.ask(3, run_line("make"));
     app.terminal_started(3, "z", "make");
     let records = records(&mut app);
     let accesses: Vec<&AccessRecord> = records
@@ -188,9 +179,9 @@ fn a_command_is_recorded_with_its_question_or_rule() {
 
 #[test]
 fn a_command_allowed_by_configuration_names_the_setting() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.state.setup.policy.ask_commands = false;
-    app.ask(1, run("make"));
+    app.ask(1, run_line("make"));
     app.terminal_started(1, "x", "make");
     let records = records(&mut app);
     let [Record::Access(access)] = &records[..] else { panic!("{records:?}") };

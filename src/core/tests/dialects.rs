@@ -5,13 +5,13 @@ use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
 
-fn connected(info: AgentInfo) -> TestApp {
-    let mut app = TestApp::started();
+fn connected(info: AgentInfo) -> TestCore {
+    let mut app = TestCore::started();
     app.agent(AgentEvent::Started { pid: None }).agent(AgentEvent::Ready(Box::new(info)));
     app
 }
 
-fn hinted() -> TestApp {
+fn hinted() -> TestCore {
     let capabilities = AgentCapabilities { can_resume: true, ..AgentCapabilities::default() };
     let mut app =
         connected(AgentInfo { capabilities, last_session: Some("old".into()), ..AgentInfo::default() });
@@ -40,14 +40,14 @@ fn an_expired_session_of_the_folder_is_reported_and_replaced() {
 }
 
 /// The agent has responded, and replays nothing until all timeouts have passed.
-fn nothing_comes(app: &mut TestApp) -> &mut TestApp {
+fn nothing_comes(app: &mut TestCore) -> &mut TestCore {
     for _ in 0..4 {
         app.play(Event::Timer(TimerId::History(KEY)));
     }
     app
 }
 
-fn mortal() -> TestApp {
+fn mortal() -> TestCore {
     let capabilities =
         AgentCapabilities { can_load: true, dies_on_cancel: true, ..AgentCapabilities::default() };
     let mut app = connected(AgentInfo { capabilities, ..AgentInfo::default() });
@@ -73,14 +73,14 @@ fn a_session_lost_after_a_resume_is_replaced_and_the_prompt_resent() {
     app.submit("next").expect_sent("call prompt \"next\"");
     app.fail(-32600, "Session not found").expect_sent("call new");
     app.open("t").expect_sent("");
-    app.play(Event::Act(Action::SendAgain));
+    app.flow(|state, cx| operations::send_again(state, KEY, cx));
     app.expect_sent("call prompt \"next\"");
     assert_eq!(digest(app.session()).matches("\"next\"").count(), 1);
 }
 
 #[test]
 fn a_prompt_that_cannot_be_sent_is_restored_to_the_composer() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.reply(Err(CallError::NotSent { error: "Too long. Shorten it.".into() }));
     assert_eq!(app.session().draft, "go");
     app.expect("ready · idle\nuser* \"go\"\nend failed: Too long. Shorten it.");
@@ -88,7 +88,7 @@ fn a_prompt_that_cannot_be_sent_is_restored_to_the_composer() {
 
 #[test]
 fn quirks_of_an_agent_are_listed_in_the_connection_details() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     for text in ["Odd thing.", "Odd thing.", "Another."] {
         let kind = AnomalyKind::Dialect;
         app.agent(AgentEvent::Anomaly(Anomaly { kind, text: text.into() }));

@@ -20,7 +20,7 @@ fn edit(status: ToolStatus, diffs: Vec<FileDiff>, lines: &[u32]) -> SessionUpdat
     })
 }
 
-fn jobs(app: &mut TestApp) -> Vec<LocateJob> {
+fn jobs(app: &mut TestCore) -> Vec<LocateJob> {
     let jobs = std::mem::take(&mut app.fx).into_iter().filter_map(|effect| match effect {
         Effect::LocateDiffs(job) => Some(job),
         _ => None,
@@ -28,7 +28,7 @@ fn jobs(app: &mut TestApp) -> Vec<LocateJob> {
     jobs.collect()
 }
 
-fn answer(app: &mut TestApp, found: Vec<(FileDiff, DiffPosition)>, is_done: bool) {
+fn answer(app: &mut TestCore, found: Vec<(FileDiff, DiffPosition)>, is_done: bool) {
     let found = found.into_iter().map(|(diff, position)| LocatedDiff { diff, position, is_done }).collect();
     app.service(ServiceEvent::DiffsLocated { session: KEY, item: ItemId(1), found });
 }
@@ -37,7 +37,7 @@ fn at(line: u32) -> DiffPosition {
     DiffPosition::Lines(vec![Some(PieceStart::at(line, true))])
 }
 
-fn call_of(app: &TestApp) -> &ToolCall {
+fn call_of(app: &TestCore) -> &ToolCall {
     match &app.session().transcript.items()[1].body {
         ItemBody::Tool(call) => call,
         other => panic!("{other:?}"),
@@ -46,7 +46,7 @@ fn call_of(app: &TestApp) -> &ToolCall {
 
 #[test]
 fn changes_are_located_once_and_saved_with_the_call() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let (one, two) = (diff("a", "b"), diff("c", "d"));
     app.update(edit(ToolStatus::Pending, vec![one.clone(), two.clone()], &[10, 20]));
     let asked = jobs(&mut app);
@@ -74,7 +74,7 @@ fn changes_are_located_once_and_saved_with_the_call() {
 
 #[test]
 fn the_diff_of_a_permission_request_is_located() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let mut tool = ToolCallPatch::new("t".into());
     tool.content = Patch::Set(vec![ToolContent::Diff(diff("a", "b"))]);
     let AgentRequest::Permission(mut request) = permission("t") else { unreachable!() };
@@ -85,7 +85,7 @@ fn the_diff_of_a_permission_request_is_located() {
 
 #[test]
 fn a_late_result_for_another_change_is_dropped() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(edit(ToolStatus::Pending, vec![diff("a", "b")], &[]));
     app.update(edit(ToolStatus::Pending, vec![diff("c", "d")], &[]));
     answer(&mut app, vec![(diff("a", "b"), at(3))], false);
@@ -98,7 +98,7 @@ fn a_late_result_for_another_change_is_dropped() {
 
 #[test]
 fn a_change_with_line_numbers_is_not_located() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let numbered = FileDiff {
         path: "a.rs".into(),
         change: DiffChange::Patch("--- a.rs\n+++ a.rs\n@@ -1 +1 @@\n-a\n+b\n".into()),

@@ -6,15 +6,10 @@ use crate::core::lifecycle::operations;
 use crate::core::state::place;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::update;
-
-fn spec(name: &str) -> AgentSpec {
-    AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
-}
 
 /// A session with two turns.
-fn talked() -> TestApp {
-    let mut app = TestApp::ready();
+fn talked() -> TestCore {
+    let mut app = TestCore::ready();
     app.submit("mend the rounding of the till");
     app.updates(vec![text(Role::Thought, "hm"), says("I look."), call("a", ToolStatus::Completed)]);
     app.end_turn(StopReason::EndTurn);
@@ -23,25 +18,20 @@ fn talked() -> TestApp {
     app
 }
 
-fn prompt_blocks(app: &mut TestApp) -> Vec<ContentBlock> {
-    let sent = std::mem::take(&mut app.fx).into_iter().find_map(|effect| match effect {
-        Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks),
-        _ => None,
-    });
-    sent.expect("a prompt was sent")
+fn prompt_blocks(app: &mut TestCore) -> Vec<ContentBlock> {
+    let blocks = app.sent_prompts()[0].to_vec();
+    app.fx.clear();
+    blocks
 }
 
 /// Hands the conversation over to `other`, and opens its session.
-fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
+fn handed_over(capabilities: AgentCapabilities) -> (TestCore, SessionKey) {
     let mut app = talked();
     app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     let key = app.state.active;
     let conn = app.state.sessions[&key].conn.unwrap();
-    let info = AgentInfo { capabilities, ..AgentInfo::default() };
-    app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     let reply = SessionReply { id: Some("n".into()), ..SessionReply::default() };
-    app.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))));
+    app.handshake_of(conn, capabilities).reply_to(conn, Ok(Reply::Session(reply)));
     app.fx.clear();
     (app, key)
 }
@@ -50,7 +40,7 @@ fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
 fn the_first_prompt_includes_the_conversation_as_a_resource() {
     let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
     let (mut app, key) = handed_over(capabilities);
-    app.flow(|state, cx| operations::submit(state, key, "go on".into(), cx));
+    app.submit_in(key, "go on");
     let blocks = prompt_blocks(&mut app);
     let [
         ContentBlock::Resource { mime_type, body: ResourceBody::Text(reported), .. },
@@ -68,23 +58,19 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
     assert!(!reported.contains("hm"), "thoughts are not included");
     // It is sent once, with a turn that was answered.
     let conn = app.state.sessions[&key].conn.unwrap();
-    let end = |app: &mut TestApp, result| {
-        let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
-        app.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
-    };
-    end(&mut app, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
+    app.reply_to(conn, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
     app.fx.clear();
-    app.flow(|state, cx| operations::submit(state, key, "again".into(), cx));
+    app.submit_in(key, "again");
     assert_eq!(prompt_blocks(&mut app).len(), 2, "the turn failed, so it is sent again");
-    end(&mut app, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
+    app.reply_to(conn, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
     app.fx.clear();
-    app.flow(|state, cx| operations::submit(state, key, "more".into(), cx));
+    app.submit_in(key, "more");
     assert_eq!(prompt_blocks(&mut app), [ContentBlock::Text("more".into())]);
 }
 
 #[test]
 fn pasted_texts_and_notes_of_images_are_handed_over() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let pasted = Attachment::of_text("first pasted line\nlast pasted line");
     let image = "[Image #0123456789: 8×4, 1 KiB]";
     app.submit(&format!("see {} and {image}", pasted.label()));
@@ -107,7 +93,7 @@ fn pasted_texts_and_notes_of_images_are_handed_over() {
 #[test]
 fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let (mut app, key) = handed_over(AgentCapabilities::default());
-    app.flow(|state, cx| operations::submit(state, key, "go on".into(), cx));
+    app.submit_in(key, "go on");
     let blocks = prompt_blocks(&mut app);
     let [ContentBlock::Text(reported), ContentBlock::Text(asked)] = blocks.as_slice() else {
         panic!("{blocks:?}")
@@ -127,12 +113,7 @@ fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
 fn both_sessions_of_a_handover_are_linked() {
     let mut app = talked();
     app.saved.clear();
-    let fx = {
-        let mut cx = Cx::new(app.now);
-        operations::hand_over(&mut app.app.state, KEY, spec("other"), &mut cx);
-        cx.effects.extend(update(&mut app.app, Event::Input, app.now));
-        cx.effects
-    };
+    let fx = app.effects_of(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     let key = app.state.active;
     let link = Note::CameFrom { session: KEY, saved_as: None, copied_turns: None };
     let is_linked = fx.iter().any(
@@ -172,16 +153,16 @@ fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
         app.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
     }
     app.state.setup.handover_bytes = handover::MIN_BYTES;
-    let reported = |app: &mut TestApp| {
+    let reported = |app: &mut TestCore| {
         app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
-        let resume = &mut app.state.sessions.get_mut(&KEY).unwrap().resume;
+        let resume = &mut app.session_mut().resume;
         let text = resume.handover().unwrap().text.clone();
         resume.handed_over();
         text
     };
     assert!(reported(&mut app).contains("The first prompt was: mend the rounding"));
-    let session = app.app.state.sessions.get_mut(&KEY).unwrap();
-    crate::core::recording::loading::begin(session, "k", 9, None, (None, ""), &mut Cx::new(app.now));
+    let mut cx = Cx::new(app.now);
+    crate::core::recording::loading::begin(app.session_mut(), "k", 9, None, (None, ""), &mut cx);
     let text = reported(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }
@@ -202,8 +183,13 @@ fn a_summary_of_the_agent_replaces_the_summarized_part() {
     assert!(!reported.contains("I look."), "{reported}");
 }
 
-fn shown_handover(app: &TestApp) -> &Handover {
+fn shown_handover(app: &TestCore) -> &Handover {
     app.state.active_session().unwrap().resume.handover().expect("something is handed over")
+}
+
+fn hand_over(state: &mut State, cx: &mut Cx) {
+    operations::tell_agent(state, KEY, cx);
+    operations::send_undecided(state, KEY, cx);
 }
 
 #[test]
@@ -220,13 +206,10 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
         synonyms: "",
     }];
     app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
-    assert!(app.layers.is_empty(), "an offer receives no keys");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
-    });
-    assert!(reported, "{}", digest(app.session()));
+    assert_eq!(app.state.questions, [], "an offer receives no keys");
+    assert!(app.last_notice().contains("Alt+H sends the conversation"), "{:?}", app.notices());
     app.open("fresh");
-    app.play(Event::Act(Action::HandOver)).play(Event::Act(Action::HandOver));
+    app.flow(hand_over).flow(hand_over);
     assert_eq!(digest(app.session()).matches("The conversation above").count(), 1);
     app.fx.clear();
     app.submit("go on");
@@ -239,7 +222,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
 
 #[test]
 fn an_empty_session_has_no_handover() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::hand_over(state, KEY, spec("other"), cx));
     assert_eq!((app.state.sessions.len(), app.state.active), (1, KEY));
 }
@@ -249,14 +232,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
     let reported = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
     let records = std::iter::once(reported).chain(more);
     RecordedSession {
-        head: SessionHead {
-            saved_as: Some("k2".into()),
-            agent: "fake".into(),
-            command: "fake".into(),
-            session: Some("n".into()),
-            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
-            ..SessionHead::default()
-        },
+        head: stored_head("k2", "n"),
         draft: "go on with".into(),
         events: records.map(|record| RecordedEvent { at_ms: 0, turn: 1, record }).collect(),
         ..RecordedSession::default()
@@ -267,14 +243,12 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
 fn a_handover_is_recorded_until_it_was_sent() {
     let mut app = talked();
     app.saved.clear();
-    app.flow(|state, cx| operations::tell_agent(state, KEY, cx)).play(Event::Input);
-    let is_document = |note: &Note| match note {
-        Note::Event { record, .. } => {
-            matches!(&**record, Record::HandedOver { text, .. } if text.contains("mend the rounding"))
-        }
+    app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
+    let is_document = |event: &RecordedEvent| match &event.record {
+        Record::HandedOver { text, .. } => text.contains("mend the rounding"),
         _ => false,
     };
-    assert!(app.saved.iter().any(is_document), "{:?}", app.saved);
+    assert!(app.recorded().iter().any(is_document), "{:?}", app.saved);
 
     let reopened = |more| {
         let mut session = Session::new(SessionKey(9), SessionWorkspace::default());
@@ -282,13 +256,7 @@ fn a_handover_is_recorded_until_it_was_sent() {
         session.resume.handover().cloned()
     };
     let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
-    let prompt = || Record::Prompt {
-        text: "go".into(),
-        is_again: false,
-        blocks: Vec::new(),
-        pasted: Vec::new(),
-        typed: None,
-    };
+    let prompt = || typed("go");
     let ended =
         |reason| Record::TurnEnded(TurnOutcome::Stopped { reason, usage: None, took_ms: 1, cost: None });
     let failed = || {
@@ -308,7 +276,7 @@ fn a_handover_is_recorded_until_it_was_sent() {
 }
 
 /// An agent that refuses to resume a session, which is then replaced.
-fn forgotten() -> TestApp {
+fn forgotten() -> TestCore {
     let mut app = talked();
     app.crash();
     app.wait(1).handshake(all_capabilities());
@@ -318,7 +286,7 @@ fn forgotten() -> TestApp {
     app
 }
 
-fn ids_saved(app: &TestApp) -> Vec<&str> {
+fn ids_saved(app: &TestCore) -> Vec<&str> {
     let ids = app.saved.iter().filter_map(|note| match note {
         Note::Head(head) => head.session.as_ref().map(SessionId::as_str),
         _ => None,
@@ -329,7 +297,6 @@ fn ids_saved(app: &TestApp) -> Vec<&str> {
 #[test]
 fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
     let mut app = forgotten();
-    app.play(Event::Input);
     assert!(app.session().resume.has_lost_history() && app.session().id == Some("fresh".into()));
     assert_eq!(ids_saved(&app).last(), Some(&"s"), "the next start also requests the old one");
     app.fx.clear();

@@ -6,10 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::support::*;
+use crate::core::state::lookup::first_request;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::dialogs::QuestionDialog;
-use crate::ui::start;
 
 /// Strings that would be harmful if used as a path, a program or a name.
 const WORDS: &[&str] = &[
@@ -153,7 +152,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn play(app: &mut TestApp, step: Step, nth: u64) {
+fn play(app: &mut TestCore, step: Step, nth: u64) {
     let conn = app.state.active_session().and_then(|session| session.conn).unwrap_or(CONN);
     match step {
         Step::Ready(auth_methods) => {
@@ -190,17 +189,23 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
         Step::Close(takes_default) => {
             app.wait(5);
             // The default answer about folders opens the session in the user's own folder only.
-            let is_choice = app.layers.top::<QuestionDialog>().is_some();
-            app.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
+            match app.state.questions.last() {
+                Some(question) if takes_default => app.decide(question.first),
+                Some(_) => app.answer_last(UserAnswer::Dismiss),
+                None => app.flow(|state, cx| {
+                    let Some(first) = first_request(state).map(|open| open.request_id) else { return };
+                    let _ = operations::answer(state, QuestionId::Agent(first), UserAnswer::Dismiss, cx);
+                }),
+            };
         }
         Step::Submit => {
             let key = app.state.active;
-            app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
+            app.submit_in(key, "go");
         }
     }
 }
 
-fn check(app: &mut TestApp, is_remote: bool) {
+fn check(app: &mut TestCore, is_remote: bool) {
     let root = UserRoot::given("/code/lib");
     assert!(app.state.grants.is_empty());
     for session in app.state.sessions.values() {
@@ -258,16 +263,14 @@ proptest! {
     ) {
         let remote = is_remote.then(|| Remote { url: "https://far.example".into(), ..Remote::default() });
         let callbacks = if is_remote { Callbacks::NONE } else { Callbacks::default() };
-        let spec = AgentSpec { name: "fake".into(), command: "fake".into(), remote, callbacks, ..AgentSpec::default() };
+        let spec = AgentSpec { remote, callbacks, ..fake() };
         let setup = Setup {
             folder: "/code/shop".into(),
             additional_directories: vec![UserRoot::given("/code/lib")],
             start_with: Some(spec),
             ..Setup::default()
         };
-        let now = std::time::Instant::now();
-        let (started, fx) = start(setup, now);
-        let mut app = TestApp::of(started, now, fx);
+                let mut app = TestCore::start(setup);
         app.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {
             play(&mut app, step, nth);

@@ -1,25 +1,16 @@
 //! Requests belong to the session that they name; nothing is guessed.
 
 use super::support::*;
-use super::tabs::fake;
 use crate::core::lifecycle::operations;
 use crate::model::*;
-
-fn permission(session: Option<&str>) -> AgentRequest {
-    AgentRequest::Permission(PermissionRequest {
-        session: session.map(Into::into),
-        tool: ToolCallPatch::new("t".into()),
-        options: vec![option("yes", PermissionKind::AllowOnce), option("no", PermissionKind::RejectOnce)],
-    })
-}
 
 fn write(session: Option<&str>) -> AgentRequest {
     AgentRequest::WriteFile { session: session.map(Into::into), path: "a.txt".into(), content: "x".into() }
 }
 
 /// Two sessions of one connection, the first of which works.
-fn two_sessions() -> (TestApp, SessionKey) {
-    let mut app = TestApp::ready();
+fn two_sessions() -> (TestCore, SessionKey) {
+    let mut app = TestCore::ready();
     app.submit("go");
     let key = app.open_tab("/code/shop", fake());
     app.open("two");
@@ -33,7 +24,7 @@ fn requests_of_sessions_that_are_not_open_are_refused() {
     for name in ["closed", ""] {
         let (mut app, key) = two_sessions();
         let name = Some(name).filter(|name| !name.is_empty());
-        app.ask(1, permission(name)).expect_sent("answer 1: permission cancelled");
+        app.ask(1, permission_in(name, "t")).expect_sent("answer 1: permission cancelled");
         assert_eq!(
             app.state.flash.as_deref(),
             Some("fake: refused a request for a session that is not open.")
@@ -49,18 +40,18 @@ fn requests_of_sessions_that_are_not_open_are_refused() {
 
 #[test]
 fn a_request_without_a_session_belongs_to_the_only_one() {
-    let mut app = TestApp::ready();
-    app.submit("go").ask(1, permission(None));
+    let mut app = TestCore::ready();
+    app.submit("go").ask(1, permission_in(None, "t"));
     assert_eq!(app.session().requests.len(), 1);
 }
 
 #[test]
 fn requests_of_a_session_that_is_being_created_wait_for_it() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go");
     let key = app.open_tab("/code/shop", fake());
     app.fx.clear();
-    app.ask(1, permission(Some("two"))).ask(2, permission(Some("two"))).expect_sent("");
+    app.ask(1, permission_in(Some("two"), "t")).ask(2, permission_in(Some("two"), "t")).expect_sent("");
     app.agent(AgentEvent::RequestWithdrawn(RequestId(2))).expect_sent("answer 2: permission cancelled");
     app.open("two").expect_sent("");
     let waits = |key: SessionKey| -> Vec<u64> {
@@ -71,12 +62,12 @@ fn requests_of_a_session_that_is_being_created_wait_for_it() {
 
 #[test]
 fn requests_wait_no_longer_than_their_session_is_created() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go");
     app.open_tab("/code/shop", fake());
     app.fx.clear();
     for number in 1..=80 {
-        app.ask(number, permission(Some("two")));
+        app.ask(number, permission_in(Some("two"), "t"));
     }
     // Sixty-four wait, the others were refused.
     app.expect_sent(

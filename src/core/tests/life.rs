@@ -5,21 +5,20 @@ use crate::core::lifecycle::operations;
 use crate::core::state::texts;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::start;
 
 #[test]
 fn the_initial_state_starts_the_agent_or_opens_the_picker() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.expect("starting · idle").expect_sent("connect 1 after 0 ms");
-    let (started, _) = start(Setup::default(), app.now);
-    let state = started.state;
+    let state = TestCore::start(Setup::default()).driven.state;
+    assert_eq!(state.ui_requests, [UiRequest::AgentPicker]);
     assert!(state.conns.is_empty());
     assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
 }
 
 #[test]
 fn acp_v1_the_handshake_comes_before_the_session() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.expect_sent("connect 1 after 0 ms");
     app.handshake(all_capabilities()).expect_sent("call new").expect("opening · idle");
     let folder = app.state.setup.folder.clone();
@@ -31,7 +30,7 @@ fn acp_v1_the_handshake_comes_before_the_session() {
 
 #[test]
 fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("I wi")).update(call("t", ToolStatus::InProgress)).crash();
     app.expect_sent("connect 2 after 500 ms");
     let died = r#"
@@ -49,7 +48,7 @@ fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
 
 #[test]
 fn without_resume_the_history_is_loaded_and_compared() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("old")).crash();
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app.expect_sent("connect 2 after 500 ms\ncall load s");
@@ -77,7 +76,7 @@ fn without_resume_the_history_is_loaded_and_compared() {
 
 #[test]
 fn a_failed_replay_restores_the_items_and_reports_the_loss() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("old")).end_turn(StopReason::EndTurn).crash();
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app.update(text(Role::User, "go")).fail(RpcError::RESOURCE_NOT_FOUND, "file is broken");
@@ -97,7 +96,7 @@ fn a_failed_replay_restores_the_items_and_reports_the_loss() {
 
 #[test]
 fn an_empty_load_and_a_late_replay_of_the_same_keep_the_items() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("old")).end_turn(StopReason::EndTurn).crash();
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     app.reply(Ok(Reply::Done)).update(says("connectors do not load"));
@@ -116,21 +115,18 @@ fn an_empty_load_and_a_late_replay_of_the_same_keep_the_items() {
 
 #[test]
 fn an_agent_without_resume_and_load_reports_a_lost_conversation() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.end_turn(StopReason::EndTurn).crash();
     app.handshake(AgentCapabilities::default());
     app.expect_sent("connect 2 after 500 ms\ncall new");
-    let notice = app.session().transcript.items().last().map(|item| item.body.clone());
-    let Some(ItemBody::Notice { title, detail: Some(detail), .. }) = notice else {
-        panic!("a notice: {notice:?}");
-    };
-    assert_eq!(title, "The agent could not restore this conversation.");
-    assert!(detail.contains("neither resume nor load"), "{detail}");
+    let last = app.last_notice();
+    assert!(last.starts_with("The agent could not restore this conversation. "), "{last}");
+    assert!(last.contains("neither resume nor load"), "{last}");
 }
 
 #[test]
 fn a_failed_resume_tries_a_load() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("ok")).end_turn(StopReason::EndTurn).crash().handshake(all_capabilities());
     app.fail(-32603, "no").expect_sent("connect 2 after 500 ms\ncall resume s\ncall load s");
     app.expect(
@@ -140,7 +136,7 @@ fn a_failed_resume_tries_a_load() {
 
 #[test]
 fn three_crashes_in_a_minute_stop_the_restarts() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.crash().handshake(all_capabilities());
     app.wait(1).crash().handshake(all_capabilities());
     app.wait(1).crash();
@@ -167,7 +163,7 @@ fn three_crashes_in_a_minute_stop_the_restarts() {
 #[test]
 fn a_remote_agent_has_more_time_to_recover() {
     let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
-    let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+    let mut app = TestCore::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
     app.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
@@ -186,22 +182,12 @@ fn a_remote_agent_has_more_time_to_recover() {
         notice Error: The connection failed.
         ",
     );
-    let details: Vec<_> = app
-        .session()
-        .transcript
-        .items()
-        .iter()
-        .filter_map(|item| match &item.body {
-            ItemBody::Notice { detail, .. } => detail.as_deref(),
-            _ => None,
-        })
-        .collect();
     let again = "Reconnecting automatically.";
     assert_eq!(
-        details,
+        app.notices(),
         [
-            format!("The stream broke.\n{again}"),
-            format!("Nothing answers at host. Start the server.\n{again}")
+            format!("The connection failed. The stream broke.\n{again}"),
+            format!("The connection failed. Nothing answers at host. Start the server.\n{again}")
         ]
     );
     let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
@@ -211,7 +197,7 @@ fn a_remote_agent_has_more_time_to_recover() {
 
 #[test]
 fn an_interrupted_connection_is_retried_and_not_restarted() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.fx.clear();
     app.agent(AgentEvent::Interrupted(true)).wait(3).agent(AgentEvent::Interrupted(true));
     let since = app.state.conns.values().next().and_then(|conn| conn.interrupted);
@@ -226,7 +212,7 @@ fn an_interrupted_connection_is_retried_and_not_restarted() {
 #[test]
 fn a_failed_retry_of_a_lost_connection_is_repeated() {
     let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
-    let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+    let mut app = TestCore::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
     app.handshake(all_capabilities()).open(ID);
     app.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
     app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
@@ -238,15 +224,14 @@ fn a_failed_retry_of_a_lost_connection_is_repeated() {
 
 #[test]
 fn a_refused_connection_is_not_retried() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     let error = "host wants a token (401).".to_owned();
     app.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
     app.expect("ended · idle\nnotice Error: The connection failed.");
-    let last = app.session().transcript.items().last().map(|item| item.body.clone());
-    let Some(ItemBody::Notice { detail, .. }) = last else { panic!("{last:?}") };
-    assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then the cause");
+    let last = app.last_notice();
+    assert_eq!(last, "The connection failed. host wants a token (401).", "the class, then the cause");
 
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
     let last = app.session().transcript.items().last().map(|item| item.body.clone());
     let Some(ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. })) = last else { panic!("{last:?}") };
@@ -255,18 +240,18 @@ fn a_refused_connection_is_not_retried() {
 
 #[test]
 fn distant_crashes_are_not_counted_together() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     for _ in 0..5 {
         app.wait(61).crash().handshake(all_capabilities());
         app.reply(Ok(Reply::Done));
     }
     assert!(!app.sent().contains("2000"));
-    assert!(app.layers.is_empty());
+    assert_eq!(app.state.questions, []);
 }
 
 #[test]
 fn a_program_without_a_handshake_is_not_restarted() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.submit("kept");
     let anomaly = Anomaly { kind: AnomalyKind::Noise, text: "this program has moved".into() };
     app.agent(AgentEvent::Anomaly(anomaly)).agent(AgentEvent::Closed(CloseReason::Exited {
@@ -281,10 +266,8 @@ fn a_program_without_a_handshake_is_not_restarted() {
         "#,
     );
     assert_eq!((app.session().anomaly_count, app.state.anomaly_count), (1, 1));
-    let ItemBody::Notice { detail, .. } = &app.session().transcript.items()[0].body else {
-        panic!("a notice");
-    };
-    assert!(detail.as_deref().is_some_and(|detail| detail.starts_with("this program has moved\n")));
+    let last = app.last_notice();
+    assert!(last.starts_with("The agent exited with exit code 0. this program has moved\n"), "{last}");
     app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     app.handshake(all_capabilities()).open(ID);
     app.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
@@ -292,7 +275,7 @@ fn a_program_without_a_handshake_is_not_restarted() {
 
 #[test]
 fn a_missing_program_shows_what_to_do() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     let error = "No such file or directory".to_owned();
     app.agent(AgentEvent::Closed(CloseReason::NotStarted { error, is_missing: true }));
     app.expect(
@@ -305,7 +288,7 @@ fn a_missing_program_shows_what_to_do() {
 
 #[test]
 fn a_failed_handshake_is_reported_with_the_last_output() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     let error = RpcError::new(1001, "config.toml is broken");
     app.agent(AgentEvent::InitializeFailed(CallError::Agent(error))).crash();
     app.expect_sent("connect 1 after 0 ms\ndisconnect 1");
@@ -320,7 +303,7 @@ fn a_failed_handshake_is_reported_with_the_last_output() {
 
 #[test]
 fn a_restart_moves_all_sessions_and_answers_open_requests() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.flow(operations::new_session).open("other").ask(1, permission("t"));
     app.fx.clear();
     app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
@@ -347,7 +330,7 @@ fn a_restart_moves_all_sessions_and_answers_open_requests() {
 
 #[test]
 fn a_force_stop_is_not_treated_as_a_crash() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().flow(|state, cx| operations::force_stop(state, CONN, cx));
     app.agent(AgentEvent::Closed(CloseReason::Exited {
         status: ExitInfo { code: None, signal: Some("SIGKILL".into()) },
@@ -366,9 +349,9 @@ fn a_force_stop_is_not_treated_as_a_crash() {
 
 #[test]
 fn another_agent_opens_a_new_session_with_a_notice() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("ok")).end_turn(StopReason::EndTurn);
-    let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    let spec = spec("other");
     app.flow(|state, cx| operations::start_agent(state, KEY, spec, cx));
     app.handshake(all_capabilities());
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");
@@ -384,7 +367,7 @@ fn another_agent_opens_a_new_session_with_a_notice() {
 
 #[test]
 fn quitting_cancels_answers_and_stops_in_order() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("t")).play(Event::Terminate);
     app.expect_sent("cancel s\nanswer 1: permission cancelled\ndisconnect 1\nquit");
     assert!(app.state.is_quitting);
@@ -396,9 +379,9 @@ fn quitting_cancels_answers_and_stops_in_order() {
 
 #[test]
 fn signing_out_needs_the_capability() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::sign_out(state, CONN, cx)).expect_sent("call logout");
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
     app.flow(|state, cx| operations::sign_out(state, CONN, cx)).expect_sent("");
     assert_eq!(app.state.flash.as_deref(), Some("This agent does not support signing out."));
@@ -446,39 +429,33 @@ fn each_class_of_error_has_a_hint() {
 
 #[test]
 fn a_program_that_is_not_an_agent_is_reported_with_a_hint() {
-    let detail_of = |app: &TestApp| -> String {
-        let last = app.session().transcript.items().last().map(|item| item.body.clone());
-        match last {
-            Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
-            other => panic!("a notice is last, not {other:?}"),
-        }
-    };
     // It exits before sending anything.
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.agent(AgentEvent::Started { pid: None }).crash();
-    assert!(detail_of(&app).starts_with("out of luck\n"), "{}", detail_of(&app));
-    assert!(detail_of(&app).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&app));
+    let last = app.last_notice();
+    assert!(last.contains(" out of luck\n") && last.ends_with(texts::NOT_AN_AGENT), "{last}");
     // It echoes the request.
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
     app.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
-    assert!(detail_of(&app).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&app));
+    assert!(app.last_notice().ends_with(texts::NOT_AN_AGENT), "{:?}", app.notices());
     // It only writes noise.
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     for _ in 0..100 {
         let line = Anomaly { kind: AnomalyKind::Noise, text: "A line that is no message: y".into() };
         app.agent(AgentEvent::Anomaly(line));
     }
     app.expect("starting · idle\nnotice Warning: fake wrote output that is not a protocol message.");
     // An agent that worked before needs no such hint.
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.crash();
-    assert_eq!(detail_of(&app), "out of luck\nRestarting automatically.");
+    let last = app.last_notice();
+    assert!(last.ends_with(" out of luck\nRestarting automatically."), "{last}");
 }
 
 #[test]
 fn the_message_about_a_waiting_prompt_is_cleared_when_the_agent_starts() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.crash().handshake(AgentCapabilities::default()).open(ID);
     app.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
     app.submit("wait for it");
@@ -504,7 +481,7 @@ fn errors_at_the_start_are_reported_by_class_with_a_hint() {
         (CallError::TimedOut(30), "The connection failed", "may need an argument"),
         (CallError::Undelivered { error: "no route".into() }, "The connection failed", "no route"),
     ] {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         app.agent(AgentEvent::InitializeFailed(error.clone()));
         let reported = format!("{:?}", app.session().transcript.items());
         assert!(
@@ -518,7 +495,7 @@ fn errors_at_the_start_are_reported_by_class_with_a_hint() {
         (CallError::TimedOut(60), "The connection failed", "when it is reachable"),
         (CallError::Malformed { error: "no id".into() }, "Invalid response", "start a new session"),
     ] {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         app.handshake(all_capabilities()).reply(Err(error.clone()));
         let reported = format!("{:?}", app.session().transcript.items());
         assert!(

@@ -97,7 +97,7 @@ fn blocks_and_texts_form_one_message() {
 
 #[test]
 fn the_echo_of_the_prompt_is_dropped_and_other_text_is_shown() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("fix the test");
     app.updates(vec![text(Role::User, "fix the"), text(Role::User, " test\n"), says("ok")]);
     app.expect(
@@ -123,7 +123,7 @@ fn the_echo_of_the_prompt_is_dropped_and_other_text_is_shown() {
 
 #[test]
 fn a_thought_has_a_duration() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(text(Role::Thought, "hm")).wait(4).update(says("so"));
     let took = app.session().transcript.items().iter().find_map(|item| match &item.body {
         ItemBody::Message(message) if message.role == Role::Thought => message.took,
@@ -149,7 +149,7 @@ fn acp_v1_a_plan_replaces_the_previous_and_an_empty_one_removes_it() {
             ),
         })
     };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(vec![plan(None, &["a"]), plan(None, &["a", "b"]), plan(Some("p"), &["c"])]);
     assert_eq!(app.session().plans.len(), 2);
     assert!(matches!(&app.session().plans[0].body, PlanBody::Entries(steps) if steps.len() == 2));
@@ -160,7 +160,7 @@ fn acp_v1_a_plan_replaces_the_previous_and_an_empty_one_removes_it() {
 #[test]
 fn acp_v1_titles_are_set_unchanged_and_cleared() {
     let title = |title| SessionUpdate::Info { title, updated_at: Patch::Keep };
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.update(title(Patch::Set("Skew".into()))).update(title(Patch::Keep));
     assert_eq!(app.session().title.as_deref(), Some("Skew"));
     app.update(title(Patch::Clear));
@@ -202,7 +202,7 @@ fn a_compaction_ends_with_its_agent() {
     let is_interrupted = |session: &Session| {
         super::recorder::items(session).iter().any(|item| item.starts_with("compaction c interrupted"))
     };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(begun).crash();
     assert!(is_interrupted(app.session()), "the agent has exited");
     let mut saved = super::recorder::saved_session(&mut app);
@@ -228,7 +228,7 @@ fn unknown_updates_are_shown_as_received() {
 
 #[test]
 fn updates_after_the_end_are_applied_without_starting_a_turn() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("ok")).end_turn(StopReason::EndTurn);
     assert!(!app.session().has_background_news);
     app.update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None }));
@@ -250,7 +250,7 @@ fn updates_after_the_end_are_applied_without_starting_a_turn() {
 
 #[test]
 fn a_banner_after_the_opening_is_not_background_activity() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.update(says("fake 1.0"));
     app.expect(
         r#"
@@ -277,7 +277,7 @@ fn modes_and_the_mode_option_stay_synchronized() {
         category: Some("mode".into()),
         kind: ConfigKind::Select { current: current.into(), choices: vec![choice("ask"), choice("plan")] },
     };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities());
     app.reply(Ok(Reply::Session(SessionReply {
         id: Some(ID.into()),
@@ -294,7 +294,7 @@ fn modes_and_the_mode_option_stay_synchronized() {
 
 #[test]
 fn a_chunk_changes_one_revision_of_its_item() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("a"));
     let before = app.session().transcript.clone();
     app.update(says("b"));
@@ -315,7 +315,7 @@ fn a_subagent_has_a_separate_session() {
             can_cancel: Patch::Keep,
         })
     };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.agent(AgentEvent::Update("child".into(), says("early ")));
     app.update(news("running"));
     app.agent(AgentEvent::Update("child".into(), says("word")));
@@ -348,7 +348,7 @@ fn a_repeated_notice_is_counted() {
     let notice = |title: &str| {
         SessionUpdate::notice(Severity::Warning, title.to_owned(), Some("More about it.".to_owned()))
     };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for title in ["slow", "slow", "slow", "other", "slow"] {
         app.update(notice(title));
     }
@@ -362,33 +362,4 @@ fn a_repeated_notice_is_counted() {
         "#,
     );
     assert!(app.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is redrawn");
-}
-
-#[test]
-fn a_plan_without_steps_folds_when_the_turn_ends() {
-    let mut app = TestApp::running();
-    let body = PlanBody::Markdown("# The plan".into());
-    app.update(SessionUpdate::Plan(Plan { id: Some("p".into()), body }));
-    assert!(!app.app.shown().is_plan_folded(app.session()));
-    app.end_turn(StopReason::EndTurn);
-    assert!(app.app.shown().is_plan_folded(app.session()));
-    app.play(Event::Act(Action::TogglePlan));
-    assert!(!app.app.shown().is_plan_folded(app.session()), "the user can open it");
-}
-
-#[test]
-fn an_opened_plan_folds_when_it_is_completed_and_the_turn_ends() {
-    let plan = |status| {
-        let step = PlanEntry { content: "one".into(), priority: PlanPriority::Medium, status };
-        SessionUpdate::Plan(Plan { id: None, body: PlanBody::Entries(vec![step]) })
-    };
-    for (status, is_folded) in [(PlanStatus::InProgress, false), (PlanStatus::Completed, true)] {
-        let mut app = TestApp::running();
-        app.update(plan(status)).play(Event::Act(Action::TogglePlan)).play(Event::Act(Action::TogglePlan));
-        assert!(!app.app.shown().is_plan_folded(app.session()));
-        app.end_turn(StopReason::EndTurn);
-        assert_eq!(app.app.shown().is_plan_folded(app.session()), is_folded, "{status:?}");
-        app.submit("next");
-        assert_eq!(app.session().plans.is_empty(), is_folded, "a completed plan is removed in the next turn");
-    }
 }

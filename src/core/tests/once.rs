@@ -6,18 +6,17 @@
 use crate::core::lifecycle::operations;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::support::{all_capabilities, option, patch, text};
+use super::support::{Bench, Core, Driven, all_capabilities, fake, option, patch, text};
 use crate::core::*;
 use crate::model::*;
-use crate::ui::{App, start, update};
 
 /// Numbers are indices into the current candidates, modulo their number.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+pub enum Step {
     Ask { conn: usize, session: usize, request: usize },
     Withdraw(usize),
     Update { conn: usize, session: usize, update: usize },
@@ -37,7 +36,6 @@ enum Step {
     OpenTab(usize),
     CloseTab(usize),
     Show(usize),
-    Attend(usize),
     Fork(usize),
     Timer(usize),
     SignIn(usize),
@@ -45,7 +43,7 @@ enum Step {
     Quit,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let n = 0..64usize;
     prop_oneof![
         12 => (n.clone(), 0..5usize, 0..9usize)
@@ -70,7 +68,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..2usize).prop_map(Step::OpenTab),
         1 => n.clone().prop_map(Step::CloseTab),
         2 => n.clone().prop_map(Step::Show),
-        4 => (0..6usize).prop_map(Step::Attend),
         3 => n.clone().prop_map(Step::Fork),
         1 => n.clone().prop_map(Step::Timer),
         1 => n.prop_map(Step::SignIn),
@@ -113,9 +110,8 @@ struct Request {
     answers: usize,
 }
 
-struct World {
-    app: App,
-    now: Instant,
+pub struct World<D> {
+    app: Bench<D>,
     requests: BTreeMap<RequestId, Request>,
     jobs: Vec<Effect>,
     running: Vec<TerminalId>,
@@ -124,15 +120,12 @@ struct World {
     terminal_count: usize,
 }
 
-impl World {
-    fn new() -> Self {
-        let now = Instant::now();
-        let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
-        let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (app, fx) = start(setup, now);
+impl<D: Driven> World<D> {
+    pub fn new() -> Self {
+        let mut app = Bench::with_spec(fake());
+        let fx = std::mem::take(&mut app.fx);
         let mut world = Self {
             app,
-            now,
             requests: BTreeMap::new(),
             jobs: Vec::new(),
             running: Vec::new(),
@@ -141,26 +134,30 @@ impl World {
             terminal_count: 0,
         };
         world.note(fx);
+        // Most runs should open a session first.
+        world.step(Step::Handshake(0));
+        world.step(Step::Reply { call: 0, outcome: 5 });
         world
     }
 
-    fn play(&mut self, event: Event) {
-        let fx = update(&mut self.app, event, self.now);
+    pub fn play(&mut self, event: impl Into<D::Event>) {
+        let fx = self.app.effects_after(event);
         self.note(fx);
         self.check_kept();
     }
 
     /// Everything was recorded, although only touched sessions were checked.
     fn check_kept(&mut self) {
-        let mut cx = Cx::new(self.now);
-        assert!(self.app.state.sessions.values_mut().next().is_some(), "a session is always there");
-        crate::core::recording::recorder::flush(&mut self.app.state, &mut cx);
+        let mut cx = Cx::new(self.app.now);
+        let state = self.app.state_mut();
+        assert!(state.sessions.values_mut().next().is_some(), "a session is always there");
+        crate::core::recording::recorder::flush(state, &mut cx);
         assert_eq!(cx.effects, [], "not recorded");
     }
 
     /// Answers the first request of a session.
     fn answer(&mut self, key: SessionKey, answer: UserAnswer) {
-        let Some(first) = self.app.state.sessions[&key].requests.front() else { return };
+        let Some(first) = self.app.state().sessions[&key].requests.front() else { return };
         let id = QuestionId::Agent(first.request_id);
         self.flow(|state, cx| {
             let _ = operations::answer(state, id, answer, cx);
@@ -168,9 +165,8 @@ impl World {
     }
 
     fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
-        let mut cx = Cx::new(self.now);
-        change(&mut self.app.state, &mut cx);
-        self.note(cx.effects);
+        let fx = self.app.effects_of(change);
+        self.note(fx);
     }
 
     fn note(&mut self, fx: Vec<Effect>) {
@@ -205,14 +201,14 @@ impl World {
     }
 
     fn conn(&self, index: usize) -> Option<ConnId> {
-        pick(self.app.state.conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
+        pick(self.app.state().conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
     }
 
     fn session(&self, index: usize) -> Option<SessionKey> {
-        pick(self.app.state.sessions.keys().copied(), index)
+        pick(self.app.state().sessions.keys().copied(), index)
     }
 
-    fn step(&mut self, step: Step) -> Option<()> {
+    pub fn step(&mut self, step: Step) -> Option<()> {
         match step {
             Step::Ask { conn, session, request } => {
                 let conn = self.conn(conn)?;
@@ -298,26 +294,14 @@ impl World {
             }
             Step::NewSession => self.flow(operations::new_session),
             Step::OpenTab(folder) => {
-                let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
                 let folder = PathBuf::from(["/code/shop", "/code/lib"][folder]);
                 self.flow(|state, cx| {
-                    operations::open_tab(state, folder, spec, cx);
+                    operations::open_tab(state, folder, fake(), cx);
                 });
             }
             Step::CloseTab(session) => {
                 let key = self.session(session)?;
                 self.flow(|state, cx| operations::close_session(state, key, cx));
-            }
-            Step::Attend(key) => {
-                let action = match key {
-                    0 | 1 => Action::OpenAttention,
-                    2 => Action::Down,
-                    3 => Action::FullScreen,
-                    4 => Action::Accept,
-                    _ => Action::Choose(1),
-                };
-                self.play(Event::Input);
-                self.play(Event::Act(action));
             }
             Step::Show(session) => {
                 let key = self.session(session)?;
@@ -336,7 +320,7 @@ impl World {
                 let conn = self.conn(conn)?;
                 self.play(Event::Service(ServiceEvent::LoginDone(conn, Ok(()))));
             }
-            Step::Wait(seconds) => self.now += Duration::from_secs(seconds),
+            Step::Wait(seconds) => self.app.now += Duration::from_secs(seconds),
             Step::Quit => self.play(Event::Terminate),
             _ => {}
         }
@@ -415,8 +399,8 @@ impl World {
         Some(())
     }
 
-    /// The services finish, the commands end, and the user answers all open requests.
-    fn finish(&mut self) {
+    /// The services finish, the commands end, and the user answers all open requests. Then each request has its answer.
+    pub fn finish(&mut self) {
         for _ in 0..4 {
             // Requests wait for sessions that are being created.
             for _ in 0..64 {
@@ -424,32 +408,46 @@ impl World {
             }
             while self.serve(0, 2).is_some() {}
             while self.step(Step::EndTerminal(0)).is_some() {}
-            let keys: Vec<SessionKey> = self.app.state.sessions.keys().copied().collect();
+            let keys: Vec<SessionKey> = self.app.state().sessions.keys().copied().collect();
             for key in keys {
-                while let Some(open) = self.app.state.sessions[&key].requests.front() {
+                while let Some(open) = self.app.state().sessions[&key].requests.front() {
                     let is_form = matches!(open.kind, OpenRequestKind::Elicitation(_));
                     self.answer(key, if is_form { UserAnswer::Decline } else { UserAnswer::Option(0) });
                 }
             }
         }
+        self.check_answers();
+        for conn in self.app.state().conns.values() {
+            assert!(conn.open_requests.is_empty(), "nothing is left open: {:?}", conn.open_requests);
+        }
     }
 
-    fn check(&self) {
-        for session in self.app.state.sessions.values() {
-            let phase = session.conn.and_then(|conn| self.app.state.conns.get(&conn)).map(|conn| &conn.phase);
+    /// Each request of an agent that still runs was answered once.
+    fn check_answers(&self) {
+        for (request_id, request) in &self.requests {
+            if !self.closed.contains(&request.conn) {
+                assert_eq!(request.answers, 1, "{request_id} of connection {}", request.conn);
+            }
+        }
+    }
+
+    pub fn check(&self) {
+        for session in self.app.state().sessions.values() {
+            let phase =
+                session.conn.and_then(|conn| self.app.state().conns.get(&conn)).map(|conn| &conn.phase);
             if session.turn.is_running() {
                 assert_eq!(phase, Some(&ConnPhase::Ready), "a turn needs an open connection");
             }
             for open in &session.requests {
-                let conn = self.app.state.conns.get(&open.conn).expect("who asks is known");
+                let conn = self.app.state().conns.get(&open.conn).expect("who asks is known");
                 assert!(conn.open_requests.contains_key(&open.request_id), "shown requests are open");
             }
             for (conn, request_id, _) in &session.terminal_waits {
-                let conn = self.app.state.conns.get(conn).expect("who waits is known");
+                let conn = self.app.state().conns.get(conn).expect("who waits is known");
                 assert!(conn.open_requests.contains_key(request_id), "waiting requests are open");
             }
         }
-        assert!(self.app.state.sessions.contains_key(&self.app.state.active), "the shown session exists");
+        assert!(self.app.state().sessions.contains_key(&self.app.state().active), "the shown session exists");
     }
 }
 
@@ -512,23 +510,12 @@ proptest! {
 
     #[test]
     fn every_request_gets_exactly_one_answer(steps in proptest::collection::vec(step(), 1..120)) {
-        let mut world = World::new();
-        // Most runs should open a session first.
-        world.step(Step::Handshake(0));
-        world.step(Step::Reply { call: 0, outcome: 5 });
+        let mut world = World::<Core>::new();
         for step in steps {
             world.step(step);
             world.check();
         }
         world.finish();
-        for (request_id, request) in &world.requests {
-            if !world.closed.contains(&request.conn) {
-                prop_assert_eq!(request.answers, 1, "{} of connection {}", request_id, request.conn);
-            }
-        }
-        for conn in world.app.state.conns.values() {
-            prop_assert!(conn.open_requests.is_empty(), "nothing is left open: {:?}", conn.open_requests);
-        }
     }
 
     #[test]
@@ -536,18 +523,13 @@ proptest! {
         before in proptest::collection::vec(step(), 1..60),
         after in proptest::collection::vec(step(), 1..30),
     ) {
-        let mut world = World::new();
-        world.step(Step::Handshake(0));
-        world.step(Step::Reply { call: 0, outcome: 5 });
+        let mut world = World::<Core>::new();
         for step in before.into_iter().chain([Step::Quit]).chain(after) {
             world.step(step);
             world.check();
         }
-        for (request_id, request) in &world.requests {
-            if !world.closed.contains(&request.conn) {
-                prop_assert_eq!(request.answers, 1, "{} of connection {}", request_id, request.conn);
-            }
-        }
-        prop_assert!(world.app.state.sessions.values().all(|session| !session.turn.is_running()));
+        world.check_answers();
+        let mut sessions = world.app.state().sessions.values();
+        prop_assert!(sessions.all(|session| !session.turn.is_running()));
     }
 }

@@ -18,12 +18,8 @@ fn command(line: &str) -> TerminalCommand {
     TerminalCommand { command: line.into(), ..TerminalCommand::default() }
 }
 
-fn create(command: TerminalCommand) -> AgentRequest {
-    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
-}
-
 /// Requests a permission for a call, and answers with the option at this index.
-fn approve(app: &mut TestApp, request_id: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
+fn approve(app: &mut TestCore, request_id: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
     let mut tool = ToolCallPatch::new("t".into());
     change(&mut tool);
     let options = vec![
@@ -59,7 +55,7 @@ fn edits(diffs: Vec<FileDiff>) -> impl FnOnce(&mut ToolCallPatch) {
 }
 
 /// Whether the requested command was started without a question.
-fn is_started(app: &mut TestApp, request_id: u64, command: TerminalCommand) -> bool {
+fn is_started(app: &mut TestCore, request_id: u64, command: TerminalCommand) -> bool {
     let requests = app.session().requests.len();
     app.ask(request_id, create(command));
     let started = app.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
@@ -73,7 +69,7 @@ fn is_started(app: &mut TestApp, request_id: u64, command: TerminalCommand) -> b
 }
 
 /// The service has written a file.
-fn wrote(app: &mut TestApp, request_id: u64, path: &str, old: &str, new: &str) {
+fn wrote(app: &mut TestCore, request_id: u64, path: &str, old: &str, new: &str) {
     app.ask(
         request_id,
         AgentRequest::WriteFile { session: Some(ID.into()), path: path.into(), content: new.into() },
@@ -107,7 +103,7 @@ fn shown(session: &Session) -> Vec<String> {
 }
 
 /// All changes, each as `path: old>new`.
-fn changes(app: &TestApp) -> Vec<String> {
+fn changes(app: &TestCore) -> Vec<String> {
     let part = |part: &changes::ChangePart| match &part.diff.change {
         DiffChange::Texts { old, new } => format!("{}>{new}", old.as_deref().unwrap_or("-")),
         DiffChange::Patch(text) => text.to_string(),
@@ -120,15 +116,8 @@ fn changes(app: &TestApp) -> Vec<String> {
 }
 
 /// The session restored from its record.
-pub(super) fn restored(app: &mut TestApp) -> Session {
-    app.play(Event::Input);
-    let events = app.saved.iter().filter_map(|note| match note {
-        Note::Event { turn, record } => {
-            Some(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
-        }
-        _ => None,
-    });
-    let saved = RecordedSession { events: events.collect(), ..RecordedSession::default() };
+pub(super) fn restored(app: &mut TestCore) -> Session {
+    let saved = RecordedSession { events: app.recorded(), ..RecordedSession::default() };
     let position = app.session().workspace.clone();
     let mut again = Session::new(KEY, position);
     restore(&mut again, saved, app.now);
@@ -137,7 +126,7 @@ pub(super) fn restored(app: &mut TestApp) -> Session {
 
 #[test]
 fn an_unapproved_command_is_asked_about_and_a_refused_one_does_not_run() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     assert!(!is_started(&mut app, 1, command("rm -rf /")));
     app.choose(None).expect_sent("answer 1: error -32603");
     assert!(!is_started(&mut app, 2, command("ls")));
@@ -158,14 +147,14 @@ fn an_unapproved_command_is_asked_about_and_a_refused_one_does_not_run() {
 
 #[test]
 fn an_approved_call_covers_its_own_command_once() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, runs("ls -la"));
     assert!(!is_started(&mut app, 2, command("ls -la; id")));
     assert!(is_started(&mut app, 3, command("ls -la")));
     assert!(!is_started(&mut app, 4, command("ls -la")), "once");
     approve_first_in_row(&mut app);
 
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 1, runs("ls -la"));
     assert!(is_started(&mut app, 2, command("ls -la")));
     app.end_turn(StopReason::EndTurn).submit("more");
@@ -173,19 +162,19 @@ fn an_approved_call_covers_its_own_command_once() {
     assert!(is_started(&mut app, 3, command("ls -la")), "always");
     assert!(!is_started(&mut app, 4, command("id")));
 
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 2, runs("ls -la"));
     assert!(!is_started(&mut app, 2, command("ls -la")), "it was refused");
 }
 
-fn approve_first_in_row(app: &mut TestApp) {
+fn approve_first_in_row(app: &mut TestCore) {
     app.choose(Some(0));
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. }))));
 }
 
 #[test]
 fn an_approval_ends_with_its_turn_or_its_cancellation() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, runs("ls"));
     app.end_turn(StopReason::EndTurn);
     app.fx.clear();
@@ -193,7 +182,7 @@ fn an_approval_ends_with_its_turn_or_its_cancellation() {
     app.choose(None).submit("more");
     app.fx.clear();
     assert!(!is_started(&mut app, 3, command("ls")), "another turn is running");
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, runs("ls"));
     app.cancel();
     app.fx.clear();
@@ -202,7 +191,7 @@ fn an_approval_ends_with_its_turn_or_its_cancellation() {
 
 #[test]
 fn a_call_changed_after_its_approval_covers_what_was_shown() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, runs("ls"));
     app.update(patch("t", runs("id")));
     assert!(!is_started(&mut app, 2, command("id")));
@@ -211,7 +200,7 @@ fn a_call_changed_after_its_approval_covers_what_was_shown() {
 
 #[test]
 fn approvals_depend_on_folder_and_environment() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, runs("make"));
     assert!(!is_started(&mut app, 2, TerminalCommand { cwd: Some("/tmp".into()), ..command("make") }));
     let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
@@ -241,7 +230,7 @@ fn approvals_depend_on_folder_and_environment() {
 #[test]
 fn forms_of_real_agents_are_covered() {
     // A title and a text, without kind and input; the command line is the command.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, |patch| {
         patch.title = Patch::Set("Shell: ls -la".into());
         let text = "Requesting approval to perform: Run command `ls -la`";
@@ -260,7 +249,7 @@ fn forms_of_real_agents_are_covered() {
     );
     assert_eq!(shown(&restored(&mut app)).len(), 1);
     // The command line is wrapped in a shell.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, runs("ls | wc"));
     let args = vec!["-lc".to_owned(), "ls | wc".to_owned()];
     assert!(is_started(&mut app, 2, TerminalCommand { args, ..command("/bin/sh") }));
@@ -268,7 +257,7 @@ fn forms_of_real_agents_are_covered() {
 
 #[test]
 fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     assert!(!is_started(&mut app, 1, command("make")));
     app.choose(Some(2));
     let [Effect::SaveGrant(saved), ..] = app.fx.as_slice() else { panic!("{:?}", app.fx) };
@@ -283,12 +272,12 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
         StoredGrant { agent: "fake (other)".into(), ..saved.clone() },
         StoredGrant { folder: "/code".into(), ..saved.clone() },
     ] {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         app.service(ServiceEvent::Grants(vec![other]));
         assert!(!is_started(&mut app, 1, command("make")));
     }
 
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.service(ServiceEvent::Grants(vec![saved.clone()]));
     assert!(is_started(&mut app, 1, command("make")));
     let id = granted(&app.state)[0].id();
@@ -306,7 +295,7 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
 
 #[test]
 fn a_grant_covers_waiting_requests() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for request_id in 1..4 {
         assert!(!is_started(&mut app, request_id, command(if request_id == 2 { "other" } else { "make" })));
     }
@@ -317,7 +306,7 @@ fn a_grant_covers_waiting_requests() {
 
 #[test]
 fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     wrote(&mut app, 1, "/code/shop/a", "old\n", "new\n");
     assert_eq!(
         shown(app.session()),
@@ -335,11 +324,11 @@ fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
 fn a_write_is_shown_with_its_call_in_any_order_of_arrival() {
     let reported = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
     let with_call = ["t Completed 1 diffs [\"written by parlor, allowed: in the session's folders\"]"];
-    let mut before = TestApp::running();
+    let mut before = TestCore::running();
     before.update(patch("t", reported()));
     wrote(&mut before, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
     before.update(news("t", ToolStatus::Completed));
-    let mut after = TestApp::running();
+    let mut after = TestCore::running();
     wrote(&mut after, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
     after.update(patch("t", reported())).update(news("t", ToolStatus::Completed));
     for app in [&mut before, &mut after] {
@@ -351,12 +340,12 @@ fn a_write_is_shown_with_its_call_in_any_order_of_arrival() {
 
 #[test]
 fn a_write_that_differs_from_the_reported_change_is_shown_too() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(patch("t", edits(vec![diff("/code/shop/a", "b\n", "c\n")])));
     wrote(&mut app, 1, "/code/shop/a", "a\nb\n", "a\nc\nmore\n");
     assert_eq!(shown(app.session()).len(), 2, "{:?}", shown(app.session()));
     // A call without changes of the file shows the written one; if it reports another change, both are shown.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(patch("t", |patch| {
         patch.kind = Patch::Set(ToolKind::Edit);
         patch.locations = Patch::Set(vec![Location { path: "/code/shop/a".into(), line: None }]);
@@ -370,7 +359,7 @@ fn a_write_that_differs_from_the_reported_change_is_shown_too() {
 
 #[test]
 fn agents_cannot_refer_to_items_of_parlor() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     wrote(&mut app, 1, "/code/shop/a", "b\n", "c\n");
     let id = "parlor:write:/code/shop/a";
     app.update(patch(id, |patch| patch.content = Patch::Set(Vec::new())));
@@ -388,7 +377,7 @@ fn an_edit_approved_under_another_id_is_joined_with_the_agents_call() {
         patch.locations = Patch::Set(vec![Location { path: "a".into(), line: None }]);
     };
     for is_first in [true, false] {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         if is_first {
             app.update(patch("call-1", own));
         }
@@ -412,7 +401,7 @@ fn an_edit_approved_under_another_id_is_joined_with_the_agents_call() {
 
 #[test]
 fn an_approved_edit_without_a_call_stays_and_a_differently_reported_one_counts_once() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, edits(vec![diff("/code/shop/a", "b\n", "c\n")]));
     approve(&mut app, 2, 0, edits(vec![diff("/code/shop/x", "b\n", "c\n")]));
     app.update(patch("own", edits(vec![diff("/code/shop/x", "b\n", "d\n")])));
@@ -424,7 +413,7 @@ fn an_approved_edit_without_a_call_stays_and_a_differently_reported_one_counts_o
 
 #[test]
 fn terminals_per_agent_are_limited() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.state.setup.policy.ask_commands = false;
     for request_id in 0..300 {
         app.ask(request_id, create(command("sleep 300")));
@@ -443,7 +432,7 @@ fn terminals_per_agent_are_limited() {
 
 #[test]
 fn concurrent_and_waiting_file_requests_are_limited() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let write = |request_id: u64| AgentRequest::WriteFile {
         session: Some(ID.into()),
         path: format!("f{request_id}").into(),
@@ -462,7 +451,7 @@ fn concurrent_and_waiting_file_requests_are_limited() {
 
 #[test]
 fn saved_changes_of_many_writes_are_limited() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for request_id in 0..100 {
         wrote(&mut app, request_id, &format!("/code/shop/f{request_id}"), "", &"x".repeat(1 << 20));
     }
@@ -504,7 +493,7 @@ proptest! {
         ], 1..24),
     ) {
         const LINES: [&str; 4] = ["ls", "id", "ls -la", "sh -c id"];
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         let (mut once, mut always) = ([0usize; 4], [false; 4]);
         let policy = app.state.setup.policy;
         let roots = app.session().workspace.clone();

@@ -1,17 +1,10 @@
 //! Tests of the configuration of a project.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use super::support::*;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::dialogs::{Agents, Picker};
-use crate::ui::start;
-
-fn spec(name: &str) -> AgentSpec {
-    AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
-}
 
 fn question(agent: Option<&str>) -> ProjectQuestion {
     ProjectQuestion {
@@ -24,8 +17,7 @@ fn question(agent: Option<&str>) -> ProjectQuestion {
     }
 }
 
-fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestApp {
-    let now = Instant::now();
+fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestCore {
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
         start_with,
@@ -33,12 +25,11 @@ fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestApp {
         theme: "dark".into(),
         ..Setup::default()
     };
-    let (started, fx) = start(setup, now);
-    TestApp::of(started, now, fx)
+    TestCore::start(setup)
 }
 
 /// The agents that were started.
-fn started(app: &TestApp) -> Vec<&str> {
+fn started(app: &TestCore) -> Vec<&str> {
     let names = app.fx.iter().filter_map(|effect| match effect {
         Effect::Connect { spec, .. } => Some(spec.name.as_str()),
         _ => None,
@@ -46,15 +37,7 @@ fn started(app: &TestApp) -> Vec<&str> {
     names.collect()
 }
 
-fn answer(app: &mut TestApp, answer: TrustAnswer) {
-    app.decide(match answer {
-        TrustAnswer::NotNow => 0,
-        TrustAnswer::Use => 1,
-        TrustAnswer::LeaveOut => 2,
-    });
-}
-
-fn saved(app: &TestApp) -> Option<bool> {
+fn saved(app: &TestCore) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
         Effect::KeepTrust { location, allows, .. } if location.starts_with("/data/project") => Some(*allows),
         _ => None,
@@ -68,8 +51,7 @@ fn settings_of_a_project_apply_after_the_user_agreed() {
     assert!(dialog.body.join("\n").contains("theme = \"paper\""), "{dialog:?}");
     assert_eq!(dialog.answers[0].consequence, Consequence::Project(TrustAnswer::NotNow), "the default");
     assert_eq!(started(&app), [""; 0], "the agent depends on the answer");
-    app.play(Event::Input);
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     assert_eq!((started(&app), saved(&app)), (vec!["theirs"], Some(true)));
     assert!(app.fx.contains(&Effect::SetTheme("paper".into())));
     assert_eq!(app.state.setup.without_templates, Some("/code/shop".into()));
@@ -79,7 +61,7 @@ fn settings_of_a_project_apply_after_the_user_agreed() {
 fn settings_of_a_project_are_ignored_without_consent() {
     for (given, expected) in [(TrustAnswer::LeaveOut, Some(false)), (TrustAnswer::NotNow, None)] {
         let mut app = app(question(Some("theirs")), Some(spec("mine")));
-        answer(&mut app, given);
+        app.decide_trust(given);
         assert_eq!((started(&app), saved(&app)), (vec!["mine"], expected));
         assert!(!app.fx.contains(&Effect::SetTheme("paper".into())));
         assert_eq!(app.state.setup.without_templates, None);
@@ -93,8 +75,8 @@ fn settings_of_a_project_are_ignored_without_consent() {
 #[test]
 fn a_project_without_an_agent_does_not_delay_the_start() {
     let mut app = app(question(None), Some(spec("mine")));
-    assert_eq!((started(&app), app.layers.len()), (vec!["mine"], 1));
-    answer(&mut app, TrustAnswer::Use);
+    assert_eq!((started(&app), app.state.questions.len()), (vec!["mine"], 1));
+    app.decide_trust(TrustAnswer::Use);
     assert_eq!(started(&app), ["mine"]);
     assert_eq!(app.state.setup.theme, "paper");
 }
@@ -102,8 +84,7 @@ fn a_project_without_an_agent_does_not_delay_the_start() {
 #[test]
 fn without_another_agent_the_list_opens_after_a_refusal() {
     let mut app = app(question(Some("theirs")), None);
-    assert_eq!(app.layers.len(), 1);
-    answer(&mut app, TrustAnswer::LeaveOut);
-    app.play(Event::Input);
-    assert!(app.layers.top::<Picker<Agents>>().is_some());
+    assert_eq!((app.state.questions.len(), app.state.ui_requests.len()), (1, 0));
+    app.decide_trust(TrustAnswer::LeaveOut);
+    assert_eq!(app.state.ui_requests, [UiRequest::AgentPicker]);
 }

@@ -1,24 +1,25 @@
 //! Tests of prompts that are sent before others, or into the running turn, and of the queue when a session ends.
 
+use super::recorder::saved_session;
 use super::support::*;
 use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
 
-fn send_now(app: &mut TestApp, position: usize) -> &mut TestApp {
+fn send_now(app: &mut TestCore, position: usize) -> &mut TestCore {
     let position = app.session().outbox.queued(position).unwrap().id;
     app.flow(|state, cx| operations::send_now(state, KEY, position, cx))
 }
 
-fn steering() -> TestApp {
-    let mut app = TestApp::started();
+fn steering() -> TestCore {
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { can_steer: true, ..all_capabilities() }).open(ID);
     app.submit("go");
     app.fx.clear();
     app
 }
 
-fn steer(app: &mut TestApp, text: &str) {
+fn steer(app: &mut TestCore, text: &str) {
     app.submit(text);
     let last = app.session().outbox.last().unwrap().id;
     app.flow(|state, cx| operations::steer(state, KEY, last, cx));
@@ -26,7 +27,7 @@ fn steer(app: &mut TestApp, text: &str) {
 
 #[test]
 fn send_now_cancels_the_turn_and_the_others_keep_their_order() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("A").submit("B").submit("C").sent();
     send_now(&mut app, 1).expect_sent("cancel s");
     app.end_turn(StopReason::Cancelled).expect_sent("call prompt \"B\"");
@@ -37,41 +38,18 @@ fn send_now_cancels_the_turn_and_the_others_keep_their_order() {
 
 #[test]
 fn send_now_answers_the_open_requests_of_the_cancelled_turn() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", ToolStatus::InProgress)).ask(1, permission("t")).submit("A");
     send_now(&mut app, 0).expect_sent("cancel s\nanswer 1: permission cancelled");
     app.end_turn(StopReason::EndTurn).expect_sent("call prompt \"A\"");
 }
 
 #[test]
-fn removing_the_prompt_that_was_to_be_sent_now_leaves_the_others_on_hold() {
-    let mut app = TestApp::running();
-    app.submit("A").submit("B");
-    send_now(&mut app, 1).sent();
-    app.play(Event::Act(Action::OpenQueue)).play(Event::Act(Action::Remove));
-    app.end_turn(StopReason::Cancelled).expect_sent("");
-    assert_eq!(app.queue(), ["A"]);
-}
-
-#[test]
 fn send_now_without_a_turn_sends_immediately() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("A").submit("B").cancel().end_turn(StopReason::Cancelled).sent();
     send_now(&mut app, 1).expect_sent("call prompt \"B\"");
     assert_eq!(app.queue(), ["A"]);
-}
-
-#[test]
-fn an_edited_prompt_is_not_sent_until_the_edit_ends() {
-    let mut app = TestApp::running();
-    app.submit("A").submit("B").sent();
-    app.play(Event::Act(Action::HistoryPrevious)).play(Event::Act(Action::HistoryPrevious));
-    assert!(app.session().outbox.queued(0).unwrap().is_edited());
-    app.sent();
-    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("");
-    app.play(Event::Draft("A, better".into())).play(Event::Act(Action::Submit));
-    assert!(app.sent().ends_with("call prompt \"A, better\""));
-    assert_eq!(app.queue(), ["B"]);
 }
 
 #[test]
@@ -107,7 +85,7 @@ fn the_echo_of_a_prompt_in_a_turn_is_not_shown_again() {
 fn a_prompt_that_came_too_late_for_the_turn_is_sent_as_the_next_one() {
     let mut app = steering();
     steer(&mut app, "also this");
-    let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    let tag = app.latest_call(CONN);
     let prompt = app.state.conns[&CONN].open_calls.values().next().cloned().unwrap();
     app.update(says("done")).sent();
     let end = Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None });
@@ -131,7 +109,7 @@ fn a_prompt_that_the_agent_rejects_during_a_turn_stays_queued() {
 
 #[test]
 fn nothing_is_sent_into_a_turn_of_an_agent_that_does_not_support_it() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     steer(&mut app, "also this");
     app.expect_sent("");
     assert_eq!(app.queue(), ["also this"]);
@@ -166,7 +144,7 @@ fn a_prompt_that_the_turn_may_have_taken_is_not_sent_again_by_itself() {
 
 #[test]
 fn a_cancelled_prompt_that_requires_a_sign_in_is_not_resent() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().end_turn(StopReason::Other("auth_required".into()));
     assert!(app.session().outbox.is_empty());
     app.expect("ready · idle\nuser* \"go\"\nend Cancelled");
@@ -174,8 +152,8 @@ fn a_cancelled_prompt_that_requires_a_sign_in_is_not_resent() {
 
 #[test]
 fn a_prompt_that_was_not_sent_is_first_in_the_queue_if_the_composer_is_in_use() {
-    let mut app = TestApp::running();
-    app.submit("later").play(Event::Draft("half".into()));
+    let mut app = TestCore::running();
+    app.submit("later").draft("half");
     app.reply(Err(CallError::NotSent { error: "It is too large.".into() }));
     assert_eq!((app.queue(), app.session().outbox.held()), (vec!["go", "later"], 2));
     assert_eq!(app.session().draft, "half");
@@ -183,7 +161,7 @@ fn a_prompt_that_was_not_sent_is_first_in_the_queue_if_the_composer_is_in_use() 
 
 #[test]
 fn the_queue_waits_behind_a_failed_prompt_and_continues_when_it_is_resent() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("later").fail(-32603, "overloaded").sent();
     assert_eq!((app.queue(), app.session().outbox.held()), (vec!["later"], 1));
     app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent("call prompt \"go\"");
@@ -201,24 +179,13 @@ fn queued_prompts_stay_when_the_agent_dies_and_wait_for_the_user() {
 
 #[test]
 fn queued_prompts_of_a_closed_session_are_on_hold_when_it_is_opened_again() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("A").submit("B");
-    app.play(Event::Draft("half".into()));
-    let mut saved = RecordedSession::default();
-    for note in &app.saved {
-        match note {
-            Note::Head(head) => saved.head = (**head).clone(),
-            Note::Draft(draft) => saved.draft.clone_from(draft),
-            Note::Queue(queue) => saved.queue.clone_from(queue),
-            Note::Event { turn, record } => {
-                saved.events.push(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() });
-            }
-            _ => {}
-        }
-    }
-    let mut again = TestApp::ready();
-    let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, saved: Ok(saved), offers: None };
-    again.service(ServiceEvent::Store(Box::new(StoreNews::Opened(Box::new(opening)))));
+    app.draft("half");
+    let saved = Ok(saved_session(&mut app));
+    let mut again = TestCore::ready();
+    let opening = ArchiveOpening { uid: "u".into(), takes: true, at: None, saved, offers: None };
+    again.tell(StoreNews::Opened(Box::new(opening)));
     let session = again.state.active_session().unwrap();
     let queue: Vec<&str> = session.outbox.queue().map(|prompt| prompt.text.as_str()).collect();
     assert_eq!((queue, session.draft.as_str()), (vec!["A", "B"], "half"));

@@ -4,22 +4,19 @@ use super::support::*;
 use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::{start, update};
 
 /// The notes of the first session since the last call.
-pub fn saved_notes(app: &mut TestApp) -> Vec<Note> {
-    // Notes of operations are emitted with the next event.
-    app.play(Event::Input);
+pub fn saved_notes(app: &mut TestCore) -> Vec<Note> {
     std::mem::take(&mut app.saved)
 }
 
 /// The session as a store would return it.
-pub fn saved_session(app: &mut TestApp) -> RecordedSession {
+pub fn saved_session(app: &mut TestCore) -> RecordedSession {
     again(RecordedSession::default(), app)
 }
 
 /// The stored session with the new records added.
-pub fn again(mut saved: RecordedSession, app: &mut TestApp) -> RecordedSession {
+pub fn again(mut saved: RecordedSession, app: &mut TestCore) -> RecordedSession {
     for note in saved_notes(app) {
         take_note(&mut saved, note, |spool| app.spools[&spool].clone());
     }
@@ -57,7 +54,7 @@ pub fn items(session: &Session) -> Vec<String> {
 
 #[test]
 fn a_restored_session_looks_the_same() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("fix it");
     app.updates(vec![
@@ -81,7 +78,7 @@ fn a_restored_session_looks_the_same() {
     app.update(says("half"));
     app.update(call("a", ToolStatus::InProgress));
     app.end_turn(StopReason::MaxTokens);
-    app.play(Event::Draft("a tho".into()));
+    app.draft("a tho");
     let saved = saved_session(&mut app);
     assert_eq!(saved.head.session, Some(ID.into()));
     assert_eq!((saved.draft.as_str(), saved.queue.as_slice()), ("a tho", &["and then".to_owned()][..]));
@@ -100,7 +97,7 @@ fn a_restored_session_looks_the_same() {
 
 #[test]
 fn a_chunk_is_recorded_as_that_chunk() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     saved_notes(&mut app);
     app.update(says(&"long ".repeat(1000)));
     saved_notes(&mut app);
@@ -113,7 +110,7 @@ fn a_chunk_is_recorded_as_that_chunk() {
 
 #[test]
 fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go");
     app.updates(vec![says("half an ans"), call("a", ToolStatus::InProgress)]);
     let mut saved = saved_session(&mut app);
@@ -136,7 +133,7 @@ fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
 fn an_archived_session_is_unarchived_before_it_continues() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let archived = || {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         app.handshake(AgentCapabilities { can_archive: true, ..all_capabilities() }).open(ID);
         app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
         app.flow(|state, cx| operations::archive_session(state, KEY, cx)).reply(Ok(Reply::Done));
@@ -160,24 +157,21 @@ fn an_archived_session_is_unarchived_before_it_continues() {
 }
 
 /// An app whose first session was restored for this agent.
-pub fn reopened(saved: RecordedSession, name: &str) -> TestApp {
-    let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
-    let now = std::time::Instant::now();
+pub fn reopened(saved: RecordedSession, name: &str) -> TestCore {
     let setup = Setup {
         folder: "/code/shop".into(),
-        start_with: Some(spec),
+        start_with: Some(spec(name)),
         reopen: Some(Box::new(saved)),
         ..Setup::default()
     };
-    let (started, fx) = start(setup, now);
-    TestApp::of(started, now, fx)
+    TestCore::start(setup)
 }
 
 fn a_saved_session() -> RecordedSession {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
-    app.play(Event::Draft("a tho".into()));
+    app.draft("a tho");
     saved_session(&mut app)
 }
 
@@ -228,8 +222,8 @@ fn an_agent_that_cannot_resume_is_reported() {
 }
 
 /// A stored session of two turns, reopened with an agent that can only load; its load is pending.
-fn loading() -> TestApp {
-    let mut app = TestApp::started();
+fn loading() -> TestCore {
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
     app.submit("go").updates(vec![call("a", ToolStatus::Completed), says("second")]);
@@ -288,19 +282,19 @@ fn third() -> Vec<SessionUpdate> {
     vec![text(Role::User, "go on"), says("third"), call("b", ToolStatus::Completed)]
 }
 
-pub fn opened(app: &mut TestApp) -> &mut TestApp {
+pub fn opened(app: &mut TestCore) -> &mut TestCore {
     quiet(answered(app))
 }
 
 /// Lets all timeouts of a replay pass.
-pub fn quiet(app: &mut TestApp) -> &mut TestApp {
+pub fn quiet(app: &mut TestCore) -> &mut TestCore {
     for _ in 0..8 {
         app.play(Event::Timer(TimerId::History(KEY)));
     }
     app
 }
 
-pub fn answered(app: &mut TestApp) -> &mut TestApp {
+pub fn answered(app: &mut TestCore) -> &mut TestCore {
     app.reply(Ok(Reply::Session(SessionReply::default())))
 }
 
@@ -388,7 +382,7 @@ fn a_replay_that_continues_after_the_response_changes_nothing() {
 #[test]
 fn a_replay_on_resume_changes_nothing_and_later_turns_are_added() {
     for is_early in [true, false] {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         app.handshake(all_capabilities()).open(ID);
         app.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
         let mut app = reopened(saved_session(&mut app), "fake");
@@ -413,10 +407,10 @@ fn a_replay_on_resume_changes_nothing_and_later_turns_are_added() {
 
 #[test]
 fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all() {
-    let mut app = TestApp::talked();
+    let mut app = TestCore::talked();
     *app.state.listed_mut() = vec![SessionInfo { cwd: "/code".into(), ..listed("old") }];
-    let recorded = |app: &mut TestApp, event: AgentEvent| -> Vec<(SessionKey, Note)> {
-        let fx = update(&mut app.app, Event::Agent(CONN, event), app.now);
+    let recorded = |app: &mut TestCore, event: AgentEvent| -> Vec<(SessionKey, Note)> {
+        let fx = app.effects_after(Event::Agent(CONN, event));
         let notes = fx.into_iter().filter_map(|effect| match effect {
             Effect::Keep { session, notes } => Some(notes.into_iter().map(move |note| (session, note))),
             _ => None,
@@ -439,7 +433,7 @@ fn a_history_of_a_session_without_a_record_is_recorded_as_a_whole_or_not_at_all(
         }
         let spool = spool.unwrap();
         assert_eq!(app.state.sessions[&key].transcript.items().len(), 2, "it is shown as received");
-        let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+        let tag = app.latest_call(CONN);
         if is_whole {
             let reply = Ok(Reply::Session(SessionReply::default()));
             let notes = recorded(&mut app, AgentEvent::Replied(tag, reply));
@@ -466,14 +460,14 @@ fn an_agent_that_lost_the_last_turns_is_told_once() {
         _ => None,
     });
     let mut app = loading();
-    app.state.sessions.get_mut(&KEY).unwrap().recorder.set_reported(reported.unwrap());
+    app.session_mut().recorder.set_reported(reported.unwrap());
     app.updates(first());
     opened(&mut app).expect(&format!("ready · idle{BOTH}"));
 }
 
 #[test]
 fn another_history_is_told_and_changes_nothing() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
     let saved = saved_session(&mut app);
@@ -488,23 +482,12 @@ fn another_history_is_told_and_changes_nothing() {
     assert_eq!(again(saved.clone(), &mut app).events, saved.events);
     // It can be read, and kept as a session.
     app.fx.clear();
-    app.play(Event::Act(Action::OpenAgentHistory));
+    app.flow(operations::show_history);
     assert!(
         matches!(&app.fx[..], [Effect::Store(StoreJob::Open { takes: false, uid, .. })] if uid.starts_with("spool")),
         "{:?}",
         app.fx
     );
-    // A click on the line does the same, and so does the key that expands items.
-    let is_line =
-        |item: &&Item| matches!(item.body, ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. });
-    let line = app.session().transcript.items().iter().find(is_line).unwrap().id;
-    let by_key = app.fx.clone();
-    for action in [Action::ToggleItem(line), Action::ToggleFold] {
-        app.views.get_mut(KEY).selected = Some(line);
-        app.fx.clear();
-        app.play(Event::Act(action));
-        assert_eq!(app.fx, by_key);
-    }
 }
 
 #[test]
@@ -512,7 +495,7 @@ fn the_rest_of_an_interrupted_reply_is_added() {
     let mut saved = a_saved_session();
     saved.events.pop();
     saved.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("zero").update(says("0")).end_turn(StopReason::EndTurn);
     let mut first = saved_session(&mut app);
@@ -545,8 +528,8 @@ fn a_failed_load_keeps_the_items() {
 }
 
 /// A stored session with one short prompt, whose agent can only load and optionally has message ids.
-fn short_one(message: Option<&str>) -> TestApp {
-    let mut app = TestApp::started();
+fn short_one(message: Option<&str>) -> TestCore {
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("hi").update(message.map_or_else(|| says("hello"), |id| says_in(id, "hello")));
     app.end_turn(StopReason::EndTurn);

@@ -5,7 +5,7 @@ use crate::core::lifecycle::{operations, ssh_sign_in};
 use crate::core::*;
 use crate::model::*;
 
-fn far_spec() -> AgentSpec {
+pub fn far_spec() -> AgentSpec {
     AgentSpec {
         name: "far".into(),
         command: "agent".into(),
@@ -16,8 +16,8 @@ fn far_spec() -> AgentSpec {
     }
 }
 
-fn ready() -> TestApp {
-    let mut app = TestApp::with_spec(far_spec());
+fn ready() -> TestCore {
+    let mut app = TestCore::with_spec(far_spec());
     app.handshake(all_capabilities()).open(ID);
     app
 }
@@ -69,26 +69,6 @@ fn remote_files_are_not_read_from_the_local_disk() {
 }
 
 #[test]
-fn a_remote_file_is_opened_only_by_the_editor_configured_for_it() {
-    let mut app = ready();
-    let target = || Target::File(Location { path: "src/a.rs".into(), line: Some(3) });
-    app.fx.clear();
-    app.play(Event::Open(target()));
-    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::OpenFile { .. })));
-    assert!(
-        app.state.flash.as_deref().is_some_and(|text| text.contains("on build")),
-        "{:?}",
-        app.state.flash
-    );
-    let editor = Some("code --remote ssh-remote+build {path}".to_owned());
-    let mut app = TestApp::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
-    app.handshake(all_capabilities()).open(ID);
-    app.play(Event::Open(target()));
-    let location = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
-    assert!(app.fx.contains(&Effect::OpenFile { location, folder: "/code/shop".into(), editor }));
-}
-
-#[test]
 fn a_lost_connection_is_restored_and_the_session_resumed() {
     let mut app = ready();
     app.submit("go");
@@ -99,16 +79,12 @@ fn a_lost_connection_is_restored_and_the_session_resumed() {
     }
     app.handshake(all_capabilities())
         .expect_sent("connect 2 after 500 ms\nconnect 3 after 2000 ms\ncall resume s");
-    assert!(matches!(
-        app.session().transcript.items().last().map(|item| &item.body),
-        Some(ItemBody::Notice { title, detail: Some(detail), .. })
-            if title == "The connection failed." && detail.starts_with(&error)
-    ));
+    assert!(app.last_notice().starts_with(&format!("The connection failed. {error}")), "{:?}", app.notices());
 }
 
 #[test]
 fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
-    let mut app = TestApp::with_spec(far_spec());
+    let mut app = TestCore::with_spec(far_spec());
     app.fx.clear();
     let error = "build does not let ssh in without asking: Permission denied (password).".to_owned();
     app.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");
@@ -131,7 +107,7 @@ fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
 #[test]
 fn a_local_agent_makes_the_session_local_again() {
     let mut app = ready();
-    let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
+    let near = spec("near");
     app.flow(|state, cx| operations::start_agent(state, KEY, near, cx));
     assert_eq!(app.session().workspace.remote, None);
     assert_eq!(app.session().id, None, "another agent does not have the old id");

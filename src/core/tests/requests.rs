@@ -6,7 +6,7 @@ use crate::model::*;
 
 #[test]
 fn requests_are_queued_and_each_starts_with_a_new_view() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).wait(3).ask(2, permission("b"));
     app.expect(
         r#"
@@ -29,7 +29,7 @@ fn requests_are_queued_and_each_starts_with_a_new_view() {
 
 #[test]
 fn options_are_chosen_by_index_not_by_kind() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let options = vec![
         option("accept", PermissionKind::AllowOnce),
         option("always", PermissionKind::AllowAlways),
@@ -43,7 +43,7 @@ fn options_are_chosen_by_index_not_by_kind() {
 
 #[test]
 fn a_rejection_uses_the_agents_reject_option_or_cancels() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).choose(None).expect_sent("answer 1: selected no");
     let empty = PermissionRequest {
         session: Some(ID.into()),
@@ -55,7 +55,7 @@ fn a_rejection_uses_the_agents_reject_option_or_cancels() {
 
 #[test]
 fn acp_v1_a_cancelled_request_leaves_the_queue_and_is_still_answered() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
     app.agent(AgentEvent::RequestWithdrawn(RequestId(1))).agent(AgentEvent::RequestWithdrawn(RequestId(2)));
     app.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
@@ -66,7 +66,7 @@ fn acp_v1_a_cancelled_request_leaves_the_queue_and_is_still_answered() {
 
 #[test]
 fn nothing_is_answered_after_the_connection_closed() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).ask(2, question());
     app.crash().choose(Some(0));
     app.give(UserAnswer::Decline);
@@ -76,14 +76,14 @@ fn nothing_is_answered_after_the_connection_closed() {
 
 #[test]
 fn a_refusal_outside_a_turn_closes_the_call() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.update(call("t", ToolStatus::Pending)).ask(1, permission("t")).choose(Some(1));
     app.expect("ready · idle\ntool t Cancelled? \"do t\" [the no: refused]");
 }
 
 #[test]
 fn an_answer_that_a_request_does_not_have_changes_nothing() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).ask(2, question());
     app.give(UserAnswer::Values(Vec::new())).give(UserAnswer::Option(9)).expect_sent("");
     app.give(UserAnswer::Option(0)).expect_sent("answer 1: selected yes");
@@ -93,7 +93,7 @@ fn an_answer_that_a_request_does_not_have_changes_nothing() {
 
 #[test]
 fn answers_to_questions_are_recorded() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let field = FormField {
         key: "which".into(),
         title: "Which".into(),
@@ -141,7 +141,7 @@ fn page() -> AgentRequest {
 
 #[test]
 fn acp_v1_an_address_opens_only_after_the_user_confirmed() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, page()).expect_sent("");
     app.give(UserAnswer::Option(0));
     app.expect_sent("url https://example.org/\nanswer 1: accepted");
@@ -150,7 +150,7 @@ fn acp_v1_an_address_opens_only_after_the_user_confirmed() {
 
 #[test]
 fn an_address_handled_elsewhere_closes_its_question() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
     app.agent(AgentEvent::ElicitationComplete("p".into()));
     app.expect_sent("answer 1: elicitation cancelled");
@@ -159,7 +159,7 @@ fn an_address_handled_elsewhere_closes_its_question() {
 
 #[test]
 fn a_subagents_question_is_queued_in_its_top_level_session() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
         title: Patch::Set("look".into()),
@@ -194,7 +194,7 @@ fn a_subagents_question_is_queued_in_its_top_level_session() {
 
 #[test]
 fn a_request_id_is_answered_once() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("a")).ask(1, permission("a"));
     assert_eq!(app.session().requests.len(), 1);
 }

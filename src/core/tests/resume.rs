@@ -17,7 +17,7 @@ pub enum End {
 
 /// A stored session with these turns.
 pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> RecordedSession {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     for (prompt, updates, end) in turns {
         app.submit(prompt).updates(updates.clone());
@@ -40,7 +40,7 @@ fn reported(prompt: &str) -> Vec<SessionUpdate> {
 }
 
 /// Resumes a session whose agent can only load, with this replay, `before` updates of which precede the response.
-pub fn resumed(saved: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestApp {
+pub fn resumed(saved: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestCore {
     let mut app = reopened(saved.clone(), "fake");
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     saved_notes(&mut app);
@@ -192,7 +192,7 @@ fn equal_prompts_are_told_apart_by_their_replies() {
 
 #[test]
 fn a_resent_prompt_is_one_turn() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
     app.submit("flaky two").fail(-32603, "API overloaded (529), try again");
@@ -204,7 +204,7 @@ fn a_resent_prompt_is_one_turn() {
 
 #[test]
 fn both_attempts_of_a_resent_prompt_are_matched() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).open(ID);
     app.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
     app.submit("flaky").update(says("API error")).fail(-32603, "API overloaded (529), try again");
@@ -265,13 +265,12 @@ fn taken_turns_can_be_put_back_and_are_not_taken_again() {
     assert_eq!(items(app.session()).len(), 5);
     let grown = again(saved.clone(), &mut app);
     app.fx.clear();
-    app.play(Event::Act(Action::PutBackTurns));
+    app.flow(|state, cx| operations::put_back(state, None, cx));
     let [Effect::Store(StoreJob::ForgetTurns { key, turns, .. })] = &app.fx[..] else {
         panic!("{:?}", app.fx)
     };
     assert_eq!((*key, turns.clone()), (KEY, 2..3));
-    let news = StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) };
-    app.service(ServiceEvent::Store(Box::new(news)));
+    app.tell(StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) });
     assert_eq!(items(app.session()), shown(&saved));
     let reported = again(grown, &mut app).reported;
     assert!(!reported.is_empty());
@@ -376,7 +375,7 @@ fn text_without_an_id_stays_where_it_was_received() {
         error: Patch::Keep,
     };
     let notice = SessionUpdate::notice(Severity::Error, "Rate limit hit".into(), None);
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("before")).ask(1, question());
     app.give(UserAnswer::Decline);
     app.updates(vec![
@@ -401,7 +400,7 @@ fn text_without_an_id_stays_where_it_was_received() {
     assert_eq!(items(app.session()), expected);
     assert_eq!(shown(&saved_session(&mut app)), expected, "also after a restore");
     // Text with a message id belongs to that message.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
     app.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
     assert_eq!(items(app.session())[1], "agent \"one two\" …");
@@ -409,12 +408,10 @@ fn text_without_an_id_stays_where_it_was_received() {
 
 #[test]
 fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     app.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
-    let AgentRequest::Permission(request) = permission("a") else { panic!() };
-    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..request }))
-        .choose(Some(1));
+    app.ask(1, permission_in(Some("child"), "a")).choose(Some(1));
     app.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();
     assert!(items(app.session()).contains(&own), "{:#?}", items(app.session()));
@@ -429,7 +426,7 @@ fn only_turns_of_the_agent_are_put_back() {
     let replay = [reported("one"), vec![text(Role::User, ""), says("Reply to nothing")]].concat();
     let mut app = resumed(&saved, &replay, replay.len());
     app.fx.clear();
-    app.play(Event::Act(Action::PutBackTurns));
+    app.flow(|state, cx| operations::put_back(state, None, cx));
     for effect in &app.fx {
         if let Effect::Store(StoreJob::ForgetTurns { turns, .. }) = effect {
             assert!(!turns.contains(&1), "the recorded turn stays: {turns:?}");
@@ -463,10 +460,10 @@ fn what_is_replayed_after_the_history_was_kept_is_not_written_into_it() {
         Replay::Beside(spool) => (spool.key, spool.uid.clone().unwrap()),
         other => panic!("{other:?}"),
     };
-    let session = app.state.sessions.get_mut(&KEY).unwrap();
+    let session = app.session_mut();
     session.read_only = Some(Reading { uid, end_seq: 0, is_taking: false, offers: Vec::new() });
-    app.play(Event::Act(Action::KeepAgentHistory));
-    app.state.sessions.get_mut(&KEY).unwrap().read_only = None;
+    app.flow(operations::keep_history);
+    app.session_mut().read_only = None;
     let before = app.spools[&spool].len();
     app.updates(vec![text(Role::User, "late"), says("Later")]);
     quiet(&mut app);

@@ -2,12 +2,10 @@
 
 use crate::core::lifecycle::operations;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use super::support::*;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::{start, update};
 
 fn server(name: &str) -> McpServer {
     McpServer::Stdio { name: name.into(), command: "/bin/mcp".into(), args: Vec::new(), env: Vec::new() }
@@ -25,8 +23,7 @@ fn found() -> FolderServers {
     }
 }
 
-fn app(found: FolderServers, spec: AgentSpec) -> TestApp {
-    let now = Instant::now();
+fn app(found: FolderServers, spec: AgentSpec) -> TestCore {
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
         start_with: Some(spec),
@@ -34,27 +31,14 @@ fn app(found: FolderServers, spec: AgentSpec) -> TestApp {
         folder_servers: Some(found),
         ..Setup::default()
     };
-    let (started, fx) = start(setup, now);
-    TestApp::of(started, now, fx)
+    TestCore::start(setup)
 }
 
-fn spec() -> AgentSpec {
-    AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
-}
-
-fn names(app: &TestApp) -> Vec<&str> {
+fn names(app: &TestCore) -> Vec<&str> {
     app.session().workspace.mcp_servers.iter().map(McpServer::name).collect()
 }
 
-fn answer(app: &mut TestApp, answer: TrustAnswer) {
-    app.decide(match answer {
-        TrustAnswer::NotNow => 0,
-        TrustAnswer::Use => 1,
-        TrustAnswer::LeaveOut => 2,
-    });
-}
-
-fn kept_answer(app: &TestApp) -> Option<bool> {
+fn kept_answer(app: &TestCore) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
         Effect::KeepTrust { allows, .. } => Some(*allows),
         _ => None,
@@ -63,7 +47,7 @@ fn kept_answer(app: &TestApp) -> Option<bool> {
 
 #[test]
 fn a_session_waits_for_the_decision_and_then_has_the_servers() {
-    let mut app = app(found(), spec());
+    let mut app = app(found(), fake());
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
     let Some(dialog) = app.state.questions.last() else { panic!("the user is asked") };
     let body = dialog.body.join("\n");
@@ -73,29 +57,27 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     );
     let not_now = Consequence::Servers("/code/shop".into(), TrustAnswer::NotNow);
     assert_eq!(dialog.answers[0].consequence, not_now, "the default");
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     assert_eq!(kept_answer(&app), Some(true));
     app.expect_sent("call new");
     assert_eq!(names(&app), ["mine", "files"], "the configured one takes precedence");
     app.flow(operations::new_session).expect_sent("call new");
     let next = app.state.active_session().unwrap();
     assert_eq!(next.workspace.mcp_servers.len(), 2, "also for the next session there");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
-            if detail.contains("odd is left out") && detail.contains("mine: skipped"))
-    });
-    assert!(reported);
+    let is_reported =
+        |notice: &String| notice.contains("odd is left out") && notice.contains("mine: skipped");
+    assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
 }
 
 #[test]
 fn a_refusal_is_saved_and_a_closed_question_is_not() {
-    let mut app = app(found(), spec());
+    let mut app = app(found(), fake());
     app.handshake(all_capabilities());
-    answer(&mut app, TrustAnswer::LeaveOut);
+    app.decide_trust(TrustAnswer::LeaveOut);
     assert_eq!((kept_answer(&app), names(&app)), (Some(false), vec!["mine"]));
     app.expect_sent("connect 1 after 0 ms\ncall new");
 
-    let mut app = self::app(found(), spec());
+    let mut app = self::app(found(), fake());
     app.handshake(all_capabilities());
     app.answer_last(UserAnswer::Dismiss);
     assert_eq!((kept_answer(&app), names(&app)), (None, vec!["mine"]));
@@ -105,27 +87,27 @@ fn a_refusal_is_saved_and_a_closed_question_is_not() {
 #[test]
 fn a_saved_decision_is_not_asked_for_again() {
     for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
-        let mut app = app(FolderServers { answer: Some(known), ..found() }, spec());
+        let mut app = app(FolderServers { answer: Some(known), ..found() }, fake());
         app.handshake(all_capabilities());
-        assert_eq!((app.layers.len(), names(&app)), (0, expected));
+        assert_eq!((app.state.questions.len(), names(&app)), (0, expected));
         app.expect_sent("connect 1 after 0 ms\ncall new");
     }
 }
 
 #[test]
 fn an_agent_restarted_before_the_decision_opens_after_it() {
-    let mut app = app(found(), spec());
+    let mut app = app(found(), fake());
     app.handshake(all_capabilities()).crash();
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
 }
 
 #[test]
 fn a_remote_agent_gets_no_servers_of_the_folder() {
     let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
-    let mut app = app(found(), AgentSpec { ssh, ..spec() });
+    let mut app = app(found(), AgentSpec { ssh, ..fake() });
     app.handshake(all_capabilities());
-    assert!(app.layers.is_empty());
+    assert_eq!(app.state.questions, []);
     app.expect_sent("connect 1 after 0 ms\ncall new");
 }
 
@@ -134,7 +116,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
     for (is_ssh, gets_servers) in [(false, false), (false, true), (true, false), (true, true)] {
         let remote = Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() };
         let ssh = Ssh { host: "build".into(), gets_servers, ..Ssh::default() };
-        let remote = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..spec() };
+        let remote = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..fake() };
         let mut app = app(found(), remote);
         app.fx.clear();
         app.handshake(all_capabilities());
@@ -146,19 +128,17 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         });
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
         assert_eq!(reported, Some(expected), "but never those of the folder");
-        assert!(app.layers.is_empty());
-        let is_said = app.session().transcript.items().iter().any(|item| {
-            matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
-                if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
-        });
-        assert_eq!(is_said, !gets_servers);
+        assert_eq!(app.state.questions, []);
+        let is_reported = |notice: &String| {
+            notice.starts_with("MCP servers not passed to the agent: mine ") && notice.contains("mcp = true")
+        };
+        assert_eq!(app.notices().iter().any(is_reported), !gets_servers);
         // A local agent that replaces it gets them.
-        app.flow(|state, cx| operations::start_agent(state, KEY, spec(), cx));
+        app.flow(|state, cx| operations::start_agent(state, KEY, fake(), cx));
         let conn = app.conn();
-        let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
-        app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-        assert_eq!(app.layers.len(), 1, "those of the folder are asked about");
-        answer(&mut app, TrustAnswer::NotNow);
+        app.handshake_of(conn, all_capabilities());
+        assert_eq!(app.state.questions.len(), 1, "those of the folder are asked about");
+        app.decide_trust(TrustAnswer::NotNow);
         assert_eq!(names(&app), ["mine"]);
     }
 }
@@ -166,15 +146,13 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
 #[test]
 fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
     let more = |caps| {
-        let now = Instant::now();
         let setup = Setup {
             folder: PathBuf::from("/code/shop"),
-            start_with: Some(spec()),
+            start_with: Some(fake()),
             additional_directories: vec![UserRoot::given("/code/lib")],
             ..Setup::default()
         };
-        let (started, fx) = start(setup, now);
-        let mut app = TestApp::of(started, now, fx);
+        let mut app = TestCore::start(setup);
         app.handshake(caps);
         app.session().transcript.items().len()
     };
@@ -184,7 +162,6 @@ fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
 
 #[test]
 fn a_continued_session_has_its_recorded_and_the_current_folders() {
-    let now = Instant::now();
     let saved = RecordedSession {
         head: SessionHead {
             session: Some("old".into()),
@@ -199,27 +176,27 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
     };
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
-        start_with: Some(spec()),
+        start_with: Some(fake()),
         reopen: Some(Box::new(saved)),
         additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
     };
-    let (started, _) = start(setup, now);
+    let started = TestCore::start(setup);
     let position = &started.state.active_session().unwrap().workspace;
     assert_eq!(position.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
 }
 
 #[test]
 fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
-    let mut app = app(FolderServers { answer: Some(true), ..found() }, spec());
+    let mut app = app(FolderServers { answer: Some(true), ..found() }, fake());
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
-    let mut cx = Cx::new(app.now);
-    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), &mut cx);
+    let key = app.open_tab("/code/lib", fake());
+    app.fx.clear();
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
-    let fx = update(&mut app.app, ready, app.now);
+    let fx = app.effects_after(ready);
     let folder = PathBuf::from("/code/lib");
     assert!(fx.contains(&Effect::FindServers { folder: folder.clone() }), "{fx:?}");
     let here = FolderServers {
@@ -234,10 +211,8 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     assert!(app.state.questions.last().is_some_and(|question| question.body[1].contains("lib: runs")));
     // In an inactive tab the question stays open.
     app.flow(|state, _| operations::activate(state, KEY));
-    app.play(Event::Input);
-    assert!(app.layers.is_empty());
     app.expect_sent("");
-    answer(&mut app, TrustAnswer::Use);
+    app.decide_trust(TrustAnswer::Use);
     app.expect_sent("call new");
     let names =
         |key| app.state.sessions[&key].workspace.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
@@ -246,11 +221,11 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
 
 #[test]
 fn an_unreadable_file_is_reported_and_the_session_opens() {
-    let mut app = app(FolderServers { answer: Some(false), ..found() }, spec());
+    let mut app = app(FolderServers { answer: Some(false), ..found() }, fake());
     app.handshake(all_capabilities()).open(ID);
-    let key = operations::open_tab(&mut app.app.state, "/code/lib".into(), spec(), &mut Cx::new(app.now));
+    let key = app.open_tab("/code/lib", fake());
     let conn = app.state.sessions[&key].conn.unwrap();
-    update(&mut app.app, Event::Agent(conn, AgentEvent::Ready(Box::default())), app.now);
+    app.effects_after(Event::Agent(conn, AgentEvent::Ready(Box::default())));
     app.fx.clear();
     let problem = "The servers of /code/lib/.mcp.json are left out: it is no JSON.".to_owned();
     app.service(ServiceEvent::ServersFound("/code/lib".into(), Err(problem.clone()))).expect_sent("call new");

@@ -7,7 +7,7 @@ use crate::model::*;
 
 #[test]
 fn updates_before_the_session_id_is_known_wait_for_it() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities());
     let command = SlashCommand { name: "plan".into(), description: "Plans".into(), hint: None };
     app.update(SessionUpdate::Commands(vec![command.clone()]));
@@ -23,7 +23,7 @@ fn updates_before_the_session_id_is_known_wait_for_it() {
 
 #[test]
 fn early_updates_are_bounded_and_the_loss_is_reported() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities());
     for index in 0..5_000 {
         let role = if index % 2 == 0 { Role::Agent } else { Role::Thought };
@@ -39,7 +39,7 @@ fn early_updates_are_bounded_and_the_loss_is_reported() {
 
 #[test]
 fn early_updates_of_unknown_sessions_use_bounded_memory() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities());
     for index in 0..60 {
         let id = format!("stranger {index}");
@@ -58,14 +58,14 @@ fn early_updates_of_unknown_sessions_use_bounded_memory() {
 fn commands_of_the_handshake_apply_until_replaced() {
     let command = SlashCommand { name: "help".into(), description: "Helps".into(), hint: None };
     let info = AgentInfo { commands: vec![command.clone()], ..AgentInfo::default() };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.agent(AgentEvent::Ready(Box::new(info))).open(ID);
     assert_eq!(app.session().commands, [command]);
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_is_reported_and_keeps_the_draft() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).submit("hi").fail(-32603, "disk full");
     app.expect(
         r#"
@@ -73,7 +73,7 @@ fn a_session_that_cannot_be_opened_is_reported_and_keeps_the_draft() {
         notice Error: The session could not be opened. The agent reported an error.
         "#,
     );
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
     app.expect(
         "failed · idle\nnotice Error: The session could not be opened. Invalid response from the agent.",
@@ -82,7 +82,7 @@ fn a_session_that_cannot_be_opened_is_reported_and_keeps_the_draft() {
 
 #[test]
 fn a_call_that_times_out_is_cancelled() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
     app.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
     app.expect("failed · idle\nnotice Error: The session could not be opened. The connection failed.");
@@ -96,7 +96,7 @@ fn a_list_is_read_completely() {
             next_cursor: next.map(str::to_owned),
         })
     };
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(operations::list_sessions)
         .reply(page(&["a", "b"], Some("2")))
         .reply(page(&["b", "c"], Some("3")));
@@ -124,7 +124,7 @@ fn sessions(ids: &[&str], next: Option<&str>) -> Reply {
 
 #[test]
 fn an_endless_list_is_limited() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(operations::list_sessions);
     for page in 0..2_000 {
         if app.state.conns[&CONN].open_calls.is_empty() {
@@ -138,9 +138,9 @@ fn an_endless_list_is_limited() {
 
 #[test]
 fn a_late_page_is_assigned_to_its_agent_and_request() {
-    let (mut app, key, conn) = TestApp::two_tabs();
+    let (mut app, key, conn) = TestCore::two_tabs();
     app.flow(|state, _| operations::activate(state, KEY)).flow(operations::list_sessions);
-    let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    let late = app.latest_call(CONN);
     app.flow(|state, _| operations::activate(state, key)).flow(operations::list_sessions);
     app.fx.clear();
     // The response of the first agent arrives while the second one's list is shown.
@@ -156,7 +156,7 @@ fn a_late_page_is_assigned_to_its_agent_and_request() {
     app.flow(|state, _| operations::activate(state, KEY));
     assert_eq!(listed_ids(&app.state), ["theirs"]);
     // After a new request, the page of the previous one is dropped.
-    let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    let late = app.latest_call(CONN);
     app.flow(operations::list_sessions).reply(Ok(sessions(&["new"], None)));
     app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["old"], None)))));
     assert_eq!(listed_ids(&app.state), ["new"]);
@@ -164,7 +164,7 @@ fn a_late_page_is_assigned_to_its_agent_and_request() {
 
 #[test]
 fn methods_that_are_not_advertised_are_never_called() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities::default()).open(ID);
     app.fx.clear();
     app.flow(operations::list_sessions);
@@ -182,7 +182,7 @@ fn methods_that_are_not_advertised_are_never_called() {
 
 #[test]
 fn a_listed_session_is_loaded_into_a_new_tab() {
-    let mut app = TestApp::talked();
+    let mut app = TestCore::talked();
     *app.state.listed_mut() =
         vec![SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") }];
     app.open_listed("old");
@@ -206,8 +206,8 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
         additional_directories: more.iter().map(Into::into).collect(),
         ..listed("old")
     };
-    let opened = |info: SessionInfo, choose: u8| {
-        let mut app = TestApp::talked();
+    let opened = |info: SessionInfo, choose: Option<usize>| {
+        let mut app = TestCore::talked();
         *app.state.listed_mut() = vec![info];
         let open = |state: &mut State, cx: &mut Cx| {
             operations::open_session(state, "old".into(), cx);
@@ -216,26 +216,21 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
         let Some(dialog) = app.state.questions.last().cloned() else { panic!("the user is asked") };
         // Later changes of the list do not affect the confirmed session.
         *app.state.listed_mut() = vec![listed("/", &["/"])];
-        app.wait(5);
-        if choose == 0 {
-            app.play(Event::Act(Action::Accept))
-        } else {
-            app.answer(choose)
-        };
+        app.decide(choose.unwrap_or(dialog.first));
         let session = &app.state.sessions[&app.state.active];
         (dialog.body, session.id.clone(), session.workspace.clone())
     };
     let roots = |folders: &[&str]| folders.iter().map(UserRoot::given).collect::<Vec<_>>();
     // In the user's own folder it opens, without the others unless the user includes them.
-    let (body, id, position) = opened(listed("/code/shop", &["/", "/etc\u{202e}"]), 0);
+    let (body, id, position) = opened(listed("/code/shop", &["/", "/etc\u{202e}"]), None);
     assert!(body.contains(&"/".to_owned()) && body.contains(&"/etc⟨U+202E⟩".to_owned()), "{body:?}");
     assert_eq!((id, position.additional_directories), (Some("old".into()), roots(&[])));
-    let (_, id, position) = opened(listed("/code/shop", &["/code/lib"]), 2);
+    let (_, id, position) = opened(listed("/code/shop", &["/code/lib"]), Some(1));
     assert_eq!((id, position.additional_directories), (Some("old".into()), roots(&["/code/lib"])));
     // Another folder is not the default.
-    let (_, id, position) = opened(listed("/home", &[]), 0);
+    let (_, id, position) = opened(listed("/home", &[]), None);
     assert_eq!((id, position.cwd.to_str()), (Some("s".into()), Some("/code/shop")));
-    let (_, id, position) = opened(listed("/home", &["/"]), 1);
+    let (_, id, position) = opened(listed("/home", &["/"]), Some(0));
     assert_eq!(
         (id, position.cwd.to_str(), position.additional_directories),
         (Some("old".into()), Some("/home"), roots(&[]))
@@ -251,7 +246,7 @@ fn each_folder_has_a_separate_prompt_history() {
         };
         fx.iter().filter_map(load).collect()
     };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     assert_eq!(loads(&app.fx), [(1, "/code/shop".to_owned())]);
     app.handshake(all_capabilities()).open(ID);
     app.service(ServiceEvent::History(KEY, vec!["here".into()]));
@@ -276,21 +271,21 @@ fn each_folder_has_a_separate_prompt_history() {
 
 #[test]
 fn a_listed_session_replaces_one_without_prompts() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.open_listed("old");
     assert_eq!(app.state.sessions.len(), 1, "no second tab");
     assert_ne!(app.state.active, KEY);
     app.expect_sent("call load old\ncall close s");
     // A draft is a reason to keep the tab.
-    let mut app = TestApp::ready();
-    app.play(Event::Draft("half a thought".into()));
+    let mut app = TestCore::ready();
+    app.draft("half a thought");
     app.open_listed("old");
     assert_eq!(app.state.sessions.len(), 2);
 }
 
 #[test]
 fn a_crash_during_a_load_repeats_the_load() {
-    let mut app = TestApp::talked();
+    let mut app = TestCore::talked();
     app.open_listed("old");
     app.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
     app.handshake(all_capabilities());
@@ -299,7 +294,7 @@ fn a_crash_during_a_load_repeats_the_load() {
 
 #[test]
 fn a_listed_session_that_fails_to_load_is_not_replaced() {
-    let mut app = TestApp::talked();
+    let mut app = TestCore::talked();
     app.open_listed("old").fail(-32603, "broken");
     app.expect_sent("call load old");
     let session = &app.state.sessions[&app.state.active];
@@ -311,7 +306,7 @@ fn a_listed_session_that_fails_to_load_is_not_replaced() {
 
 #[test]
 fn a_session_that_can_only_be_resumed_reports_that_its_history_is_missing() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() })
         .open(ID)
         .submit("hello")
@@ -325,7 +320,7 @@ fn a_session_that_can_only_be_resumed_reports_that_its_history_is_missing() {
 
 #[test]
 fn a_new_session_shares_the_agent() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(operations::new_session).expect_sent("call new");
     app.open("two");
     assert_eq!(app.state.active, SessionKey(2));
@@ -336,7 +331,7 @@ fn a_new_session_shares_the_agent() {
 
 #[test]
 fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("so far")).end_turn(StopReason::EndTurn);
     app.fx.clear();
     app.flow(|state, cx| operations::fork_session(state, KEY, None, cx)).expect_sent("call fork s");
@@ -351,26 +346,19 @@ fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
     app.fx.clear();
     app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
     let key = app.state.active;
-    app.flow(|state, cx| operations::submit(state, key, "typed".into(), cx)).fail(-32603, "no");
+    app.submit_in(key, "typed").fail(-32603, "no");
     assert_eq!((app.state.sessions.len(), app.state.active), (2, KEY));
-    app.expect_sent("call fork s\ndraft \"\"");
+    app.expect_sent("call fork s");
     assert_eq!(app.queue(), ["typed"], "the draft is retained");
     assert_eq!(app.state.flash.as_deref(), Some("Fork failed: no"));
 }
 
 #[test]
 fn a_failed_copy_answers_its_open_requests() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::fork_session(state, KEY, None, cx));
-    app.agent(AgentEvent::Request(
-        RequestId(1),
-        Box::new(AgentRequest::Permission(PermissionRequest {
-            session: Some("copy".into()),
-            tool: ToolCallPatch::new("t".into()),
-            options: vec![option("yes", PermissionKind::AllowOnce)],
-        })),
-    ));
-    app.fail(-32603, "no").expect_sent("call fork s\ndraft \"\"\nanswer 1: permission cancelled");
+    app.ask(1, permission_in(Some("copy"), "t"));
+    app.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled");
 }
 
 #[test]
@@ -384,7 +372,7 @@ fn modes_models_options_and_titles_apply_once_the_agent_confirms() {
         category: None,
         kind: ConfigKind::Boolean { current: is_on },
     };
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(all_capabilities());
     app.reply(Ok(Reply::Session(SessionReply {
         id: Some(ID.into()),
@@ -415,7 +403,7 @@ fn modes_models_options_and_titles_apply_once_the_agent_confirms() {
 
 #[test]
 fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
         title: Patch::Keep,
@@ -423,6 +411,6 @@ fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
         state: Patch::Keep,
         can_cancel: Patch::Keep,
     }));
-    app.flow(|state, cx| operations::submit(state, SessionKey(2), "hi".into(), cx));
+    app.submit_in(SessionKey(2), "hi");
     app.expect_sent("draft \"hi\"");
 }

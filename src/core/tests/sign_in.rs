@@ -5,8 +5,6 @@ use crate::core::lifecycle::operations;
 use crate::core::state::texts;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::dialogs;
-use crate::ui::dialogs::{Layer, LineDialog};
 
 fn terminal(program: Option<&str>, args: &[&str]) -> AuthKind {
     AuthKind::Terminal(SignInCommand {
@@ -17,22 +15,18 @@ fn terminal(program: Option<&str>, args: &[&str]) -> AuthKind {
 }
 
 fn sign_in_methods() -> AgentInfo {
-    let method = |id: &str, kind| AuthMethod { id: id.into(), name: id.into(), description: None, kind };
     let var = AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false };
-    AgentInfo {
-        auth_methods: vec![
-            method("web", AuthKind::Agent),
-            method("login", terminal(None, &["login"])),
-            method("tool", terminal(Some("tool"), &["in"])),
-            method("key", AuthKind::EnvVar { vars: vec![var], link: None }),
-        ],
-        ..AgentInfo::default()
-    }
+    signs_in(vec![
+        ("web", AuthKind::Agent),
+        ("login", terminal(None, &["login"])),
+        ("tool", terminal(Some("tool"), &["in"])),
+        ("key", AuthKind::EnvVar { vars: vec![var], link: None }),
+    ])
 }
 
 /// `session/new` was answered with a required sign-in.
-fn locked() -> TestApp {
-    let mut app = TestApp::started();
+fn locked() -> TestCore {
+    let mut app = TestCore::started();
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
     app.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
     app.expect(
@@ -57,18 +51,6 @@ fn acp_v1_the_failed_call_is_retried_after_a_sign_in() {
     app.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
 }
 
-fn notices(app: &TestApp) -> Vec<String> {
-    let items = app.session().transcript.items().iter();
-    items
-        .filter_map(|item| match &item.body {
-            ItemBody::Notice { title, detail, .. } => {
-                Some(format!("{title} {}", detail.as_deref().unwrap_or_default()))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
 #[test]
 fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     let mut app = locked();
@@ -79,40 +61,23 @@ fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     assert_eq!(app.state.flash.as_deref(), Some("Signed in."));
 
     let mut app = locked();
-    app.layers.clear();
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "no account");
-    let last = notices(&app).pop().unwrap();
+    let last = app.last_notice();
     assert!(last.starts_with("Sign-in failed. ") && last.contains("\"web\"") && last.contains("no account"));
     assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
-    assert!(app.layers.last().and_then(Layer::list).is_some(), "another method can be selected");
+    let again = UiRequest::SignIn { conn: CONN, session: Some(KEY) };
+    assert_eq!(app.state.ui_requests.last(), Some(&again), "another method can be selected");
 }
 
 #[test]
 fn only_a_prompt_that_waits_is_announced() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
-    let last = notices(&app).pop().unwrap();
+    let last = app.last_notice();
     assert!(last.contains("Select a sign-in method.") && !last.contains("prompt"), "{last}");
-    let last = notices(&locked()).pop().unwrap();
+    let last = locked().last_notice();
     assert!(last.contains("Your prompt is sent after sign-in."), "{last}");
-}
-
-#[test]
-fn a_typed_key_is_passed_with_the_method_that_reads_one() {
-    let method =
-        AuthMethod { id: "api".into(), name: "API key".into(), description: None, kind: AuthKind::ApiKey };
-    let mut app = TestApp::started();
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
-    app.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
-    app.wait(5);
-    while !app.layers.is_empty() && app.layers.top::<LineDialog>().is_none() {
-        app.play(Event::Act(Action::Accept)).wait(5);
-    }
-    let Some(dialog) = app.layers.top::<LineDialog>() else { panic!("{:?}", app.layers) };
-    assert!(dialog.is_secret && dialog.help.contains("does not save"), "{dialog:?}");
-    app.play(Event::Line(LineEdit::Insert("sk-1".to_owned()))).play(Event::Act(Action::Accept));
-    app.expect_sent("call authenticate api key sk-1");
 }
 
 #[test]
@@ -130,16 +95,15 @@ fn an_agent_that_wants_authenticate_after_its_restart_gets_it_once() {
     app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).fail(RpcError::AUTH_REQUIRED, "no");
     app.reply(Ok(Reply::Done)).fail(RpcError::AUTH_REQUIRED, "wrong key");
     app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new\ncall authenticate key\ncall new");
-    assert!(notices(&app).pop().unwrap().starts_with("Sign-in failed. "));
+    assert!(app.last_notice().starts_with("Sign-in failed. "));
 }
 
 #[test]
 fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     let mut app = locked();
-    app.layers.clear();
     let output = |line: &str| AgentEvent::SignInOutput(vec![line.to_owned()]);
     app.agent(output("https://example.org/early"));
-    assert!(app.layers.is_empty(), "no sign-in is pending");
+    assert_eq!(app.state.questions, [], "no sign-in is pending");
     app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
     app.agent(output("waiting")).agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
     let Some(dialog) = app.state.questions.last().cloned() else { panic!("no dialog") };
@@ -148,67 +112,39 @@ fn pages_that_the_agent_prints_while_it_signs_in_can_be_opened() {
     assert_eq!(dialog.first, 2, "nothing is opened by an accidental key");
     assert!(dialog.body.iter().all(|line| !line.contains('\u{202e}')), "{:?}", dialog.body);
     app.agent(output("Open (https://example.org/a?b=c\u{202e}), please."));
-    assert_eq!(app.layers.len(), 1, "a page is offered once");
+    assert_eq!(app.state.questions.len(), 1, "a page is offered once");
     app.agent(output("file:///etc/passwd"));
-    assert_eq!(app.layers.len(), 1);
+    assert_eq!(app.state.questions.len(), 1);
     for number in 0..100 {
         app.agent(output(&format!("https://example.org/{number}")));
     }
-    assert_eq!(app.layers.len(), 4, "an agent cannot cover the screen with questions");
+    assert_eq!(app.state.questions.len(), 4, "an agent cannot cover the screen with questions");
 
     app.fail(-32603, "spawn xdg-open ENOENT");
-    let last = notices(&app).pop().unwrap();
+    let last = app.last_notice();
     assert!(last.contains("needs a browser") && last.contains("\"login\""), "{last}");
 }
 
-#[test]
-fn a_pending_sign_in_can_be_cancelled() {
-    let mut app = TestApp::started();
-    app.agent(AgentEvent::Started { pid: None });
-    let method =
-        AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
-    app.fail(-32000, "sign in first");
-    app.layers.clear();
-    app.flow(|state, cx| operations::sign_in(state, CONN, "web", Vec::new(), cx));
-    app.fx.clear();
-    app.play(Event::Act(Action::Escape));
-    let is_called_off = |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::CancelCall(_)));
-    assert!(app.fx.iter().any(is_called_off), "{:?}", app.fx);
-    assert_eq!(operations::running_sign_in(&app.state, CONN), None);
-    assert_eq!(app.session().phase, SessionPhase::NeedsSignIn);
-}
-
 /// Selects a sign-in method, and returns the question that follows.
-fn pick(app: &mut TestApp, method: &str) -> Option<Question> {
+fn pick(app: &mut TestCore, method: &str) -> Option<Question> {
     app.flow(|state, cx| operations::sign_in(state, CONN, method, Vec::new(), cx));
     app.state.questions.last().cloned()
-}
-
-fn answer(app: &mut TestApp, action: Action) {
-    app.wait(5);
-    let marks = dialogs::has_keys(app) && matches!(action, Action::Yes | Action::Choose(_));
-    app.play(Event::Act(action));
-    if marks {
-        app.play(Event::Act(Action::Accept));
-    }
 }
 
 #[test]
 fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     let mut app = locked();
-    app.layers.clear();
     let dialog = pick(&mut app, "login").expect("the user is asked");
     assert_eq!(dialog.body[1..], ["fake login", "Folder: /code/shop"].map(str::to_owned));
     let default = &dialog.answers[dialog.first];
     assert_eq!((default.label.as_str(), &default.consequence), ("Do not run", &Consequence::Close));
-    answer(&mut app, Action::Accept);
+    app.decide(dialog.first);
     app.expect_sent("");
     pick(&mut app, "login");
-    answer(&mut app, Action::Escape);
+    app.answer_last(UserAnswer::Dismiss);
     app.expect_sent("");
     pick(&mut app, "login");
-    answer(&mut app, Action::Yes);
+    app.decide(1);
     let failure = "exit code 1\nCannot connect to host";
     app.service(ServiceEvent::LoginDone(CONN, Err(failure.into()))).expect_sent("login fake login");
     assert_eq!(app.state.flash.as_deref(), Some("Sign-in failed: exit code 1"));
@@ -221,7 +157,7 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     let shown = format!("{:?}", items.last().map(|item| &item.body));
     assert!(shown.contains("exit code 1\\nCannot connect to host\\n"), "{shown}");
     pick(&mut app, "login");
-    answer(&mut app, Action::Choose(2));
+    app.decide(1);
     app.service(ServiceEvent::LoginDone(CONN, Ok(())));
     app.expect_sent("login fake login\ndisconnect 1\nconnect 2 after 0 ms");
     app.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"hi\"");
@@ -230,35 +166,25 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
 #[test]
 fn another_program_is_shown_to_be_run_manually() {
     let mut app = locked();
-    app.layers.clear();
     assert_eq!(pick(&mut app, "tool"), None);
     app.expect_sent("");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
-            if detail.contains("\ntool in\n") && detail.contains("not the agent's own program"))
-    });
-    assert!(reported);
+    let last = app.last_notice();
+    assert!(last.contains("\ntool in\n") && last.contains("not the agent's own program"), "{last}");
 }
 
 #[test]
 fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
     let env = [("CI", "true"), ("TERM", "dumb")].map(|(name, value)| (name.into(), value.into()));
     let command = SignInCommand { args: vec!["in\u{200b}to".into()], env: env.to_vec(), program: None };
-    let method = |command| AuthMethod {
-        id: "odd".into(),
-        name: "odd".into(),
-        description: None,
-        kind: AuthKind::Terminal(command),
-    };
-    let info = |method| AgentInfo { auth_methods: vec![method], ..AgentInfo::default() };
-    let mut app = TestApp::started();
-    app.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
+    let info = |command| signs_in(vec![("odd", AuthKind::Terminal(command))]);
+    let mut app = TestCore::started();
+    app.agent(AgentEvent::Ready(Box::new(info(command.clone()))));
     let dialog = pick(&mut app, "odd").expect("the user is asked");
     assert!(dialog.body.iter().any(|line| line == "fake in⟨U+200B⟩to"), "{:?}", dialog.body);
     for line in ["CI=true", "TERM=dumb"] {
         assert!(dialog.body.iter().any(|shown| shown == line), "{line}: {:?}", dialog.body);
     }
-    answer(&mut app, Action::Yes);
+    app.decide(1);
     let env = app.fx.iter().find_map(|effect| match effect {
         Effect::RunLogin { env, .. } => Some(env.clone()),
         _ => None,
@@ -266,51 +192,11 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
     assert_eq!(env, Some(command.env.clone()));
     // Variables that may select which program runs are refused without a question.
     for (name, value) in [("LD_PRELOAD", "/tmp/x.so"), ("SOME_HOOK", "x"), ("TERM", "lo\u{202e}gin")] {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         let env = vec![(name.to_owned(), value.to_owned())];
         let command = SignInCommand { env, ..command.clone() };
-        app.agent(AgentEvent::Ready(Box::new(info(method(command)))));
+        app.agent(AgentEvent::Ready(Box::new(info(command))));
         assert_eq!(pick(&mut app, "odd"), None, "{name}");
-    }
-}
-
-#[test]
-fn a_remote_agent_cannot_run_a_sign_in_command() {
-    for command in [
-        SignInCommand::default(),
-        SignInCommand {
-            program: Some("/bin/sh".into()),
-            args: vec!["-c".into(), "id".into()],
-            env: Vec::new(),
-        },
-    ] {
-        let remote = Some(Remote { url: "https://far.example".into(), ..Remote::default() });
-        let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
-        let kinds = [
-            AuthKind::Terminal(command),
-            AuthKind::EnvVar {
-                vars: vec![AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false }],
-                link: None,
-            },
-        ];
-        let methods = kinds.into_iter().enumerate().map(|(nth, kind)| AuthMethod {
-            id: nth.to_string(),
-            name: "Sign in with your browser".into(),
-            description: None,
-            kind,
-        });
-        let info = AgentInfo { auth_methods: methods.collect(), ..AgentInfo::default() };
-        app.agent(AgentEvent::Ready(Box::new(info))).fail(RpcError::AUTH_REQUIRED, "no");
-        app.fx.clear();
-        app.wait(5);
-        for key in
-            [Action::Accept, Action::OpenSignIn, Action::Down, Action::Accept, Action::Yes, Action::Choose(2)]
-        {
-            app.play(Event::Act(key));
-            app.wait(5);
-        }
-        app.expect_sent("");
-        assert!(app.layers.is_empty(), "{:?}", app.layers);
     }
 }
 

@@ -1,23 +1,79 @@
 //! A test bench: a state, a manual clock, and readable text for both sides.
 
-use crate::core::lifecycle::operations;
+mod samples;
+mod text;
+
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
-use crate::ui::{App, dialogs, start, update};
 
-/// The connection, the session and its key in a new [`TestApp`].
+pub use samples::*;
+pub use text::digest;
+use text::effect_line;
+
+/// The connection, the session and its key in a new [`Bench`].
 pub const CONN: ConnId = ConnId(1);
 pub const KEY: SessionKey = SessionKey(1);
 pub const ID: &str = "s";
 
-pub struct TestApp {
-    pub app: App,
+/// What a bench drives: the core alone, or a front end with its dialogs.
+pub trait Driven: Sized {
+    type Event: From<Event>;
+
+    fn start(setup: Setup, cx: &mut Cx) -> Self;
+
+    fn state(&self) -> &State;
+
+    fn state_mut(&mut self) -> &mut State;
+
+    fn apply(&mut self, event: Self::Event, cx: &mut Cx);
+
+    /// What follows a change by an operation within the same event.
+    fn complete(&mut self, cx: &mut Cx);
+
+    /// Shows a frame.
+    fn show(&mut self, _now: Instant) {}
+}
+
+/// The core without a front end. What it requests of one stays in `state.ui_requests`.
+pub struct Core {
+    pub state: State,
+}
+
+impl Driven for Core {
+    type Event = Event;
+
+    fn start(setup: Setup, cx: &mut Cx) -> Self {
+        Self { state: start(setup, cx) }
+    }
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    fn apply(&mut self, event: Event, cx: &mut Cx) {
+        update(&mut self.state, event, cx);
+    }
+
+    fn complete(&mut self, cx: &mut Cx) {
+        tidy(&mut self.state, cx);
+        save(&mut self.state, cx);
+    }
+}
+
+pub type TestCore = Bench<Core>;
+
+pub struct Bench<D> {
+    pub driven: D,
     pub now: Instant,
     /// Effects since the last read, except for records.
     pub fx: Vec<Effect>,
@@ -36,21 +92,21 @@ impl State {
     }
 }
 
-impl Deref for TestApp {
-    type Target = App;
+impl<D> Deref for Bench<D> {
+    type Target = D;
 
-    fn deref(&self) -> &App {
-        &self.app
+    fn deref(&self) -> &D {
+        &self.driven
     }
 }
 
-impl DerefMut for TestApp {
-    fn deref_mut(&mut self) -> &mut App {
-        &mut self.app
+impl<D> DerefMut for Bench<D> {
+    fn deref_mut(&mut self) -> &mut D {
+        &mut self.driven
     }
 }
 
-impl TestApp {
+impl<D: Driven> Bench<D> {
     pub fn terminal_started(&mut self, request_id: u64, id: &str, command: &str) {
         self.service(ServiceEvent::TerminalStarted {
             conn: CONN,
@@ -63,21 +119,23 @@ impl TestApp {
 
     /// An agent was just started.
     pub fn started() -> Self {
-        Self::with_spec(AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() })
+        Self::with_spec(fake())
     }
 
     pub fn with_spec(spec: AgentSpec) -> Self {
-        let now = Instant::now();
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (mut started, fx) = start(setup, now);
+        let mut app = Self::start(setup);
         // No folder has templates, unless a test provides them.
-        started.state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
-        Self::of(started, now, fx)
+        app.session_mut().templates.is_loaded = true;
+        app
     }
 
     /// A state that was just started.
-    pub fn of(app: App, now: Instant, fx: Vec<Effect>) -> Self {
-        Self { app, now, fx, saved: Vec::new(), spools: BTreeMap::new() }
+    pub fn start(setup: Setup) -> Self {
+        let now = Instant::now();
+        let mut cx = Cx::new(now);
+        let driven = D::start(setup, &mut cx);
+        Self { driven, now, fx: cx.effects, saved: Vec::new(), spools: BTreeMap::new() }
     }
 
     /// An agent with all capabilities whose session is open, without unread effects.
@@ -106,17 +164,10 @@ impl TestApp {
 
     /// Shows a frame, and lets time pass.
     pub fn wait(&mut self, seconds: u64) -> &mut Self {
-        dialogs::refresh(&mut self.app);
-        dialogs::on_frame(&mut self.app, true, self.now);
+        let now = self.now;
+        self.driven.show(now);
         self.now += Duration::from_secs(seconds);
         self
-    }
-
-    /// The key of an answer; a question that the user did not open needs Enter too.
-    pub fn answer(&mut self, position: u8) -> &mut Self {
-        let asks = dialogs::has_keys(&self.app);
-        self.play(Event::Act(Action::Choose(position)));
-        if asks { self.play(Event::Act(Action::Accept)) } else { self }
     }
 
     /// Gives the last question of parlor this answer.
@@ -124,13 +175,29 @@ impl TestApp {
         self.answer_last(UserAnswer::Option(position))
     }
 
+    /// Answers the question about what a folder configures.
+    pub fn decide_trust(&mut self, answer: TrustAnswer) -> &mut Self {
+        self.decide(match answer {
+            TrustAnswer::NotNow => 0,
+            TrustAnswer::Use => 1,
+            TrustAnswer::LeaveOut => 2,
+        })
+    }
+
     pub fn answer_last(&mut self, answer: UserAnswer) -> &mut Self {
-        let id = self.state.questions.last().expect("a question is open").id;
+        let id = self.state().questions.last().expect("a question is open").id;
         self.flow(|state, cx| operations::answer(state, id, answer, cx).unwrap())
     }
 
-    pub fn play(&mut self, event: Event) -> &mut Self {
-        let fx = update(&mut self.app, event, self.now);
+    /// The effects of an event.
+    pub fn effects_after(&mut self, event: impl Into<D::Event>) -> Vec<Effect> {
+        let mut cx = Cx::new(self.now);
+        self.driven.apply(event.into(), &mut cx);
+        cx.effects
+    }
+
+    pub fn play(&mut self, event: impl Into<D::Event>) -> &mut Self {
+        let fx = self.effects_after(event);
         self.take(fx);
         self
     }
@@ -148,9 +215,7 @@ impl TestApp {
                     self.tell(StoreNews::SpoolRead { key, from, events });
                 }
                 Effect::FindServers { folder } => {
-                    let found = Event::Service(ServiceEvent::ServersFound(folder, Ok(None)));
-                    let more = update(&mut self.app, found, self.now);
-                    self.take(more);
+                    self.service(ServiceEvent::ServersFound(folder, Ok(None)));
                 }
                 other => self.fx.push(other),
             }
@@ -170,16 +235,14 @@ impl TestApp {
                         events.push(RecordedEvent { at_ms: 0, turn, record: *record });
                     }
                 }
-                Note::Sync(upto) => self.tell(StoreNews::Written { key: spool, upto }),
+                Note::Sync(upto) => _ = self.tell(StoreNews::Written { key: spool, upto }),
                 _ => {}
             }
         }
     }
 
-    fn tell(&mut self, news: StoreNews) {
-        let reported = Event::Service(ServiceEvent::Store(Box::new(news)));
-        let more = update(&mut self.app, reported, self.now);
-        self.take(more);
+    pub fn tell(&mut self, news: StoreNews) -> &mut Self {
+        self.service(ServiceEvent::Store(Box::new(news)))
     }
 
     pub fn agent(&mut self, event: AgentEvent) -> &mut Self {
@@ -207,8 +270,13 @@ impl TestApp {
     }
 
     pub fn handshake(&mut self, capabilities: AgentCapabilities) -> &mut Self {
-        self.agent(AgentEvent::Started { pid: Some(7) });
-        self.agent(AgentEvent::Ready(Box::new(AgentInfo { capabilities, ..AgentInfo::default() })))
+        self.handshake_of(self.conn(), capabilities)
+    }
+
+    pub fn handshake_of(&mut self, conn: ConnId, capabilities: AgentCapabilities) -> &mut Self {
+        self.play(Event::Agent(conn, AgentEvent::Started { pid: Some(7) }));
+        let info = AgentInfo { capabilities, ..AgentInfo::default() };
+        self.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))))
     }
 
     /// Answers the pending call that opens this session, with this id.
@@ -219,8 +287,16 @@ impl TestApp {
 
     /// Answers the latest call.
     pub fn reply(&mut self, result: Result<Reply, CallError>) -> &mut Self {
-        let conn = self.conn();
-        let tag = self.state.conns[&conn].open_calls.values().next_back().cloned().expect("a call is open");
+        self.reply_to(self.conn(), result)
+    }
+
+    pub fn latest_call(&self, conn: ConnId) -> CallTag {
+        let calls = &self.state().conns[&conn].open_calls;
+        calls.values().next_back().cloned().expect("a call is open")
+    }
+
+    pub fn reply_to(&mut self, conn: ConnId, result: Result<Reply, CallError>) -> &mut Self {
+        let tag = self.latest_call(conn);
         self.play(Event::Agent(conn, AgentEvent::Replied(tag, result)))
     }
 
@@ -233,20 +309,27 @@ impl TestApp {
     }
 
     pub fn crash(&mut self) -> &mut Self {
-        self.agent(AgentEvent::Closed(CloseReason::Exited {
-            status: ExitInfo { code: Some(3), signal: None },
-            stderr_tail: vec!["out of luck".into()],
-        }))
+        self.crash_of(self.conn())
+    }
+
+    pub fn crash_of(&mut self, conn: ConnId) -> &mut Self {
+        let status = ExitInfo { code: Some(3), signal: None };
+        let reason = CloseReason::Exited { status, stderr_tail: vec!["out of luck".into()] };
+        self.play(Event::Agent(conn, AgentEvent::Closed(reason)))
     }
 
     /// Opens a session from the agent's list, in its reported folder only.
     pub fn open_listed(&mut self, id: &str) -> &mut Self {
         self.flow(|state, cx| operations::open_session(state, id.into(), cx));
-        if self.state.questions.is_empty() { self } else { self.decide(0) }
+        if self.state().questions.is_empty() { self } else { self.decide(0) }
     }
 
     pub fn submit(&mut self, text: &str) -> &mut Self {
-        self.flow(|state, cx| operations::submit(state, KEY, text.into(), cx))
+        self.submit_in(KEY, text)
+    }
+
+    pub fn submit_in(&mut self, key: SessionKey, text: &str) -> &mut Self {
+        self.flow(|state, cx| operations::submit(state, key, text.into(), cx))
     }
 
     pub fn cancel(&mut self) -> &mut Self {
@@ -265,17 +348,44 @@ impl TestApp {
         self.flow(|state, cx| operations::answer(state, id, answer, cx).unwrap_or_default())
     }
 
-    pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> &mut Self {
+    /// The effects of an operation.
+    pub fn effects_of(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> Vec<Effect> {
         let mut cx = Cx::new(self.now);
-        change(&mut self.app.state, &mut cx);
-        dialogs::serve(&mut self.app, &mut cx);
-        dialogs::refresh(&mut self.app);
-        self.take(cx.effects);
+        change(self.state_mut(), &mut cx);
+        self.driven.complete(&mut cx);
+        cx.effects
+    }
+
+    pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) -> &mut Self {
+        let fx = self.effects_of(change);
+        self.take(fx);
         self
     }
 
     pub fn session(&self) -> &Session {
-        &self.state.sessions[&KEY]
+        &self.state().sessions[&KEY]
+    }
+
+    pub fn session_mut(&mut self) -> &mut Session {
+        self.state_mut().sessions.get_mut(&KEY).expect("the first session")
+    }
+
+    /// Opens a tab, and activates it.
+    pub fn open_tab(&mut self, folder: &str, agent: AgentSpec) -> SessionKey {
+        let mut key = None;
+        self.flow(|state, cx| key = Some(operations::open_tab(state, folder.into(), agent, cx)));
+        key.expect("a tab opens")
+    }
+
+    /// A second, active tab with a separate process in another folder, whose session `two` is open.
+    pub fn two_tabs() -> (Self, SessionKey, ConnId) {
+        let mut app = Self::ready();
+        let key = app.open_tab("/code/lib", fake());
+        let conn = app.state().sessions[&key].conn.expect("it has an agent");
+        app.handshake_of(conn, all_capabilities());
+        app.reply_to(conn, Ok(Reply::Session(SessionReply { id: Some("two".into()), ..Default::default() })));
+        app.fx.clear();
+        (app, key, conn)
     }
 
     /// The queued prompts of the first session.
@@ -285,11 +395,62 @@ impl TestApp {
 
     /// The files of the prompt that waits for them were read.
     pub fn prepared(&mut self, prepared: PreparedPrompt) -> &mut Self {
-        let wanted = self.fx.iter().rev().find_map(|effect| match effect {
-            Effect::PreparePrompt(job) => Some(job.prompt),
+        let prompt = self.prompt_jobs().last().expect("files are read").prompt;
+        self.service(ServiceEvent::PromptPrepared(KEY, prompt, Box::new(prepared)))
+    }
+
+    /// The notices of the first session, with their details.
+    pub fn notices(&self) -> Vec<String> {
+        let notices = self.session().transcript.items().iter().filter_map(|item| match &item.body {
+            ItemBody::Notice { title, detail, .. } => {
+                Some(format!("{title} {}", detail.as_deref().unwrap_or_default()))
+            }
             _ => None,
         });
-        self.service(ServiceEvent::PromptPrepared(KEY, wanted.expect("files are read"), Box::new(prepared)))
+        notices.collect()
+    }
+
+    pub fn last_notice(&self) -> String {
+        self.notices().pop().expect("a notice")
+    }
+
+    /// The events recorded for the first session.
+    pub fn recorded(&self) -> Vec<RecordedEvent> {
+        let events = self.saved.iter().filter_map(|note| match note {
+            Note::Event { turn, record } => {
+                Some(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
+            }
+            _ => None,
+        });
+        events.collect()
+    }
+
+    /// The jobs of the store since the last read.
+    pub fn store_jobs(&mut self) -> Vec<StoreJob> {
+        let jobs = self.fx.extract_if(.., |effect| matches!(effect, Effect::Store(_)));
+        let jobs = jobs.filter_map(|effect| match effect {
+            Effect::Store(job) => Some(job),
+            _ => None,
+        });
+        jobs.collect()
+    }
+
+    /// The prompts whose files are read.
+    pub fn prompt_jobs(&self) -> Vec<&PromptJob> {
+        let jobs = self.fx.iter().filter_map(|effect| match effect {
+            Effect::PreparePrompt(job) => Some(job),
+            _ => None,
+        });
+        jobs.collect()
+    }
+
+    /// The blocks of the prompts that were sent.
+    pub fn sent_prompts(&self) -> Vec<&[ContentBlock]> {
+        let calls = self.fx.iter().filter_map(|effect| match effect {
+            Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks.as_slice()),
+            _ => None,
+        });
+        calls.collect()
     }
 
     /// The connection of the first session.
@@ -315,284 +476,23 @@ impl TestApp {
     }
 }
 
+impl TestCore {
+    /// The user types this into the prompt of the active session.
+    pub fn draft(&mut self, text: &str) -> &mut Self {
+        self.flow(|state, _| {
+            let session = state.sessions.get_mut(&state.active).expect("a session is active");
+            session.draft = text.to_owned();
+        })
+    }
+}
+
 /// Applies updates within a turn of a ready session, and compares the digest.
 pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
-    TestApp::running().updates(updates).expect(expected);
+    TestCore::running().updates(updates).expect(expected);
 }
 
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
-/// A session of an agent's list.
-pub fn listed(id: &str) -> SessionInfo {
-    SessionInfo {
-        id: id.into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    }
-}
-
-pub fn all_capabilities() -> AgentCapabilities {
-    AgentCapabilities {
-        can_load: true,
-        can_resume: true,
-        can_list: true,
-        can_delete: true,
-        can_close: true,
-        can_fork: true,
-        can_set_title: true,
-        can_log_out: true,
-        ..AgentCapabilities::default()
-    }
-}
-
-pub fn text(role: Role, text: &str) -> SessionUpdate {
-    SessionUpdate::Chunk { role, message: None, text: text.into() }
-}
-
-pub fn says(reply: &str) -> SessionUpdate {
-    text(Role::Agent, reply)
-}
-
-pub fn says_in(message: &str, reply: &str) -> SessionUpdate {
-    SessionUpdate::Chunk { role: Role::Agent, message: Some(message.into()), text: reply.into() }
-}
-
-/// A `tool_call`.
-pub fn call(id: &str, status: ToolStatus) -> SessionUpdate {
-    let mut patch = ToolCallPatch::new(id.into());
-    patch.is_announcement = true;
-    patch.title = Patch::Set(format!("do {id}"));
-    patch.status = Patch::Set(status);
-    SessionUpdate::Tool(Box::new(patch))
-}
-
-/// A `tool_call_update`.
-pub fn news(id: &str, status: ToolStatus) -> SessionUpdate {
-    let mut patch = ToolCallPatch::new(id.into());
-    patch.status = Patch::Set(status);
-    SessionUpdate::Tool(Box::new(patch))
-}
-
-pub fn patch(id: &str, change: impl FnOnce(&mut ToolCallPatch)) -> SessionUpdate {
-    let mut patch = ToolCallPatch::new(id.into());
-    change(&mut patch);
-    SessionUpdate::Tool(Box::new(patch))
-}
-
-pub fn option(id: &str, kind: PermissionKind) -> PermissionOption {
-    PermissionOption { id: id.into(), name: format!("the {id}"), kind }
-}
-
-/// A permission request for a call with an id only.
-pub fn permission(tool: &str) -> AgentRequest {
-    AgentRequest::Permission(PermissionRequest {
-        session: Some(ID.into()),
-        tool: ToolCallPatch::new(tool.into()),
-        options: vec![option("yes", PermissionKind::AllowOnce), option("no", PermissionKind::RejectOnce)],
-    })
-}
-
-pub fn question() -> AgentRequest {
-    AgentRequest::Elicitation(ElicitationRequest {
-        session: Some(ID.into()),
-        tool: None,
-        message: "Which one?".into(),
-        mode: ElicitationMode::Form { title: None, description: None, fields: Vec::new() },
-    })
-}
-
-/// The session as text, one line per item.
-pub fn digest(session: &Session) -> String {
-    let turn = match session.turn {
-        Turn::Idle => "idle",
-        Turn::Running { .. } => "running",
-        Turn::Cancelling { is_overdue: false, .. } => "cancelling",
-        Turn::Cancelling { is_overdue: true, .. } => "overdue",
-    };
-    let mut out = format!("{} · {turn}", phase_word(&session.phase));
-    if !session.requests.is_empty() {
-        let _ = write!(out, " · {} asks", session.requests.len());
-    }
-    let queue: Vec<&str> = session.outbox.queue().map(|prompt| prompt.text.as_str()).collect();
-    if !queue.is_empty() {
-        let _ = write!(out, " · queue {queue:?}");
-    }
-    for item in session.transcript.items() {
-        let _ = write!(out, "\n{}", item_line(item));
-    }
-    out
-}
-
-fn phase_word(phase: &SessionPhase) -> &'static str {
-    match phase {
-        SessionPhase::NoAgent => "no agent",
-        SessionPhase::Starting { .. } => "starting",
-        SessionPhase::Opening { is_replay: false, .. } => "opening",
-        SessionPhase::Opening { is_replay: true, .. } => "loading",
-        SessionPhase::NeedsSignIn => "needs sign-in",
-        SessionPhase::Ready => "ready",
-        SessionPhase::Failed(_) => "failed",
-        SessionPhase::Ended { .. } => "ended",
-    }
-}
-
-fn item_line(item: &Item) -> String {
-    let hidden = if item.is_hidden() { " (hidden)" } else { "" };
-    match &item.body {
-        ItemBody::Message(message) => {
-            let who = match message.role {
-                Role::User => "user",
-                Role::Agent => "agent",
-                Role::Thought => "thought",
-                Role::Letter => "letter",
-            };
-            let parts: Vec<String> = message
-                .parts
-                .iter()
-                .map(|part| match part {
-                    MessagePart::Text(text) => format!("{text:?}"),
-                    MessagePart::Block(_) => "<block>".into(),
-                })
-                .collect();
-            let local = if message.is_local { "*" } else { "" };
-            let open = if message.is_open { " …" } else { "" };
-            format!("{who}{local} {}{open}", parts.join(" "))
-        }
-        ItemBody::Tool(tool) => {
-            let decision = match &tool.decision {
-                Some(Decision::Chosen { name, is_allow, .. }) => {
-                    format!(" [{name}: {}]", if *is_allow { "allowed" } else { "refused" })
-                }
-                Some(Decision::Cancelled(_)) => " [cancelled]".into(),
-                None => String::new(),
-            };
-            let assumed = if tool.is_status_assumed { "?" } else { "" };
-            format!("tool {} {:?}{assumed} {:?}{decision}{hidden}", tool.id, tool.status, tool.title)
-        }
-        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => format!("end {reason:?}"),
-        ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => format!("end failed: {error}"),
-        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
-            format!("end died: {cause} {stderr_tail:?}")
-        }
-        ItemBody::Notice { severity, title, .. } => {
-            let times = if item.times > 1 { format!(" ({} times)", item.times) } else { String::new() };
-            format!("notice {severity:?}: {title}{times}")
-        }
-        ItemBody::Compaction { id, status, summary, .. } => format!("compaction {id} {status} {summary:?}"),
-        ItemBody::Subagent { session, key, title, state, .. } => {
-            format!("subagent {session} key {:?} {title:?} {state:?}", key.map(|key| key.0))
-        }
-        ItemBody::Answered { question, answer, .. } => format!("answered {question:?} {answer:?}"),
-        ItemBody::Raw { name, .. } => format!("raw {name}"),
-    }
-}
-
-fn effect_line(effect: &Effect) -> Option<String> {
-    Some(match effect {
-        Effect::Connect { conn, delay, .. } => format!("connect {conn} after {} ms", delay.as_millis()),
-        Effect::Disconnect { conn, force } => {
-            format!("disconnect {conn}{}", if *force { " now" } else { "" })
-        }
-        Effect::Send(_, AgentCommand::Call(_, call)) => format!("call {}", call_text(call)),
-        Effect::Send(_, AgentCommand::Cancel(id)) => format!("cancel {id}"),
-        Effect::Send(_, AgentCommand::CancelCall(_)) => "cancel call".into(),
-        Effect::Send(_, AgentCommand::Respond(request_id, answer)) => {
-            format!("answer {request_id}: {}", answer_text(answer))
-        }
-        Effect::StopFiles { session, keeps_writes } => {
-            format!("stop {} of {session}", if *keeps_writes { "reads" } else { "files" })
-        }
-        Effect::File(job) => format!("file {} {}", job.request_id, job.path.display()),
-        Effect::Terminal(job) => format!("terminal {}", job_text(job)),
-        Effect::OpenUrl(url) => format!("url {url}"),
-        Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),
-        Effect::Quit => "quit".into(),
-        Effect::View(ViewCommand::SetDraft(text) | ViewCommand::ShowDraft(_, text)) => {
-            format!("draft {text:?}")
-        }
-        _ => return None,
-    })
-}
-
-fn job_text(job: &TerminalJob) -> String {
-    match job {
-        TerminalJob::Create { request_id, command, .. } => {
-            let cwd = command.cwd.clone().unwrap_or_default();
-            format!("create {request_id} {:?} in {}", command.command, cwd.display())
-        }
-        TerminalJob::Output { request_id, terminal, .. } => format!("read {request_id} {terminal}"),
-        TerminalJob::Kill(id) => format!("kill {id}"),
-        TerminalJob::Release(id) => format!("release {id}"),
-        TerminalJob::ReleaseAll(conn) => format!("release all of {conn}"),
-        TerminalJob::Shell { number, line, folder, .. } => {
-            format!("shell {number} {line:?} in {}", folder.display())
-        }
-        TerminalJob::Input(id, TerminalInput::Bytes(bytes)) => {
-            format!("type {:?} into {id}", String::from_utf8_lossy(bytes))
-        }
-        TerminalJob::Input(id, _) => format!("type into {id}"),
-        TerminalJob::Resize(id, size) => format!("resize {id} to {}x{}", size.cols, size.rows),
-        TerminalJob::CloseShell(key) => format!("close shell {key}"),
-    }
-}
-
-fn call_text(call: &Call) -> String {
-    match call {
-        Call::Authenticate { method_id, api_key } => {
-            let key = api_key.as_ref().map(|key| format!(" key {}", key.reveal()));
-            format!("authenticate {method_id}{}", key.unwrap_or_default())
-        }
-        Call::LogOut => "logout".into(),
-        Call::NewSession(_) => "new".into(),
-        Call::LoadSession(id, _) => format!("load {id}"),
-        Call::ResumeSession(id, _) => format!("resume {id}"),
-        Call::ForkSession(id, ..) => format!("fork {id}"),
-        Call::ListSessions { cursor, .. } => format!("list {cursor:?}"),
-        Call::DeleteSession(id) => format!("delete {id}"),
-        Call::CloseSession(id) => format!("close {id}"),
-        Call::Steer(_, blocks) => format!("steer {}", blocks_text(blocks)),
-        Call::SetTitle(_, title) => format!("title {title:?}"),
-        Call::Prompt(_, blocks) => format!("prompt {}", blocks_text(blocks)),
-        Call::SetMode(_, mode) => format!("mode {mode}"),
-        Call::SetOption(_, option, value) => format!("option {option} {value:?}"),
-        Call::SetModel(_, model) => format!("model {model}"),
-        Call::StopTool(_, tool) => format!("stop tool {tool}"),
-        Call::StopTerminal(_, terminal) => format!("stop terminal {terminal}"),
-        Call::Archive(id, is_away) => format!("archive {id} {is_away}"),
-        Call::SessionStatus(id) => format!("status {id}"),
-        Call::AuthStatus => "auth status".into(),
-        Call::ListProviders => "providers".into(),
-        Call::SetProvider(request) => format!("provider {}", request.id),
-    }
-}
-
-fn answer_text(answer: &Response) -> String {
-    match answer {
-        Response::Selected(id) => format!("selected {id}"),
-        Response::PermissionCancelled => "permission cancelled".into(),
-        Response::FileContent(text) => format!("content {text:?}"),
-        Response::Done => "done".into(),
-        Response::TerminalCreated(id) => format!("created {id}"),
-        Response::TerminalOutput { output, is_truncated, .. } => format!("output {output:?} {is_truncated}"),
-        Response::TerminalExit(exit) => format!("exit {:?} {:?}", exit.code, exit.signal),
-        Response::ElicitationAccepted(_) => "accepted".into(),
-        Response::ElicitationDeclined => "declined".into(),
-        Response::ElicitationCancelled => "elicitation cancelled".into(),
-        Response::Error(error) => format!("error {}", error.code),
-    }
-}
-
-fn blocks_text(blocks: &[ContentBlock]) -> String {
-    match blocks {
-        [ContentBlock::Text(text)] => format!("{text:?}"),
-        other => format!("{other:?}"),
-    }
 }
 
 fn spool_uid(spool: SessionKey) -> String {

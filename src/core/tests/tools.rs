@@ -23,7 +23,7 @@ fn acp_v1_an_update_of_an_unknown_call_creates_it() {
 #[test]
 fn acp_v1_updates_keep_omitted_fields_and_replace_content() {
     let block = |text: &str| ToolContent::Block(ContentBlock::Text(text.into()));
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(vec![
         call("t", Pending),
         patch("t", |patch| patch.content = Patch::Set(vec![block("a"), block("b")])),
@@ -73,7 +73,7 @@ fn updates_after_the_end_of_a_call_are_applied() {
 
 #[test]
 fn ids_reused_in_the_next_turn_are_other_calls() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(vec![call("call_1", Pending), news("call_1", Completed)]);
     app.end_turn(StopReason::EndTurn).submit("again");
     app.updates(vec![call("call_1", Pending)]);
@@ -90,7 +90,7 @@ fn ids_reused_in_the_next_turn_are_other_calls() {
 
 #[test]
 fn late_updates_reach_the_call_of_the_previous_turn() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", InProgress)).end_turn(StopReason::EndTurn).submit("again");
     app.update(news("t", Failed));
     app.expect(
@@ -105,7 +105,7 @@ fn late_updates_reach_the_call_of_the_previous_turn() {
 
 #[test]
 fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("t"));
     app.expect(
         r#"
@@ -134,7 +134,7 @@ fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
 
 #[test]
 fn an_announcement_after_the_permission_is_the_same_call() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("t")).update(call("t", Pending)).choose(Some(0));
     app.expect(
         r#"
@@ -147,7 +147,7 @@ fn an_announcement_after_the_permission_is_the_same_call() {
 
 #[test]
 fn calls_with_a_made_up_id_are_hidden_when_answered_and_each_request_is_separate() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("real", Pending));
     app.ask(1, permission("confirmation")).choose(Some(0));
     app.ask(2, permission("confirmation"));
@@ -173,7 +173,7 @@ fn calls_with_a_made_up_id_are_hidden_when_answered_and_each_request_is_separate
 
 #[test]
 fn a_bare_call_in_a_permission_is_merged_with_the_known_call() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", Pending));
     app.ask(1, permission("t"));
     app.expect(
@@ -191,7 +191,7 @@ fn a_bare_call_in_a_permission_is_merged_with_the_known_call() {
 
 #[test]
 fn calls_left_open_are_closed_with_the_turn() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(vec![call("edit", Pending), call("other", Completed)]);
     app.ask(1, permission("refused")).update(call("refused", Pending)).choose(Some(1));
     app.end_turn(StopReason::EndTurn);
@@ -210,7 +210,7 @@ fn calls_left_open_are_closed_with_the_turn() {
 
 #[test]
 fn an_interrupted_turn_cancels_its_open_calls() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", InProgress)).end_turn(StopReason::MaxTokens);
     app.expect(
         r#"
@@ -230,7 +230,7 @@ fn a_diff_listed_twice_is_shown_once() {
             change: DiffChange::Texts { old: None, new: new.into() },
         })
     };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![diff("a"), diff("b"), diff("a")]);
         patch.input = Patch::Set(ToolInput {
@@ -249,7 +249,7 @@ fn a_diff_listed_twice_is_shown_once() {
 
 #[test]
 fn an_input_grows_and_an_empty_title_is_ignored() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let input = |text: &str| Patch::Set(Raw(text.into()));
     app.updates(vec![
         call("t", Pending),
@@ -266,7 +266,7 @@ fn an_input_grows_and_an_empty_title_is_ignored() {
 #[test]
 fn output_reported_with_a_call_is_a_terminal_and_redraws_its_item() {
     let terminal = TerminalId::from("term");
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal(terminal.clone())]);
         patch.terminals = vec![AgentTerminal::Info { id: terminal.clone(), cwd: Some("/work".into()) }];
@@ -304,14 +304,14 @@ fn a_terminal_retains_its_last_megabyte_from_a_character_boundary() {
 
 #[test]
 fn a_call_of_a_subagent_names_its_parent() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", InProgress)).update(patch("u", |patch| patch.parent = Some("t".into())));
     assert_eq!(tool(&app, 2).parent.as_ref().map(ToolCallId::as_str), Some("t"));
 }
 
 #[test]
 fn the_calls_of_a_subagent_are_counted_once() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", InProgress));
     let of = |id: &str, parent: &str| patch(id, |patch| patch.parent = Some(parent.into()));
     app.updates(vec![of("a", "t"), of("b", "t"), of("a", "t"), patch("c", |_| {}), of("c", "t")]);
@@ -320,7 +320,7 @@ fn the_calls_of_a_subagent_are_counted_once() {
     assert_eq!([1, 2, 3].map(|item| tool(&app, item).calls), [3, 1, 0]);
 }
 
-fn tool(app: &TestApp, item: usize) -> ToolCall {
+fn tool(app: &TestCore, item: usize) -> ToolCall {
     match &app.session().transcript.items()[item].body {
         ItemBody::Tool(tool) => (**tool).clone(),
         other => panic!("no tool call: {other:?}"),
@@ -334,7 +334,7 @@ fn a_change_reported_as_texts_and_as_a_patch_is_one() {
         change: DiffChange::Texts { old: Some("x\n".into()), new: "y\n".into() },
     };
     let as_patch = |text: &str| FileDiff { path: "a.rs".into(), change: DiffChange::Patch(text.into()) };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let content = [as_patch("@@ -1 +1 @@\n-x\n+y\n"), texts.clone(), as_patch("@@ -9 +9 @@\n-v\n+w\n")];
     app.update(patch("t", |patch| {
         patch.content = Patch::Set(content.into_iter().map(ToolContent::Diff).collect());
@@ -345,7 +345,7 @@ fn a_change_reported_as_texts_and_as_a_patch_is_one() {
 
 #[test]
 fn the_users_decision_time_is_not_part_of_the_calls_duration() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", Pending)).ask(1, permission("t")).wait(60).choose(Some(0)).wait(2);
     app.update(news("t", Completed));
     assert_eq!(tool(&app, 1).took, Some(Duration::from_secs(2)));

@@ -8,7 +8,7 @@ use crate::model::*;
 
 #[test]
 fn a_prompt_is_sent_and_added_to_the_history() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("hello");
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { text, .. } if text == "hello")));
     app.expect_sent(r#"call prompt "hello""#);
@@ -20,7 +20,7 @@ fn a_prompt_is_sent_and_added_to_the_history() {
 
 #[test]
 fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.submit("one").submit("two");
     app.expect(r#"starting · idle · queue ["one", "two"]"#);
     app.expect_sent("connect 1 after 0 ms");
@@ -30,7 +30,7 @@ fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
 
 #[test]
 fn a_queue_continues_only_after_a_successful_end() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("two").submit("three").submit("four").expect_sent("");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
     app.cancel().end_turn(StopReason::Cancelled).expect_sent("cancel s");
@@ -61,8 +61,8 @@ fn a_queue_continues_only_after_a_successful_end() {
 }
 
 /// A session whose turn was cancelled while these prompts were queued.
-fn on_hold(queued: &[&str]) -> TestApp {
-    let mut app = TestApp::running();
+fn on_hold(queued: &[&str]) -> TestCore {
+    let mut app = TestCore::running();
     for text in queued {
         app.submit(text);
     }
@@ -89,25 +89,8 @@ fn an_empty_prompt_lets_a_queue_on_hold_continue_after_the_turn() {
 }
 
 #[test]
-fn a_queue_that_was_emptied_is_not_on_hold() {
-    let mut app = on_hold(&["A"]);
-    app.submit("new").sent();
-    app.play(Event::Act(Action::OpenQueue)).play(Event::Act(Action::Remove));
-    app.submit("B");
-    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"B\"");
-}
-
-#[test]
-fn an_edit_of_a_prompt_on_hold_sends_nothing() {
-    let mut app = on_hold(&["A"]);
-    app.play(Event::Act(Action::HistoryPrevious)).play(Event::Draft("A, edited".into())).sent();
-    app.play(Event::Act(Action::Submit)).expect_sent("draft \"\"");
-    assert_eq!(app.queue(), ["A, edited"]);
-}
-
-#[test]
 fn a_prompt_that_starts_the_agent_is_sent_before_a_queue_on_hold() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("A").crash();
     app.submit("B");
     assert_eq!((app.queue(), app.session().outbox.free()), (vec!["B", "A"], 1));
@@ -115,7 +98,7 @@ fn a_prompt_that_starts_the_agent_is_sent_before_a_queue_on_hold() {
 
 #[test]
 fn prompts_typed_after_a_cancel_are_sent_and_the_others_are_on_hold() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
     app.expect_sent("cancel s\ncall prompt \"B\"");
     app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent("call prompt \"C\"");
@@ -124,20 +107,8 @@ fn prompts_typed_after_a_cancel_are_sent_and_the_others_are_on_hold() {
 }
 
 #[test]
-fn a_prompt_taken_back_after_a_cancel_does_not_send_the_others() {
-    let mut app = TestApp::running();
-    app.submit("A").submit("B").cancel().submit("C").sent();
-    app.play(Event::Act(Action::HistoryPrevious)).sent();
-    assert_eq!(app.session().draft, "C");
-    app.end_turn(StopReason::Cancelled).expect_sent("");
-    assert_eq!(app.queue(), ["C", "A", "B"], "nothing is lost");
-    app.play(Event::Act(Action::Escape)).sent();
-    app.submit("").expect_sent("call prompt \"C\"");
-}
-
-#[test]
 fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", ToolStatus::InProgress));
     app.ask(1, permission("t")).ask(2, question()).ask(3, permission("u"));
     app.cancel().expect_sent(
@@ -161,7 +132,7 @@ fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
 
 #[test]
 fn acp_v1_updates_between_cancel_and_response_are_applied() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(call("t", ToolStatus::InProgress)).cancel();
     app.update(news("t", ToolStatus::Completed)).update(says("almost")).end_turn(StopReason::Cancelled);
     app.expect(
@@ -177,7 +148,7 @@ fn acp_v1_updates_between_cancel_and_response_are_applied() {
 
 #[test]
 fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().ask(1, permission("t")).ask(2, question()).expect_sent(
         r"
         cancel s
@@ -199,7 +170,7 @@ fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
 
 #[test]
 fn a_turn_that_the_agent_cancels_leaves_no_open_requests() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("t")).ask(2, question()).fx.clear();
     app.end_turn(StopReason::Cancelled);
     app.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
@@ -222,7 +193,7 @@ fn a_cancelled_turn_is_shown_as_cancelled_whatever_the_response() {
         Err(CallError::Agent(RpcError::new(RpcError::INTERNAL, "AbortError"))),
         Err(CallError::Malformed { error: "no stopReason".into() }),
     ] {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         app.cancel().reply(answer);
         app.expect("ready · idle\nuser* \"go\"\nend Cancelled");
     }
@@ -230,7 +201,7 @@ fn a_cancelled_turn_is_shown_as_cancelled_whatever_the_response() {
 
 #[test]
 fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel();
     let limit = std::time::Duration::from_secs(10);
     assert!(app.fx.contains(&Effect::Timer(TimerId::CancelOverdue(KEY), limit)));
@@ -249,7 +220,7 @@ fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
     app.end_turn(StopReason::Cancelled);
     assert_eq!(app.state.questions, [], "the agent has responded: there is nothing to choose");
 
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY))).answer_last(UserAnswer::Dismiss);
     app.cancel();
     assert_eq!(app.state.questions.len(), 1, "the user opened it again");
@@ -259,7 +230,7 @@ fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
 
 #[test]
 fn a_timer_of_a_turn_that_ended_does_nothing() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().end_turn(StopReason::Cancelled);
     let before = app.state.clone();
     app.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
@@ -269,7 +240,7 @@ fn a_timer_of_a_turn_that_ended_does_nothing() {
 
 #[test]
 fn a_quiet_turn_shows_a_hint_and_an_active_one_is_checked_again() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.wait(100).update(says("x")).wait(20).play(Event::Timer(TimerId::TurnQuiet(KEY)));
     assert_eq!(app.state.flash, None);
     let rest = std::time::Duration::from_secs(100);
@@ -280,7 +251,7 @@ fn a_quiet_turn_shows_a_hint_and_an_active_one_is_checked_again() {
 
 #[test]
 fn a_turn_that_waits_for_the_user_is_not_quiet() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("c1")).wait(300).play(Event::Timer(TimerId::TurnQuiet(KEY)));
     assert_eq!(app.state.flash, None);
     let again = Effect::Timer(TimerId::TurnQuiet(KEY), std::time::Duration::from_secs(120));
@@ -297,7 +268,7 @@ fn other_stop_reasons_are_shown() {
         (StopReason::MaxTurnRequests, "end MaxTurnRequests"),
         (StopReason::Other("paused".into()), "end Other(\"paused\")"),
     ] {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         app.end_turn(reason);
         app.expect(&format!("ready · idle\nuser* \"go\"\n{line}"));
     }
@@ -305,7 +276,7 @@ fn other_stop_reasons_are_shown() {
 
 #[test]
 fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("I wi")).fail(400, "Bad Request: no such model");
     app.expect(
         r#"
@@ -320,7 +291,7 @@ fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
 
 #[test]
 fn an_error_without_a_message_has_a_hint() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.fail(-32603, " ");
     app.expect(
         r#"
@@ -333,8 +304,8 @@ fn an_error_without_a_message_has_a_hint() {
 
 #[test]
 fn a_response_is_used_once() {
-    let mut app = TestApp::running();
-    let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
+    let mut app = TestCore::running();
+    let tag = app.latest_call(CONN);
     app.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
     let late = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
     app.agent(AgentEvent::Replied(tag, Ok(late)));
@@ -343,7 +314,7 @@ fn a_response_is_used_once() {
 
 #[test]
 fn an_empty_turn_is_reported() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.ask(1, permission("made-up")).choose(Some(0)).end_turn(StopReason::EndTurn);
     app.expect(
         r#"
@@ -358,7 +329,7 @@ fn an_empty_turn_is_reported() {
 #[test]
 fn tokens_of_the_turn_are_saved() {
     let usage = TurnUsage { total_tokens: 12, ..TurnUsage::default() };
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: Some(usage) }));
     assert_eq!(app.session().turn_usage, Some(usage));
 }
@@ -369,8 +340,8 @@ fn the_last_item_of_a_turn_has_its_duration_and_cost() {
         let cost = amount.map(|amount| Cost { amount, currency: "USD".into() });
         SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost })
     };
-    let end = |app: &TestApp| app.session().transcript.items().last().and_then(|item| item.end.clone());
-    let mut app = TestApp::running();
+    let end = |app: &TestCore| app.session().transcript.items().last().and_then(|item| item.end.clone());
+    let mut app = TestCore::running();
     app.update(says("ok")).update(usage(Some(0.25))).update(usage(None));
     assert!(app.session().usage.as_ref().is_some_and(|usage| usage.cost.is_some()), "the cost stays");
     assert_eq!(end(&app), None, "the turn is running");
@@ -401,17 +372,7 @@ fn the_summary_of_a_turn_is_restored_from_its_records() {
     ];
     for outcome in outcomes {
         let mut session = Session::new(KEY, SessionWorkspace::default());
-        let records = [
-            Record::Prompt {
-                text: "go".into(),
-                is_again: false,
-                blocks: Vec::new(),
-                pasted: Vec::new(),
-                typed: None,
-            },
-            Record::Update(says("ok")),
-            Record::TurnEnded(outcome),
-        ];
+        let records = [typed("go"), Record::Update(says("ok")), Record::TurnEnded(outcome)];
         let event = |record| RecordedEvent { at_ms: 0, turn: 1, record };
         play(&mut session, records.map(event).into(), Instant::now());
         let end = session.transcript.items().last().and_then(|item| item.end.clone()).expect("an end");
@@ -422,9 +383,9 @@ fn the_summary_of_a_turn_is_restored_from_its_records() {
 #[test]
 fn git_is_read_at_the_start_and_after_each_turn() {
     let count =
-        |app: &TestApp| app.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
-    assert_eq!(count(&TestApp::started()), 1);
-    let mut app = TestApp::running();
+        |app: &TestCore| app.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
+    assert_eq!(count(&TestCore::started()), 1);
+    let mut app = TestCore::running();
     app.end_turn(StopReason::EndTurn);
     assert_eq!(count(&app), 1);
     let git = GitInfo { branch: "main".into(), is_dirty: true };
@@ -434,10 +395,8 @@ fn git_is_read_at_the_start_and_after_each_turn() {
 
 #[test]
 fn a_prompt_that_requires_a_sign_in_is_resent_after_it() {
-    let mut app = TestApp::started();
-    let auth_methods =
-        vec![AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent }];
-    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods, ..AgentInfo::default() })));
+    let mut app = TestCore::started();
+    app.agent(AgentEvent::Ready(Box::new(signs_in(vec![("web", AuthKind::Agent)]))));
     app.open(ID).submit("go").fail(RpcError::AUTH_REQUIRED, "token expired");
     app.expect(
         r#"
@@ -455,7 +414,7 @@ fn a_prompt_that_requires_a_sign_in_is_resent_after_it() {
 
 #[test]
 fn a_lost_session_is_resumed_and_the_prompt_resent() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     app.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
     // It is resent only once.
@@ -471,7 +430,7 @@ fn a_lost_session_is_resumed_and_the_prompt_resent() {
 
 #[test]
 fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call new");
@@ -486,8 +445,9 @@ fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
     );
     app.fx.clear();
     assert_eq!(failed(&app), Some("go"), "it can be resent");
-    assert!(app.layers.is_empty(), "there is a notice, but no dialog");
-    app.play(Event::Act(Action::HandOver));
+    assert_eq!(app.state.questions, [], "there is a notice, but no question");
+    app.flow(|state, cx| operations::tell_agent(state, KEY, cx));
+    app.flow(|state, cx| operations::send_undecided(state, KEY, cx));
     assert!(app.session().turn.is_running() && app.session().outbox.failed().is_none());
     assert!(app.session().resume.handover().is_some_and(|text| text.is_sent), "with the conversation");
     assert_eq!(digest(app.session()).matches("\"go\"").count(), 1);
@@ -495,7 +455,7 @@ fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
 
 #[test]
 fn a_refused_prompt_is_not_reported_as_missing_in_the_replay() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() }).open(ID);
     app.submit("one").update(says("Answer")).end_turn(StopReason::EndTurn);
     app.submit("lost").fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
@@ -506,7 +466,7 @@ fn a_refused_prompt_is_not_reported_as_missing_in_the_replay() {
     assert!(!shown.contains("Warning") && shown.matches("lost").count() == 1, "{shown}");
 }
 
-fn failed(app: &TestApp) -> Option<&str> {
+fn failed(app: &TestCore) -> Option<&str> {
     app.session().outbox.failed().map(|prompt| prompt.text.as_str())
 }
 
@@ -515,21 +475,21 @@ fn a_prompt_that_may_have_arrived_is_distinguished_from_a_refused_one() {
     let lost = CallError::Undelivered { error: "The line is dead.".to_owned() };
     let busy = CallError::Agent(RpcError::new(-32603, "overloaded"));
     for (error, may_have_arrived) in [(lost, true), (CallError::TimedOut(60), true), (busy, false)] {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         app.reply(Err(error.clone()));
         let prompt = app.session().outbox.failed();
         assert_eq!(prompt.map(Prompt::may_have_arrived), Some(may_have_arrived), "{error:?}");
         let fault = texts::fault_of(&error);
         assert_eq!(fault.next().contains("may run it twice"), may_have_arrived, "{fault:?}");
     }
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.crash();
     assert!(app.session().outbox.failed().is_some_and(Prompt::may_have_arrived));
 }
 
 #[test]
 fn a_temporarily_failed_prompt_can_be_resent() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.fail(-32603, "429 Too Many Requests");
     assert_eq!(failed(&app), Some("go"));
     app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent(r#"call prompt "go""#);
@@ -549,7 +509,7 @@ fn a_temporarily_failed_prompt_can_be_resent() {
 
 #[test]
 fn a_prompt_whose_agent_exited_is_resent_to_the_restarted_one() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.crash().expect_sent("connect 2 after 500 ms");
     app.flow(|state, cx| operations::send_again(state, KEY, cx)).expect_sent("");
     app.handshake(all_capabilities()).reply(Ok(Reply::Done));
@@ -576,20 +536,20 @@ fn a_failed_prompt_can_be_resent_whatever_the_cause() {
         (-32603, "Rate limit exceeded", FaultKind::Busy),
         (-32603, "upstream: read ECONNRESET", FaultKind::Busy),
     ] {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         app.fail(code, message);
         let failed = app.session().outbox.failed().map(Prompt::may_have_arrived);
         assert_eq!(failed, Some(false), "{message}");
         assert_eq!(texts::fault_of(&CallError::Agent(RpcError::new(code, message))), fault, "{message}");
     }
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.cancel().fail(-32603, "overloaded");
     assert_eq!(app.session().outbox.failed(), None, "the user rejected it");
 }
 
 #[test]
 fn the_reason_of_a_rejection_is_sent_also_if_the_turn_ends_as_cancelled() {
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.submit("go").submit("later").fx.clear();
     app.flow(|state, cx| operations::send_reason(state, KEY, "Use the other file".to_owned(), cx));
     app.end_turn(StopReason::Cancelled);

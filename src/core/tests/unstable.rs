@@ -13,13 +13,13 @@ fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
     }))
 }
 
-fn stop(app: &mut TestApp) -> &mut TestApp {
+fn stop(app: &mut TestCore) -> &mut TestCore {
     app.flow(|state, cx| operations::stop_part(state, KEY, None, cx))
 }
 
 #[test]
 fn acp_v2_a_cancellable_call_is_cancelled_separately() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(tool(Patch::Keep));
     stop(&mut app).expect_sent("");
     app.update(tool(Patch::Set(true)));
@@ -33,7 +33,7 @@ fn acp_v2_a_cancellable_call_is_cancelled_separately() {
 
 #[test]
 fn acp_v2_a_command_of_the_agent_is_cancelled_by_its_terminal() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let about = |can_cancel| {
         let id = TerminalId::from("x");
         SessionUpdate::Terminal(AgentTerminal::About { id, command: None, cwd: None, can_cancel })
@@ -53,7 +53,7 @@ fn acp_v2_a_command_of_the_agent_is_cancelled_by_its_terminal() {
 
 #[test]
 fn a_subagent_is_cancelled_by_its_session() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let patch = |can_cancel, state: &str| {
         SessionUpdate::Subagent(SubagentPatch {
             session: "child".into(),
@@ -71,7 +71,7 @@ fn a_subagent_is_cancelled_by_its_session() {
 
 #[test]
 fn the_selected_one_of_several_parts_is_cancelled() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for id in ["a", "b"] {
         let patch = ToolCallPatch {
             status: Patch::Set(ToolStatus::InProgress),
@@ -90,7 +90,7 @@ fn the_selected_one_of_several_parts_is_cancelled() {
 
 #[test]
 fn an_archived_session_is_unarchived_and_reopened() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
     app.handshake(caps).open(ID);
     app.fx.clear();
@@ -100,7 +100,7 @@ fn an_archived_session_is_unarchived_and_reopened() {
     // The restart key unarchives it, and the agent stays running.
     app.flow(|state, cx| operations::restart_agent(state, KEY, cx)).expect_sent("call archive s false");
     app.reply(Ok(Reply::Done)).expect_sent("call resume s");
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::archive_session(state, KEY, cx)).expect_sent("");
 }
 
@@ -108,12 +108,12 @@ fn an_archived_session_is_unarchived_and_reopened() {
 fn providers_are_set_before_a_session_is_opened() {
     let request = ProviderRequest { id: "main".to_owned(), target: None };
     let wire = WireSpec { providers: vec![request], ..WireSpec::default() };
-    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
-    let mut app = TestApp::with_spec(spec.clone());
+    let spec = AgentSpec { wire, ..fake() };
+    let mut app = TestCore::with_spec(spec.clone());
     let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
     app.handshake(caps);
     app.expect_sent("connect 1 after 0 ms\ncall auth status\ncall provider main\ncall providers");
-    let answer = |app: &mut TestApp, is_it: &dyn Fn(&Purpose) -> bool, result| {
+    let answer = |app: &mut TestCore, is_it: &dyn Fn(&Purpose) -> bool, result| {
         let tag =
             app.state.conns[&CONN].open_calls.values().find(|tag| is_it(&tag.purpose)).cloned().unwrap();
         app.agent(AgentEvent::Replied(tag, result));
@@ -125,12 +125,10 @@ fn providers_are_set_before_a_session_is_opened() {
     let error = CallError::Agent(RpcError::new(-32602, "it is required"));
     answer(&mut app, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
     app.expect_sent("call new");
-    let reported = app.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { title, .. } if title == "Provider main could not be set.")
-    });
-    assert!(reported);
+    let is_reported = |notice: &String| notice.starts_with("Provider main could not be set. ");
+    assert!(app.notices().iter().any(is_reported), "{:?}", app.notices());
     // An agent without this capability is not asked.
-    let mut app = TestApp::with_spec(spec);
+    let mut app = TestCore::with_spec(spec);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
     assert_eq!(app.session().transcript.items().len(), 1);
 }
@@ -139,9 +137,9 @@ fn providers_are_set_before_a_session_is_opened() {
 fn an_unsupported_system_prompt_is_reported() {
     let prompt = SystemPrompt { text: "Be brief.".to_owned(), replaces: true };
     let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
-    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let spec = AgentSpec { wire, ..fake() };
     let reported = |system_prompt, system_prompt_override| {
-        let mut app = TestApp::with_spec(spec.clone());
+        let mut app = TestCore::with_spec(spec.clone());
         app.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
         app.session().transcript.items().len()
     };
@@ -150,7 +148,7 @@ fn an_unsupported_system_prompt_is_reported() {
 
 #[test]
 fn an_agent_that_cannot_be_interrupted_is_reported_before_and_at_a_cancel() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
     assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("cannot receive answers")));
     app.submit("go").cancel();
@@ -167,7 +165,7 @@ fn old(is_archived: bool) -> SessionInfo {
 fn an_archived_listed_session_is_unarchived_before_it_is_loaded() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let started = || {
-        let mut app = TestApp::started();
+        let mut app = TestCore::started();
         app.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
         app.fx.clear();
         *app.state.listed_mut() = vec![old(true)];
@@ -187,7 +185,7 @@ fn an_archived_listed_session_is_unarchived_before_it_is_loaded() {
     let reported = &app.state.sessions[&app.state.active].phase;
     assert!(matches!(reported, SessionPhase::Failed(_)), "{reported:?}");
     // An agent without an archive is not asked to unarchive, whatever its list contains.
-    let mut app = TestApp::talked();
+    let mut app = TestCore::talked();
     *app.state.listed_mut() = vec![old(true)];
     app.open_listed("old");
     app.expect_sent("call load old");
@@ -195,7 +193,7 @@ fn an_archived_listed_session_is_unarchived_before_it_is_loaded() {
 
 #[test]
 fn the_status_of_one_session_is_requested_at_a_time() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
     app.fx.clear();
     *app.state.listed_mut() = vec![old(false)];
@@ -205,13 +203,13 @@ fn the_status_of_one_session_is_requested_at_a_time() {
     assert_eq!(app.state.listed()[0].is_live, Some(true));
     app.flow(|state, cx| operations::request_status(state, "old".into(), cx)).fail(-32002, "no such session");
     assert_eq!(app.state.listed()[0].is_live, Some(false));
-    let mut app = TestApp::ready();
+    let mut app = TestCore::ready();
     app.flow(|state, cx| operations::request_status(state, "old".into(), cx)).expect_sent("");
 }
 
 #[test]
 fn a_changed_provider_is_set_again_after_a_restart() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
     app.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");
     app.open(ID);
@@ -220,7 +218,7 @@ fn a_changed_provider_is_set_again_after_a_restart() {
         Some(ProviderTarget { api_type, base_url, headers: Vec::new() })
     };
     let request = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
-    let change = |app: &mut TestApp, url| {
+    let change = |app: &mut TestCore, url| {
         app.flow(|state, cx| operations::change_provider(state, CONN, request(url), cx));
     };
     change(&mut app, "https://wrong.example");

@@ -29,7 +29,7 @@ fn acp_v2_a_complete_message_replaces_its_chunks_in_place() {
         message("m3", Role::Agent, Patch::Clear),
         message("m4", Role::Agent, blocks("last")),
     ];
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(updates);
     let texts: Vec<String> = app
         .session()
@@ -46,13 +46,13 @@ fn acp_v2_a_complete_message_replaces_its_chunks_in_place() {
 
 #[test]
 fn acp_v2_a_prompt_echoed_as_a_message_is_shown_once() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(message("u", Role::User, blocks("go"))).expect("ready · running\nuser* \"go\"");
 }
 
 #[test]
 fn acp_v2_content_is_appended_in_pieces() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for text in ["one", "two"] {
         let mut patch = ToolCallPatch::new("t".into());
         patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text.into()))];
@@ -66,7 +66,7 @@ fn acp_v2_content_is_appended_in_pieces() {
 
 #[test]
 fn acp_v2_a_terminal_may_be_reported_before_or_after_its_call() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let id = || TerminalId::from("x");
     let bytes = |bytes: &[u8], is_whole| {
         SessionUpdate::Terminal(AgentTerminal::Bytes { id: id(), bytes: bytes.to_vec(), is_whole })
@@ -107,7 +107,7 @@ fn acp_v2_interleaved_messages_are_known_by_id() {
         tool t Pending "do t"
         agent "B1 B2 " …
     "#;
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.updates(updates).expect(expected);
     app.update(message("ma", Role::Agent, blocks("A1 A2 FINAL"))).update(more("ma", Role::Agent, "!"));
     app.expect(&expected.replace("\"A1 A2 \"", "\"A1 A2 FINAL!\""));
@@ -126,7 +126,7 @@ fn acp_v2_interleaved_messages_are_known_by_id() {
 fn acp_v2_turns_of_the_agent_are_cancelled_and_queue_prompts() {
     let began = || AgentEvent::TurnBegan(ID.into());
     let ended = |reason| AgentEvent::TurnEnded(ID.into(), Ok(Reply::TurnEnded { reason, usage: None }));
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("ok")).end_turn(StopReason::EndTurn).sent();
     app.agent(began()).agent(began()).update(more("m", Role::Agent, "on my own"));
     app.submit("wait").expect_sent("");
@@ -152,11 +152,11 @@ fn acp_v2_turns_of_the_agent_are_cancelled_and_queue_prompts() {
 
 #[test]
 fn acp_v2_short_turns_of_the_agent_leave_no_trace() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     app.update(says("ok")).wait(3).end_turn(StopReason::EndTurn);
     let before = format!("{:?}", app.session().transcript.items());
     (app.fx, app.saved) = Default::default();
-    let turn = |app: &mut TestApp, updates| {
+    let turn = |app: &mut TestCore, updates| {
         app.agent(AgentEvent::TurnBegan(ID.into())).updates(updates).wait(0);
         let end = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
         app.agent(AgentEvent::TurnEnded(ID.into(), Ok(end)));
@@ -171,7 +171,7 @@ fn acp_v2_short_turns_of_the_agent_leave_no_trace() {
 
 #[test]
 fn acp_v2_a_turn_of_an_unknown_or_closed_session_is_ignored() {
-    let mut app = TestApp::talked();
+    let mut app = TestCore::talked();
     app.agent(AgentEvent::TurnBegan("other".into()));
     assert!(!app.session().turn.is_running());
     app.crash();
@@ -185,18 +185,18 @@ fn refuses(version: &str) -> AgentEvent {
 }
 
 /// The version of the last start, and the number of starts.
-fn offered(app: &TestApp) -> (u16, u64) {
+fn offered(app: &TestCore) -> (u16, u64) {
     let conn = &app.state.conns[&app.conn()];
     (conn.spec.wire.protocol, conn.id.0)
 }
 
-fn speaks(app: &mut TestApp, protocol_version: u16) {
+fn speaks(app: &mut TestCore, protocol_version: u16) {
     app.agent(AgentEvent::Ready(Box::new(AgentInfo { protocol_version, ..AgentInfo::default() })));
 }
 
 #[test]
 fn acp_v2_an_agent_that_refuses_version_1_is_restarted_once() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.fx.clear();
     app.agent(refuses("2")).expect_sent("disconnect 1\nconnect 2 after 0 ms");
     assert_eq!(offered(&app), (2, 2));
@@ -207,10 +207,10 @@ fn acp_v2_an_agent_that_refuses_version_1_is_restarted_once() {
 
 #[test]
 fn acp_v2_a_version_is_remembered_until_the_agent_speaks_another() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.agent(refuses("2"));
     speaks(&mut app, 2);
-    let saved = |app: &TestApp| -> Vec<bool> {
+    let saved = |app: &TestCore| -> Vec<bool> {
         let one = |effect: &Effect| match effect {
             Effect::SaveDraftAgent { agent, is_draft } => (agent == "fake").then_some(*is_draft),
             _ => None,
@@ -220,7 +220,7 @@ fn acp_v2_a_version_is_remembered_until_the_agent_speaks_another() {
     assert_eq!(saved(&app), [true]);
     // Another parlor, with what was saved.
     let known = app.state.setup.draft_agents.clone();
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.state.setup.draft_agents = known;
     app.flow(|state, cx| operations::restart_agent(state, KEY, cx));
     assert_eq!(offered(&app), (2, 2));
@@ -231,7 +231,7 @@ fn acp_v2_a_version_is_remembered_until_the_agent_speaks_another() {
 
 #[test]
 fn acp_v2_an_agent_that_flaps_and_exits_is_given_up() {
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.agent(refuses("2"));
     for _ in 0..3 {
         speaks(&mut app, 1);
@@ -245,11 +245,11 @@ fn acp_v2_an_agent_that_flaps_and_exits_is_given_up() {
 #[test]
 fn acp_v2_is_not_offered_if_version_1_is_configured() {
     let wire = WireSpec { protocol: 1, ..WireSpec::default() };
-    let mut app = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
+    let mut app = TestCore::with_spec(AgentSpec { wire, ..AgentSpec::default() });
     app.agent(refuses("2"));
     let text = format!("{:?}", app.session().transcript.items());
     assert!(text.contains("remove `protocol = 1`"), "{text}");
-    let mut app = TestApp::started();
+    let mut app = TestCore::started();
     app.agent(refuses("3"));
     let text = format!("{:?}", app.session().transcript.items());
     assert!(text.contains("version 3") && text.contains("or update parlor."), "{text}");

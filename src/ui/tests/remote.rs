@@ -1,8 +1,12 @@
 //! Remote agents that are disconnected, and archived sessions.
 
+use super::bench::TestApp;
 use super::fixture::*;
-use crate::core::{Outbox, PromptState, SessionPhase};
-use crate::model::Remote;
+use crate::core::tests::remote::far_spec;
+use crate::core::tests::support::{ID, all_capabilities};
+use crate::core::{Effect, Outbox, PromptState, SessionPhase};
+use crate::model::{AgentSpec, Location, Remote, Target};
+use crate::ui::Event;
 
 #[test]
 fn remote_agents_and_archived_sessions_are_not_shown_as_exited() {
@@ -55,4 +59,25 @@ fn resend_hint_warns_that_the_prompt_may_run_twice() {
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (64, 20)));
         assert!(drawn.contains("resend"), "{drawn}");
     }
+}
+
+#[test]
+fn a_remote_file_is_opened_only_by_the_editor_configured_for_it() {
+    let mut app = TestApp::with_spec(far_spec());
+    app.handshake(all_capabilities()).open(ID);
+    let target = || Target::File(Location { path: "src/a.rs".into(), line: Some(3) });
+    app.fx.clear();
+    app.play(Event::Open(target()));
+    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::OpenFile { .. })));
+    assert!(
+        app.state.flash.as_deref().is_some_and(|text| text.contains("on build")),
+        "{:?}",
+        app.state.flash
+    );
+    let editor = Some("code --remote ssh-remote+build {path}".to_owned());
+    let mut app = TestApp::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
+    app.handshake(all_capabilities()).open(ID);
+    app.play(Event::Open(target()));
+    let location = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
+    assert!(app.fx.contains(&Effect::OpenFile { location, folder: "/code/shop".into(), editor }));
 }

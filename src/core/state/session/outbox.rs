@@ -195,7 +195,7 @@ impl Outbox {
 
     /// The prompt that is sent next: one that was not processed, otherwise the first of the queue, unless it waits for
     /// the user, is edited, or is being added to the running turn.
-    pub(in crate::core) fn next(&self) -> Option<&Prompt> {
+    pub(crate) fn next(&self) -> Option<&Prompt> {
         let is_ready = |prompt: &&Prompt| {
             matches!(prompt.state, PromptState::Queued(_, Handling::None)) && !self.is_waiting(prompt)
         };

@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::disk::{Disk, KEY};
 use crate::core::lifecycle::operations;
-use crate::core::tests::support::{CONN, ID, all_capabilities};
+use crate::core::tests::support::{CONN, ID, all_capabilities, fake};
 use crate::core::*;
 use crate::model::*;
 use crate::random::Random;
-use crate::ui::{App, start, update};
 
 pub struct Bench<D> {
     pub disk: D,
-    pub app: App,
+    pub state: State,
     now: Instant,
     /// Notes that are not written yet, and the messages of the store that were not received.
     waiting: Vec<(SessionKey, Vec<Note>)>,
@@ -27,25 +26,22 @@ pub struct Bench<D> {
     pub written: usize,
 }
 
-fn spec() -> AgentSpec {
-    AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
-}
-
 impl<D: Disk> Bench<D> {
     /// Starts parlor. `saved`: the session to continue.
     pub fn start(disk: D, saved: Option<RecordedSession>) -> Self {
         let setup = Setup {
             folder: "/code/shop".into(),
-            start_with: Some(spec()),
+            start_with: Some(fake()),
             reopen: saved.map(Box::new),
             ..Setup::default()
         };
         let now = Instant::now();
-        let (mut app, fx) = start(setup, now);
-        app.state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
+        let mut cx = Cx::new(now);
+        let mut state = start(setup, &mut cx);
+        state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
         let mut bench = Self {
             disk,
-            app,
+            state,
             now,
             waiting: Vec::new(),
             jobs: VecDeque::new(),
@@ -55,7 +51,7 @@ impl<D: Disk> Bench<D> {
             noted: 0,
             written: 0,
         };
-        bench.take(fx);
+        bench.take(cx.effects);
         bench
     }
 
@@ -68,12 +64,13 @@ impl<D: Disk> Bench<D> {
     }
 
     pub fn session(&self) -> &Session {
-        &self.app.state.sessions[&KEY]
+        &self.state.sessions[&KEY]
     }
 
     pub fn play(&mut self, event: Event) {
-        let fx = update(&mut self.app, event, self.now);
-        self.take(fx);
+        let mut cx = Cx::new(self.now);
+        update(&mut self.state, event, &mut cx);
+        self.take(cx.effects);
     }
 
     pub fn agent(&mut self, event: AgentEvent) {
@@ -86,16 +83,16 @@ impl<D: Disk> Bench<D> {
 
     /// Answers the latest call.
     pub fn reply(&mut self, result: Result<Reply, CallError>) {
-        let tag =
-            self.app.state.conns[&CONN].open_calls.values().next_back().cloned().expect("a call is open");
+        let tag = self.state.conns[&CONN].open_calls.values().next_back().cloned().expect("a call is open");
         self.agent(AgentEvent::Replied(tag, result));
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, &mut Cx)) {
         let mut cx = Cx::new(self.now);
-        change(&mut self.app.state, &mut cx);
+        change(&mut self.state, &mut cx);
+        tidy(&mut self.state, &mut cx);
+        save(&mut self.state, &mut cx);
         self.take(cx.effects);
-        self.play(Event::Input);
     }
 
     pub fn submit(&mut self, text: &str) {

@@ -30,7 +30,7 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
     let sub = || TerminalCommand { cwd: Some("/code/shop/sub".into()), ..command("make") };
     // Approved once, approved always, granted for the session, in the folder, and for all commands.
     for way in 0..5 {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         if way < 2 {
             approve(&mut app, 1, way, runs("make"));
         } else {
@@ -53,7 +53,7 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
         assert!(is_started(&mut app, request_id + 1, command("make")), "way {way}: what was allowed runs");
     }
     // With its variables it is granted too, but for these values only.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     assert!(!is_started(&mut app, 1, with("PATH", "/opt/bin")));
     let Some(OpenRequestKind::Access(asked)) = app.session().requests.front().map(|request| &request.kind)
     else {
@@ -69,7 +69,7 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
 
 #[test]
 fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     for (request_id, line) in [(1, "make"), (2, "make test")] {
         assert!(!is_started(&mut app, request_id, command(line)));
     }
@@ -98,7 +98,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     app.flow(|state, cx| operations::revoke(state, &id, cx));
     assert!(!is_started(&mut app, 5, command("ls")));
     // It is not offered for a remote agent.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let conn = app.conn();
     let remote = Some(Ssh { host: "build".into(), ..Ssh::default() });
     app.state.conns.get_mut(&conn).unwrap().spec.ssh = remote;
@@ -112,7 +112,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
 
 /// Writes a file that the service found protected; returns whether the user is asked about it.
 fn is_asked_again(
-    app: &mut TestApp,
+    app: &mut TestCore,
     request_id: u64,
     (named, real): (&str, &str),
     old: Option<&str>,
@@ -157,16 +157,17 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     const HOOK: &str = "/code/shop/.git/hooks/pre-commit";
     let same = (HOOK, HOOK);
     let approved = |old: Option<&str>, new: &str| {
-        let mut app = TestApp::running();
+        let mut app = TestCore::running();
         let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
         approve(&mut app, 1, 0, edits(vec![FileDiff { path: ".git/hooks/pre-commit".into(), change }]));
         app
     };
-    let asked = |app: &mut TestApp, paths, old, new| is_asked_again(app, 2, paths, old, new, Protection::Git);
+    let asked =
+        |app: &mut TestCore, paths, old, new| is_asked_again(app, 2, paths, old, new, Protection::Git);
 
     assert!(!asked(&mut approved(None, "#!/bin/sh\n"), same, None, "#!/bin/sh\n"), "a new file");
     assert!(!asked(&mut approved(Some("b\n"), "c\n"), same, Some("a\nb\n"), "a\nc\n"), "a part of a file");
-    assert!(asked(&mut TestApp::running(), same, None, "#!/bin/sh\n"), "nothing was approved");
+    assert!(asked(&mut TestCore::running(), same, None, "#!/bin/sh\n"), "nothing was approved");
 
     // Anything that differs from what was shown is asked about.
     assert!(asked(&mut approved(None, "true\n"), same, None, "true\nrm -rf ~\n"), "other content");
@@ -185,15 +186,15 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     assert!(asked(&mut app, same, None, "true\n"), "another turn");
 
     // The dialog did not mark it: a link with a harmless name, a fifth file, a patch.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 0, edits(vec![diff("notes", "", "true\n")]));
     assert!(asked(&mut app, ("/code/shop/notes", HOOK), None, "true\n"), "by a link");
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let mut many: Vec<FileDiff> = (0..4).map(|n| diff(&format!(".git/hooks/{n}"), "", "x\n")).collect();
     many.push(diff(HOOK, "", "true\n"));
     approve(&mut app, 1, 0, edits(many));
     assert!(asked(&mut app, same, None, "true\n"), "not among those named in the dialog");
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     let patch = DiffChange::Patch("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+true\n".into());
     approve(&mut app, 1, 0, edits(vec![FileDiff { path: HOOK.into(), change: patch }]));
     assert!(asked(&mut app, same, None, "true\n"), "a patch does not show the whole text");
@@ -201,7 +202,7 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     let mut app = approved(None, "true\n");
     assert!(is_asked_again(&mut app, 2, same, None, "true\n", Protection::Own));
     // A refused change is asked about too.
-    let mut app = TestApp::running();
+    let mut app = TestCore::running();
     approve(&mut app, 1, 2, edits(vec![diff(HOOK, "", "true\n")]));
     assert!(asked(&mut app, same, None, "true\n"));
 }

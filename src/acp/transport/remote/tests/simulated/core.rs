@@ -74,7 +74,7 @@ impl Core {
         this
     }
 
-    fn play(&mut self, event: Event) {
+    fn play(&mut self, event: impl Into<crate::ui::Event>) {
         let fx = update(&mut self.app, event, Instant::now().into_std());
         self.carry_out(fx);
         for session in self.app.state.sessions.values() {
@@ -89,7 +89,7 @@ impl Core {
         let mut cx = Cx::new(Instant::now().into_std());
         change(&mut self.app.state, &mut cx);
         self.carry_out(cx.effects);
-        self.play(Event::Input);
+        self.play(crate::ui::Event::Input);
     }
 
     fn carry_out(&mut self, fx: Vec<Effect>) {

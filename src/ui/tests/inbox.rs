@@ -1,32 +1,34 @@
 //! Tests of the inbox: its order, answers in place, and that no answer goes to another request.
 
-use super::support::*;
+use super::bench::TestApp;
 use crate::config::keymap::Context;
-use crate::core::lifecycle::operations;
+use crate::core;
 use crate::core::state::inbox::{count_after, waiting};
 use crate::core::state::tab;
 use crate::core::state::unseen::WaitingFor;
+use crate::core::tests::support::*;
 use crate::core::*;
 use crate::model::*;
+use crate::ui::Event;
 use crate::ui::dialogs;
 use crate::ui::dialogs::InboxDialog;
 
 fn of_two(tool: &str) -> AgentRequest {
-    let AgentRequest::Permission(request) = permission(tool) else { panic!("it is a permission") };
-    AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request })
+    permission_in(Some("two"), tool)
 }
 
 /// Two tabs, the first active; returns the second one's session and connection.
 fn app() -> (TestApp, SessionKey, ConnId) {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.play(Event::Act(Action::ShowTab(1)));
+    app.act(Action::ShowTab(1));
     app.fx.clear();
     (app, key, conn)
 }
 
 impl TestApp {
     fn other_requests(&mut self, conn: ConnId, request_id: u64, request: AgentRequest) -> &mut Self {
-        self.wait(1).play(Event::Agent(conn, AgentEvent::Request(RequestId(request_id), Box::new(request))))
+        self.wait(1)
+            .play(core::Event::Agent(conn, AgentEvent::Request(RequestId(request_id), Box::new(request))))
     }
 
     /// A key after a pause.
@@ -40,7 +42,7 @@ impl TestApp {
     }
 
     fn quick_key(&mut self, action: Action) -> &mut Self {
-        self.play(Event::Input).play(Event::Act(action))
+        self.play(Event::Input).act(action)
     }
 
     fn marked(&self) -> Option<&WaitingFor> {
@@ -58,10 +60,8 @@ fn all_tabs_are_listed_with_the_oldest_first() {
     app.other_requests(conn, 1, of_two("a"));
     app.wait(1).ask(2, permission("b"));
     app.other_requests(conn, 3, of_two("c"));
-    app.wait(1).flow(|state, cx| operations::submit(state, key, "go".into(), cx));
-    let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
-    let failed = Err(CallError::Agent(RpcError::new(-32603, "out of tokens")));
-    app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, failed)));
+    app.wait(1).submit_in(key, "go");
+    app.wait(1).reply_to(conn, Err(CallError::Agent(RpcError::new(-32603, "out of tokens"))));
     let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
     assert_eq!(
         listed,
@@ -86,10 +86,8 @@ fn a_turn_that_stopped_early_is_listed_with_its_reason() {
         (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
         let (mut app, key, conn) = app();
-        app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
-        let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
-        let ended = Ok(Reply::TurnEnded { reason, usage: None });
-        app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
+        app.submit_in(key, "go");
+        app.wait(1).reply_to(conn, Ok(Reply::TurnEnded { reason, usage: None }));
         let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(reason_text.into()))]);
         assert_eq!(tab::mark(&app.state, &app.state.sessions[&key]), TabMark::Failed);
@@ -119,7 +117,7 @@ fn a_key_for_a_cancelled_request_answers_no_other() {
     let (mut app, _, conn) = app();
     app.other_requests(conn, 1, of_two("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::OpenAttention).wait(2);
-    app.play(Event::Agent(conn, AgentEvent::RequestWithdrawn(RequestId(1))));
+    app.play(core::Event::Agent(conn, AgentEvent::RequestWithdrawn(RequestId(1))));
     app.fx.clear();
     app.quick_key(Action::Choose(1)).expect_sent("");
     assert_eq!(app.marked(), Some(&WaitingFor::Ask(RequestId(2))));
@@ -187,10 +185,9 @@ fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
 #[test]
 fn sign_ins_and_ended_turns_are_listed_until_they_are_handled() {
     let (mut app, key, conn) = app();
-    app.flow(|state, cx| operations::submit(state, key, "go".into(), cx));
-    let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
-    let refused = Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required")));
-    app.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));
+    app.submit_in(key, "go");
+    let refused = RpcError::new(RpcError::AUTH_REQUIRED, "auth required");
+    app.reply_to(conn, Err(CallError::Agent(refused)));
     let whats = |app: &TestApp| waiting(&app.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
     assert!(whats(&app).contains(&WaitingFor::SignIn), "{:?}", whats(&app));
     app.key(Action::ShowTab(2));

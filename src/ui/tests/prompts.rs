@@ -3,13 +3,16 @@
 //! A model plays a user who types, queues, edits, removes, cancels and resends, and an agent that answers, fails, loses
 //! its session, requires a sign-in or exits. Each typed text is unique.
 
+use crate::core;
+use crate::ui::Event;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::support::{KEY, TestApp, all_capabilities};
+use super::bench::TestApp;
 use crate::core::lifecycle::operations;
+use crate::core::tests::support::{KEY, all_capabilities};
 use crate::core::*;
 use crate::model::*;
 use crate::ui::dialogs::QueueDialog;
@@ -158,7 +161,7 @@ impl World {
                         typed.allowed = typed.allowed.max(copies);
                     }
                 }
-                self.app.play(Event::Act(ACTIONS[index]));
+                self.app.act(ACTIONS[index]);
                 true
             }
             Step::Cancel => {
@@ -218,8 +221,8 @@ impl World {
             }
             Step::Wait(seconds) => {
                 self.app.now += Duration::from_secs(seconds);
-                self.app.play(Event::Timer(TimerId::SettingOverdue(KEY)));
-                self.app.play(Event::Timer(TimerId::Commands(KEY)));
+                self.app.play(core::Event::Timer(TimerId::SettingOverdue(KEY)));
+                self.app.play(core::Event::Timer(TimerId::Commands(KEY)));
                 false
             }
         };
@@ -292,7 +295,7 @@ impl World {
                 && result.as_ref() != Ok(&Reply::Steered { is_accepted: true });
             typed.allowed += usize::from(is_refused && !typed.was_cancelled || is_not_added);
         }
-        self.app.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
+        self.app.play(core::Event::Agent(conn, AgentEvent::Replied(tag, result)));
     }
 
     /// Notes what was sent, and checks that it may be sent.

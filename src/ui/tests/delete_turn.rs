@@ -1,6 +1,7 @@
 //! Deleting a turn from the record, on the screen.
 
-use super::support::{KEY, TestApp, says};
+use super::bench::TestApp;
+use crate::core::tests::support::{KEY, says};
 use crate::core::*;
 use crate::model::*;
 
@@ -10,7 +11,7 @@ fn saved() -> TestApp {
     for (prompt, answer) in [("one", "first answer"), ("two", "second answer")] {
         app.submit(prompt).update(says(answer)).end_turn(StopReason::EndTurn);
     }
-    app.service(ServiceEvent::Store(Box::new(StoreNews::SavedAs { key: KEY, uid: "k1".to_owned() })));
+    app.tell(StoreNews::SavedAs { key: KEY, uid: "k1".to_owned() });
     app.fx.clear();
     app
 }
@@ -30,15 +31,14 @@ fn turns(app: &TestApp) -> Vec<u32> {
 #[test]
 fn the_last_turn_is_deleted_after_a_question() {
     let mut app = saved();
-    app.play(Event::Act(Action::DeleteTurn));
+    app.act(Action::DeleteTurn);
     assert_eq!(question(&app), Some("Delete turn 2 from the record?"));
-    app.play(Event::Act(Action::Accept));
+    app.act(Action::Accept);
     assert_eq!((turns(&app), app.fx.len()), (vec![1, 2], 0), "Cancel is selected");
-    app.play(Event::Act(Action::DeleteTurn)).play(Event::Act(Action::Yes));
+    app.act(Action::DeleteTurn).act(Action::Yes);
     let job = StoreJob::ForgetTurns { key: KEY, uid: "k1".to_owned(), turns: 2..3 };
     assert!(app.fx.contains(&Effect::Store(job)), "{:?}", app.fx);
-    let news = StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) };
-    app.service(ServiceEvent::Store(Box::new(news)));
+    app.tell(StoreNews::Forgotten { key: KEY, turns: 2..3, result: Ok(()) });
     assert_eq!(turns(&app), [1]);
     assert!(app.session().history.is_empty(), "the prompt is not offered again");
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::LoadHistory { session: KEY, .. })));
@@ -51,17 +51,17 @@ fn the_turn_of_the_selected_item_is_deleted() {
     let mut app = saved();
     let first = app.session().transcript.items()[1].id;
     app.views.get_mut(KEY).selected = Some(first);
-    app.play(Event::Act(Action::DeleteTurn));
+    app.act(Action::DeleteTurn);
     assert_eq!(question(&app), Some("Delete turn 1 from the record?"));
 }
 
 #[test]
 fn a_turn_that_cannot_be_deleted_is_not_asked_about() {
     let mut app = saved();
-    app.submit("three").play(Event::Act(Action::DeleteTurn));
+    app.submit("three").act(Action::DeleteTurn);
     assert_eq!((question(&app), app.state.flash.as_deref()), (None, Some("Wait until the turn has ended.")));
     let mut app = TestApp::talked();
-    app.play(Event::Act(Action::DeleteTurn));
+    app.act(Action::DeleteTurn);
     let why = "This session is not saved, or is read-only here.";
     assert_eq!((question(&app), app.state.flash.as_deref()), (None, Some(why)));
 }
