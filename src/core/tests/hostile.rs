@@ -263,7 +263,7 @@ proptest! {
     ) {
         let remote = is_remote.then(|| Remote { url: "https://far.example".into(), ..Remote::default() });
         let callbacks = if is_remote { Callbacks::NONE } else { Callbacks::default() };
-        let spec = AgentSpec { remote, callbacks, ..fake() };
+        let spec = AgentSpec { callbacks, remote, ..fake() };
         let setup = Setup {
             folder: "/code/shop".into(),
             additional_directories: vec![UserRoot::given("/code/lib")],

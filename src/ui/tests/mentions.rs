@@ -7,10 +7,6 @@ use crate::model::*;
 use crate::ui::Event;
 use crate::ui::dialogs;
 
-fn prepared(text: &str, blocks: Vec<ContentBlock>) -> PreparedPrompt {
-    PreparedPrompt { text: text.into(), blocks, ..PreparedPrompt::default() }
-}
-
 fn type_mention(app: &mut TestApp, draft: &str) {
     app.draft(draft);
     let typed = typed_mention(draft, draft.len()).map(|(range, path)| (range, path.to_owned()));
@@ -64,7 +60,7 @@ fn enter_inserts_the_selected_file_and_a_folder_stays_open() {
 #[test]
 fn earlier_mentions_are_preferred() {
     let mut app = TestApp::ready();
-    app.submit("see @b.rs and @a.rs:3").prepared(prepared("x", Vec::new())).end_turn(StopReason::EndTurn);
+    app.submit("see @b.rs and @a.rs:3").prepared(PreparedPrompt::default()).end_turn(StopReason::EndTurn);
     app.fx.clear();
     type_mention(&mut app, "@");
     let Some(Effect::FindFiles(query)) = app.fx.first() else { panic!("{:?}", app.fx) };
