@@ -10,7 +10,6 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::config::keymap::Keymap;
-use parlor::core::state::search::Search;
 use parlor::core::{ItemBody, LineInput, MessagePart, Session, Setup, TerminalView, ToolCall, ViewCommand};
 use parlor::host;
 use parlor::model::{
@@ -20,6 +19,7 @@ use parlor::ui::App;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::plain::PlainOutput;
 use parlor::ui::render_context::Glyphs;
+use parlor::ui::session_view::search::Search;
 use parlor::ui::terminal::{self, Screen};
 use parlor::ui::text::Line;
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
@@ -75,6 +75,7 @@ fn tool_calls(c: &mut Criterion) {
     let mut group = c.benchmark_group("page up over 2,000 tool calls");
     for (name, is_open) in [("folded", Some(false)), ("by rule", None), ("open", Some(true))] {
         let mut session = session();
+        let mut rig = Rig::new(AREA);
         for n in 0..2000 {
             let tool = match n % 4 {
                 0 => edit(n, 60),
@@ -88,9 +89,8 @@ fn tool_calls(c: &mut Criterion) {
                 _ => call(n, ToolKind::Read),
             };
             let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
-            session.transcript.edit(id, |item| item.is_open = is_open);
+            rig.shown.set_open(id, is_open);
         }
-        let mut rig = Rig::new(AREA);
         rig.frame(&session, AREA);
         group.bench_function(name, |b| b.iter(|| rig.page_up(&session, AREA)));
     }
@@ -100,8 +100,8 @@ fn tool_calls(c: &mut Criterion) {
 fn side_by_side(c: &mut Criterion) {
     let mut session = session();
     let id = session.transcript.push(1, ItemBody::Tool(Box::new(edit(0, 10_000))));
-    session.transcript.edit(id, |item| item.is_open = Some(true));
     let mut rig = Rig::new(AREA);
+    rig.shown.set_open(id, Some(true));
     rig.frame(&session, AREA);
     c.bench_function("page up in a diff of 10,000 lines, side by side", |b| {
         b.iter(|| {
@@ -232,15 +232,15 @@ fn search(c: &mut Criterion) {
             });
         });
     }
-    let mut session = talk(100_000);
+    let session = talk(100_000);
     let mut search = Search::new(None);
     search.input = LineInput::new("a");
     search.restart();
     while search.is_pending() {
         search.step(&session);
     }
-    session.search = Some(Box::new(search));
     let mut rig = Rig::new(AREA);
+    rig.shown.search = Some(Box::new(search));
     rig.frame(&session, AREA);
     group.bench_function("a frame full of hits", |b| b.iter(|| rig.page_up(&session, AREA)));
     group.finish();
@@ -258,7 +258,7 @@ fn selection(c: &mut Criterion) {
             rig.view.drag(Position::new(100, 38), now);
             rig.view.release();
             rig.frame(&session, AREA);
-            let text = transcript::selected_text(&session, &mut rig.view, &render(&rig.theme));
+            let text = transcript::selected_text(&session, &rig.shown, &mut rig.view, &render(&rig.theme));
             assert!(text.is_some());
         });
     });

@@ -8,6 +8,7 @@ use parlor::core::{ItemBody, Message, MessagePart, Session};
 use parlor::model::Role;
 use parlor::ui::Canvas;
 use parlor::ui::render_context::RenderContext;
+use parlor::ui::session_view::SessionView;
 use parlor::ui::theme::Theme;
 use parlor::ui::transcript::{self, TranscriptView};
 use ratatui::layout::Rect;
@@ -34,6 +35,7 @@ pub fn render(theme: &Theme) -> RenderContext<'_> {
 /// A transcript view with its buffer.
 pub struct Rig {
     pub theme: Theme,
+    pub shown: SessionView,
     pub view: TranscriptView,
     pub buf: Canvas,
 }
@@ -43,6 +45,7 @@ impl Rig {
     pub fn new(area: Rect) -> Self {
         Self {
             theme: Theme::plain(),
+            shown: SessionView::default(),
             view: TranscriptView::default(),
             buf: Canvas::new(area.width, area.height),
         }
@@ -52,7 +55,7 @@ impl Rig {
     pub fn frame(&mut self, session: &Session, area: Rect) {
         let render = render(&self.theme);
         self.buf.reset();
-        transcript::draw(session, &mut self.view, &render, area, &mut self.buf);
+        transcript::draw(session, &self.shown, &mut self.view, &render, area, &mut self.buf);
         black_box(&self.buf);
     }
 

@@ -275,18 +275,19 @@ fn may_be_unseen(app: &App, event: &Event) -> bool {
     // These show events of all agents.
     let is_everything_shown =
         app.layers.top::<LogPage>().is_some() || app.layers.top::<InboxDialog>().is_some();
+    let Event::Core(event) = event else { return false };
     let is_one_of_many = matches!(
         event,
-        Event::Core(core::Event::Agent(_, AgentEvent::Update(..)))
-            | Event::Core(core::Event::Service(
+        core::Event::Agent(_, AgentEvent::Update(..))
+            | core::Event::Service(
                 ServiceEvent::TerminalOutput { .. }
                     | ServiceEvent::TerminalEnded { .. }
                     | ServiceEvent::TerminalRead { .. }
                     | ServiceEvent::FileDone { .. }
                     | ServiceEvent::DiffsLocated { .. }
                     | ServiceEvent::Git(..)
-            ))
-            | Event::Core(core::Event::Timer(TimerId::Search(_)))
+            )
+            | core::Event::Timer(TimerId::Search(_))
     );
     // A single tab is always active; this is checked for every chunk.
     is_one_of_many && !is_everything_shown && core::state::tab::tabs(&app.state).nth(1).is_some()

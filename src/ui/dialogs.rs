@@ -148,7 +148,7 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                 }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
                 UiRequest::ShowFound { session, item, snippet } => {
-                    jump::show_found(app, session, item, &snippet, cx)
+                    jump::show_found(app, session, item, &snippet, cx);
                 }
                 UiRequest::Act(action) => on_action(app, action, cx),
                 UiRequest::Command(action, filter) => {

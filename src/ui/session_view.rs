@@ -45,9 +45,9 @@ impl Views {
     pub fn follow(&mut self, state: &State) {
         self.untouched.folds = state.setup.folds;
         self.by_session.retain(|key, view| {
-            let session = state.sessions.get(key);
-            session.into_iter().for_each(|session| view.follow(session, state.setup.folds));
-            session.is_some()
+            let Some(session) = state.sessions.get(key) else { return false };
+            view.follow(session, state.setup.folds);
+            true
         });
     }
 }

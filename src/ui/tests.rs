@@ -73,7 +73,7 @@ proptest::proptest! {
 
     #[test]
     fn any_size_can_be_drawn(sizes in proptest::collection::vec((0_u16..300, 0_u16..300, 0_usize..6), 1..4)) {
-        let stages = [first_screen(), ready(), streaming(), permission(), form(), picker("")];
+        let stages = vec![first_screen(), ready(), streaming(), permission(), form(), picker("")];
         let theme = theme("dark");
         for stage in &stages {
             let mut view = stage.view();

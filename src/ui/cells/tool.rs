@@ -1,8 +1,7 @@
 //! Tool calls: a head line, and a body according to the folding rules.
 //!
-//! Unless the user or the configuration decides otherwise (`ui::session_view::fold`), changes show their first rows, commands
-//! and calls of unknown kind the start and the end of their output, failures their reason; everything else is folded to
-//! its head.
+//! Unless the user or the configuration decides otherwise (`session_view::fold`), changes show their first rows,
+//! commands and calls of unknown kind both ends of their output, failures their reason; all else is folded to its head.
 
 mod preview;
 
@@ -18,8 +17,7 @@ use crate::ui::session_view::fold::{fold_of, has_output_alone};
 use crate::ui::session_view::{ItemView, SessionView};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::counted;
-use crate::ui::text::{Line, Span, link, truncate, truncate_path, width};
+use crate::ui::text::{Line, Span, counted, link, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::file_status::{counts_line, diff_head, needs_head, status_line};

@@ -132,7 +132,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::CancelTurn => operations::cancel_turn(&mut app.state, key, cx),
         Action::OpenHistory => history::open(app, cx),
         Action::TypeIntoTerminal => {
-            operations::toggle_typing(&mut app.state, key, app.views.get(key).selected, cx)
+            operations::toggle_typing(&mut app.state, key, app.views.get(key).selected, cx);
         }
         Action::KillCommand => operations::stop_part(&mut app.state, key, app.views.get(key).selected, cx),
         Action::ArchiveSession => operations::archive_session(&mut app.state, key, cx),
