@@ -123,7 +123,7 @@ fn reopen_session(state: &mut State, key: SessionKey, saved: RecordedSession, cx
         }
     }
     if !session.draft.is_empty() {
-        cx.effects.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+        state.ui_requests.push(UiRequest::DraftChanged(key));
     }
     let waiting = session.outbox.queue_len();
     if waiting > 0 {

@@ -209,6 +209,8 @@ pub enum UiRequest {
     /// A stored session was deleted.
     SavedGone(String),
     Rewind(SessionKey, ItemId, RewindWay),
+    /// The core has changed the draft of a session.
+    DraftChanged(SessionKey),
     /// An item that a search over all sessions found; its matches are between `\u{2}` and `\u{3}` in the snippet.
     ShowFound {
         session: SessionKey,

@@ -147,6 +147,8 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                     sessions::rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
+                UiRequest::DraftChanged(key) if key != app.state.active => {}
+                UiRequest::DraftChanged(_) => draft::restore(app, cx),
                 UiRequest::ShowFound { session, item, snippet } => {
                     jump::show_found(app, session, item, &snippet, cx);
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{call, shell, templates};
 use crate::core::state::commands;
-use crate::core::{Conn, Cx, Effect, Prompt, Session, State, TimerId, ViewCommand};
+use crate::core::{Conn, Cx, Effect, Prompt, Session, State, TimerId, UiRequest};
 use crate::model::{
     PreparedPrompt, PromptId, PromptJob, PromptTakes, SessionKey, attachment_labels, mentions,
 };
@@ -99,18 +99,15 @@ pub(super) fn waits_for_commands(state: &mut State, key: SessionKey, text: &str,
 
 /// Gives a prompt that cannot be sent back to the user: in the composer, or first in the queue if the composer is in use.
 /// The queue waits.
-pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId, cx: &mut Cx) {
-    let is_active = state.active == key;
+pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.outbox.give_back(prompt);
     if !session.draft.is_empty() {
         return;
     }
     let Some(Prompt { text, .. }) = session.outbox.remove(prompt) else { return };
-    session.draft.clone_from(&text);
-    if is_active {
-        cx.effects.push(Effect::View(ViewCommand::SetDraft(text)));
-    }
+    session.draft = text;
+    state.ui_requests.push(UiRequest::DraftChanged(key));
 }
 
 /// Adds a text to the prompt history, unless it equals the last one.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::call;
 use crate::core::session::access;
 use crate::core::state::lookup;
-use crate::core::{Cx, Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
+use crate::core::{Cx, Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, UiRequest};
 use crate::model::{
     Access, AccessOutcome, AccessRecord, Action, AllowedBy, CommandAccess, CommandOutput, ItemId,
     LAST_OUTPUT, Mention, SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text,
@@ -48,16 +48,15 @@ pub fn obstacle(session: &Session) -> Option<&'static str> {
 /// Runs a command line. `attaches`: its output goes into the next prompt, as a mention in the draft.
 pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, cx: &mut Cx) {
     let size = size_of(state.screen, true, false);
-    let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let known = session.terminals.values().filter_map(|view| view.number).max();
     let number = known.unwrap_or(0).max(session.shell.last_number).saturating_add(1);
     session.shell.last_number = number;
     let folder = session.workspace.cwd.clone();
     cx.effects.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, size }));
-    if attaches && is_active {
+    if attaches {
         session.draft = mention_of(number);
-        cx.effects.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+        state.ui_requests.push(UiRequest::DraftChanged(key));
     }
 }
 
@@ -153,7 +152,6 @@ pub(in crate::core) fn on_started(
     result: Result<TerminalId, String>,
     cx: &mut Cx,
 ) {
-    let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else {
         cx.effects.extend(result.ok().map(|id| Effect::Terminal(TerminalJob::Release(id))));
         return;
@@ -178,9 +176,7 @@ pub(in crate::core) fn on_started(
             // There is no output to send.
             if let Some(rest) = session.draft.strip_prefix(&mention_of(number)) {
                 session.draft = rest.to_owned();
-                if is_active {
-                    cx.effects.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
-                }
+                state.ui_requests.push(UiRequest::DraftChanged(key));
             }
         }
     }

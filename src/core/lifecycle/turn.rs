@@ -22,7 +22,7 @@ use crate::core::session::{clear, messages, play, record, tools, turns};
 use crate::core::state::{FlashEnd, lookup, texts};
 use crate::core::{
     Consequence, Cx, Effect, Prompt, PromptState, Release, Session, SessionPhase, State, TimerId, Turn,
-    TurnEnd, TurnSummary, UiRequest, UnseenKind, ViewCommand,
+    TurnEnd, TurnSummary, UiRequest, UnseenKind,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,8 +52,9 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, cx: &mut Cx) {
 fn accept(state: &mut State, key: SessionKey, text: String, cx: &mut Cx) -> Option<PromptId> {
     let session = state.sessions.get_mut(&key)?;
     if session.parent.is_some() {
+        session.draft = text;
+        state.ui_requests.push(UiRequest::DraftChanged(key));
         call::flash(state, "Subagents do not accept prompts. Use the parent session.", cx);
-        cx.effects.push(Effect::View(ViewCommand::SetDraft(text)));
         return None;
     }
     if text.trim().is_empty() {
@@ -212,7 +213,7 @@ fn begin(state: &mut State, key: SessionKey, id: PromptId, cx: &mut Cx) {
         return;
     }
     if let Some(why) = shell::unfinished(state, key, &text) {
-        prompt::give_back(state, key, id, cx);
+        prompt::give_back(state, key, id);
         call::flash(state, why, cx);
         return;
     }
@@ -278,7 +279,7 @@ pub(in crate::core) fn on_prepared(
     // It is in the queue until it is sent.
     session.outbox.stop_preparing();
     if prompt::is_obstructed(state, key, &prepared, cx) {
-        prompt::give_back(state, key, id, cx);
+        prompt::give_back(state, key, id);
     } else if state.sessions.get(&key).is_some_and(Session::can_prompt) {
         if !prepared.unread.is_empty() {
             let text = format!("Sent as text, because there is no such file: {}", prepared.unread.join(", "));
@@ -397,7 +398,7 @@ pub(in crate::core) fn on_reply(
             let fault = texts::fault_of(&error);
             end(state, key, Ending::Failed(fault, texts::error_text(&error)), cx);
             if fault == FaultKind::Unsent {
-                prompt::give_back(state, key, id, cx);
+                prompt::give_back(state, key, id);
             }
         }
     }

@@ -179,7 +179,8 @@ fn a_saved_session() -> RecordedSession {
 fn a_reopened_session_is_shown_immediately_and_resumed() {
     let mut app = reopened(a_saved_session(), "fake");
     assert_eq!(items(app.session()), ["user* \"one\"", "agent \"1\""]);
-    app.expect_sent("draft \"a tho\"\nconnect 1 after 0 ms");
+    assert_eq!(app.session().draft, "a tho");
+    app.expect_sent("connect 1 after 0 ms");
     app.handshake(all_capabilities()).expect_sent("call load s");
     opened(&mut app).submit("two").update(says("2")).end_turn(StopReason::EndTurn);
     app.expect("ready · idle\nuser* \"one\"\nagent \"1\"\nuser* \"two\"\nagent \"2\"");

@@ -412,5 +412,7 @@ fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
         can_cancel: Patch::Keep,
     }));
     app.submit_in(SessionKey(2), "hi");
-    app.expect_sent("draft \"hi\"");
+    assert_eq!(app.state.sessions[&SessionKey(2)].draft, "hi");
+    assert_eq!(app.state.ui_requests, [UiRequest::DraftChanged(SessionKey(2))]);
+    app.expect_sent("");
 }

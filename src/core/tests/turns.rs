@@ -419,7 +419,7 @@ fn a_lost_session_is_resumed_and_the_prompt_resent() {
     app.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
     // It is resent only once.
     app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
-    app.expect_sent("draft \"go\"\ncall resume s");
+    app.expect_sent("call resume s");
     assert_eq!(app.session().draft, "go");
     app.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("");
     // A turn that was answered does not count as a retry.

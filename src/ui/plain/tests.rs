@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::question::{Reply, reply};
 use super::*;
-use crate::core::{self, Consequence, Decision, Question, QuestionId, Setup, ToolCall, UserAnswer};
+use crate::core::{self, Consequence, Decision, Question, QuestionId, Setup, TimerId, ToolCall, UserAnswer};
 use crate::model::{
-    Action, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId, LineEdit, LocatedDiff,
-    ToolContent, ToolKind, ToolStatus,
+    Action, AgentEvent, ConnId, ContentBlock, DiffChange, DiffPosition, FaultKind, FileDiff, ItemId,
+    LineEdit, LocatedDiff, Raw, SessionUpdate, ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::Event;
 use crate::ui::dialogs;
@@ -213,6 +213,38 @@ fn the_first_answer_of_two_front_ends_counts() {
     hand(&mut lines, &mut screen.app);
     assert!(has_queue_only(&screen), "it closes where it was not answered");
     assert!(!screen.state.is_quitting);
+}
+
+#[test]
+fn each_front_end_has_its_own_view_of_a_session() {
+    let mut first = fixture::streaming();
+    let now = first.now;
+    let mut second = App::new(State::new(Setup::default()));
+    for event in [Event::Act(Action::OpenSearch), Event::Line(LineEdit::Insert("zebra".into()))] {
+        update(&mut first, event, now);
+    }
+    let key = first.state.active;
+    let raw = ItemBody::Raw { name: "news".to_owned(), raw: Raw("{}".into()) };
+    let news = first.app.state.sessions.get_mut(&key).unwrap().transcript.push(1, raw);
+    for action in [Action::NextField, Action::SelectPrevious, Action::ToggleItem(news)] {
+        update(&mut first, Event::Act(action), now);
+    }
+    let seen =
+        |app: &App| (app.shown().selected, app.shown().item(news).is_open, app.shown().search.is_some());
+    let chosen = seen(&first);
+    assert!(chosen.0.is_some() && chosen.1.is_some() && chosen.2);
+
+    hand(&mut first.app, &mut second);
+    assert_eq!(seen(&second), (None, None, false));
+    let chunk = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "\n\nA zebra.".into() };
+    let id = second.state.active_session().unwrap().id.clone().unwrap();
+    update(&mut second, core::Event::Agent(ConnId(1), AgentEvent::Update(id, chunk)), now);
+
+    hand(&mut second, &mut first.app);
+    assert_eq!(seen(&first), chosen);
+    update(&mut first, core::Event::Timer(TimerId::Search(key)), now);
+    let search = first.shown().search.as_ref().expect("the search is still open");
+    assert_eq!(search.total(), 1, "it finds what came while the other one had the core");
 }
 
 #[test]
