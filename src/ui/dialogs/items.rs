@@ -44,7 +44,12 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
         Action::ToggleFold => {
             let item = foldable_item(app);
             match item.map(|item| item.id) {
-                Some(id) => toggle(app, id, cx),
+                Some(id) => {
+                    if app.state.flash.as_deref() == Some(NOTHING_TO_FOLD) {
+                        app.state.clear_flash();
+                    }
+                    toggle(app, id, cx);
+                }
                 None => notify(&mut app.state, NOTHING_TO_FOLD, cx),
             }
         }
