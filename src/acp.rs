@@ -15,7 +15,6 @@ mod dialects;
 mod envelope;
 pub mod frame;
 pub mod gate;
-mod lock;
 pub mod log;
 pub mod peer;
 pub mod replay;

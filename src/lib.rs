@@ -27,6 +27,7 @@
 //! | `cli` | command line and subcommands |
 //! | `demo` | the built-in agent |
 //! | `escape` | escapes invisible characters |
+//! | `lock` | waits for locks, whatever panicked |
 //!
 //! # Invariants (`tests/tidy.rs` and reducer tests check them)
 //!
@@ -71,6 +72,7 @@ pub mod guard;
 pub mod host;
 #[cfg(test)]
 mod lives;
+mod lock;
 pub mod model;
 pub mod program;
 #[cfg(test)]

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::lock::lock;
 use crate::escape;
 use crate::host::os::private;
+use crate::lock::lock;
 
 pub use redact::redact;
 

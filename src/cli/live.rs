@@ -1,7 +1,7 @@
 //! Changes and reads the configuration while a session runs.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::config::catalogue::{known, spec_of_installed};
@@ -9,6 +9,7 @@ use crate::config::project::ProjectSettings;
 use crate::config::{self, Config, Origin, Paths, Problem, Surroundings, save, settings};
 use crate::core::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
 use crate::host::registry::{self, Registry};
+use crate::lock::lock;
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
 use crate::runtime::effects::Themes;
 use crate::runtime::live::{Configure, Live, Reloaded};
@@ -174,7 +175,7 @@ pub fn configure(facts: Facts, found: Found, config: Config, themes: ThemeSet) -
         asked: Vec::new(),
     });
     Arc::new(move |job| {
-        let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&current);
         run(&facts, &mut current, job)
     })
 }

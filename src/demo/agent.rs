@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,6 +17,7 @@ use super::saved_sessions::DemoSessions;
 use super::session::{Cancel, Kept, Live, now};
 use super::turn::Turn;
 use super::{Settings, offers, scenes};
+use crate::lock::lock;
 
 /// Number of sessions per page of the list.
 const PAGE: usize = 20;
@@ -58,7 +59,7 @@ impl Agent {
     }
 
     pub(super) fn client(&self) -> Client {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.client)
     }
 
     /// The scratch folder of a session; created if it does not exist.
@@ -155,7 +156,7 @@ impl Agent {
 
     fn initialize(&self, params: &Value) -> Value {
         let capabilities = params.get("clientCapabilities").cloned().unwrap_or_default();
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::read(&capabilities);
+        *lock(&self.client) = Client::read(&capabilities);
         json!({
             "protocolVersion": 1,
             "agentCapabilities": {
@@ -418,7 +419,7 @@ impl Agent {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 }
 

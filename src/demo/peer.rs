@@ -5,7 +5,9 @@ use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::lock::lock;
 
 use serde_json::{Value, json};
 
@@ -58,7 +60,7 @@ impl Peer {
 
     /// Writes raw bytes, for output that is not a message.
     pub(super) fn send_bytes(&self, bytes: &[u8]) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = lock(&self.out);
         let _ = out.write_all(bytes).and_then(|()| out.flush());
     }
 
@@ -117,6 +119,6 @@ impl Peer {
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::lock::lock;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -116,7 +118,7 @@ impl Live {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -129,18 +131,18 @@ pub(super) struct Cancel {
 
 impl Cancel {
     pub(super) fn set(&self) {
-        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.is_set) = true;
         self.changed.notify_all();
     }
 
     pub(super) fn is_set(&self) -> bool {
-        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.is_set)
     }
 
     /// Waits; returns true if the turn was cancelled.
     pub(super) fn wait(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
-        let mut is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_set = lock(&self.is_set);
         while !*is_set {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {

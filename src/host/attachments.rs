@@ -7,10 +7,11 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use crate::host::os::private;
+use crate::lock::lock;
 use crate::model::{Attachment, AttachmentKind, AttachmentLabel, attachment_labels, content_hash};
 
 /// Subfolder of the data folder.
@@ -120,7 +121,7 @@ impl Attachments {
     }
 
     fn memory(&self) -> MutexGuard<'_, Vec<Attachment>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
     }
 }
 

@@ -10,9 +10,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::host::os::links;
+use crate::lock::lock;
 use crate::model::policy::{self, Access, AllowedBy, Facts, Protection, Verdict};
 use crate::model::{
     AskedFile, ConnId, FileJob, FileOp, RequestId, ServedFile, ServiceEvent, SessionKey, WriteChange,
@@ -227,7 +228,7 @@ impl Files {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
     }
 }
 

@@ -5,8 +5,9 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::lock::lock;
 use crate::model::{ReadBytes, SavedBody, UnsavedBody};
 
 /// Saves texts in a file of a folder; the file is created when it is needed.
@@ -30,7 +31,7 @@ impl Spill {
     /// # Errors
     /// The file cannot be created or written. Texts before the first that failed are saved.
     pub fn save(&self, folder: &Path, bodies: &[UnsavedBody], read: &ReadBytes) -> io::Result<()> {
-        let mut open = locked(&self.0);
+        let mut open = lock(&self.0);
         // Nothing in the file is used any more.
         if open.as_ref().is_some_and(|file| Arc::strong_count(file) == 1) {
             *open = None;
@@ -51,7 +52,7 @@ impl Spill {
 
 impl SpillFile {
     fn append(&self, text: &str) -> io::Result<u64> {
-        let mut file = locked(&self.0);
+        let mut file = lock(&self.0);
         let start = file.seek(SeekFrom::End(0))?;
         file.write_all(text.as_bytes())?;
         Ok(start)
@@ -62,17 +63,13 @@ impl SavedBody for Saved {
     fn read(&self) -> io::Result<String> {
         let mut text = vec![0; self.len];
         {
-            let mut file = locked(&self.file.0);
+            let mut file = lock(&self.file.0);
             file.seek(SeekFrom::Start(self.start))?;
             file.read_exact(&mut text)?;
         }
         self.read.add(self.len);
         String::from_utf8(text).map_err(io::Error::other)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -10,12 +10,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::lock::lock;
 use crate::model::{
     ConnId, Raw, RequestId, RpcError, ServiceEvent, SessionKey, TerminalCommand, TerminalId, TerminalJob,
     TerminalSize,
@@ -305,7 +306,7 @@ fn is_in_one_of(real: &Path, roots: &[PathBuf]) -> bool {
 
 impl Inner {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// Sends an event. The receiver may be dropped when parlor exits.
@@ -492,7 +493,7 @@ fn unknown(terminal: &TerminalId) -> RpcError {
 /// Runs slow work on a thread, or directly if no thread can be started.
 fn background(work: impl FnOnce() + Send + 'static) {
     let work = Arc::new(Mutex::new(Some(work)));
-    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |work: &Mutex<Option<_>>| lock(work).take();
     let there = Arc::clone(&work);
     let started = thread::Builder::new().name("terminal stop".to_owned()).spawn(move || {
         if let Some(work) = take(&there) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::support::locked;
+use crate::lock::lock;
 use crate::model::{Note, Record, weight};
 
 /// Size of unwritten notes above which agents have to wait.
@@ -36,7 +36,7 @@ struct Size {
 impl Backlog {
     /// Counts notes that are to be written.
     pub(super) fn add(&self, bytes: usize) {
-        let mut size = locked(&self.0.size);
+        let mut size = lock(&self.0.size);
         size.bytes += bytes;
         if size.bytes > MAX_BYTES && size.full_since.is_none() {
             size.full_since = Some(Instant::now());
@@ -45,7 +45,7 @@ impl Backlog {
 
     /// Notes of this size were written, or, if the disk fails, are kept for later.
     pub(super) fn remove(&self, bytes: usize, is_failing: bool) {
-        let mut size = locked(&self.0.size);
+        let mut size = lock(&self.0.size);
         size.bytes = size.bytes.saturating_sub(bytes);
         size.is_failing = is_failing;
         if is_failing || size.bytes <= MAX_BYTES {
@@ -60,7 +60,7 @@ impl Backlog {
     }
 
     fn end_of_wait(&self) -> Option<Instant> {
-        let size = locked(&self.0.size);
+        let size = lock(&self.0.size);
         let end = size.full_since.filter(|_| !size.is_failing)? + MAX_WAIT;
         (end > Instant::now()).then_some(end)
     }

@@ -13,9 +13,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{Fault, StoreError};
 use super::schema;
-use super::support::{locked, with_suffix};
+use super::support::with_suffix;
 use crate::host::os::files;
 use crate::host::os::private;
+use crate::lock::lock;
 
 /// The file's name in the data folder.
 pub(super) const FILE: &str = "record.db";
@@ -134,7 +135,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 fn make(path: &Path) -> io::Result<()> {
     /// While a new file is open here, no connection to it may be opened.
     static MAKING: Mutex<()> = Mutex::new(());
-    let _alone = locked(&MAKING);
+    let _alone = lock(&MAKING);
     match private::create_new(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             for path in files(path) {

@@ -13,8 +13,8 @@ use super::fault::{Fault, StoreError};
 use super::handle::{Forgotten, Store};
 use super::rows::{SessionRow, readable};
 use super::session_writer::prompt_start;
-use super::support::locked;
 use super::{db, docs, format};
+use crate::lock::lock;
 use crate::model::{MessageId, Record, Role};
 
 /// What takes the place of a deleted text.
@@ -50,7 +50,7 @@ impl Store {
             Ok(first_prompt)
         })?;
         let forgotten = Forgotten::Turns { turns: turns.clone(), first_prompt };
-        locked(&self.inner.forgotten).push((uid.to_owned(), forgotten));
+        lock(&self.inner.forgotten).push((uid.to_owned(), forgotten));
         self.in_former_files(Purpose::Remove, |conn| {
             forget_turns_in(conn, "events", uid, &turns)?;
             forget_turns_in(conn, "late", uid, &turns)?;
@@ -73,7 +73,7 @@ impl Store {
         }
         let (uses, mut forgotten) = self.in_database(text, uid, Purpose::Remove)?;
         forgotten.push((uid.unwrap_or_default().to_owned(), Forgotten::Text(text.to_owned())));
-        locked(&self.inner.forgotten).append(&mut forgotten);
+        lock(&self.inner.forgotten).append(&mut forgotten);
         let in_former = self.in_former(text, uid, Purpose::Remove)?;
         self.compact()?;
         Ok(uses.row_count + in_former)

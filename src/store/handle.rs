@@ -16,9 +16,10 @@ use super::fault::{Fault, StoreError};
 use super::owner::Owner;
 use super::prompts;
 use super::rows::SessionRow;
-use super::support::{locked, unix_ms, with_suffix};
+use super::support::{unix_ms, with_suffix};
 use crate::host::os::files;
 use crate::host::os::private;
+use crate::lock::lock;
 use crate::model::{PromptQuery, ServiceEvent, StoreJob, StoreNews};
 
 /// How long to wait for another parlor that renames or creates files.
@@ -83,12 +84,12 @@ impl Store {
 
     /// Removes and returns the problems since the last call, as messages for the user.
     pub fn take_problems(&self) -> Vec<String> {
-        std::mem::take(&mut *locked(&self.inner.problems)).into_iter().map(|problem| problem.text).collect()
+        std::mem::take(&mut *lock(&self.inner.problems)).into_iter().map(|problem| problem.text).collect()
     }
 
     /// Reports the problems to the app: grave ones in the transcript, others as notices.
     pub fn report_problems(&self, report: &mut dyn FnMut(ServiceEvent)) {
-        for Problem { text, is_serious } in std::mem::take(&mut *locked(&self.inner.problems)) {
+        for Problem { text, is_serious } in std::mem::take(&mut *lock(&self.inner.problems)) {
             report(if is_serious {
                 ServiceEvent::Store(Box::new(StoreNews::Reported(text)))
             } else {
@@ -106,7 +107,7 @@ impl Store {
     }
 
     pub(super) fn report(&self, text: String, is_serious: bool) {
-        locked(&self.inner.problems).push(Problem { text, is_serious });
+        lock(&self.inner.problems).push(Problem { text, is_serious });
     }
 
     /// The readable rows; reports new ones that are not.
@@ -131,7 +132,7 @@ impl Store {
         &self,
         mut work: impl FnMut(&mut Connection) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        let mut slot = locked(&self.inner.conn);
+        let mut slot = lock(&self.inner.conn);
         let path = self.root().join(db::FILE);
         let mut is_new = false;
         loop {
@@ -230,13 +231,13 @@ impl Store {
 
     /// Whether a mark belongs to this process.
     pub(super) fn is_own(&self, token: &str) -> bool {
-        locked(&self.inner.owner).as_ref().is_some_and(|owner| owner.token == token)
+        lock(&self.inner.owner).as_ref().is_some_and(|owner| owner.token == token)
     }
 
     /// The mark of this process for open sessions.
     pub(super) fn owner(&self) -> Result<Arc<Owner>, StoreError> {
         let failed = |error: io::Error| StoreError::new(self.root(), db::io_fault(&error));
-        let mut slot = locked(&self.inner.owner);
+        let mut slot = lock(&self.inner.owner);
         if let Some(owner) = &*slot {
             owner.restore().map_err(failed)?;
             return Ok(Arc::clone(owner));

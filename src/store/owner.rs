@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use crate::host::os::files;
 use crate::host::os::private;
+use crate::lock::lock;
 use crate::program::run_mark;
 
 /// Folder of the marks in the data folder.
@@ -35,7 +36,7 @@ impl Owner {
     /// Creates the mark again, if its file was removed.
     pub fn restore(&self) -> io::Result<()> {
         if !self.path.exists() {
-            *super::support::locked(&self.lock) = held(&self.path)?;
+            *lock(&self.lock) = held(&self.path)?;
         }
         Ok(())
     }

@@ -14,9 +14,10 @@ use rusqlite::Connection;
 
 use super::fault::StoreError;
 use super::handle::Store;
-use super::support::{locked, unix_ms};
+use super::support::unix_ms;
 use super::{format, rows};
 use crate::host::when;
+use crate::lock::lock;
 use crate::model::{Attachment, AttachmentKind, FoundPrompt, PromptQuery, PromptSource, Record, with_labels};
 
 /// Maximum number of results, and of bytes in their texts.
@@ -77,7 +78,7 @@ impl Store {
     /// Searches the prompts, latest first where they contain the words; otherwise those with their letters, best first.
     /// Returns at most 200, and how many match.
     pub fn search_prompts(&self, query: &PromptQuery) -> Result<(Vec<FoundPrompt>, usize), StoreError> {
-        let mut index = locked(&self.inner.prompts);
+        let mut index = lock(&self.inner.prompts);
         if query.is_new || index.is_none() {
             *index = Some(self.with(|conn| PromptIndex::read(conn))?);
         }
@@ -85,7 +86,7 @@ impl Store {
     }
 
     pub fn forget_prompts(&self) {
-        *locked(&self.inner.prompts) = None;
+        *lock(&self.inner.prompts) = None;
     }
 }
 

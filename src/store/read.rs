@@ -10,9 +10,10 @@ use super::fault::{Fault, StoreError};
 use super::handle::Store;
 use super::rows::{self, SessionRow, SessionState, readable};
 use super::search::{self, Hit, Search};
-use super::support::{locked, unix_ms};
+use super::support::unix_ms;
 use super::write::EventRow;
 use super::{db, format, orphan, owner};
+use crate::lock::lock;
 use crate::model::{EventPage, Record, RecordedEvent, RecordedSession, TurnOutcome};
 use crate::program::run_mark;
 
@@ -202,7 +203,7 @@ impl Store {
             }
             other => other,
         }?;
-        let mut reopened = locked(&self.inner.reopened);
+        let mut reopened = lock(&self.inner.reopened);
         reopened.retain(|known| known.uid != row.uid);
         reopened.push(row);
         Ok(saved)
@@ -226,7 +227,7 @@ impl Store {
 
     /// The same without a change of the file.
     fn take_unwritten(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
-        let token = locked(&self.inner.owner).as_ref().map(|owner| owner.token.clone());
+        let token = lock(&self.inner.owner).as_ref().map(|owner| owner.token.clone());
         self.with_faults(|conn| {
             let (id, mut row) = self.free_row(conn, uid)?;
             let is_cut = row.owner.is_some() && row.owner != token && close_left(&mut row);
@@ -258,7 +259,7 @@ impl Store {
 
     /// The row that [`Self::reopen`] stored for the recorder.
     pub(super) fn take_reopened(&self, uid: &str) -> Option<SessionRow> {
-        let mut reopened = locked(&self.inner.reopened);
+        let mut reopened = lock(&self.inner.reopened);
         let index = reopened.iter().position(|row| row.uid == uid)?;
         Some(reopened.swap_remove(index))
     }

@@ -21,11 +21,12 @@ use super::fault::Fault;
 use super::handle::{Forgotten, Store};
 use super::rescue::{self, Rescue};
 use super::session_writer::Track;
-use super::support::{locked, unix_ms};
+use super::support::unix_ms;
 use super::write::{self, Batch};
 use super::{db, format, owner, read, rows};
 use crate::host::folder_relocation;
 use crate::host::os::process::{self, ProcessId};
+use crate::lock::lock;
 use crate::model::{Note, Record, ServiceEvent, SessionKey, StoreNews, Unsaved};
 
 /// Delay before notes are written.
@@ -93,7 +94,7 @@ impl Recorder {
     pub fn keep(&mut self, session: SessionKey, notes: Vec<Note>) {
         let at_ms = unix_ms();
         let is_worth_a_look = {
-            let mut inbox = locked(&self.shared.inbox);
+            let mut inbox = lock(&self.shared.inbox);
             let (is_first, was_much, bytes) = (inbox.notes.is_empty(), inbox.is_much(), inbox.bytes);
             for note in notes {
                 inbox.add(Taken { session, at_ms, note });
@@ -133,7 +134,7 @@ impl Recorder {
     pub fn finish(&mut self) -> Option<String> {
         let thread = self.thread.take()?;
         let deadline = Instant::now() + MAX_FINISH;
-        let mut inbox = locked(&self.shared.inbox);
+        let mut inbox = lock(&self.shared.inbox);
         inbox.is_closing = true;
         self.shared.wake.notify_one();
         while !inbox.has_ended {
@@ -288,7 +289,7 @@ impl Writer {
             }
         }
         let left_behind = (!self.batch.is_empty()).then(|| self.rescue());
-        let mut inbox = locked(&self.shared.inbox);
+        let mut inbox = lock(&self.shared.inbox);
         inbox.left_behind = left_behind;
         inbox.has_ended = true;
         self.shared.ended.notify_all();
@@ -296,7 +297,7 @@ impl Writer {
 
     /// Waits for notes and for the write delay; after a failure, for the retry delay.
     fn wait(&self) -> (Vec<Taken>, usize, bool) {
-        let mut inbox = locked(&self.shared.inbox);
+        let mut inbox = lock(&self.shared.inbox);
         let retry_at = self.is_failing.then(|| Instant::now() + RETRY);
         let mut write_at: Option<Instant> = None;
         loop {
@@ -339,7 +340,7 @@ impl Writer {
     }
 
     fn save_and_write(&mut self) {
-        for (uid, forgotten) in std::mem::take(&mut *locked(&self.store.inner.forgotten)) {
+        for (uid, forgotten) in std::mem::take(&mut *lock(&self.store.inner.forgotten)) {
             for track in self.tracks.values_mut().filter(|track| uid.is_empty() || track.row.uid == uid) {
                 track.forget(&forgotten);
             }

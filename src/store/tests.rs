@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::support::{locked, random, unix_ms};
+use super::support::{random, unix_ms};
 use super::*;
 use crate::model::*;
 

@@ -12,11 +12,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use super::theme::Role;
+use crate::lock::lock;
 
 /// Longer lines are not highlighted, because minified code is too expensive.
 const LINE_MAX_BYTES: usize = 2000;
@@ -59,13 +60,13 @@ pub fn epoch() -> u32 {
 /// Whether [`start`] returns a highlighter for this language. Never changes back to false.
 pub fn is_warm(language: &str) -> bool {
     let key = language.to_ascii_lowercase();
-    READY.get().is_some_and(|ready| ready.warm.lock().unwrap_or_else(PoisonError::into_inner).contains(&key))
+    READY.get().is_some_and(|ready| lock(&ready.warm).contains(&key))
 }
 
 /// Registers a callback that the background thread calls whenever a language becomes ready. It must not call
 /// into this module.
 pub fn on_ready(callback: Box<dyn Fn() + Send>) {
-    DESK.lock().unwrap_or_else(PoisonError::into_inner).callbacks.push(callback);
+    lock(&DESK).callbacks.push(callback);
 }
 
 /// A highlighter for the start of a text in this language (the word of a fence, or a file extension). `None`
@@ -79,7 +80,7 @@ pub fn start(language: &str, sample: &str) -> Option<Highlighter> {
         return None;
     }
     if let Some(ready) = READY.get()
-        && ready.warm.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+        && lock(&ready.warm).contains(&key)
     {
         return ready.find(&key).map(Highlighter::new);
     }
@@ -96,7 +97,7 @@ pub fn language_of(path: &std::path::Path) -> String {
 }
 
 fn order(key: String, sample: &str) {
-    let mut queue = DESK.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut queue = lock(&DESK);
     if !queue.asked.get_or_insert_default().insert(key.clone()) {
         return;
     }
@@ -130,9 +131,9 @@ fn serve(orders: &Receiver<(String, String)>) {
                 highlighter.line(line);
             }
         }
-        ready.warm.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        lock(&ready.warm).insert(key);
         EPOCH.fetch_add(1, Ordering::Release);
-        for callback in &DESK.lock().unwrap_or_else(PoisonError::into_inner).callbacks {
+        for callback in &lock(&DESK).callbacks {
             callback();
         }
     }
@@ -141,7 +142,7 @@ fn serve(orders: &Receiver<(String, String)>) {
 impl Ready {
     /// The grammar for a language name. `self` is static.
     fn find(&'static self, key: &str) -> Option<&'static SyntaxReference> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         if let Some(found) = known.get(key) {
             return *found;
         }

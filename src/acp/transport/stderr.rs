@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, LINE_BYTES, Tap};
 use crate::escape;
 use crate::host::os::private;
+use crate::lock::lock;
 
 const LOG_BYTES: usize = 32 << 20;
 const READ_BYTES: usize = 16 << 10;

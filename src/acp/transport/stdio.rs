@@ -28,9 +28,9 @@ use super::ssh::Line;
 use super::stderr::StderrTail;
 use super::{In, Link, Setup, Transport};
 use crate::acp::frame::FrameReader;
-use crate::acp::lock::lock;
 use crate::host::os::pipe::PipeReader;
 use crate::host::os::process::{Ending, ProcessId, end_group, exit_info, has_group};
+use crate::lock::lock;
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{self, Start, StartedBy};
 

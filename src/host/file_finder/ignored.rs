@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::host::regular;
+use crate::lock::lock;
 
 /// Maximum size of a file with rules.
 const MAX_BYTES: u64 = 1 << 20;
@@ -60,12 +61,12 @@ impl Rules {
     }
 
     fn of(&self, folder: &Path) -> Option<Arc<Folder>> {
-        let known = self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(folder).cloned();
+        let known = lock(&self.folders).get(folder).cloned();
         if known.is_some() {
             return known;
         }
         let rules = Arc::new(Folder::new(folder, Some(self.of(folder.parent()?)?)));
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = lock(&self.folders);
         Some(Arc::clone(folders.entry(folder.to_owned()).or_insert(rules)))
     }
 }

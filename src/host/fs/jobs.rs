@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::fs_error::FsError;
+use crate::lock::lock;
 use crate::model::{ConnId, FileJob, FileOp, RequestId, SessionKey};
 
 /// The jobs in progress.
@@ -96,6 +97,6 @@ impl Jobs {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }

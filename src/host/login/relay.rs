@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use portable_pty::{ExitStatus, MasterPty, PtySize, native_pty_system};
 
 use crate::host::os::terminal::{self, Input, Modes, Read};
 use crate::host::terminals::LastLines;
+use crate::lock::lock;
 use crate::program::Start;
 
 /// Interval of checks for the exit of the command and for the size of the terminal.
@@ -68,7 +69,7 @@ pub(super) fn run(start: &Start) -> io::Result<(ExitStatus, Vec<String>)> {
         thread::sleep(Duration::from_millis(1));
     }
     seen.is_over.store(true, Ordering::Relaxed);
-    let lines = seen.lines.lock().unwrap_or_else(PoisonError::into_inner).read();
+    let lines = lock(&seen.lines).read();
     Ok((status, without_typed(lines, &typed)))
 }
 
@@ -102,7 +103,7 @@ impl Seen {
                 return;
             }
             let bytes = buffer.get(..count).unwrap_or_default();
-            self.lines.lock().unwrap_or_else(PoisonError::into_inner).feed(bytes);
+            lock(&self.lines).feed(bytes);
             let mut screen = io::stdout().lock();
             let _ = screen.write_all(bytes).and_then(|()| screen.flush());
         }
@@ -114,7 +115,7 @@ static BEFORE: Mutex<Option<Modes>> = Mutex::new(None);
 
 /// Restores the modes of the terminal if a sign-in command has it, for a signal that ends parlor.
 pub fn restore_modes() {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let before = lock(&BEFORE).take();
     if let Some(before) = before {
         let _ = before.apply();
     }
@@ -128,7 +129,7 @@ impl RawMode {
     fn enter() -> Option<Self> {
         let before = Modes::current().ok()?;
         let raw = before.clone().raw();
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        *lock(&BEFORE) = Some(before);
         let this = Self;
         raw.apply().ok()?;
         Some(this)

@@ -3,8 +3,10 @@
 //! A slow screen must not fill the unbounded event queue. Credit returns when output is read, and at a fixed rate
 //! that any screen can handle.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::lock::lock;
 
 /// Maximum number of bytes that are reported but not received. A frame lays out all of them, and keys wait for it.
 const MAX_BYTES: u64 = 1 << 20;
@@ -40,7 +42,7 @@ impl Default for Backlog {
 impl Backlog {
     /// Whether `bytes` may be reported now; if so, they are counted.
     pub(super) fn admit(&self, bytes: usize) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let elapsed_ms = u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let back = elapsed_ms.saturating_mul(TRICKLE_BYTES_PER_S) / 1000;
         if back > 0 {
@@ -59,14 +61,14 @@ impl Backlog {
     pub(super) fn pace(&self, dropped: usize) -> Duration {
         let time = Duration::from_micros(dropped as u64 * 1_000_000 / DROPPED_BYTES_PER_S);
         let now = Instant::now();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.dropped_until = state.dropped_until.max(now) + time;
         state.dropped_until - now
     }
 
     /// Records that `bytes` were received.
     pub(super) fn taken(&self, bytes: usize) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.reported_bytes = state.reported_bytes.saturating_sub(bytes as u64);
     }
 }

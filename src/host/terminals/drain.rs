@@ -6,11 +6,12 @@
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use super::output::read;
 use crate::host::os::pty;
+use crate::lock::lock;
 
 /// Maximum number of terminals that are read. The oldest one is closed for another: its processes can no longer write.
 pub(super) const MAX_TERMINALS: usize = 8;
@@ -50,7 +51,7 @@ impl Drain {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn run(&self, mut woken: PipeReader) {

@@ -24,6 +24,7 @@ use super::ring::Ring;
 use super::start::pty_size;
 use crate::host::os::process::{self, Ending, ProcessId};
 use crate::host::os::pty::hides_input;
+use crate::lock::lock;
 use crate::model::{
     ExitInfo, ScreenPart, ServiceEvent, TerminalId, TerminalInput, TerminalModes, TerminalSize,
 };
@@ -137,7 +138,7 @@ impl Live {
     }
 
     fn terminal(&self) -> MutexGuard<'_, Option<Box<dyn MasterPty + Send>>> {
-        self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.terminal)
     }
 
     /// Accepts input from now on. A thread writes it, because a command that does not read blocks the writer.
@@ -151,7 +152,7 @@ impl Live {
             }
         });
         if started.is_ok() {
-            *self.input.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+            *lock(&self.input) = Some(sender);
             let size = self.terminal().as_ref().and_then(|terminal| terminal.get_size().ok());
             let size = size.map(|size| TerminalSize { rows: size.rows, cols: size.cols });
             self.state().responder = size.and_then(Responder::new);
@@ -190,7 +191,7 @@ impl Live {
     }
 
     fn send(&self, bytes: Vec<u8>) -> bool {
-        let sender = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = lock(&self.input);
         sender.as_ref().is_some_and(|sender| sender.try_send(bytes).is_ok())
     }
 
@@ -223,7 +224,7 @@ impl Live {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>, at_most: Option<Duration>) -> MutexGuard<'a, State> {
@@ -317,7 +318,7 @@ impl Live {
                 self.changed.notify_all();
                 drop(state);
                 // The writer types a newline and an end of file when it is dropped, which would appear in the output.
-                *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *lock(&self.input) = None;
                 *self.terminal() = None;
                 return;
             }

@@ -1,6 +1,6 @@
 //! Ends the process if the loop does not.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::Signal;
 use crate::acp;
 use crate::host::os::signals as os;
+use crate::lock::lock;
 use crate::runtime::tty;
 
 /// Maximum time for the loop to receive a signal.
@@ -27,10 +28,10 @@ static CONTINUED: (Mutex<u64>, Condvar) = (Mutex::new(0), Condvar::new());
 /// and this returns after `within`.
 pub fn until_continued(stop: impl FnOnce(), within: Duration) {
     let (count, changed) = &CONTINUED;
-    let before = *count.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = *lock(count);
     stop();
     // Another thread may get the signal, so this one may still run for a moment.
-    let count = count.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = lock(count);
     let _ = changed.wait_timeout_while(count, within, |count| *count == before);
 }
 
@@ -68,7 +69,7 @@ async fn next(signals: &mut os::Signals) -> os::Signal {
     loop {
         match signals.next().await {
             os::Signal::Continue => {
-                *CONTINUED.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                *lock(&CONTINUED.0) += 1;
                 CONTINUED.1.notify_all();
             }
             signal => return signal,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::lock::lock;
 use crate::model::Role;
 
 /// Runs the thread's work synchronously.
@@ -20,7 +21,7 @@ impl TestWriter {
     }
 
     pub fn keep_all(&mut self, notes: impl Iterator<Item = (SessionKey, Note)>) {
-        let mut inbox = locked(&self.0.shared.inbox);
+        let mut inbox = lock(&self.0.shared.inbox);
         for (session, note) in notes {
             inbox.add(Taken { session, at_ms: unix_ms(), note });
         }
@@ -59,7 +60,7 @@ impl TestWriter {
 
     /// Continues a saved session in the next head with its id.
     pub fn reopen(&mut self, row: super::super::SessionRow) {
-        locked(&self.0.store.inner.reopened).push(row);
+        lock(&self.0.store.inner.reopened).push(row);
     }
 
     pub fn drop_conn(&mut self) {

@@ -1,6 +1,7 @@
 //! Recorded sessions in pages, by the agent's id, and the jobs of the app.
 
 use super::*;
+use crate::lock::lock;
 
 fn head_of(session: &str, goes_on: bool) -> Note {
     match head("x") {
@@ -307,11 +308,11 @@ fn a_session_in_a_read_only_file_is_resumed_and_saved_later() {
         db.conn.pragma_update(None, "query_only", true).unwrap();
         db
     };
-    *locked(&other.inner.conn) = Some(read_only());
+    *lock(&other.inner.conn) = Some(read_only());
     let error = other.reopen(&uid).unwrap_err();
     assert!(matches!(error.fault, Fault::InUse(Some(_))), "{error}");
     fs::remove_file(data.join("locks").join(format!("{token}.lock"))).unwrap();
-    *locked(&other.inner.conn) = Some(read_only());
+    *lock(&other.inner.conn) = Some(read_only());
     let saved = other.reopen(&uid).unwrap();
     assert!(matches!(saved.events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut)));
     assert_eq!(other.find(&uid).unwrap().owner.as_ref(), Some(&token), "the file is unchanged");

@@ -11,8 +11,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
 use super::http_error::{HttpError, host_of};
-use crate::acp::lock::lock;
 use crate::acp::transport::secret;
+use crate::lock::lock;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);

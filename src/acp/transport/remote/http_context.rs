@@ -22,9 +22,9 @@ use super::envelope::{self, Envelope, Kind};
 use super::http_error::{HttpError, host_of};
 use crate::acp::dialects::zeptoclaw;
 use crate::acp::frame::{InboundFrame, sort_whole};
-use crate::acp::lock::lock;
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
 use crate::acp::transport::{Disconnected, In, Sink, UNDELIVERED, UNSENT};
+use crate::lock::lock;
 use crate::model::CloseReason;
 
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));

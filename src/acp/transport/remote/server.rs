@@ -26,8 +26,8 @@ use super::http_context::{HttpContext, body, is_events, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::dialects::elephant;
 use crate::acp::dialects::zeptoclaw::MAX_REQUEST_BYTES;
-use crate::acp::lock::lock;
 use crate::acp::transport::Disconnected;
+use crate::lock::lock;
 use crate::model::{Carrier, CloseReason, Remote};
 
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");

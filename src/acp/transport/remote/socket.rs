@@ -31,7 +31,7 @@ use super::envelope::{self, Kind};
 use super::http_context::{HttpContext, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
-use crate::acp::lock::lock;
+use crate::lock::lock;
 use crate::model::CloseReason;
 
 /// Maximum message size in bytes; servers close the connection on larger ones.
