@@ -10,8 +10,7 @@ use crate::config::{self, Config, Origin, Paths, Problem, Surroundings, save, se
 use crate::core::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
 use crate::host::registry::{self, Registry};
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
-use crate::runtime::effects::Themes;
-use crate::runtime::live::{Configure, Live, Reloaded};
+use crate::runtime::live::{Configure, Live, Reloaded, Themes};
 use crate::runtime::{attention, pictures};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};
