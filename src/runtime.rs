@@ -55,7 +55,7 @@ use clipboard::terminal::{self as terminal_clipboard, TerminalClipboard};
 use clock::Clock;
 use effects::EffectRunner;
 use keys::{Keys, TtyEvent};
-use live::{Configure, Live, LiveConfig};
+use live::{Configure, Live, LiveConfig, Themes};
 use pictures::{GraphicsSetting, Pictures};
 use signals::Signals;
 use tty::Tty;
@@ -128,6 +128,7 @@ struct Loop {
     app: App,
     view: ViewState,
     theme: Theme,
+    themes: Themes,
     keymap: Keymap,
     config: LiveConfig,
     /// Whether the terminal supports symbols beyond ASCII.
@@ -201,13 +202,7 @@ impl Loop {
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
-        let mut executor = EffectRunner::new(
-            service_sender,
-            launch.store,
-            launch.tap,
-            launch.log_dir,
-            Arc::clone(&live.themes),
-        );
+        let mut executor = EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir);
         executor.use_data_dir(launch.data_dir);
         (executor.find_servers, executor.home) = (launch.find_servers, launch.home);
         (executor.templates, executor.clipboard) = (launch.templates, launch.clipboard);
@@ -218,6 +213,7 @@ impl Loop {
             app,
             view,
             theme,
+            themes: Arc::clone(&live.themes),
             keymap: Keymap::default(),
             config: LiveConfig::new(launch.configure, launch.watched),
             has_rich_glyphs: launch.has_rich_glyphs,
@@ -531,7 +527,7 @@ impl Loop {
                 Effect::ReadClipboard { session, before } => self.read_clipboard(session, before, now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
-                    self.theme = (self.executor.themes)(&name);
+                    self.theme = (self.themes)(&name);
                     self.pictures.choose(None, self.theme.ground());
                 }
                 Effect::Configure(job) => self.config.run(job),

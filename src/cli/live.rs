@@ -11,8 +11,7 @@ use crate::core::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeI
 use crate::host::registry::{self, Registry};
 use crate::lock::lock;
 use crate::model::{AgentSpec, ConfigJob, SettingChange};
-use crate::runtime::effects::Themes;
-use crate::runtime::live::{Configure, Live, Reloaded};
+use crate::runtime::live::{Configure, Live, Reloaded, Themes};
 use crate::runtime::{attention, pictures};
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::{ColorSupport, ThemeSet};

@@ -86,8 +86,8 @@ pub struct State {
     pub last_input: Option<Instant>,
     /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
-    /// Requests of the lower layers to the UI; empty between events.
-    pub(crate) ui_requests: Vec<UiRequest>,
+    /// Requests of the lower layers to the front end, which takes them after each event.
+    pub ui_requests: Vec<UiRequest>,
     /// Number of changes that may affect the screen; other events cost no frame.
     pub changes: u64,
     /// The same without text of running turns, which changes only the transcript.

@@ -1,7 +1,9 @@
-//! Attachments of prompts: pasted texts, images and transcripts of sessions, which the text of a prompt contains as labels.
+//! Attachments of prompts: pasted texts, images and transcripts of sessions, which the text of a prompt contains as
+//! labels.
 //!
-//! A label is `[Pasted text #ID: 120 lines]`, `[Image #ID: 800×600, 120 KiB]` or `[Session #ID: TITLE, 12 KiB]`. The id is the start of the SHA-256 hash
-//! of the content, which `host::attachments` saves. The content is read when the prompt is sent.
+//! A label is `[Pasted text #ID: 120 lines]`, `[Image #ID: 800×600, 120 KiB]` or `[Session #ID: TITLE, 12 KiB]`. The id
+//! is the start of the SHA-256 hash of the content, which `host::attachments` saves. The content is read when the prompt
+//! is sent.
 //! Invariants: only the user's own pastes, drops and mentions create attachments; a label contains no mention.
 
 use std::borrow::Cow;

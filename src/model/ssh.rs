@@ -59,7 +59,7 @@ impl Ssh {
     /// because parlor uses the screen. `socket` is the control socket of an open connection.
     pub fn run(&self, spec: &AgentSpec, folder: &Path, socket: Option<&Path>) -> SshRun {
         let mut args = strings(&["-T", "-o", "BatchMode=yes"]);
-        // Detects a dead connection within a minute, such as after the laptop's sleep.
+        // Detects a dead connection within a minute, for example after the laptop was suspended.
         if !self.args.iter().any(|word| word.contains("ServerAlive")) {
             args.extend(strings(&["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]));
         }

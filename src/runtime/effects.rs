@@ -37,7 +37,6 @@ use crate::model::{
 use crate::store::{Backlog, Export, Recorder, Store, Transcript};
 use crate::ui::ViewState;
 use crate::ui::log::{LogDirection, LogLine};
-use crate::ui::theme::Theme;
 
 use super::agents::Agents;
 
@@ -50,13 +49,8 @@ pub type LogStand = (u64, Option<Vec<u64>>);
 /// Reads the MCP servers of a folder; the error describes an invalid file. May block.
 pub type FindServers = Arc<dyn Fn(&Path) -> Result<Option<FolderServers>, String> + Send + Sync>;
 
-/// Returns a theme by name.
-pub type Themes = Arc<dyn Fn(&str) -> Theme + Send + Sync>;
-
 /// Executes effects.
 pub struct EffectRunner {
-    /// Returns a theme by name.
-    pub themes: Themes,
     /// Whether parlor is quitting; the loop ends once all agents have ended.
     pub is_leaving: bool,
     /// The command of the user's editor; `None`: `vi`.
@@ -109,7 +103,6 @@ impl EffectRunner {
         store: Option<Store>,
         tap: Tap,
         log_dir: PathBuf,
-        themes: Themes,
     ) -> Self {
         let recorder = store.clone().map(|store| {
             let mut recorder = Recorder::new(store, services.clone());
@@ -117,7 +110,6 @@ impl EffectRunner {
             recorder
         });
         Self {
-            themes,
             is_leaving: false,
             editor: None,
             find_servers: Arc::new(|_| Ok(None)),

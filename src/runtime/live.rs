@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::effects::Themes;
 use super::pictures::GraphicsSetting;
 use super::{Loop, attention};
 use crate::config::keymap::Keymap;
@@ -18,9 +17,13 @@ use crate::model::ConfigJob;
 use crate::ui;
 use crate::ui::Event;
 use crate::ui::text::WideAmbiguous;
+use crate::ui::theme::Theme;
 
 /// An editor may write a file in several steps.
 const QUIET: Duration = Duration::from_millis(80);
+
+/// Returns a theme by name.
+pub type Themes = Arc<dyn Fn(&str) -> Theme + Send + Sync>;
 
 /// The settings of the runtime, which the configuration can change at any time.
 #[derive(Clone)]
@@ -138,7 +141,7 @@ impl Loop {
         self.keymap = live.keymap;
         self.attention.set(live.attention);
         self.executor.editor = live.editor;
-        self.executor.themes = live.themes;
+        self.themes = live.themes;
         self.images = live.images;
         self.ambiguous = live.ambiguous;
         self.use_width();

@@ -90,8 +90,7 @@ impl Lines {
         let (service_sender, services) = mpsc::unbounded_channel();
         let (app, first_effects) = crate::ui::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
-        let mut executor =
-            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.live.themes);
+        let mut executor = EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir);
         executor.use_data_dir(launch.data_dir);
         executor.templates = launch.templates;
         let mut this = Self {

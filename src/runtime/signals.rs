@@ -15,9 +15,10 @@ use crate::host::os::signals as os;
 /// A handled signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// TERM or HUP: end in order.
+    /// TERM or HUP: shut down cleanly.
     Terminate,
-    /// INT, which keys do not send in raw mode: end in order, unless it was meant for a command that had the terminal.
+    /// INT, which keys do not send in raw mode: shut down cleanly, unless it was meant for a command that had the
+    /// terminal.
     Interrupt,
     /// CONT: the process was stopped, and the screen content is unknown.
     Continue,

@@ -18,7 +18,6 @@ use parlor::runtime::effects::EffectRunner;
 use parlor::store::Store;
 use parlor::ui::dialogs::QuestionDialog;
 use parlor::ui::dialogs::{self};
-use parlor::ui::theme::Theme;
 use parlor::ui::{App, Event, update};
 use tokio::sync::mpsc;
 
@@ -104,13 +103,7 @@ impl Rig {
         }
         let executor = {
             let _inside = runtime.enter();
-            EffectRunner::new(
-                sender,
-                store,
-                tap.clone(),
-                logs.path().to_owned(),
-                std::sync::Arc::new(|_| Theme::plain()),
-            )
+            EffectRunner::new(sender, store, tap.clone(), logs.path().to_owned())
         };
         let mut rig = Self {
             app,

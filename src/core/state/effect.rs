@@ -36,9 +36,9 @@ pub enum Effect {
         delay: Duration,
     },
     Send(ConnId, AgentCommand),
-    /// Stops an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL immediately.
     /// Tries at once to restore an interrupted connection.
     RetryNow(ConnId),
+    /// Stops an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL immediately.
     Disconnect {
         conn: ConnId,
         force: bool,
@@ -191,7 +191,7 @@ pub enum Effect {
     QuoteSelection(Option<CopyContent>),
     CaptureMouse(bool),
     SetTheme(String),
-    /// Changes the configuration, or reads it again; reported as `Event::Config`.
+    /// Changes the configuration, or reads it again; the front end gets the result as `ConfigNews`.
     Configure(ConfigJob),
     /// Reads the registry of agents, from the network if `refresh`; reported as `ServiceEvent::RegistryRead`.
     ReadRegistry {

@@ -1,8 +1,8 @@
 //! Ends commands with all of their processes.
 //!
-//! A command leads its own session. Its process group is signalled, and every other process of the session, because
-//! shells with job control use separate groups. The leader is not reaped while it can be signalled (see `live`), so
-//! its id is not reused. What a released command has left is recognized by its processes instead.
+//! A command leads its own process session. Its process group is signalled, and every other process of the session,
+//! because shells with job control use separate groups. The leader is not reaped while it can be signalled (see `live`),
+//! so its id is not reused. What a released command has left is recognized by its processes instead.
 
 use std::sync::Arc;
 use std::thread;
@@ -25,8 +25,8 @@ pub(super) enum Processes {
     Left(Arc<Background>),
 }
 
-/// The background processes that a released command has left. Its leader was reaped, so the id of its session may be
-/// that of another one after they have ended.
+/// The background processes of a released command. Its leader was reaped, so another process session can get the same
+/// id once they have ended.
 #[derive(Debug)]
 pub(super) struct Background {
     owner: Owner,
@@ -51,7 +51,7 @@ impl Background {
         self.known.is_empty()
     }
 
-    /// The processes that are running. One that is known proves that the session is the same.
+    /// The processes that are still running; none if the id now belongs to another process session.
     pub(super) fn members(&self) -> Vec<ProcessId> {
         let members = session_members(self.session);
         let now = process::identify(&members).unwrap_or_default();

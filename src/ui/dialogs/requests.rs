@@ -129,7 +129,7 @@ fn keep_form(app: &mut App, left: RequestView) {
 /// Handles the keys of requests with several answers, apart from those that answer.
 pub fn on_options(app: &mut App, action: Action, cx: &mut Cx) -> Flow {
     let Some((_, open)) = viewed(app) else { return Flow::Pass };
-    let count = open.kind.answer_count();
+    let count = open.kind.answers().len();
     if action == Action::Decline && matches!(open.kind, OpenRequestKind::Elicitation(_)) {
         answer(app, UserAnswer::Decline, cx);
         return Flow::Stay;

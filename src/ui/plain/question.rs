@@ -283,7 +283,7 @@ pub fn reply(app: &App, line: &str) -> Reply {
         Context::Browse | Context::Terminal | Context::Search => Reply::Do(vec![Event::Act(Action::Escape)]),
         _ => {
             let Some((_, open)) = app.shown_request() else { return no_number(0) };
-            choose(QuestionId::Agent(open.request_id), line, open.kind.answer_count())
+            choose(QuestionId::Agent(open.request_id), line, open.kind.answers().len())
         }
     }
 }

@@ -34,14 +34,16 @@ pub enum OpenRequestKind {
 }
 
 impl OpenRequestKind {
-    /// The number of answers to select from; a form has none.
-    pub fn answer_count(&self) -> usize {
+    /// The answers to select from, by the position that `UserAnswer::Option` names; a form has none.
+    pub fn answers(&self) -> Vec<String> {
         match self {
-            Self::Permission { request, .. } => request.options.len(),
-            Self::Access(open) => open.choices().len(),
+            Self::Permission { request, .. } => {
+                request.options.iter().map(|option| option.name.clone()).collect()
+            }
+            Self::Access(open) => open.labels(),
             Self::Elicitation(request) => match request.mode {
-                ElicitationMode::Url { .. } => URL_OPTIONS.len(),
-                ElicitationMode::Form { .. } => 0,
+                ElicitationMode::Url { .. } => URL_OPTIONS.map(str::to_owned).to_vec(),
+                ElicitationMode::Form { .. } => Vec::new(),
             },
         }
     }
