@@ -37,10 +37,6 @@ impl Views {
         self.by_session.entry(key).or_insert_with(|| SessionView { folds, ..SessionView::default() })
     }
 
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut SessionView> {
-        self.by_session.values_mut()
-    }
-
     /// Adapts the views to what has happened to their sessions.
     pub fn follow(&mut self, state: &State) {
         self.untouched.folds = state.setup.folds;
@@ -68,8 +64,8 @@ pub struct SessionView {
     /// The draft before browsing.
     pub history_stash: String,
     items: HashMap<ItemId, ItemView>,
-    /// [`crate::core::Transcript::history`] and `order` of the items that it refers to.
-    seen: (u64, u64),
+    /// [`crate::core::Transcript::history`] and `order` of the items that it refers to, once known.
+    seen: Option<(u64, u64)>,
     was_running: bool,
 }
 
@@ -103,11 +99,12 @@ impl SessionView {
         self.edit(id, |item| item.is_open = is_open);
     }
 
-    /// Selects an item. A filter that hides the item is cleared.
-    pub fn select(&mut self, session: &Session, id: ItemId) {
-        let Some(item) = session.transcript.get(id) else { return };
+    /// Selects an item, if it is in the transcript. A filter that hides the item is cleared.
+    pub fn select(&mut self, session: &Session, id: ItemId) -> bool {
+        let Some(item) = session.transcript.get(id) else { return false };
         self.only = self.only.filter(|only| only.shows(item));
         self.selected = Some(id);
+        true
     }
 
     /// Searches the transcript for the matches of a snippet, which are between `\u{2}` and `\u{3}`, from an item on.
@@ -144,10 +141,7 @@ impl SessionView {
         }
         let transcript = &session.transcript;
         let seen = (transcript.history(), transcript.order());
-        let former = std::mem::replace(&mut self.seen, seen);
-        if former == seen {
-            return;
-        }
+        let Some(former) = self.seen.replace(seen).filter(|former| *former != seen) else { return };
         if former.0 != seen.0 {
             (self.selected, self.reading) = (None, None);
             self.items.clear();

@@ -90,18 +90,21 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
 
 /// Selects an item and scrolls it to the top of the screen.
 pub fn go_to(app: &mut App, id: ItemId, cx: &mut Cx) {
-    let Some(session) = app.state.active_session() else { return };
-    app.views.get_mut(session.key).select(session, id);
-    cx.effects.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+    if let Some(session) = app.state.active_session()
+        && app.views.get_mut(session.key).select(session, id)
+    {
+        cx.effects.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+    }
 }
 
 /// Goes to an item that a search over all sessions found, and marks what was searched.
 pub fn show_found(app: &mut App, key: SessionKey, id: ItemId, snippet: &str, cx: &mut Cx) {
     let Some(session) = app.state.sessions.get(&key) else { return };
     let view = app.views.get_mut(key);
-    view.select(session, id);
-    view.search_snippet(id, snippet);
-    cx.effects.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+    if view.select(session, id) {
+        view.search_snippet(id, snippet);
+        cx.effects.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+    }
 }
 
 fn jump(app: &mut App, stop: Stop, is_forward: bool, action: Action, cx: &mut Cx) {

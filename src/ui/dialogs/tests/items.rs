@@ -4,9 +4,11 @@ use crate::config::keymap::Context;
 use crate::core::{Effect, ItemBody, ToolCall};
 use crate::model::{
     Action, DiffChange, DiffPosition, FileDiff, ItemId, LocatedDiff, Location, PieceStart, Raw, ToolContent,
+    ToolKind,
 };
 use crate::ui::dialogs::InspectPage;
 use crate::ui::dialogs::focus;
+use crate::ui::dialogs::refresh;
 use crate::ui::dialogs::testkit::Rig;
 
 fn push(rig: &mut Rig, change: impl FnOnce(&mut ToolCall)) {
@@ -144,6 +146,21 @@ fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
     rig.shown_mut().only = Some(Only::Failures);
     rig.act(Action::OpenSearch);
     assert_eq!(rig.shown_mut().only, None, "hits are anywhere");
+}
+
+#[test]
+fn the_first_choice_after_a_transcript_was_replaced_stays() {
+    let mut rig = Rig::new();
+    rig.session().transcript.clear();
+    push(&mut rig, |call| call.kind = ToolKind::Read);
+    let id = rig.session().transcript.items()[0].id;
+    rig.act(Action::SelectPrevious);
+    rig.act(Action::ToggleItem(id));
+    refresh(&mut rig);
+    assert_eq!((rig.app.shown().selected, rig.app.shown().item(id).is_open), (Some(id), Some(true)));
+    rig.session().transcript.clear();
+    refresh(&mut rig);
+    assert_eq!((rig.app.shown().selected, rig.app.shown().item(id).is_open), (None, None));
 }
 
 #[test]
