@@ -13,8 +13,8 @@ use crate::model::GitInfo;
 
 use super::regular;
 
-mod changes;
-mod index;
+pub(super) mod changes;
+pub(super) mod index;
 mod state;
 
 pub use changes::{Changes, changes};
