@@ -306,6 +306,7 @@ fn files_of_the_opened_folder_are_read_in_one_way() {
         "acp/dialects/openoxide/workspace",
         // The output of a program.
         "host/process",
+        "host/snapshots/git",
     ];
     assert_only_in(
         &[

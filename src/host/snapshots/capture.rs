@@ -15,8 +15,10 @@ use super::{Captured, LeftOut, ObjectId, SnapshotId, Snapshots, Why};
 use crate::host::os::files;
 use crate::model::content_hash;
 
-/// Maximum number of folders that are searched for a file, to find whether a folder is empty.
-const MAX_EMPTY_FOLDERS: usize = 1000;
+/// Maximum number of files that are listed in a folder that has nothing in a snapshot, and in all of them. Of a folder
+/// with more, only its name is listed.
+const MAX_LISTED: usize = 200;
+const MAX_ALL_LISTED: usize = 4000;
 
 const IDENTITY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "parlor"),
@@ -250,14 +252,25 @@ impl Snapshots {
             let below = git.read("list unreadable files", args, Vec::new(), deadline)?;
             removed.extend(split(&below).map(path_of));
         }
-        let paths = |paths: &[PathBuf]| joined(paths.iter().map(PathBuf::as_path));
         if !removed.is_empty() {
-            let args = ["update-index", "--force-remove", "-z", "--stdin"];
-            git.read("remove files from the index", args, paths(&removed), deadline)?;
+            // Unlike `--force-remove`, this also removes names that git refuses now.
+            let (prefix, zeros) = (self.prefix(), "0".repeat(if self.is_sha256() { 64 } else { 40 }));
+            let mut input = Vec::new();
+            // A name with `.git` is never in the index, and reported as an error.
+            for path in removed.iter().filter(|path| !is_reserved(path, false)) {
+                input.extend_from_slice(format!("0 {zeros}\t").as_bytes());
+                input.extend_from_slice(files::bytes(&prefix));
+                input.extend_from_slice(files::bytes(path.as_os_str()));
+                input.push(0);
+            }
+            let args = ["update-index", "-z", "--index-info"];
+            // Without input, it does nothing.
+            git.read("remove files from the index", args, input, deadline)?;
         }
         if !added.is_empty() {
             let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            git.read("read the changed files", args, paths(&added), deadline)?;
+            let input = joined(added.iter().map(PathBuf::as_path));
+            git.read("read the changed files", args, input, deadline)?;
         }
         Ok(omitted)
     }
@@ -334,19 +347,22 @@ impl Snapshots {
             let path = path.strip_prefix(PathBuf::from(self.prefix())).unwrap_or(&path).to_owned();
             omitted.insert(path, Reason::Why(Why::Unreadable));
         }
+        let mut budget = MAX_ALL_LISTED;
         for name in split(&rest.stdout) {
             let Some(name) = name.strip_suffix(b"/") else {
                 omitted.entry(path_of(name)).or_insert(Reason::Ignored);
                 continue;
             };
             let path = path_of(name);
-            let full = self.folder.join(&path);
-            let reason = || match () {
-                () if is_repository(&full) => Reason::Why(Why::NestedRepository),
-                () if is_empty(&full) => Reason::Empty,
-                () => Reason::Ignored,
-            };
-            omitted.entry(path).or_insert_with(reason);
+            let mut found = BTreeMap::new();
+            let mut left = MAX_LISTED.min(budget);
+            if list(&self.folder, &path, &mut found, &mut left).is_none() {
+                found = BTreeMap::from([(path, Reason::Ignored)]);
+            }
+            budget = budget.saturating_sub(found.len());
+            for (path, reason) in found {
+                omitted.entry(path).or_insert(reason);
+            }
         }
         Ok(Omitted(omitted))
     }
@@ -496,21 +512,29 @@ pub(super) fn is_repository(folder: &Path) -> bool {
     git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
 }
 
-/// Whether a folder and those in it have no files.
-fn is_empty(folder: &Path) -> bool {
-    let mut folders = vec![folder.to_owned()];
-    let mut searched = 0;
-    while let Some(folder) = folders.pop() {
-        searched += 1;
-        let Ok(entries) = fs::read_dir(&folder) else { return false };
-        for entry in entries {
-            match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
-                Ok((kind, path)) if kind.is_dir() && searched < MAX_EMPTY_FOLDERS => folders.push(path),
-                _ => return false,
-            }
+/// Lists a folder that has nothing in the index; `None`: it has too many files, or cannot be read.
+fn list(top: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Reason>, left: &mut usize) -> Option<()> {
+    let full = top.join(folder);
+    if is_repository(&full) {
+        found.insert(folder.to_owned(), Reason::Why(Why::NestedRepository));
+        return Some(());
+    }
+    let mut is_empty = true;
+    for entry in fs::read_dir(&full).ok()? {
+        let entry = entry.ok()?;
+        *left = left.checked_sub(1)?;
+        is_empty = false;
+        let path = folder.join(entry.file_name());
+        if entry.file_type().ok()?.is_dir() {
+            list(top, &path, found, left)?;
+        } else {
+            found.insert(path, Reason::Ignored);
         }
     }
-    true
+    if is_empty {
+        found.insert(folder.to_owned(), Reason::Empty);
+    }
+    Some(())
 }
 
 /// The paths that git could not read; `None`: another message, after which a list may be incomplete.

@@ -311,6 +311,14 @@ pub(super) mod crashes {
     thread_local! {
         /// Number of changes until the crash; `None`: there is none.
         static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+        /// Whether only one change fails.
+        static ONCE: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// This change fails, and those after it do not.
+    pub(in super::super) fn fail_once_after(changes: u32) {
+        crash_after(Some(changes));
+        ONCE.set(true);
     }
 
     /// After this number of changes, nothing changes the disk until the next call.
@@ -327,7 +335,7 @@ pub(super) mod crashes {
             None => Ok(()),
             Some(0) => Err(io::Error::other("crashed")),
             Some(left) => {
-                LEFT.set(Some(left - 1));
+                LEFT.set((left > 1 || !ONCE.replace(false)).then_some(left - 1));
                 if left == 1 { Err(io::Error::other("crashed")) } else { Ok(()) }
             }
         }

@@ -213,7 +213,9 @@ pub(super) fn copy_patterns(
 /// Whether the repository around a folder ignores all of it.
 pub(super) fn is_ignored(git: &Git, git_dir: &Path, deadline: Deadline) -> Result<bool, SnapshotError> {
     let none = [("GIT_INDEX_FILE", git_dir.join("parlor/none"))];
-    let output = git.with(none).run(["check-ignore", "-q", "."], Vec::new(), deadline)?;
+    // It refuses literal paths, and `.` is not special.
+    let git = git.with(none).with([("GIT_LITERAL_PATHSPECS", "0")]);
+    let output = git.run(["check-ignore", "-q", "."], Vec::new(), deadline)?;
     match output.code {
         Some(0) => Ok(true),
         Some(1) => Ok(false),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_folder_without_a_repository_is_captured() {
-    let mut rig = Rig::new();
+    let rig = Rig::new();
     rig.write("a.txt", "one\n");
     rig.write("sub/b", [0, 255, 0]);
     rig.write("ignored.log", "log");
@@ -29,22 +29,22 @@ fn a_folder_without_a_repository_is_captured() {
 
 #[test]
 fn an_empty_folder_is_captured() {
-    let mut rig = Rig::new();
+    let rig = Rig::new();
     let id = rig.capture();
     assert!(names(rig.open(), &id).is_empty());
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     rig.write("a", "a");
     rig.commit();
     fs::create_dir(rig.path().join("sub")).unwrap();
     let sub = Snapshots::open(&rig.path().join("sub"), &rig.options()).unwrap();
     let id = sub.capture("s", &[]).unwrap().id;
     assert!(names(&sub, &id).is_empty());
-    assert_eq!(names(rig.open(), &rig.snapshots.as_ref().unwrap().capture("s", &[]).unwrap().id).len(), 1);
+    assert_eq!(names(rig.open(), &rig.open().capture("s", &[]).unwrap().id).len(), 1);
 }
 
 #[test]
 fn odd_names_are_captured_and_restored() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     let odd: [&[u8]; 9] = [
         b"-rf",
         b"new\nline",
@@ -72,7 +72,7 @@ fn odd_names_are_captured_and_restored() {
 
 #[test]
 fn large_special_and_reserved_files_are_left_out() {
-    let mut rig = Rig::new();
+    let rig = Rig::new();
     rig.write("big", "small");
     let before = rig.capture();
     rig.write("big", vec![7; (10 << 20) + 1]);
@@ -95,7 +95,7 @@ fn large_special_and_reserved_files_are_left_out() {
 
 #[test]
 fn nested_repositories_are_left_alone() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     rig.write("a", "a");
     rig.write("nested/inner", "inner");
     git(&rig.path().join("nested"), &["init", "-q"]);
@@ -109,7 +109,7 @@ fn nested_repositories_are_left_alone() {
 
 #[test]
 fn submodules_are_left_alone() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     let other = Rig::repository();
     other.write("x", "x");
     other.commit();
@@ -122,7 +122,7 @@ fn submodules_are_left_alone() {
     assert_eq!(captured.left_out, [LeftOut { path: "sub".into(), why: Why::NestedRepository }]);
     let expected = ["a", ".gitmodules"].map(str::to_owned);
     assert_eq!(names(rig.open(), &captured.id), BTreeSet::from(expected));
-    assert_eq!(facts(&rig.path(), true), before);
+    assert_same(&facts(&rig.path(), true), &before);
 }
 
 impl Rig {
@@ -152,7 +152,7 @@ fn set_programs(rig: &Rig) -> PathBuf {
 
 #[test]
 fn no_program_runs_and_contents_are_those_on_disk() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     rig.write("filtered", "lower\n");
     rig.write("crlf", "one\r\ntwo\r\n");
     rig.write("id", "$Id$\n");
@@ -169,7 +169,7 @@ fn no_program_runs_and_contents_are_those_on_disk() {
     for (path, (_, bytes)) in contents(rig.open(), &id) {
         assert_eq!(bytes, fs::read(rig.path().join(&path)).unwrap(), "{path:?}");
     }
-    assert_eq!(facts(&rig.path(), true), before, "also .git");
+    assert_same(&facts(&rig.path(), true), &before);
     rig.write("filtered", "again\n");
     let after = rig.capture();
     rig.undo(&after, &id);
@@ -225,7 +225,7 @@ fn a_seed_that_converts_contents_is_not_used() {
         }),
     ];
     for (name, prepare) in cases {
-        let mut rig = Rig::repository();
+        let rig = Rig::repository();
         prepare(&rig);
         // Older than the index, so that git takes the files for unchanged.
         rig.git(&["status", "--short"]);
@@ -237,7 +237,7 @@ fn a_seed_that_converts_contents_is_not_used() {
 
 #[test]
 fn the_users_objects_and_index_are_used() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     for n in 0..50 {
         rig.write(&format!("f{n}"), format!("content {n}"));
     }
@@ -289,7 +289,7 @@ fn a_folder_that_its_repository_ignores_is_a_project_of_its_own() {
 
 #[test]
 fn patterns_of_the_repository_and_the_user_count() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     fs::write(rig.path().join(".git/info/exclude"), "private\n").unwrap();
     let patterns = rig.base.path().join("my \"patterns\"");
     fs::write(&patterns, "*.mine\n").unwrap();
@@ -307,7 +307,7 @@ fn patterns_of_the_repository_and_the_user_count() {
 
 #[test]
 fn snapshots_survive_a_collection_of_the_users_objects() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     rig.write("a", "committed");
     rig.commit();
     rig.write("a", "staged");
@@ -330,12 +330,12 @@ fn snapshots_survive_a_collection_of_the_users_objects() {
     rig.git(&["reflog", "expire", "--expire=now", "--all"]);
     rig.git(&["gc", "-q", "--prune=now"]);
     assert_eq!(contents(rig.open(), &second)[Path::new("c")].1, b"new");
-    assert_eq!(names(rig.open(), &rig.snapshots.as_ref().unwrap().capture("s", &[]).unwrap().id).len(), 1);
+    assert_eq!(names(rig.open(), &rig.open().capture("s", &[]).unwrap().id).len(), 1);
 }
 
 #[test]
 fn a_repository_with_sha256_is_supported() {
-    let mut rig = Rig::new();
+    let rig = Rig::new();
     rig.git(&["init", "-q", "-b", "main", "--object-format=sha256"]);
     rig.write("a", "one");
     rig.commit();
@@ -372,7 +372,7 @@ fn refused_folders_have_a_reason() {
 
 #[test]
 fn another_process_is_named() {
-    let mut rig = Rig::new();
+    let rig = Rig::new();
     rig.open();
     let other = Snapshots::open(&rig.path(), &rig.options()).unwrap();
     let _lock = other.lock().unwrap();
@@ -429,14 +429,14 @@ fn files_that_change_within_a_second_are_captured() {
         let id = rig.capture();
         assert_eq!(contents(rig.open(), &id)[Path::new("a")].1, format!("{n:04}").into_bytes());
         if n % 3 == 0 {
-            rig.snapshots = None;
+            rig.snapshots.take();
         }
     }
 }
 
 #[test]
 fn the_oldest_snapshots_are_pruned() {
-    let mut rig = Rig::repository();
+    let rig = Rig::repository();
     rig.write("tracked", "x".repeat(1000));
     rig.commit();
     let mut ids = Vec::new();
