@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::SnapshotError;
-use super::git::{Deadline, Git, Output, joined, split};
+use super::git::{Deadline, Git, Output, joined, lines, split};
 use super::seed::{Last, path_of, session_name};
 use super::store::copy_patterns;
 use super::{Captured, LeftOut, ObjectId, SnapshotId, Snapshots, Why};
@@ -19,6 +19,9 @@ use crate::model::content_hash;
 /// with more, only its name is listed.
 const MAX_LISTED: usize = 200;
 const MAX_ALL_LISTED: usize = 4000;
+
+/// Maximum number of files that a capture writes as objects of their own.
+const MAX_LOOSE: usize = 200;
 
 const IDENTITY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "parlor"),
@@ -226,9 +229,10 @@ impl Snapshots {
         for path in extra {
             let Some(relative) = self.relative(path) else { continue };
             if !paths.contains(&relative) {
-                let found = match self.is_in_nested_repository(&relative) {
-                    true => Found::Omit(Why::NestedRepository),
-                    false => self.look(&relative, &mut parents),
+                let found = if self.is_in_nested_repository(&relative) {
+                    Found::Omit(Why::NestedRepository)
+                } else {
+                    self.look(&relative, &mut parents)
                 };
                 sort(relative, found);
             }
@@ -268,7 +272,10 @@ impl Snapshots {
             git.read("remove files from the index", args, input, deadline)?;
         }
         if !added.is_empty() {
-            let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            // Many files are written into one pack, which takes a quarter of the time and less space.
+            let threshold = if added.len() > MAX_LOOSE { "1" } else { "512m" };
+            let threshold = format!("core.bigFileThreshold={threshold}");
+            let args = ["-c", &threshold, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
             let input = joined(added.iter().map(PathBuf::as_path));
             git.read("read the changed files", args, input, deadline)?;
         }
@@ -474,20 +481,16 @@ impl Snapshots {
         });
         let mut ids: BTreeSet<ObjectId> = new.collect();
         ids.extend(ObjectId::parse(tree));
-        let input: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let args = ["cat-file", "--batch-check=%(objectname)"];
-        let found = self.without_borrowed().read(doing, args, input.into_bytes(), deadline)?;
-        let missing: String = String::from_utf8_lossy(&found)
-            .lines()
-            .filter_map(|line| line.strip_suffix(" missing"))
-            .map(|id| format!("{id}\n"))
-            .collect();
+        let found = self.without_borrowed().read(doing, args, lines(ids), deadline)?;
+        let found = String::from_utf8_lossy(&found);
+        let missing = lines(found.lines().filter_map(|line| line.strip_suffix(" missing")));
         if missing.is_empty() {
             return Ok(());
         }
         let pack = self.git_dir.join("objects/pack/pack");
         let args = ["pack-objects", "-q"].map(OsStr::new).into_iter().chain([pack.as_os_str()]);
-        self.git.read("copy objects", args, missing.into_bytes(), deadline).map(drop)
+        self.git.read("copy objects", args, missing, deadline).map(drop)
     }
 }
 
@@ -568,9 +571,8 @@ mod tests {
 
     #[test]
     fn omitted_paths_survive_encoding() {
-        let reasons = Reason::ALL.iter().enumerate();
-        let omitted =
-            Omitted(reasons.map(|(n, (_, reason))| (path_of(&[b'a', 0xff, n as u8 + 1]), *reason)).collect());
+        let reasons = Reason::ALL.iter().zip(1..);
+        let omitted = Omitted(reasons.map(|((_, reason), n)| (path_of(&[b'a', 0xff, n]), *reason)).collect());
         assert_eq!(Omitted::decode(&omitted.encode()), Some(omitted));
         assert_eq!(Omitted::decode(b"?x\0"), None);
     }

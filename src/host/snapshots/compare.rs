@@ -7,7 +7,7 @@ use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 use super::capture::Omitted;
 use super::error::SnapshotError;
-use super::git::{Deadline, split};
+use super::git::{Deadline, lines, split};
 use super::place::{Found, IS_FOLDER, Root};
 use super::seed::path_of;
 use super::{Entry, Kind, ObjectId, SnapshotId, Snapshots};
@@ -127,12 +127,12 @@ impl Snapshots {
         ids: impl IntoIterator<Item = &'a ObjectId>,
         deadline: Deadline,
     ) -> Result<BTreeMap<ObjectId, u64>, SnapshotError> {
-        let input: String = ids.into_iter().map(|id| format!("{id}\n")).collect();
+        let input = lines(ids);
         if input.is_empty() {
             return Ok(BTreeMap::new());
         }
         let args = ["cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"];
-        let output = self.git.read("find contents", args, input.into_bytes(), deadline)?;
+        let output = self.git.read("find contents", args, input, deadline)?;
         let size = |line: &str| {
             let (id, rest) = line.split_once(' ')?;
             Some((ObjectId::parse(id)?, rest.strip_prefix("blob ")?.parse().ok()?))
@@ -151,12 +151,11 @@ impl Snapshots {
         for (item, id) in items {
             let size = sizes.get(id).copied().ok_or_else(|| missing(id))?;
             filled = filled.saturating_add(size);
-            match groups.last_mut().filter(|_| filled <= MAX_GROUP_BYTES) {
-                Some(group) => group.push((item, id)),
-                None => {
-                    groups.push(vec![(item, id)]);
-                    filled = size;
-                }
+            if let Some(group) = groups.last_mut().filter(|_| filled <= MAX_GROUP_BYTES) {
+                group.push((item, id));
+            } else {
+                groups.push(vec![(item, id)]);
+                filled = size;
             }
         }
         Ok(groups)
@@ -164,13 +163,12 @@ impl Snapshots {
 
     /// The contents of blobs; those that are not in the store are missing.
     pub(super) fn contents(&self, ids: &[&ObjectId]) -> Result<BTreeMap<ObjectId, Vec<u8>>, SnapshotError> {
-        let input: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let input = lines(ids);
         let mut contents = BTreeMap::new();
         if input.is_empty() {
             return Ok(contents);
         }
-        let output =
-            self.git.read("read contents", ["cat-file", "--batch"], input.into_bytes(), self.deadline())?;
+        let output = self.git.read("read contents", ["cat-file", "--batch"], input, self.deadline())?;
         let mut rest = output.as_slice();
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();

@@ -1,6 +1,7 @@
 //! Runs git in the private repository, with a time limit and without anything of the user's or folder's configuration.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::{self, Write as _};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 use std::process::Stdio;
@@ -179,6 +180,15 @@ fn read(from: Option<impl Read>, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// The parts of an output that ends each of them with a NUL.
 pub(super) fn split(output: &[u8]) -> impl Iterator<Item = &[u8]> {
     output.split(|byte| *byte == 0).filter(|part| !part.is_empty())
+}
+
+/// Items as lines of input for git.
+pub(super) fn lines(items: impl IntoIterator<Item = impl fmt::Display>) -> Vec<u8> {
+    let mut input = String::new();
+    for item in items {
+        let _ = writeln!(input, "{item}");
+    }
+    input.into_bytes()
 }
 
 /// Paths as input of git.

@@ -95,7 +95,7 @@ impl<'a> Root<'a> {
             return refused("the path leads out of the folder or into a repository");
         };
         let mut folder = self.dir.try_clone()?;
-        for part in path.parent().unwrap_or(Path::new("")).iter() {
+        for part in path.parent().unwrap_or(Path::new("")) {
             let mut next = links::open_folder(&folder, part);
             if makes && next.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
                 step()?;
@@ -185,7 +185,7 @@ impl<'a> Root<'a> {
         };
         self.check(&place, expected)?;
         let new = Place { parent: place.parent.try_clone()?, name: temporary.to_owned() };
-        let result = self.fill(&place, &new, (entry, bytes), expected).and_then(|()| {
+        let result = Self::fill(&place, &new, (entry, bytes), expected).and_then(|()| {
             // Writing took time.
             self.check(&place, expected)?;
             step()?;
@@ -210,7 +210,6 @@ impl<'a> Root<'a> {
 
     /// Writes the temporary file. An existing file gives its owner, mode and extended attributes.
     fn fill(
-        &self,
         place: &Place,
         new: &Place,
         (entry, bytes): (&Entry, &[u8]),

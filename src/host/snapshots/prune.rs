@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::SnapshotError;
-use super::git::Deadline;
+use super::git::{Deadline, lines};
 use super::journal::Journal;
 use super::seed::Last;
 use super::{Limits, Snapshots};
@@ -78,9 +78,9 @@ impl Snapshots {
         while store.bytes > max_bytes && references.len() > 1 {
             // A tenth at a time: each sweep reads all lists of files.
             let count = (references.len() / 10).max(1);
-            let input: String = references.drain(..count).map(|name| format!("delete {name}\n")).collect();
+            let input = lines(references.drain(..count).map(|name| format!("delete {name}")));
             let args = ["update-ref", "--stdin"];
-            self.git.read("delete snapshots", args, input.into_bytes(), deadline)?;
+            self.git.read("delete snapshots", args, input, deadline)?;
             pruned.snapshots += count;
             self.sweep(&store, deadline)?;
             store = self.store();
@@ -162,9 +162,9 @@ impl Snapshots {
                 let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
                 match () {
                     () if name.starts_with("tmp_") => store.temporary.push(path),
-                    () if is_packs && name.ends_with(".pack") => store.packs.push(path),
+                    () if is_packs && path.extension() == Some(OsStr::new("pack")) => store.packs.push(path),
                     () if !is_packs && name.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                        store.loose.push(path)
+                        store.loose.push(path);
                     }
                     () => {}
                 }

@@ -250,7 +250,7 @@ impl Snapshots {
             match root.find(&record.path) {
                 Ok(found) if found.is(record.new.as_ref()) => new.push(record),
                 Ok(found) if found.is(record.old.as_ref()) => paths.push(record.path.clone()),
-                _ if self.is_blocked_by(&record.path, record.old.as_ref(), journal) => {
+                _ if is_blocked(&record.path, record.old.as_ref(), journal) => {
                     // It is absent, and comes back when what takes its place is deleted.
                     new.push(record);
                 }
@@ -258,7 +258,9 @@ impl Snapshots {
             }
         }
         let is_complete = new.len() == journal.records.len();
-        if !is_complete {
+        if is_complete {
+            paths = new.iter().map(|record| record.path.clone()).collect();
+        } else {
             let (deleted, written): (Vec<&Record>, Vec<&Record>) =
                 new.iter().partition(|record| record.old.is_none());
             let mut note = |record: &Record, result| match result {
@@ -287,16 +289,14 @@ impl Snapshots {
                     note(record, root.write(&record.path, &record.temporary, entry, record.new.as_ref()))?;
                 }
             }
-        } else {
-            paths = new.iter().map(|record| record.path.clone()).collect();
         }
         Journal::remove(self)?;
         paths.sort();
         Ok(Recovered { is_complete, paths, left })
     }
+}
 
-    /// Whether a path is hidden by a new file of the restore, or is a folder that the restore created.
-    fn is_blocked_by(&self, path: &Path, old: Option<&Entry>, journal: &Journal) -> bool {
-        old.is_some() && journal.folders.iter().any(|folder| folder == path)
-    }
+/// Whether a path has become a folder that the restore created.
+fn is_blocked(path: &Path, old: Option<&Entry>, journal: &Journal) -> bool {
+    old.is_some() && journal.folders.iter().any(|folder| folder == path)
 }

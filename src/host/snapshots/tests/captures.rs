@@ -442,7 +442,7 @@ fn the_oldest_snapshots_are_pruned() {
     let mut ids = Vec::new();
     for n in 0..12u8 {
         let mut random = crate::random::Random::new(u64::from(n));
-        rig.write("a", (0..50_000).map(|_| random.below(256) as u8).collect::<Vec<u8>>());
+        rig.write("a", (0..50_000).map(|_| u8::try_from(random.below(256)).unwrap()).collect::<Vec<u8>>());
         ids.push(rig.capture());
     }
     fs::write(rig.open().git_dir.join("objects/pack/tmp_pack_x"), "left by a killed run").unwrap();

@@ -67,7 +67,7 @@ impl Life {
     }
 
     fn path(&mut self) -> PathBuf {
-        let at = self.random.below(NAMES.len() as u64) as usize;
+        let at = usize::try_from(self.random.below(NAMES.len() as u64)).unwrap();
         self.rig.path().join(seed::path_of(NAMES[at]))
     }
 

@@ -356,9 +356,9 @@ fn a_crash_leaves_the_old_or_the_new_state() {
                 "{seed} {crash}: {recovered:?}\n{found:?}\n{old:?}\n{new:?}"
             );
             if found == old {
-                olds += 1
+                olds += 1;
             } else {
-                news += 1
+                news += 1;
             }
             assert_eq!(rig.text("user"), "of the user");
             assert!(rig.open().recover().unwrap().is_none());
