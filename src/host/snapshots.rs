@@ -258,7 +258,7 @@ impl Snapshots {
     }
 
     /// Captures the folder for a session. Ignored files are captured only if they are in `extra` (absolute, or
-    /// relative to the folder), for instance those that the agent wrote. Takes as long as git needs to look at each
+    /// relative to the folder), such as those that the agent wrote. Takes as long as git needs to look at each
     /// file, and on the first call to read it.
     ///
     /// # Errors
@@ -266,7 +266,11 @@ impl Snapshots {
     /// `TimedOut` and `TooLarge` at the limits.
     pub fn capture(&self, session: &str, extra: &[PathBuf]) -> Result<Captured, SnapshotError> {
         let _lock = self.lock()?;
-        self.capture_locked(session, extra)
+        let mut captured = self.capture_locked(session, extra)?;
+        if !captured.reused {
+            captured.pruned = self.prune_to_limit()?;
+        }
+        Ok(captured)
     }
 
     fn deadline(&self) -> Deadline {

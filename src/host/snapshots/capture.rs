@@ -138,9 +138,6 @@ impl Snapshots {
         let mut captured = captured?;
         let outside = extra.iter().filter(|path| self.is_outside(path));
         captured.left_out.extend(outside.map(|path| LeftOut { path: path.clone(), why: Why::Outside }));
-        if !captured.reused {
-            captured.pruned = self.prune_to_limit()?;
-        }
         Ok(captured)
     }
 

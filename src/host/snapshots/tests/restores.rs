@@ -274,6 +274,27 @@ fn sessions_do_not_change_each_others_snapshots() {
     }
 }
 
+#[test]
+fn a_restore_deletes_no_snapshots() {
+    let rig = Rig::new();
+    let mut options = rig.options();
+    options.limits.max_store_bytes = 120_000;
+    let snapshots = Snapshots::open(&rig.path(), &options).unwrap();
+    let mut random = crate::random::Random::new(1);
+    let mut content = || (0..50_000).map(|_| u8::try_from(random.below(256)).unwrap()).collect::<Vec<u8>>();
+    let old = content();
+    rig.write("a", &old);
+    let before = snapshots.capture("s", &[]).unwrap().id;
+    rig.write("a", content());
+    let after = snapshots.capture("s", &[]).unwrap().id;
+    rig.write("user", content());
+    let plan = snapshots.plan(None, &after, &before).unwrap();
+    let done = snapshots.restore("s", &plan, &all(&plan, Take::Snapshot)).unwrap();
+    assert_eq!((done.changed.len(), fs::read(rig.path().join("a")).unwrap()), (1, old));
+    rig.write("new", "new");
+    assert!(snapshots.capture("s", &[]).unwrap().pruned > 0);
+}
+
 /// A folder with an agent's changes of all kinds.
 fn changed(seed: u64) -> (Rig, SnapshotId, SnapshotId) {
     let rig = Rig::new();
