@@ -269,8 +269,10 @@ impl Snapshots {
             git.read("remove files from the index", args, input, deadline)?;
         }
         if !added.is_empty() {
-            // Many files are written into one pack, which takes a quarter of the time and less space.
-            let threshold = if added.len() > MAX_LOOSE { "1" } else { "512m" };
+            // Many new files are written into one pack, which takes a quarter of the time and less space. With a
+            // repository of the user, most are not new, and would be compressed in vain.
+            let is_new = self.user.is_none() && added.len() > MAX_LOOSE;
+            let threshold = if is_new { "1" } else { "512m" };
             let threshold = format!("core.bigFileThreshold={threshold}");
             let args = ["-c", &threshold, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
             let input = joined(added.iter().map(PathBuf::as_path));
