@@ -14,7 +14,7 @@ use crate::model::GitInfo;
 use super::regular;
 
 pub(super) mod changes;
-pub(super) mod index;
+mod index;
 mod state;
 
 pub use changes::{Changes, changes};
@@ -36,6 +36,7 @@ pub fn read(folder: &Path) -> Option<GitInfo> {
 }
 
 /// The repository that a folder is in.
+#[derive(Debug)]
 pub(super) struct Repository {
     pub root: PathBuf,
     pub git_dir: PathBuf,

@@ -1,8 +1,8 @@
 //! Snapshots of a folder: capture, comparison and restore.
 //!
 //! Each folder has a private git repository in the data folder of parlor, which borrows the objects of the user's
-//! repository if there is one. git runs there without any configuration, attribute, filter or hook of the user or the
-//! folder, so contents are exactly the bytes on the disk, and the user's repository never changes.
+//! repository if there is one. git runs only there, and without any configuration, attribute, filter or hook of the user
+//! or the folder, so contents are exactly the bytes on the disk, and the user's repository never changes.
 //!
 //! A snapshot is a tree with two entries: `files`, and `omitted`, which lists what was on the disk but is not in
 //! `files`. So a path that is in neither was certainly absent, and only such a path is ever deleted.
@@ -14,40 +14,36 @@
 //! Not restored: empty folders, owners, modes but the executable bit, and times. An overwritten file keeps its owner,
 //! mode and extended attributes.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::os::{files, private};
+use serde::{Deserialize, Serialize};
+
+use super::git::{self as user_git, Repository};
+use super::os::files::{self, NULL_DEVICE};
+use super::os::private;
 use crate::model::content_hash;
 
 mod capture;
 mod compare;
-mod error;
 mod git;
-mod journal;
 mod place;
-mod plan;
-mod prune;
 mod restore;
-mod seed;
 mod store;
 
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Change, ChangeKind};
-pub use error::{Refusal, SnapshotError};
-pub use plan::{Action, Plan, Step};
-pub use prune::Pruned;
-pub use restore::{Choice, Recovered, Restored, Take};
+pub use compare::Change;
+pub use restore::{Action, Plan, Recovered, Restored, Step};
+pub use store::Pruned;
 
-use git::{Deadline, Git};
-use store::UserRepository;
+use git::Git;
 
 /// How long a call waits for another process.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -80,8 +76,59 @@ pub struct Options {
     pub limits: Limits,
 }
 
+/// What failed, why, and how to continue.
+#[derive(Debug)]
+pub enum SnapshotError {
+    /// Snapshots of this folder, or of this size, are not captured.
+    Refused(String),
+    /// Another process uses the snapshots of this folder.
+    Busy {
+        process: Option<u32>,
+    },
+    TimedOut {
+        seconds: u64,
+    },
+    /// A restore was interrupted, and `recover` has not been called.
+    Interrupted,
+    /// The snapshot, or a part of it, is not in the store.
+    Missing(String),
+    /// git or the file system failed.
+    Failed(String),
+}
+
+impl SnapshotError {
+    /// For `map_err`.
+    fn file(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Failed(format!("Cannot {doing} {}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(text) | Self::Failed(text) => f.write_str(text),
+            Self::Busy { process } => {
+                let process =
+                    process.map_or("Another process".to_owned(), |process| format!("Process {process}"));
+                write!(f, "{process} is using the snapshots of this folder. Try again when it has finished")
+            }
+            Self::TimedOut { seconds } => write!(
+                f,
+                "The snapshot took longer than {seconds} s and was canceled. Add large folders to .gitignore"
+            ),
+            Self::Interrupted => f.write_str("A restore was interrupted. Recover its files first"),
+            Self::Missing(what) => write!(
+                f,
+                "{what} is not in the store of snapshots. It may have been pruned; use a newer snapshot"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SnapshotError {}
+
 /// The id of a git object: 40 or 64 hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectId(String);
 
 impl ObjectId {
@@ -91,18 +138,8 @@ impl ObjectId {
         (matches!(text.len(), 40 | 64) && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     fn of_bytes(text: &[u8]) -> Option<Self> {
         Self::parse(std::str::from_utf8(text).ok()?)
-    }
-}
-
-impl fmt::Display for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -117,23 +154,17 @@ impl SnapshotId {
     }
 
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.0.0
     }
 
     /// The name of its tree of files for git.
     fn files(&self) -> String {
-        format!("{}:files", self.0)
-    }
-}
-
-impl fmt::Display for SnapshotId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        format!("{}:files", self.as_str())
     }
 }
 
 /// What a path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     File,
     /// A file with an executable bit.
@@ -154,7 +185,7 @@ impl Kind {
 }
 
 /// A file or link with its content.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry {
     pub kind: Kind,
     pub id: ObjectId,
@@ -171,6 +202,10 @@ pub enum Why {
     Special,
     /// A path that the caller named leads out of the folder, or through a symbolic link.
     Outside,
+    /// Never in a list of [`LeftOut`].
+    Ignored,
+    /// A folder without files; never in a list of [`LeftOut`].
+    Empty,
 }
 
 /// A path that exists but was not captured. Ignored files are not listed.
@@ -198,15 +233,13 @@ pub struct Captured {
 pub struct Snapshots {
     /// The canonical folder.
     folder: PathBuf,
-    /// The root of the user's repository, or the folder.
-    work_tree: PathBuf,
+    /// The path of the folder in the user's repository, with a slash at the end; empty for its root.
+    prefix: OsString,
     /// The private repository.
     git_dir: PathBuf,
     limits: Limits,
-    user: Option<UserRepository>,
-    /// Patterns of ignored files of the repository and of the user.
-    excludes: Option<PathBuf>,
-    user_excludes: Option<PathBuf>,
+    /// The user's repository.
+    user: Option<Repository>,
     /// Whether names that differ only in case are the same file.
     ignores_case: bool,
     git: Git,
@@ -222,39 +255,42 @@ impl Snapshots {
         private::make_folder(&options.data).map_err(SnapshotError::file("create", &options.data))?;
         let data = options.data.canonicalize().map_err(SnapshotError::file("open", &options.data))?;
         if let Some(why) = store::refusal(&real, &data, options) {
-            return Err(SnapshotError::Refused { folder: real, why });
+            let text = format!("No snapshots of {} are captured: {why}", real.display());
+            return Err(SnapshotError::Refused(text));
         }
-        let deadline = Deadline::after(options.limits.max_time);
-        let found = store::find_repository(&real, deadline)?;
-        let name = content_hash(files::bytes(real.as_os_str()));
-        let suffix = if found.is_sha256 { "-sha256" } else { "" };
-        let git_dir = data.join("snapshots").join(format!("{name}{suffix}"));
-        let user_excludes = store::excludes_file(&real, deadline)?;
-        let store::Found { mut work_tree, mut user, mut excludes, is_sha256 } = found;
-        store::create(&git_dir, &real, is_sha256, user_excludes.as_deref())?;
-        store::copy_patterns(&git_dir, excludes.as_deref(), user_excludes.as_deref())?;
-        let mut git = Git::of_own(&real, &git_dir, &work_tree)?;
-        if work_tree != real && store::is_ignored(&git, &git_dir, deadline)? {
-            // Everything in it would be ignored: it is a project of its own.
-            (work_tree, user, excludes) = (real.clone(), None, None);
-            git = Git::of_own(&real, &git_dir, &work_tree)?;
+        let git_dir = data.join("snapshots").join(content_hash(files::bytes(real.as_os_str())));
+        store::create(&git_dir, &real)?;
+        let mut git = Git::find(&real, options.limits.max_time)?;
+        if let Some(home) = &options.home {
+            git = git.with([("HOME", home)]);
         }
+        if let Some(patterns) = store::user_patterns(&git)? {
+            let setting = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.excludesFile")];
+            git = git.with(setting).with([("GIT_CONFIG_VALUE_0", patterns)]);
+        }
+        let git = git.with([("GIT_DIR", &git_dir)]).with([
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", NULL_DEVICE),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ]);
+        let user = user_git::find(&real).and_then(Result::ok);
+        let root = user.as_ref().map_or(&real, |user| &user.root);
+        let mut prefix = real.strip_prefix(root).unwrap_or(Path::new("")).as_os_str().to_owned();
+        if !prefix.is_empty() {
+            prefix.push("/");
+        }
+        let of_root = git.with([("GIT_WORK_TREE", root)]);
         let ignores_case = store::ignores_case(&real);
-        if let Some(user) = &user {
-            git = git.with([("GIT_ALTERNATE_OBJECT_DIRECTORIES", store::quoted(&user.objects))]);
-        }
         let limits = options.limits;
-        Ok(Self {
-            folder: real,
-            work_tree,
-            git_dir,
-            limits,
-            user,
-            excludes,
-            user_excludes,
-            ignores_case,
-            git,
-        })
+        let mut snapshots = Self { folder: real, prefix, git_dir, limits, user, ignores_case, git: of_root };
+        if !snapshots.prefix.is_empty() && snapshots.is_ignored()? {
+            // Everything in it would be ignored: it is a project of its own.
+            snapshots.git = git.with([("GIT_WORK_TREE", &snapshots.folder)]);
+            (snapshots.user, snapshots.prefix) = (None, OsString::new());
+        }
+        Ok(snapshots)
     }
 
     /// Captures the folder for a session. Ignored files are captured only if they are in `extra` (absolute, or
@@ -263,7 +299,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// Any step failed: there is no partial snapshot. `Busy` after two seconds if another process captures,
-    /// `TimedOut` and `TooLarge` at the limits.
+    /// `TimedOut` and `Refused` at the limits.
     pub fn capture(&self, session: &str, extra: &[PathBuf]) -> Result<Captured, SnapshotError> {
         let _lock = self.lock()?;
         let mut captured = self.capture_locked(session, extra)?;
@@ -271,19 +307,6 @@ impl Snapshots {
             captured.pruned = self.prune_to_limit()?;
         }
         Ok(captured)
-    }
-
-    fn deadline(&self) -> Deadline {
-        Deadline::after(self.limits.max_time)
-    }
-
-    fn at(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.git_dir.join("parlor").join(name)
-    }
-
-    /// git that sees only the objects of the private repository.
-    fn without_borrowed(&self) -> Git {
-        self.git.with([("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::new(""))])
     }
 
     /// Waits until no other process uses the repository.

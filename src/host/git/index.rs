@@ -9,7 +9,7 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// An entry for a tracked file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::host) struct Entry<'a> {
+pub(super) struct Entry<'a> {
     /// The path in the work tree, as bytes.
     pub path: Vec<u8>,
     pub mode: u32,
@@ -26,7 +26,7 @@ pub(in crate::host) struct Entry<'a> {
 
 /// A valid index.
 #[derive(Debug, Clone)]
-pub(in crate::host) struct Index<'a> {
+pub(super) struct Index<'a> {
     entries: Entries<'a>,
     pub has_ignored: bool,
     /// Whether git recorded that the index differs from the tree of the last commit.
@@ -35,7 +35,7 @@ pub(in crate::host) struct Index<'a> {
 
 impl<'a> Index<'a> {
     /// Parses an index with hashes of `id_bytes`; `None`: invalid, or entries are shared with another file.
-    pub(in crate::host) fn parse(bytes: &'a [u8], id_bytes: usize) -> Option<Self> {
+    pub(super) fn parse(bytes: &'a [u8], id_bytes: usize) -> Option<Self> {
         let body = bytes.get(..bytes.len().checked_sub(id_bytes)?)?;
         let mut reader = Reader { rest: body };
         let (magic, version, count) = (reader.take(4)?, reader.u32()?, reader.u32()?);
@@ -66,14 +66,14 @@ impl<'a> Index<'a> {
 
     /// Iterates over the entries. They are parsed again, because all of them at once could need many times the memory
     /// of the index.
-    pub(in crate::host) fn entries(&self) -> Entries<'a> {
+    pub(super) fn entries(&self) -> Entries<'a> {
         self.entries.clone()
     }
 }
 
 /// Parses entries; stops at the first invalid one.
 #[derive(Debug, Clone)]
-pub(in crate::host) struct Entries<'a> {
+pub(super) struct Entries<'a> {
     reader: Reader<'a>,
     left: u32,
     version: u32,

@@ -1,18 +1,21 @@
 //! Captures a folder: finds what has changed, adds it to the index of the session, and saves the tree of the index.
+//!
+//! An index is worked on as a copy, which replaces the index of the session when the capture has succeeded. So an
+//! interrupted capture, or a git that outlives parlor, changes nothing. The index of the user's repository is not used:
+//! it may have other contents than the disk.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::error::SnapshotError;
-use super::git::{Deadline, Git, Output, joined, lines, split};
-use super::seed::{Last, path_of, session_name};
-use super::store::copy_patterns;
-use super::{Captured, LeftOut, ObjectId, SnapshotId, Snapshots, Why};
-use crate::host::os::files;
+use super::git::{Git, Output, lines, path_of, paths, split};
+use super::{Captured, LeftOut, ObjectId, SnapshotError, SnapshotId, Snapshots, Why};
+use crate::host::os::{files, private};
+use crate::host::regular;
 use crate::model::content_hash;
 
 /// Maximum number of files that are listed in a folder that has nothing in a snapshot, and in all of them. Of a folder
@@ -23,114 +26,78 @@ const MAX_ALL_LISTED: usize = 4000;
 /// Maximum number of files that a capture writes as objects of their own.
 const MAX_LOOSE: usize = 200;
 
-const IDENTITY: [(&str, &str); 4] = [
-    ("GIT_AUTHOR_NAME", "parlor"),
-    ("GIT_AUTHOR_EMAIL", "parlor@localhost"),
-    ("GIT_COMMITTER_NAME", "parlor"),
-    ("GIT_COMMITTER_EMAIL", "parlor@localhost"),
-];
+const MAX_INDEX_BYTES: u64 = 512 << 20;
 
 /// What was on the disk but is not in a snapshot. A path in a folder that is listed may have existed too.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Omitted(BTreeMap<PathBuf, Reason>);
+pub(super) struct Omitted(BTreeMap<PathBuf, Why>);
 
-/// Why a path is not in a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reason {
-    Why(Why),
-    Ignored,
-    /// A folder without files.
-    Empty,
-}
-
-impl Reason {
-    const ALL: [(u8, Self); 6] = [
-        (b'l', Self::Why(Why::TooLarge)),
-        (b'n', Self::Why(Why::NestedRepository)),
-        (b'u', Self::Why(Why::Unreadable)),
-        (b's', Self::Why(Why::Special)),
-        (b'i', Self::Ignored),
-        (b'e', Self::Empty),
-    ];
-}
+const LETTERS: [(u8, Why); 6] = [
+    (b'l', Why::TooLarge),
+    (b'n', Why::NestedRepository),
+    (b'u', Why::Unreadable),
+    (b's', Why::Special),
+    (b'i', Why::Ignored),
+    (b'e', Why::Empty),
+];
 
 impl Omitted {
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (path, reason) in &self.0 {
-            bytes.extend(Reason::ALL.iter().find(|(_, known)| known == reason).map(|(letter, _)| *letter));
-            bytes.extend_from_slice(files::bytes(path.as_os_str()));
-            bytes.push(0);
-        }
-        bytes
+        let record = |(path, why): (&PathBuf, &Why)| {
+            let letter = LETTERS.iter().find(|(_, known)| known == why).map(|(letter, _)| *letter);
+            [&letter.into_iter().collect::<Vec<u8>>(), files::bytes(path.as_os_str()), b"\0"].concat()
+        };
+        self.0.iter().flat_map(record).collect()
     }
 
     /// `None`: invalid.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let record = |part: &[u8]| {
             let (letter, path) = part.split_first()?;
-            let (_, reason) = Reason::ALL.iter().find(|(known, _)| known == letter)?;
-            Some((path_of(path), *reason))
+            let (_, why) = LETTERS.iter().find(|(known, _)| known == letter)?;
+            Some((path_of(path), *why))
         };
         split(bytes).map(record).collect::<Option<_>>().map(Self)
     }
 
     /// Whether a path that is not in the snapshot may have existed.
     pub(super) fn may_have(&self, path: &Path) -> bool {
-        path.ancestors().any(|path| self.0.get(path).is_some_and(|reason| *reason != Reason::Empty))
+        path.ancestors().any(|path| self.0.get(path).is_some_and(|why| *why != Why::Empty))
     }
 
     /// Whether a folder that has nothing in the snapshot may have existed.
     pub(super) fn may_have_folder(&self, folder: &Path) -> bool {
-        let below =
-            self.0.range(folder.to_owned()..).next().is_some_and(|(path, _)| path.starts_with(folder));
-        below || self.may_have(folder)
-    }
-
-    fn left_out(&self) -> Vec<LeftOut> {
-        let shown = self.0.iter().filter_map(|(path, reason)| match reason {
-            Reason::Why(why) => Some(LeftOut { path: path.clone(), why: *why }),
-            Reason::Ignored | Reason::Empty => None,
-        });
-        shown.collect()
+        let mut below = self.0.range(folder.to_owned()..);
+        below.next().is_some_and(|(path, _)| path.starts_with(folder)) || self.may_have(folder)
     }
 }
 
 /// What is done with a path that may have changed.
-enum Found {
+enum Look {
     Add { bytes: u64 },
     Gone,
     Omit(Why),
 }
 
-/// What has changed since the index was written.
-#[derive(Default)]
-struct Changed {
-    paths: BTreeSet<PathBuf>,
-    omitted: BTreeMap<PathBuf, Reason>,
-}
-
 impl Snapshots {
     /// Captures the folder; the repository is locked.
     pub(super) fn capture_locked(&self, session: &str, extra: &[PathBuf]) -> Result<Captured, SnapshotError> {
-        let session = session_name(session);
-        let deadline = self.deadline();
-        copy_patterns(&self.git_dir, self.excludes.as_deref(), self.user_excludes.as_deref())?;
-        for path in self.session_files() {
-            if path.extension() == Some(OsStr::new("run")) || path.extension() == Some(OsStr::new("lock")) {
-                let _ = fs::remove_file(path);
-            }
+        if self.folder.canonicalize().ok().as_ref() != Some(&self.folder) {
+            let text = format!("{} was moved or replaced. Open the folder again", self.folder.display());
+            return Err(SnapshotError::Refused(text));
         }
-        let run = self.sessions().join(format!("{session}-{}.run", unix_micros()));
-        let captured = match self.start_index(&session, &run, deadline) {
-            Ok(()) => self.capture_from(&session, &run, extra, deadline),
-            Err(error) => Err(error),
-        };
-        let captured = match captured {
+        self.copy_patterns()?;
+        for path in self.session_files().filter(|path| path.extension() != Some(OsStr::new("index"))) {
+            let _ = fs::remove_file(path);
+        }
+        let (git, session) = (self.git(), session_name(session));
+        let run = self.at(format!("sessions/{session}-{}.run", unix_micros()));
+        let start = || self.copy_index(&session, &run);
+        let captured = match start().and_then(|()| self.capture_from(&git, &session, &run, extra)) {
             // A damaged index, or one with objects that were deleted. Without an index, each file is read.
-            Err(SnapshotError::Git { .. } | SnapshotError::File { .. }) if deadline.check().is_ok() => {
+            Err(SnapshotError::Failed(_)) => {
                 let _ = fs::remove_file(&run);
-                self.capture_from(&session, &run, extra, deadline)
+                self.capture_from(&git, &session, &run, extra)
             }
             captured => captured,
         };
@@ -141,174 +108,159 @@ impl Snapshots {
         Ok(captured)
     }
 
+    pub(super) fn index(&self, session: &str) -> PathBuf {
+        self.at(format!("sessions/{session}.index"))
+    }
+
+    /// Copies the index of the session, or the newest of the others. The copy has the time of the original: git reads a
+    /// file again that is not older than its index.
+    fn copy_index(&self, session: &str, run: &Path) -> Result<(), SnapshotError> {
+        let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified());
+        let own = self.index(session);
+        let newest = || self.session_files().max_by_key(|path| modified(path).ok());
+        let Some(from) = Some(own).filter(|own| own.exists()).or_else(newest) else { return Ok(()) };
+        let copy = || {
+            let modified = modified(&from)?;
+            let bytes = regular::read(&from, MAX_INDEX_BYTES).ok_or(std::io::ErrorKind::InvalidData)?;
+            let mut file = private::create_new(run)?;
+            file.write_all(&bytes)?;
+            file.set_modified(modified)
+        };
+        copy().map_err(SnapshotError::file("copy", &from))
+    }
+
     fn capture_from(
         &self,
+        git: &Git,
         session: &str,
         run: &Path,
         extra: &[PathBuf],
-        deadline: Deadline,
     ) -> Result<Captured, SnapshotError> {
-        let git = self.git.with([("GIT_INDEX_FILE", run)]);
-        let mut extra = extra.to_owned();
+        let git = &git.with([("GIT_INDEX_FILE", run)]);
+        let mut extra: BTreeSet<PathBuf> = extra.iter().filter_map(|path| self.relative(path)).collect();
         if !run.exists() {
-            extra.extend(self.tracked_and_ignored(deadline)?);
+            extra.extend(self.tracked_and_ignored(git)?);
         }
-        let changed = self.changed(&git, deadline)?;
-        let omitted = self.add(&git, changed, &extra, deadline)?;
-        let (tree, rest) = thread::scope(|scope| {
-            let args = ["ls-files", "--others", "--directory", "-z"];
-            let git = &git;
-            let rest = scope.spawn(move || git.run(args, Vec::new(), deadline));
-            (self.write_tree(git, deadline), rest.join())
-        });
-        let rest = rest.unwrap_or_else(|_| Err(stopped()))?;
-        let files = tree?;
-        let omitted = self.with_rest(omitted, &rest)?;
-        self.save(session, run, files, &omitted, deadline)
+        let mut omitted = BTreeMap::new();
+        let changed = self.changed(git, &mut omitted)?;
+        let extra = extra.into_iter().filter(|path| !changed.contains(path)).collect();
+        self.update_index(git, extra, changed, &mut omitted)?;
+        let args = ["ls-files", "--others", "--directory", "-z"];
+        let (tree, rest) = both(|| self.write_tree(git), || git.run(args, Vec::new()));
+        self.add_rest(&mut omitted, &rest?)?;
+        self.save(git, session, run, &tree?, Omitted(omitted))
     }
 
-    /// Finds the paths that are not as in the index, and those that are not in it.
-    fn changed(&self, git: &Git, deadline: Deadline) -> Result<Changed, SnapshotError> {
-        let (known, new) = thread::scope(|scope| {
-            let args =
-                ["diff-files", "-z", "--name-only", "--no-renames", "--relative", "--ignore-submodules=all"];
-            let known = scope.spawn(move || git.run(args, Vec::new(), deadline));
-            let args = ["ls-files", "--others", "--exclude-standard", "-z"];
-            let new = git.run(args, Vec::new(), deadline);
-            (known.join(), new)
-        });
-        let (known, new) = (known.unwrap_or_else(|_| Err(stopped()))?, new?);
-        let mut changed = Changed::default();
-        for output in [&known, &new] {
-            let unreadable = unreadable(&output.stderr).filter(|_| output.code == Some(0));
-            for path in unreadable.ok_or_else(|| output.error("list the files of the folder"))? {
-                let path = path.strip_prefix(PathBuf::from(self.prefix())).unwrap_or(&path).to_owned();
-                changed.omitted.insert(path, Reason::Why(Why::Unreadable));
-            }
-        }
-        changed.paths.extend(split(&known.stdout).map(path_of));
+    /// The paths that are not as in the index, and those that are not in it.
+    fn changed(
+        &self,
+        git: &Git,
+        omitted: &mut BTreeMap<PathBuf, Why>,
+    ) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+        let known =
+            ["diff-files", "-z", "--name-only", "--no-renames", "--relative", "--ignore-submodules=all"];
+        let new = ["ls-files", "--others", "--exclude-standard", "-z"];
+        let (known, new) = both(|| git.run(known, Vec::new()), || git.run(new, Vec::new()));
+        let (known, new) = (known?, new?);
+        self.add_unreadable(omitted, &known)?;
+        self.add_unreadable(omitted, &new)?;
+        let mut changed: BTreeSet<PathBuf> = paths(&known.stdout).collect();
         for name in split(&new.stdout) {
             match name.strip_suffix(b"/") {
-                Some(name) => {
-                    changed.omitted.insert(path_of(name), Reason::Why(Why::NestedRepository));
-                }
-                None => {
-                    changed.paths.insert(path_of(name));
-                }
+                Some(name) => drop(omitted.insert(path_of(name), Why::NestedRepository)),
+                None => drop(changed.insert(path_of(name))),
             }
         }
         Ok(changed)
     }
 
-    /// Brings the index up to date with the disk. Returns what cannot be captured.
-    fn add(
+    /// Adds the paths that git could not read. Another message is an error: its list may be incomplete.
+    fn add_unreadable(
+        &self,
+        omitted: &mut BTreeMap<PathBuf, Why>,
+        output: &Output,
+    ) -> Result<(), SnapshotError> {
+        let paths = unreadable(&output.stderr).filter(|_| output.code == Some(0));
+        for path in paths.ok_or_else(|| output.error("list the files of the folder"))? {
+            let path = path.strip_prefix(Path::new(&self.prefix)).unwrap_or(&path);
+            omitted.insert(path.to_owned(), Why::Unreadable);
+        }
+        Ok(())
+    }
+
+    fn update_index(
         &self,
         git: &Git,
-        changed: Changed,
-        extra: &[PathBuf],
-        deadline: Deadline,
-    ) -> Result<BTreeMap<PathBuf, Reason>, SnapshotError> {
-        let Changed { paths, mut omitted } = changed;
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
-        let mut parents = HashMap::new();
-        let mut total = 0;
-        let mut sort = |path: PathBuf, found: Found| match found {
-            Found::Add { bytes } => {
-                total += bytes;
-                added.push(path);
-            }
-            Found::Gone => removed.push(path),
-            Found::Omit(why) => {
-                removed.push(path.clone());
-                omitted.insert(path, Reason::Why(why));
-            }
-        };
-        for path in extra {
-            let Some(relative) = self.relative(path) else { continue };
-            if !paths.contains(&relative) {
-                let found = if self.is_in_nested_repository(&relative) {
-                    Found::Omit(Why::NestedRepository)
-                } else {
-                    self.look(&relative, &mut parents)
-                };
-                sort(relative, found);
+        extra: Vec<PathBuf>,
+        changed: BTreeSet<PathBuf>,
+        omitted: &mut BTreeMap<PathBuf, Why>,
+    ) -> Result<(), SnapshotError> {
+        let mut removed: BTreeSet<PathBuf> = omitted.keys().cloned().collect();
+        let (mut added, mut count, mut bytes) = (Vec::new(), 0, 0);
+        let (nested, extra): (Vec<_>, Vec<_>) =
+            extra.into_iter().partition(|path| self.is_in_nested_repository(path));
+        omitted.extend(nested.into_iter().map(|path| (path, Why::NestedRepository)));
+        for path in extra.into_iter().chain(changed) {
+            match self.look(&path) {
+                Look::Add { bytes: more } => {
+                    bytes += more;
+                    count += 1;
+                    added.extend_from_slice(files::bytes(path.as_os_str()));
+                    added.push(0);
+                }
+                Look::Gone => drop(removed.insert(path)),
+                Look::Omit(why) => {
+                    removed.insert(path.clone());
+                    omitted.insert(path, why);
+                }
             }
         }
-        for path in paths {
-            deadline.check()?;
-            let found = self.look(&path, &mut parents);
-            sort(path, found);
+        if bytes > self.limits.max_store_bytes {
+            let (size, limit) = (bytes >> 20, self.limits.max_store_bytes >> 20);
+            return Err(SnapshotError::Refused(format!(
+                "The files to capture have {size} MiB, and the limit is {limit} MiB. Add large folders to .gitignore"
+            )));
         }
-        if total > self.limits.max_store_bytes {
-            return Err(SnapshotError::TooLarge { bytes: total, limit: self.limits.max_store_bytes });
+        // Unlike `--force-remove`, this also removes names that git refuses now.
+        let mut input = Vec::new();
+        // A name with `.git` is never in the index, and reported as an error.
+        for path in removed.iter().filter(|path| !is_reserved(path, false)) {
+            input.extend_from_slice(format!("0 {}\t", "0".repeat(40)).as_bytes());
+            input.extend_from_slice(files::bytes(&self.prefix));
+            input.extend_from_slice(files::bytes(path.as_os_str()));
+            input.push(0);
         }
-        let folders: Vec<&Path> = omitted
-            .iter()
-            .filter(|(_, reason)| **reason == Reason::Why(Why::Unreadable))
-            .map(|(path, _)| path.as_path())
-            .collect();
-        if !folders.is_empty() {
-            let args = ["ls-files", "-z", "--"].map(OsStr::new);
-            let args = args.into_iter().chain(folders.iter().map(|folder| folder.as_os_str()));
-            let below = git.read("list unreadable files", args, Vec::new(), deadline)?;
-            removed.extend(split(&below).map(path_of));
-        }
-        if !removed.is_empty() {
-            // Unlike `--force-remove`, this also removes names that git refuses now.
-            let (prefix, zeros) = (self.prefix(), "0".repeat(if self.is_sha256() { 64 } else { 40 }));
-            let mut input = Vec::new();
-            // A name with `.git` is never in the index, and reported as an error.
-            for path in removed.iter().filter(|path| !is_reserved(path, false)) {
-                input.extend_from_slice(format!("0 {zeros}\t").as_bytes());
-                input.extend_from_slice(files::bytes(&prefix));
-                input.extend_from_slice(files::bytes(path.as_os_str()));
-                input.push(0);
-            }
-            let args = ["update-index", "-z", "--index-info"];
-            // Without input, it does nothing.
-            git.read("remove files from the index", args, input, deadline)?;
+        if !input.is_empty() {
+            git.read("remove files from the index", ["update-index", "-z", "--index-info"], input)?;
         }
         if !added.is_empty() {
             // Many new files are written into one pack, which takes a quarter of the time and less space. With a
             // repository of the user, most are not new, and would be compressed in vain.
-            let is_new = self.user.is_none() && added.len() > MAX_LOOSE;
-            let threshold = if is_new { "1" } else { "512m" };
-            let threshold = format!("core.bigFileThreshold={threshold}");
+            let is_new = self.user.is_none() && count > MAX_LOOSE;
+            let threshold = format!("core.bigFileThreshold={}", if is_new { "1" } else { "512m" });
             let args = ["-c", &threshold, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            let input = joined(added.iter().map(PathBuf::as_path));
-            git.read("read the changed files", args, input, deadline)?;
+            git.read("read the changed files", args, added)?;
         }
-        Ok(omitted)
+        Ok(())
     }
 
     /// Decides about a path that is not in the index as it is on the disk.
-    fn look(&self, path: &Path, parents: &mut HashMap<PathBuf, bool>) -> Found {
-        for parent in path.ancestors().skip(1) {
-            let full = self.folder.join(parent);
-            let is_folder = parents.entry(parent.to_owned()).or_insert_with(|| {
-                parent.as_os_str().is_empty() || full.symlink_metadata().is_ok_and(|m| m.is_dir())
-            });
-            if !*is_folder {
-                return Found::Gone;
-            }
-        }
+    fn look(&self, path: &Path) -> Look {
+        let is_folder =
+            |path: &Path| self.folder.join(path).symlink_metadata().is_ok_and(|meta| meta.is_dir());
         let full = self.folder.join(path);
-        let Ok(meta) = full.symlink_metadata() else { return Found::Gone };
-        if is_reserved(path, meta.is_symlink()) {
-            return Found::Omit(Why::Special);
-        }
-        if meta.is_symlink() {
-            return Found::Add { bytes: meta.len() };
-        }
+        let Ok(meta) = full.symlink_metadata() else { return Look::Gone };
         match () {
-            () if meta.is_dir() => Found::Gone,
-            () if !meta.is_file() => Found::Omit(Why::Special),
-            () if meta.len() > self.limits.max_file_bytes => Found::Omit(Why::TooLarge),
+            () if meta.is_dir() || !path.ancestors().skip(1).all(is_folder) => Look::Gone,
+            () if is_reserved(path, meta.is_symlink()) => Look::Omit(Why::Special),
+            () if meta.is_symlink() => Look::Add { bytes: meta.len() },
+            () if !meta.is_file() => Look::Omit(Why::Special),
+            () if meta.len() > self.limits.max_file_bytes => Look::Omit(Why::TooLarge),
             () if files::open_at_once(&full).is_err() => match full.symlink_metadata() {
-                Ok(_) => Found::Omit(Why::Unreadable),
-                Err(_) => Found::Gone,
+                Ok(_) => Look::Omit(Why::Unreadable),
+                Err(_) => Look::Gone,
             },
-            () => Found::Add { bytes: meta.len() },
+            () => Look::Add { bytes: meta.len() },
         }
     }
 
@@ -327,174 +279,157 @@ impl Snapshots {
         full.symlink_metadata().is_ok() && parent.canonicalize().is_ok_and(|real| real != parent)
     }
 
-    /// The paths that the user's repository has although its patterns exclude them. Only its index lists them.
-    fn tracked_and_ignored(&self, deadline: Deadline) -> Result<Vec<PathBuf>, SnapshotError> {
-        if self.user.is_none() {
-            return Ok(Vec::new());
-        }
-        let args = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
-        let output = Git::of_user(&self.folder)?.read("list ignored files", args, Vec::new(), deadline)?;
-        Ok(split(&output).map(path_of).collect())
+    fn is_in_nested_repository(&self, path: &Path) -> bool {
+        let mut parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
+        parents.any(|parent| is_repository(&self.folder.join(parent)))
     }
 
-    pub(super) fn is_in_nested_repository(&self, path: &Path) -> bool {
-        let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
-        parents.into_iter().any(|parent| is_repository(&self.folder.join(parent)))
+    /// The paths that the user's repository has although its patterns exclude them. Only its index lists them; if that
+    /// cannot be read, they are not captured.
+    fn tracked_and_ignored(&self, git: &Git) -> Result<Vec<PathBuf>, SnapshotError> {
+        let index = self.user.as_ref().map(|user| user.git_dir.join("index"));
+        let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        let Some(index) = index.filter(is_file) else { return Ok(Vec::new()) };
+        let args = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+        let output = git.with([("GIT_INDEX_FILE", index)]).run(args, Vec::new())?;
+        Ok(paths(&output.stdout).filter(|_| output.code == Some(0)).collect())
     }
 
     /// Adds everything on the disk that is not in the index.
-    fn with_rest(
-        &self,
-        mut omitted: BTreeMap<PathBuf, Reason>,
-        rest: &Output,
-    ) -> Result<Omitted, SnapshotError> {
-        let unreadable = unreadable(&rest.stderr).filter(|_| rest.code == Some(0));
-        for path in unreadable.ok_or_else(|| rest.error("list the files that are not captured"))? {
-            let path = path.strip_prefix(PathBuf::from(self.prefix())).unwrap_or(&path).to_owned();
-            omitted.insert(path, Reason::Why(Why::Unreadable));
-        }
+    fn add_rest(&self, omitted: &mut BTreeMap<PathBuf, Why>, rest: &Output) -> Result<(), SnapshotError> {
+        self.add_unreadable(omitted, rest)?;
         let mut budget = MAX_ALL_LISTED;
         for name in split(&rest.stdout) {
-            let Some(name) = name.strip_suffix(b"/") else {
-                omitted.entry(path_of(name)).or_insert(Reason::Ignored);
-                continue;
-            };
-            let path = path_of(name);
-            let mut found = BTreeMap::new();
-            let mut left = MAX_LISTED.min(budget);
-            if list(&self.folder, &path, &mut found, &mut left).is_none() {
-                found = BTreeMap::from([(path, Reason::Ignored)]);
+            let mut found = BTreeMap::from([(path_of(name), Why::Ignored)]);
+            if let Some(folder) = name.strip_suffix(b"/").map(path_of) {
+                let mut left = MAX_LISTED.min(budget);
+                found.clear();
+                if list(&self.folder, &folder, &mut found, &mut left).is_none() {
+                    found = BTreeMap::from([(folder, Why::Ignored)]);
+                }
+                budget = budget.saturating_sub(found.len());
             }
-            budget = budget.saturating_sub(found.len());
-            for (path, reason) in found {
-                omitted.entry(path).or_insert(reason);
+            for (path, why) in found {
+                omitted.entry(path).or_insert(why);
             }
         }
-        Ok(Omitted(omitted))
+        Ok(())
     }
 
-    fn write_tree(&self, git: &Git, deadline: Deadline) -> Result<String, SnapshotError> {
-        let prefix = self.prefix();
-        let mut option = OsString::from("--prefix=");
-        option.push(&prefix);
-        let args = [OsStr::new("write-tree"), &option];
-        let args = if prefix.is_empty() { &args[..1] } else { &args[..] };
-        let output = git.run(args, Vec::new(), deadline)?;
-        if output.code != Some(0) && output.stderr.ends_with(b" not found\n") && !prefix.is_empty() {
-            let files = git.read("list the index", ["ls-files", "-z"], Vec::new(), deadline)?;
-            if files.is_empty() {
-                return self.empty_tree(deadline);
-            }
+    fn write_tree(&self, git: &Git) -> Result<String, SnapshotError> {
+        if self.prefix.is_empty() {
+            return git.line("write the tree", ["write-tree"], Vec::new());
         }
-        output.ok("write the tree").map(|line| Output::line(&line))
+        if git.read("list the index", ["ls-files", "-z"], Vec::new())?.is_empty() {
+            return empty_tree(git);
+        }
+        let mut option = OsString::from("--prefix=");
+        option.push(&self.prefix);
+        git.line("write the tree", [OsStr::new("write-tree"), &option], Vec::new())
     }
 
     /// Makes a snapshot of the tree, unless the last one of the session is equal.
     fn save(
         &self,
+        git: &Git,
         session: &str,
         run: &Path,
-        files: String,
-        omitted: &Omitted,
-        deadline: Deadline,
+        tree: &str,
+        omitted: Omitted,
     ) -> Result<Captured, SnapshotError> {
+        let doing = "write the snapshot";
         let micros = unix_micros();
-        let left_out = omitted.left_out();
-        let encoded = omitted.encode();
-        let head = self.user.as_ref().and_then(super::store::UserRepository::head);
-        let mut last = Last {
-            files,
-            omitted: content_hash(&encoded),
-            head: head.clone().unwrap_or_else(|| "none".to_owned()),
-            id: ObjectId(String::new()),
-            reference: format!("refs/parlor/{session}/{micros}"),
-        };
-        let known = Last::read(self, session);
-        let is_equal = known.as_ref().is_some_and(|k| k.files == last.files && k.omitted == last.omitted);
-        if self.user.is_some() && !(is_equal && known.as_ref().is_some_and(|known| known.head == last.head)) {
-            self.copy_borrowed(&last.files, head.as_deref(), deadline)?;
+        let blob = git.line(doing, ["hash-object", "-w", "--stdin"], omitted.encode())?;
+        let entries = format!("040000 tree {tree}\tfiles\n100644 blob {blob}\tomitted\n");
+        let id = git.line(doing, ["mktree"], entries.into_bytes())?;
+        // The message of each commit is the user's last commit then, whose objects were not copied.
+        let head = self.borrowed().map_or_else(|| "none".to_owned(), |(_, head)| head);
+        let references = format!("refs/parlor/{session}/");
+        let format = "--format=%(tree) %(contents:subject)";
+        let args = ["for-each-ref", "--sort=-refname", "--count=1", format, &references];
+        let last = String::from_utf8_lossy(&git.run(args, Vec::new())?.stdout).into_owned();
+        let reused = last.starts_with(&format!("{id} "));
+        if last.trim_end() != format!("{id} {head}") {
+            // Also when objects are no longer borrowed: the index may have some of them.
+            if head != "none" || !last.ends_with(" none\n") {
+                self.copy_borrowed(git, tree, &head)?;
+            }
+            let person = format!("parlor <parlor@localhost> {} +0000", micros / 1_000_000);
+            let commit = format!("tree {id}\nauthor {person}\ncommitter {person}\n\n{head}\n");
+            let args = ["hash-object", "-t", "commit", "-w", "--stdin"];
+            let commit = git.line(doing, args, commit.into_bytes())?;
+            git.read(doing, ["update-ref", &format!("{references}{micros}"), &commit], Vec::new())?;
         }
-        match known.filter(|_| is_equal) {
-            Some(known) => (last.id, last.reference) = (known.id, known.reference),
-            None => last.id = self.save_commit(&last, encoded, micros, deadline)?,
-        }
-        let index = self.index(session);
         // Nothing was captured yet if there is no file.
         if run.exists() {
-            fs::rename(run, &index).map_err(SnapshotError::file("replace the index", &index))?;
+            let index = self.index(session);
+            fs::rename(run, &index).map_err(SnapshotError::file("replace", &index))?;
         }
-        last.write(self, session)?;
-        let id = SnapshotId(last.id);
-        Ok(Captured { id, at: micros / 1000, left_out, reused: is_equal, pruned: 0 })
-    }
-
-    fn save_commit(
-        &self,
-        last: &Last,
-        omitted: Vec<u8>,
-        micros: u64,
-        deadline: Deadline,
-    ) -> Result<ObjectId, SnapshotError> {
-        let line = |doing, git: &Git, args: &[&str], input: Vec<u8>| {
-            git.read(doing, args, input, deadline).map(|output| Output::line(&output))
-        };
-        let args = ["hash-object", "-w", "--stdin"];
-        let blob = line("write the list of omitted files", &self.git, &args, omitted)?;
-        let tree = format!("040000 tree {}\tfiles\n100644 blob {blob}\tomitted\n", last.files);
-        let tree = line("write the snapshot", &self.git, &["mktree"], tree.into_bytes())?;
-        let seconds = format!("{} +0000", micros / 1_000_000);
-        let git = self.git.with(IDENTITY);
-        let git = git.with([("GIT_AUTHOR_DATE", &seconds), ("GIT_COMMITTER_DATE", &seconds)]);
-        let commit = line("write the commit", &git, &["commit-tree", &tree], b"snapshot\n".to_vec())?;
-        line("save the snapshot", &self.git, &["update-ref", &last.reference, &commit], Vec::new())?;
-        let message = || format!("the id {tree:?} is not valid");
-        ObjectId::parse(&tree)
-            .ok_or_else(|| SnapshotError::Git { doing: "write the snapshot", message: message() })
+        let id = SnapshotId::parse(&id);
+        let id = id.ok_or_else(|| SnapshotError::Failed(format!("Cannot {doing}: its id is not valid")))?;
+        let listed = omitted.0.into_iter().filter(|(_, why)| !matches!(why, Why::Ignored | Why::Empty));
+        let left_out = listed.map(|(path, why)| LeftOut { path, why }).collect();
+        Ok(Captured { id, at: micros / 1000, left_out, reused, pruned: 0 })
     }
 
     /// Copies the objects of a tree that the user's repository may delete: those that its last commit does not have.
-    fn copy_borrowed(&self, tree: &str, head: Option<&str>, deadline: Deadline) -> Result<(), SnapshotError> {
+    /// Fails if one is missing.
+    fn copy_borrowed(&self, git: &Git, tree: &str, head: &str) -> Result<(), SnapshotError> {
         let doing = "find the objects to copy";
-        let mut base = head.map(|commit| {
-            let mut name = OsString::from(format!("{commit}:"));
-            let prefix = self.prefix();
-            name.push(files::from_bytes(files::bytes(&prefix).strip_suffix(b"/").unwrap_or_default()));
-            name
-        });
-        if let Some(name) = &base {
-            let args = [OsStr::new("rev-parse"), OsStr::new("--verify"), OsStr::new("--quiet"), name];
-            let output = self.git.run(args, Vec::new(), deadline)?;
-            base = (output.code == Some(0)).then(|| Output::line(&output.stdout).into());
-        }
-        let base = match base {
-            Some(base) => base,
-            None => self.empty_tree(deadline)?.into(),
+        let mut base = OsString::from(format!("{head}:"));
+        base.push(files::from_bytes(files::bytes(&self.prefix).strip_suffix(b"/").unwrap_or_default()));
+        let args = ["rev-parse", "--verify", "--quiet"].map(OsStr::new);
+        let output = git.run(args.into_iter().chain([base.as_os_str()]), Vec::new())?;
+        let base = match output.code {
+            Some(0) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            _ => empty_tree(git)?,
         };
-        let args = ["diff-tree", "-r", "-t", "-z", "--no-renames"].map(OsStr::new);
-        let args = args.into_iter().chain([base.as_os_str(), OsStr::new(tree)]);
-        let output = self.git.read(doing, args, Vec::new(), deadline)?;
-        let new = split(&output).filter(|part| part.starts_with(b":")).filter_map(|part| {
-            let mut fields = part[1..].split(|byte| *byte == b' ');
-            let (_, mode, _, id) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-            (!matches!(mode, b"000000" | b"160000")).then(|| ObjectId::of_bytes(id)).flatten()
+        let args = ["diff-tree", "-r", "-t", "-z", "--no-renames", &base, tree];
+        let output = git.read(doing, args, Vec::new())?;
+        let new = split(&output).filter_map(|part| {
+            let fields: Vec<&[u8]> = part.strip_prefix(b":")?.split(|byte| *byte == b' ').collect();
+            ObjectId::of_bytes(fields.get(3).filter(|_| fields[1] != b"000000")?)
         });
-        let mut ids: BTreeSet<ObjectId> = new.collect();
-        ids.extend(ObjectId::parse(tree));
+        let ids: BTreeSet<ObjectId> = new.chain(ObjectId::parse(tree)).collect();
         let args = ["cat-file", "--batch-check=%(objectname)"];
-        let found = self.without_borrowed().read(doing, args, lines(ids), deadline)?;
-        let found = String::from_utf8_lossy(&found);
+        let found = without_borrowed(git).line(doing, args, lines(ids.iter().map(|id| &id.0)))?;
         let missing = lines(found.lines().filter_map(|line| line.strip_suffix(" missing")));
-        if missing.is_empty() {
-            return Ok(());
-        }
+        if missing.is_empty() { Ok(()) } else { self.pack(git, missing).map(drop) }
+    }
+
+    /// Packs these objects in the private repository; returns the name of the pack.
+    pub(super) fn pack(&self, git: &Git, ids: Vec<u8>) -> Result<String, SnapshotError> {
         let pack = self.git_dir.join("objects/pack/pack");
-        let args = ["pack-objects", "-q"].map(OsStr::new).into_iter().chain([pack.as_os_str()]);
-        self.git.read("copy objects", args, missing, deadline).map(drop)
+        git.line("pack objects", [OsStr::new("pack-objects"), OsStr::new("-q"), pack.as_os_str()], ids)
     }
 }
 
-fn stopped() -> SnapshotError {
-    SnapshotError::Git { doing: "run git", message: "its thread ended early".to_owned() }
+/// git that sees only the objects of the private repository.
+pub(super) fn without_borrowed(git: &Git) -> Git {
+    git.with([("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")])
+}
+
+/// The id of the tree without files, which is written because git must find it.
+fn empty_tree(git: &Git) -> Result<String, SnapshotError> {
+    git.line("write a tree", ["hash-object", "-t", "tree", "-w", "--stdin"], Vec::new())
+}
+
+/// Runs two commands at the same time.
+fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
+    })
+}
+
+/// The name of a session in file names and references.
+pub(super) fn session_name(session: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    match session.len() {
+        1..=64 if session.bytes().all(is_plain) && !session.starts_with('-') => session.to_owned(),
+        _ => format!("x{}", content_hash(session.as_bytes())),
+    }
 }
 
 pub(super) fn unix_micros() -> u64 {
@@ -509,16 +444,16 @@ fn is_reserved(path: &Path, is_link: bool) -> bool {
         || is_link && path.file_name().is_some_and(|name| is(name, ".gitmodules"))
 }
 
-pub(super) fn is_repository(folder: &Path) -> bool {
+fn is_repository(folder: &Path) -> bool {
     let git = folder.join(".git");
     git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
 }
 
 /// Lists a folder that has nothing in the index; `None`: it has too many files, or cannot be read.
-fn list(top: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Reason>, left: &mut usize) -> Option<()> {
+fn list(top: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Why>, left: &mut usize) -> Option<()> {
     let full = top.join(folder);
     if is_repository(&full) {
-        found.insert(folder.to_owned(), Reason::Why(Why::NestedRepository));
+        found.insert(folder.to_owned(), Why::NestedRepository);
         return Some(());
     }
     let mut is_empty = true;
@@ -530,11 +465,11 @@ fn list(top: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Reason>, left: 
         if entry.file_type().ok()?.is_dir() {
             list(top, &path, found, left)?;
         } else {
-            found.insert(path, Reason::Ignored);
+            found.insert(path, Why::Ignored);
         }
     }
     if is_empty {
-        found.insert(folder.to_owned(), Reason::Empty);
+        found.insert(folder.to_owned(), Why::Empty);
     }
     Some(())
 }
@@ -570,8 +505,8 @@ mod tests {
 
     #[test]
     fn omitted_paths_survive_encoding() {
-        let reasons = Reason::ALL.iter().zip(1..);
-        let omitted = Omitted(reasons.map(|((_, reason), n)| (path_of(&[b'a', 0xff, n]), *reason)).collect());
+        let all = LETTERS.iter().zip(1..);
+        let omitted = Omitted(all.map(|((_, why), n)| (path_of(&[b'a', 0xff, n]), *why)).collect());
         assert_eq!(Omitted::decode(&omitted.encode()), Some(omitted));
         assert_eq!(Omitted::decode(b"?x\0"), None);
     }

@@ -7,10 +7,10 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata};
+use cap_std::fs::Dir;
 
-use super::error::SnapshotError;
-use super::{Entry, Kind, Snapshots};
+use super::compare::id_of;
+use super::{Entry, Kind, SnapshotError, Snapshots};
 use crate::host::fs::attributes;
 use crate::host::os::links::{self, Open};
 use crate::host::os::{files, modes};
@@ -21,11 +21,7 @@ pub(super) const IS_FOLDER: &str = "it is a folder now";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     Absent,
-    Entry {
-        entry: Entry,
-        /// Its content; `None` for links.
-        bytes: Option<Vec<u8>>,
-    },
+    Entry(Entry),
     Folder,
     /// Something that is neither read nor written, with the reason.
     Other(String),
@@ -33,10 +29,7 @@ pub(super) enum Found {
 
 impl Found {
     pub(super) fn entry(&self) -> Option<&Entry> {
-        match self {
-            Self::Entry { entry, .. } => Some(entry),
-            Self::Absent | Self::Folder | Self::Other(_) => None,
-        }
+        if let Self::Entry(entry) = self { Some(entry) } else { None }
     }
 
     /// Whether it is exactly this.
@@ -72,18 +65,22 @@ struct Place {
 }
 
 impl<'a> Root<'a> {
+    /// Fails if a link has taken the place of the folder or of one above it.
     pub(super) fn open(snapshots: &'a Snapshots) -> Result<Self, SnapshotError> {
-        let dir = Dir::open_ambient_dir(&snapshots.folder, ambient_authority());
-        Ok(Self { snapshots, dir: dir.map_err(SnapshotError::file("open", &snapshots.folder))? })
+        let dir = Dir::open_ambient_dir("/", ambient_authority())
+            .and_then(|top| {
+                snapshots.folder.iter().skip(1).try_fold(top, |dir, part| links::open_folder(&dir, part))
+            })
+            .map_err(SnapshotError::file("open", &snapshots.folder))?;
+        Ok(Self { snapshots, dir })
     }
 
-    /// What a path is now. An error: it cannot be used, with the reason.
-    pub(super) fn find(&self, path: &Path) -> Result<Found, String> {
+    pub(super) fn find(&self, path: &Path) -> Found {
         match self.place(path, false) {
-            Ok(Some(place)) => self.find_in(&place).map_err(|error| error.to_string()),
-            Ok(None) => Ok(Found::Absent),
-            Err(Trouble::Refused(why)) => Err(why),
-            Err(Trouble::Failed(error)) => Err(error.to_string()),
+            Ok(Some(place)) => self.find_in(&place).unwrap_or_else(|error| Found::Other(error.to_string())),
+            Ok(None) => Found::Absent,
+            Err(Trouble::Refused(why)) => Found::Other(why),
+            Err(Trouble::Failed(error)) => Found::Other(error.to_string()),
         }
     }
 
@@ -134,8 +131,8 @@ impl<'a> Root<'a> {
         }
         if meta.is_symlink() {
             let target = place.parent.read_link_contents(&place.name)?;
-            let id = self.snapshots.id_of(files::bytes(target.as_os_str()));
-            return Ok(Found::Entry { entry: Entry { kind: Kind::Link, id }, bytes: None });
+            let id = id_of(files::bytes(target.as_os_str()));
+            return Ok(Found::Entry(Entry { kind: Kind::Link, id }));
         }
         if meta.is_dir() {
             return Ok(Found::Folder);
@@ -150,14 +147,12 @@ impl<'a> Root<'a> {
         }
         let limit = self.snapshots.limits.max_file_bytes;
         let mut bytes = Vec::new();
-        if meta.len() <= limit {
-            file.take(limit + 1).read_to_end(&mut bytes)?;
-        }
-        if meta.len() > limit || bytes.len() as u64 > limit {
+        file.take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
             return other("it is larger than the limit of snapshots");
         }
         let kind = if modes::is_program(&meta) { Kind::Program } else { Kind::File };
-        Ok(Found::Entry { entry: Entry { kind, id: self.snapshots.id_of(&bytes) }, bytes: Some(bytes) })
+        Ok(Found::Entry(Entry { kind, id: id_of(&bytes) }))
     }
 
     /// Removes a file or link that is exactly this.
@@ -175,17 +170,16 @@ impl<'a> Root<'a> {
     /// Writes a path that is exactly `expected`, through the temporary name.
     pub(super) fn write(
         &self,
-        path: &Path,
-        temporary: &OsStr,
-        (entry, bytes): (&Entry, &[u8]),
+        (path, temporary): (&Path, &OsStr),
         expected: Option<&Entry>,
+        (kind, bytes): (Kind, &[u8]),
     ) -> Result<(), Trouble> {
         let Some(place) = self.place(path, true)? else {
             return Err(Trouble::Refused("its folder was deleted meanwhile".to_owned()));
         };
         self.check(&place, expected)?;
         let new = Place { parent: place.parent.try_clone()?, name: temporary.to_owned() };
-        let result = Self::fill(&place, &new, (entry, bytes), expected).and_then(|()| {
+        let result = fill(&place, &new, expected, (kind, bytes)).and_then(|()| {
             // Writing took time.
             self.check(&place, expected)?;
             step()?;
@@ -208,67 +202,59 @@ impl<'a> Root<'a> {
         }
     }
 
-    /// Writes the temporary file. An existing file gives its owner, mode and extended attributes.
-    fn fill(
-        place: &Place,
-        new: &Place,
-        (entry, bytes): (&Entry, &[u8]),
-        expected: Option<&Entry>,
-    ) -> Result<(), Trouble> {
-        if entry.kind == Kind::Link {
-            step()?;
-            new.parent.symlink_contents(PathBuf::from(files::from_bytes(bytes)), &new.name)?;
-            return Ok(());
-        }
-        let is_program = entry.kind == Kind::Program;
-        let old = match expected {
-            Some(Entry { kind: Kind::File | Kind::Program, .. }) => {
-                Some(links::open_file(&place.parent, &place.name, Open::Read)?)
-            }
-            _ => None,
-        };
-        step()?;
-        let mut file = match &old {
-            Some(_) => links::open_file(&new.parent, &new.name, Open::New)?,
-            None => links::create_file(&new.parent, &new.name, is_program)?,
-        };
-        if let Some(old) = &old {
-            let meta: Metadata = old.metadata()?;
-            if !attributes::copy(old, &meta, &file)? {
-                let why = "its owner or attributes cannot be given to a new file";
-                return Err(Trouble::Refused(why.to_owned()));
-            }
-        }
-        step()?;
-        file.write_all(bytes)?;
-        modes::set_program_bits(&file, is_program)?;
-        file.sync_all()?;
-        Ok(())
-    }
-
     /// Removes the temporary file of a path, if there is one.
     pub(super) fn remove_temporary(&self, path: &Path, temporary: &OsStr) -> Result<(), Trouble> {
-        match self.place(path, false) {
-            Ok(Some(place)) => {
-                Ok(remove_temporary(&Place { parent: place.parent, name: temporary.to_owned() })?)
-            }
-            Ok(None) | Err(Trouble::Refused(_)) => Ok(()),
-            Err(error) => Err(error),
+        if let Some(Place { parent, .. }) = self.place_or_none(path)? {
+            remove_temporary(&Place { parent, name: temporary.to_owned() })?;
         }
+        Ok(())
     }
 
     /// Removes a folder if it is empty.
     pub(super) fn remove_empty(&self, folder: &Path) -> Result<(), Trouble> {
-        let place = match self.place(folder, false) {
-            Ok(Some(place)) => place,
-            Ok(None) | Err(Trouble::Refused(_)) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        step()?;
-        // A folder that is not empty is the usual case.
-        let _ = place.parent.remove_dir(&place.name);
+        if let Some(place) = self.place_or_none(folder)? {
+            step()?;
+            // A folder that is not empty is the usual case.
+            let _ = place.parent.remove_dir(&place.name);
+        }
         Ok(())
     }
+
+    fn place_or_none(&self, path: &Path) -> Result<Option<Place>, Trouble> {
+        match self.place(path, false) {
+            Err(Trouble::Refused(_)) => Ok(None),
+            place => place,
+        }
+    }
+}
+
+/// Writes the temporary file. An existing file gives its owner, mode and extended attributes.
+fn fill(
+    place: &Place,
+    new: &Place,
+    expected: Option<&Entry>,
+    (kind, bytes): (Kind, &[u8]),
+) -> Result<(), Trouble> {
+    step()?;
+    if kind == Kind::Link {
+        return Ok(new.parent.symlink_contents(PathBuf::from(files::from_bytes(bytes)), &new.name)?);
+    }
+    let is_program = kind == Kind::Program;
+    let mut file = if expected.is_some_and(|entry| entry.kind != Kind::Link) {
+        let old = links::open_file(&place.parent, &place.name, Open::Read)?;
+        let file = links::open_file(&new.parent, &new.name, Open::New)?;
+        if !attributes::copy(&old, &old.metadata()?, &file)? {
+            let why = "its owner or attributes cannot be given to a new file";
+            return Err(Trouble::Refused(why.to_owned()));
+        }
+        file
+    } else {
+        links::create_file(&new.parent, &new.name, is_program)?
+    };
+    step()?;
+    file.write_all(bytes)?;
+    modes::set_program_bits(&file, is_program)?;
+    Ok(file.sync_all()?)
 }
 
 fn remove_temporary(place: &Place) -> io::Result<()> {
@@ -300,43 +286,4 @@ pub(super) fn step() -> io::Result<()> {
 }
 
 #[cfg(test)]
-pub(super) use crashes::step;
-
-#[cfg(test)]
-pub(super) mod crashes {
-    use std::cell::Cell;
-    use std::io;
-
-    thread_local! {
-        /// Number of changes until the crash; `None`: there is none.
-        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
-        /// Whether only one change fails.
-        static ONCE: Cell<bool> = const { Cell::new(false) };
-    }
-
-    /// This change fails, and those after it do not.
-    pub(in super::super) fn fail_once_after(changes: u32) {
-        crash_after(Some(changes));
-        ONCE.set(true);
-    }
-
-    /// After this number of changes, nothing changes the disk until the next call.
-    pub(in super::super) fn crash_after(changes: Option<u32>) {
-        LEFT.set(changes);
-    }
-
-    pub(in super::super) fn has_crashed() -> bool {
-        LEFT.get() == Some(0)
-    }
-
-    pub(in super::super) fn step() -> io::Result<()> {
-        match LEFT.get() {
-            None => Ok(()),
-            Some(0) => Err(io::Error::other("crashed")),
-            Some(left) => {
-                LEFT.set((left > 1 || !ONCE.replace(false)).then_some(left - 1));
-                if left == 1 { Err(io::Error::other("crashed")) } else { Ok(()) }
-            }
-        }
-    }
-}
+pub(super) use super::tests::crashes::step;

@@ -1,31 +1,61 @@
-//! Restores paths of a plan, and undoes a restore that was interrupted.
+//! Plans and does a restore, and undoes one that was interrupted.
+//!
+//! A record of the restore is on the disk before the first change and removed after the last.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::capture::unix_micros;
-use super::error::SnapshotError;
-use super::journal::{Journal, Record};
-use super::place::{Root, Trouble};
-use super::plan::{Action, Plan, Step};
-use super::{Captured, Entry, Kind, Snapshots};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
 
-/// What is written for a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Take {
-    /// Its state in the snapshot. In a conflict, this replaces what the user wrote.
-    Snapshot,
-    /// The merged text of a conflict.
-    Merged,
+use super::capture::unix_micros;
+use super::compare::{self, Change, contents, id_of, missing, sizes};
+use super::git::{Git, paths};
+use super::place::{self, Found, Root, Trouble};
+use super::{Captured, Entry, SnapshotError, SnapshotId, Snapshots};
+use crate::host::os::{files, private};
+use crate::host::regular;
+
+const MAX_JOURNAL_BYTES: u64 = 256 << 20;
+
+/// Number of files that are in memory at once.
+const GROUP: usize = 16;
+
+/// What a restore does with a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// It is as in the snapshot already.
+    Nothing,
+    Write,
+    Delete,
+    /// It is neither as in `from` nor as in `to`: a restore replaces what the user wrote.
+    Conflict,
+    /// It cannot be restored, with the reason.
+    Refused(String),
 }
 
-/// A path that the user chose.
+/// A path of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    /// As in the plan.
+pub struct Step {
+    /// Relative to the folder.
     pub path: PathBuf,
-    pub take: Take,
+    pub from: Option<Entry>,
+    pub to: Option<Entry>,
+    /// What it is on the disk; `None` also if it was refused.
+    pub disk: Option<Entry>,
+    pub action: Action,
+}
+
+/// What a restore from the state of one snapshot to the state of another would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub from: SnapshotId,
+    pub to: SnapshotId,
+    /// In the order of their names; only paths that differ between the snapshots.
+    pub steps: Vec<Step>,
 }
 
 /// What a restore did.
@@ -45,25 +75,151 @@ pub struct Recovered {
     /// The restore was complete; otherwise its paths are as before it.
     pub is_complete: bool,
     pub paths: Vec<PathBuf>,
-    /// Paths that were changed by somebody else meanwhile, and were not touched.
+    /// Paths that were changed by somebody else meanwhile, or whose old content was deleted. They were not touched.
     pub left: Vec<PathBuf>,
 }
 
-/// A chosen path with its new content.
-struct Target {
-    record: Record,
-    /// A merged text, which is not in the store.
-    merged: Option<Vec<u8>>,
+/// A path that a restore writes or deletes. Paths need not be UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    path: OsString,
+    old: Option<Entry>,
+    new: Option<Entry>,
+    /// The name of the temporary file beside it.
+    temporary: OsString,
 }
 
+/// A restore in progress.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Journal {
+    records: Vec<Record>,
+    /// Folders that it creates, the outer ones first.
+    folders: Vec<OsString>,
+}
+
+impl Journal {
+    fn path(snapshots: &Snapshots) -> PathBuf {
+        snapshots.at("restoring.json")
+    }
+
+    /// The journal of an interrupted restore.
+    pub(super) fn read(snapshots: &Snapshots) -> Result<Option<Self>, SnapshotError> {
+        let path = Self::path(snapshots);
+        if path.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        let journal = regular::read(&path, MAX_JOURNAL_BYTES).and_then(|b| serde_json::from_slice(&b).ok());
+        let damaged = || io::Error::other("it is damaged. Compare the files, then delete it");
+        journal.map(Some).ok_or_else(|| SnapshotError::file("read", &path)(damaged()))
+    }
+
+    /// Writes it durably.
+    fn write(&self, snapshots: &Snapshots) -> Result<(), SnapshotError> {
+        let path = Self::path(snapshots);
+        let write = || private::replace(&path, &serde_json::to_vec(self)?);
+        write().map_err(SnapshotError::file("write", &path))?;
+        sync_parent(&path);
+        Ok(())
+    }
+
+    fn remove(snapshots: &Snapshots) -> Result<(), SnapshotError> {
+        let path = Self::path(snapshots);
+        let remove = place::step().and_then(|()| std::fs::remove_file(&path));
+        remove.map_err(SnapshotError::file("remove", &path))?;
+        sync_parent(&path);
+        Ok(())
+    }
+}
+
+fn sync_parent(path: &Path) {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    if let Ok(folder) = Dir::open_ambient_dir(parent, ambient_authority()) {
+        files::sync_folder(&folder);
+    }
+}
+
+/// A change of a path on the disk.
+struct Move<'a> {
+    path: &'a Path,
+    temporary: &'a OsStr,
+    from: Option<&'a Entry>,
+    to: Option<&'a Entry>,
+}
+
+impl Record {
+    fn path(&self) -> &Path {
+        Path::new(&self.path)
+    }
+
+    fn forward(&self) -> Move<'_> {
+        let Self { old, new, temporary, .. } = self;
+        Move { path: self.path(), temporary, from: old.as_ref(), to: new.as_ref() }
+    }
+
+    fn back(&self) -> Move<'_> {
+        let Move { path, temporary, from, to } = self.forward();
+        Move { path, temporary, from: to, to: from }
+    }
+}
+
+/// The paths that were changed, and those that were not, with the reason.
+type Outcome = (Vec<PathBuf>, Vec<(PathBuf, String)>);
+
 impl Snapshots {
+    /// Plans to bring paths from their state in `from` to that in `to`. `paths`: only these (absolute, or relative to
+    /// the folder); `None`: all that differ.
+    ///
+    /// # Errors
+    /// A snapshot is not in the store, or git failed. What is wrong with a single path is in its step.
+    pub fn plan(
+        &self,
+        paths: Option<&[PathBuf]>,
+        from: &SnapshotId,
+        to: &SnapshotId,
+    ) -> Result<Plan, SnapshotError> {
+        let wanted: Option<BTreeSet<PathBuf>> =
+            paths.map(|paths| paths.iter().filter_map(|path| self.relative(path)).collect());
+        let mut changes = self.changes(from, to)?;
+        changes.retain(|change| wanted.as_ref().is_none_or(|wanted| wanted.contains(&change.path)));
+        let git = self.git();
+        let omitted = compare::omitted(&git, to)?;
+        let sizes = sizes(&git, changes.iter().filter_map(|change| Some(&change.after.as_ref()?.id)))?;
+        let root = Root::open(self)?;
+        let before = changes.iter().filter(|change| change.before.is_some());
+        let files: BTreeSet<PathBuf> = before.map(|change| change.path.clone()).collect();
+        // A folder of `from`, which may be empty when its files are deleted.
+        let was_folder =
+            |path: &Path| files.range(path.to_owned()..).next().is_some_and(|file| file.starts_with(path));
+        let step = |Change { path, before, after }: Change| {
+            let refused = |why: &str| Action::Refused(why.to_owned());
+            let found = root.find(&path);
+            let action = match (&found, &after) {
+                (Found::Folder, Some(_)) if before.is_none() && was_folder(&path) => Action::Write,
+                (Found::Folder, _) => refused("it is a folder now"),
+                (Found::Other(why), _) => refused(why),
+                (found, after) if found.is(after.as_ref()) => Action::Nothing,
+                (_, None) if omitted.may_have(&path) => {
+                    refused("it may have existed then, but its content was not captured")
+                }
+                (_, Some(after)) if !sizes.contains_key(&after.id) => {
+                    refused("its content is no longer in the store of snapshots")
+                }
+                (found, Some(_)) if found.is(before.as_ref()) => Action::Write,
+                (found, None) if found.is(before.as_ref()) => Action::Delete,
+                _ => Action::Conflict,
+            };
+            Step { path, from: before, to: after, disk: found.entry().cloned(), action }
+        };
+        Ok(Plan { from: from.clone(), to: to.clone(), steps: changes.into_iter().map(step).collect() })
+    }
+
     /// Restores the chosen paths of a plan, after capturing the present state. Other paths are not touched, and a
     /// chosen path is only written if the disk is as it was planned.
     ///
     /// # Errors
     /// The present state cannot be captured, a content is not in the store, or a file cannot be written. Then the
     /// paths that were written are brought back; if that fails too, [`Self::recover`] does it later.
-    pub fn restore(&self, session: &str, plan: &Plan, chosen: &[Choice]) -> Result<Restored, SnapshotError> {
+    pub fn restore(&self, session: &str, plan: &Plan, chosen: &[PathBuf]) -> Result<Restored, SnapshotError> {
         let _lock = self.lock()?;
         if Journal::read(self)?.is_some() {
             return Err(SnapshotError::Interrupted);
@@ -72,14 +228,12 @@ impl Snapshots {
             plan.steps.iter().map(|step| (step.path.as_path(), step)).collect();
         let mut refused = Vec::new();
         let mut targets = BTreeMap::new();
-        for Choice { path, take } in chosen {
-            match steps
-                .get(path.as_path())
-                .ok_or("it is not in the plan".to_owned())
-                .and_then(|s| self.target(s, *take))
-            {
-                Ok(target) => targets.extend(target.map(|target| (path.clone(), target))),
-                Err(why) => refused.push((path.clone(), why)),
+        for path in chosen {
+            match steps.get(path.as_path()).map(|step| (step, &step.action)) {
+                None => refused.push((path.clone(), "it is not in the plan".to_owned())),
+                Some((_, Action::Refused(why))) => refused.push((path.clone(), why.clone())),
+                Some((_, Action::Nothing)) => {}
+                Some((step, _)) => drop(targets.insert(path.clone(), *step)),
             }
         }
         let extra: Vec<PathBuf> = targets.keys().cloned().collect();
@@ -88,32 +242,39 @@ impl Snapshots {
         let now = self.changes(&plan.from, &before.id)?;
         let now: BTreeMap<&Path, &Option<Entry>> =
             now.iter().map(|change| (change.path.as_path(), &change.after)).collect();
-        targets.retain(|path, target| {
-            let saved = now.get(path.as_path()).copied().unwrap_or(&steps[path.as_path()].from);
-            let is_saved = *saved == target.record.old;
+        targets.retain(|path, step| {
+            let is_saved = *now.get(path.as_path()).copied().unwrap_or(&step.from) == step.disk;
             if !is_saved {
                 let why = "it was changed meanwhile, or cannot be captured";
                 refused.push((path.clone(), why.to_owned()));
             }
             is_saved
         });
-        let targets: Vec<Target> = targets.into_values().collect();
-        let mut journal = Journal {
-            records: targets.iter().map(|target| target.record.clone()).collect(),
-            folders: Vec::new(),
-        };
         if targets.is_empty() {
             return Ok(Restored { before, changed: Vec::new(), refused });
         }
-        journal.folders = self.missing_folders(&targets);
+        let git = self.git();
+        let record = |step: &&Step| {
+            let name = id_of(files::bytes(step.path.as_os_str()));
+            let temporary = OsString::from(format!(".parlor-{:x}-{}", unix_micros(), &name.0[..16]));
+            let path = step.path.clone().into_os_string();
+            Record { path, old: step.disk.clone(), new: step.to.clone(), temporary }
+        };
+        let records: Vec<Record> = targets.values().map(record).collect();
         // A content that is missing is found before anything is written.
-        let stored = targets.iter().filter(|target| target.merged.is_none());
-        self.groups(stored.filter_map(|t| Some(((), &t.record.new.as_ref()?.id))).collect())?;
-        let emptied = self.folders_to_remove(plan, &targets)?;
+        let ids = || records.iter().filter_map(|record| Some(&record.new.as_ref()?.id));
+        let found = sizes(&git, ids())?;
+        if let Some(id) = ids().find(|id| !found.contains_key(*id)) {
+            return Err(missing(id));
+        }
+        let journal = Journal { folders: self.missing_folders(&records), records };
+        let emptied = folders_to_remove(&git, plan, &journal.records)?;
         journal.write(self)?;
-        match self.apply(&targets, &emptied, &mut refused) {
-            Ok(changed) => {
+        let moves: Vec<Move<'_>> = journal.records.iter().map(Record::forward).collect();
+        match self.apply(&git, &moves, &emptied, false) {
+            Ok((changed, more)) => {
                 Journal::remove(self)?;
+                refused.extend(more);
                 Ok(Restored { before, changed, refused })
             }
             Err(error) => {
@@ -131,164 +292,91 @@ impl Snapshots {
     /// A file cannot be written or the journal is damaged. Call it again when this is corrected.
     pub fn recover(&self) -> Result<Option<Recovered>, SnapshotError> {
         let _lock = self.lock()?;
-        match Journal::read(self)? {
-            Some(journal) => self.undo(&journal).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// What is written for a step; `None`: nothing. An error: the reason why it is refused.
-    fn target(&self, step: &Step, take: Take) -> Result<Option<Target>, String> {
-        let (new, merged) = match (&step.action, take) {
-            (Action::Nothing, _) => return Ok(None),
-            (Action::Refused(why), _) => return Err(why.clone()),
-            (Action::Conflict { merged: Some(text) }, Take::Merged) => {
-                let kind = step.disk.as_ref().map_or(Kind::File, |entry| entry.kind);
-                (Some(Entry { kind, id: self.id_of(text) }), Some(text.clone()))
-            }
-            (_, Take::Merged) => return Err("there is no merged text for it".to_owned()),
-            (_, Take::Snapshot) => (step.to.clone(), None),
-        };
-        let name = self.id_of(step.path.as_os_str().as_encoded_bytes());
-        let temporary = OsString::from(format!(".parlor-{:x}-{}", unix_micros(), &name.as_str()[..16]));
-        let record = Record { path: step.path.clone(), old: step.disk.clone(), new, temporary };
-        Ok((record.old != record.new).then_some(Target { record, merged }))
+        Journal::read(self)?.map(|journal| self.undo(&journal)).transpose()
     }
 
     /// The folders that must be created, the outer ones first.
-    fn missing_folders(&self, targets: &[Target]) -> Vec<PathBuf> {
-        let written = targets.iter().filter(|target| target.record.new.is_some());
-        let parents = written.flat_map(|target| target.record.path.ancestors().skip(1));
-        let folders: BTreeSet<&Path> = parents.filter(|parent| !parent.as_os_str().is_empty()).collect();
+    fn missing_folders(&self, records: &[Record]) -> Vec<OsString> {
+        let folders: BTreeSet<&Path> =
+            records.iter().filter(|record| record.new.is_some()).flat_map(parents).collect();
         let is_missing = |folder: &&Path| !self.folder.join(folder).is_dir();
-        folders.into_iter().filter(is_missing).map(Path::to_owned).collect()
+        folders.into_iter().filter(is_missing).map(|folder| folder.as_os_str().to_owned()).collect()
     }
 
-    /// The folders that did not exist in `to` and may be empty after the restore, the inner ones first.
-    fn folders_to_remove(&self, plan: &Plan, targets: &[Target]) -> Result<Vec<PathBuf>, SnapshotError> {
-        let deleted = targets.iter().filter(|target| target.record.new.is_none());
-        let parents: BTreeSet<&Path> = deleted
-            .flat_map(|t| t.record.path.ancestors().skip(1))
-            .filter(|p| !p.as_os_str().is_empty())
-            .collect();
-        if parents.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (from, to) = (self.folders(&plan.from)?, self.folders(&plan.to)?);
-        let omitted = self.omitted(&plan.to)?;
-        let is_new = |folder: &&Path| {
-            from.contains(*folder) && !to.contains(*folder) && !omitted.may_have_folder(folder)
-        };
-        Ok(parents.into_iter().rev().filter(is_new).map(Path::to_owned).collect())
-    }
-
-    /// Deletes first, because a file may take the place of a folder.
+    /// Deletes first, because a file may take the place of a folder. `skips`: a content that is not in the store is no
+    /// error.
     fn apply(
         &self,
-        targets: &[Target],
-        emptied: &[PathBuf],
-        refused: &mut Vec<(PathBuf, String)>,
-    ) -> Result<Vec<PathBuf>, SnapshotError> {
+        git: &Git,
+        moves: &[Move<'_>],
+        emptied: &[&Path],
+        skips: bool,
+    ) -> Result<Outcome, SnapshotError> {
         let root = Root::open(self)?;
-        let mut changed = Vec::new();
-        let mut note = |record: &Record, result| match result {
+        let failed = |path: &Path, error| SnapshotError::file("write", &self.folder.join(path))(error);
+        let (mut changed, mut refused) = (Vec::new(), Vec::new());
+        let mut note = |path: &Path, result| match result {
             Ok(()) => {
-                changed.push(record.path.clone());
+                changed.push(path.to_owned());
                 Ok(())
             }
             Err(Trouble::Refused(why)) => {
-                refused.push((record.path.clone(), why));
+                refused.push((path.to_owned(), why));
                 Ok(())
             }
-            Err(Trouble::Failed(error)) => {
-                Err(SnapshotError::file("write", &self.folder.join(&record.path))(error))
-            }
+            Err(Trouble::Failed(error)) => Err(failed(path, error)),
         };
-        for Target { record, .. } in targets.iter().filter(|target| target.record.new.is_none()) {
-            note(record, root.remove(&record.path, record.old.as_ref()))?;
+        for Move { path, from, .. } in moves.iter().filter(|change| change.to.is_none()) {
+            note(path, root.remove(path, *from))?;
         }
         for folder in emptied {
             if let Err(Trouble::Failed(error)) = root.remove_empty(folder) {
-                return Err(SnapshotError::file("remove", &self.folder.join(folder))(error));
+                return Err(failed(folder, error));
             }
         }
-        let mut write = |record: &Record, new: &Entry, bytes: &[u8]| {
-            note(record, root.write(&record.path, &record.temporary, (new, bytes), record.old.as_ref()))
-        };
-        let mut stored = Vec::new();
-        for Target { record, merged } in targets {
-            match (&record.new, merged) {
-                (Some(new), Some(merged)) => write(record, new, merged)?,
-                (Some(new), None) => stored.push(((record, new), &new.id)),
-                (None, _) => {}
-            }
-        }
-        for group in self.groups(stored)? {
-            let contents = self.contents(&group.iter().map(|(_, id)| *id).collect::<Vec<_>>())?;
-            for ((record, new), id) in group {
-                let bytes = contents.get(id).ok_or_else(|| super::compare::missing(id))?;
-                write(record, new, bytes)?;
+        let written: Vec<_> = moves.iter().filter_map(|change| Some((change, change.to?))).collect();
+        for group in written.chunks(GROUP) {
+            let contents = contents(git, group.iter().map(|(_, to)| &to.id))?;
+            for (Move { path, temporary, from, .. }, to) in group {
+                let result = match contents.get(&to.id) {
+                    Some(bytes) => root.write((path, temporary), *from, (to.kind, bytes)),
+                    None if skips => Err(Trouble::Refused("its content is missing".to_owned())),
+                    None => return Err(missing(&to.id)),
+                };
+                note(path, result)?;
             }
         }
         changed.sort();
-        Ok(changed)
+        Ok((changed, refused))
     }
 
     /// Brings the paths of a journal back, unless all are new. Paths that are neither old nor new are not touched.
     fn undo(&self, journal: &Journal) -> Result<Recovered, SnapshotError> {
         let root = Root::open(self)?;
-        let failed = |path: &Path, trouble| match trouble {
-            Trouble::Failed(error) => SnapshotError::file("recover", &self.folder.join(path))(error),
-            Trouble::Refused(why) => {
-                SnapshotError::file("recover", &self.folder.join(path))(std::io::Error::other(why))
-            }
-        };
         let (mut new, mut left, mut paths) = (Vec::new(), Vec::new(), Vec::new());
         for record in &journal.records {
-            root.remove_temporary(&record.path, &record.temporary)
-                .map_err(|error| failed(&record.path, error))?;
-            match root.find(&record.path) {
-                Ok(found) if found.is(record.new.as_ref()) => new.push(record),
-                Ok(found) if found.is(record.old.as_ref()) => paths.push(record.path.clone()),
-                _ if is_blocked(&record.path, record.old.as_ref(), journal) => {
-                    // It is absent, and comes back when what takes its place is deleted.
-                    new.push(record);
-                }
-                _ => left.push(record.path.clone()),
+            let path = record.path();
+            if let Err(Trouble::Failed(error)) = root.remove_temporary(path, &record.temporary) {
+                return Err(SnapshotError::file("recover", &self.folder.join(path))(error));
+            }
+            // It became a folder, and comes back when what takes its place is deleted.
+            let is_blocked = record.old.is_some() && journal.folders.contains(&record.path);
+            match root.find(path) {
+                found if found.is(record.new.as_ref()) => new.push(record),
+                found if found.is(record.old.as_ref()) => paths.push(path.to_owned()),
+                _ if is_blocked => new.push(record),
+                _ => left.push(path.to_owned()),
             }
         }
         let is_complete = new.len() == journal.records.len();
         if is_complete {
-            paths = new.iter().map(|record| record.path.clone()).collect();
+            paths.extend(new.iter().map(|record| record.path().to_owned()));
         } else {
-            let (deleted, written): (Vec<&Record>, Vec<&Record>) =
-                new.iter().partition(|record| record.old.is_none());
-            let mut note = |record: &Record, result| match result {
-                Ok(()) => {
-                    paths.push(record.path.clone());
-                    Ok(())
-                }
-                Err(Trouble::Refused(_)) => {
-                    left.push(record.path.clone());
-                    Ok(())
-                }
-                Err(error) => Err(failed(&record.path, error)),
-            };
-            for record in deleted {
-                note(record, root.remove(&record.path, record.new.as_ref()))?;
-            }
-            for folder in journal.folders.iter().rev() {
-                root.remove_empty(folder).map_err(|error| failed(folder, error))?;
-            }
-            let old = written.into_iter().filter_map(|record| Some((record, record.old.as_ref()?)));
-            for group in self.groups(old.map(|(record, old)| ((record, old), &old.id)).collect())? {
-                let contents = self.contents(&group.iter().map(|(_, id)| *id).collect::<Vec<_>>())?;
-                for ((record, old), id) in group {
-                    let bytes = contents.get(id).ok_or_else(|| super::compare::missing(id))?;
-                    let entry = (old, bytes.as_slice());
-                    note(record, root.write(&record.path, &record.temporary, entry, record.new.as_ref()))?;
-                }
-            }
+            let moves: Vec<Move<'_>> = new.into_iter().map(Record::back).collect();
+            let folders: Vec<&Path> = journal.folders.iter().rev().map(Path::new).collect();
+            let (changed, refused) = self.apply(&self.git(), &moves, &folders, true)?;
+            paths.extend(changed);
+            left.extend(refused.into_iter().map(|(path, _)| path));
         }
         Journal::remove(self)?;
         paths.sort();
@@ -296,7 +384,57 @@ impl Snapshots {
     }
 }
 
-/// Whether a path has become a folder that the restore created.
-fn is_blocked(path: &Path, old: Option<&Entry>, journal: &Journal) -> bool {
-    old.is_some() && journal.folders.iter().any(|folder| folder == path)
+/// The folders above a path.
+fn parents(record: &Record) -> impl Iterator<Item = &Path> {
+    record.path().ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty())
+}
+
+/// The folders that did not exist in `to` and may be empty after the restore, the inner ones first.
+fn folders_to_remove<'a>(
+    git: &Git,
+    plan: &Plan,
+    records: &'a [Record],
+) -> Result<Vec<&'a Path>, SnapshotError> {
+    let deleted: BTreeSet<&Path> =
+        records.iter().filter(|record| record.new.is_none()).flat_map(parents).collect();
+    if deleted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let folders = |id: &SnapshotId| -> Result<BTreeSet<PathBuf>, SnapshotError> {
+        let args = ["ls-tree", "-d", "-r", "-z", "--name-only", "--full-tree", &id.files()];
+        Ok(paths(&git.read("list the folders of the snapshot", args, Vec::new())?).collect())
+    };
+    let (from, to, omitted) = (folders(&plan.from)?, folders(&plan.to)?, compare::omitted(git, &plan.to)?);
+    let is_new =
+        |folder: &&Path| from.contains(*folder) && !to.contains(*folder) && !omitted.may_have_folder(folder);
+    Ok(deleted.into_iter().rev().filter(is_new).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::snapshots::Kind;
+
+    #[test]
+    fn a_journal_is_read_completely_or_not() {
+        let entry = |kind| Some(Entry { kind, id: id_of(b"x") });
+        let record = |path: &[u8], old, new| Record {
+            path: files::from_bytes(path),
+            old,
+            new,
+            temporary: ".parlor-1".into(),
+        };
+        let journal = Journal {
+            records: vec![
+                record(b"a\n\xff", entry(Kind::File), entry(Kind::Program)),
+                record(b"end", None, entry(Kind::Link)),
+            ],
+            folders: vec!["x/y".into()],
+        };
+        let bytes = serde_json::to_vec(&journal).unwrap();
+        assert_eq!(serde_json::from_slice::<Journal>(&bytes).unwrap(), journal);
+        for end in 0..bytes.len() - 1 {
+            assert!(serde_json::from_slice::<Journal>(&bytes[..end]).is_err(), "{end}");
+        }
+    }
 }

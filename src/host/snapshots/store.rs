@@ -1,27 +1,46 @@
 //! The private repository of a folder, and the user's repository that it borrows objects from.
+//!
+//! Snapshots are not deleted with `git gc` or `git prune`: they fail if the user's repository has deleted a borrowed
+//! object, and `git repack --local` would delete the copies of borrowed objects.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::error::{Refusal, SnapshotError};
-use super::git::{Deadline, Git, Output, split};
-use super::{Options, Snapshots};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::capture::without_borrowed;
+use super::git::{Git, lines, paths};
+use super::restore::Journal;
+use super::{Options, SnapshotError, Snapshots};
+use crate::host::git::changes;
 use crate::host::os::files::{self, NULL_DEVICE};
 use crate::host::os::{private, volumes};
-use crate::host::{git as user_git, regular};
+use crate::host::regular;
 
 /// Maximum size of a file with patterns of ignored files.
 const MAX_PATTERN_BYTES: u64 = 4 << 20;
 
-/// The copy of the user's patterns.
-const USER_PATTERNS: &str = "user-exclude";
+/// Packing a store may take longer than a capture.
+const MAX_PACK_TIME: Duration = Duration::from_secs(600);
+
+/// The objects are packed when more than this number are in files of their own, or in this number of packs.
+const MAX_LOOSE: usize = 4000;
+const MAX_PACKS: usize = 20;
 
 /// Takes precedence over `.gitattributes`. An encoding cannot be switched off, only left unspecified.
 const ATTRIBUTES: &str = "* -text -crlf !eol -ident -filter !working-tree-encoding -diff -merge\n";
 
 /// Durable when a capture returns, with one flush for all files.
 const CONFIG: &str = "\
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
 [core]
 \tbare = false
 \tfsmonitor = false
@@ -33,155 +52,83 @@ const CONFIG: &str = "\
 \tfileMode = true
 \tquotePath = false
 \tprotectNTFS = false
-\tprotectHFS = false
 \tprecomposeUnicode = false
 \tpreloadIndex = true
 \tfsync = objects,reference
 \tfsyncMethod = batch
-[gc]
-\tauto = 0
-[maintenance]
-\tauto = false
 ";
 
-/// The user's repository of a folder, with objects that can be borrowed.
-#[derive(Debug)]
-pub(super) struct UserRepository {
-    pub git_dir: PathBuf,
-    pub common_dir: PathBuf,
-    pub objects: PathBuf,
+/// What was deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub snapshots: usize,
+    /// Size of the store afterwards.
+    pub bytes: u64,
 }
 
-impl UserRepository {
-    /// The last commit; `None` before the first one, or unknown.
-    pub(super) fn head(&self) -> Option<String> {
-        user_git::changes::commit(&self.git_dir, &self.common_dir).ok().flatten()
-    }
-}
-
-/// The repository that a folder is in.
-pub(super) struct Found {
-    /// Its root, or the folder.
-    pub work_tree: PathBuf,
-    pub user: Option<UserRepository>,
-    /// Its own patterns of ignored files.
-    pub excludes: Option<PathBuf>,
-    pub is_sha256: bool,
+/// The files of the store.
+#[derive(Debug, Default)]
+struct Store {
+    bytes: u64,
+    loose: Vec<PathBuf>,
+    packs: Vec<PathBuf>,
+    /// Files of packs that were not completed.
+    temporary: Vec<PathBuf>,
 }
 
 /// Why snapshots of a canonical folder are not captured.
-pub(super) fn refusal(folder: &Path, data: &Path, options: &Options) -> Option<Refusal> {
+pub(super) fn refusal(folder: &Path, data: &Path, options: &Options) -> Option<String> {
     let home = options.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
-    if !folder.is_dir() {
-        return Some(Refusal::NotAFolder);
-    }
-    if folder.parent().is_none() {
-        return Some(Refusal::Root);
-    }
-    if home.as_deref() == Some(folder) {
-        return Some(Refusal::Home);
-    }
-    if home.is_some_and(|home| home.starts_with(folder)) {
-        return Some(Refusal::AboveHome);
-    }
-    if data.starts_with(folder) || folder.starts_with(data) {
-        return Some(Refusal::OwnData);
-    }
-    let network = volumes::network_file_system(folder).filter(|_| !options.allows_network);
-    network.map(Refusal::Network)
-}
-
-/// Finds the repository of a folder. Its objects are borrowed only if git confirms where they are.
-pub(super) fn find_repository(folder: &Path, deadline: Deadline) -> Result<Found, SnapshotError> {
-    let alone = Found { work_tree: folder.to_owned(), user: None, excludes: None, is_sha256: false };
-    let Some(Ok(found)) = user_git::find(folder) else { return Ok(alone) };
-    let excludes = Some(found.common_dir.join("info/exclude"));
-    let alone = Found { work_tree: found.root.clone(), excludes, ..alone };
-    let is_supported = user_git::changes::check_objects(&found).is_ok()
-        && user_git::changes::commit(&found.git_dir, &found.common_dir).is_ok();
-    if !is_supported {
-        return Ok(alone);
-    }
-    let args = [
-        "rev-parse",
-        "--path-format=absolute",
-        "--show-object-format",
-        "--git-common-dir",
-        "--git-path",
-        "objects",
-        "--show-toplevel",
-    ];
-    let output = Git::of_user(folder)?.run(args, Vec::new(), deadline)?;
-    // Names with line ends give more lines.
-    let text = output.stdout.strip_suffix(b"\n").unwrap_or_default();
-    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
-    let (Some(0), [format, common_dir, objects, root]) = (output.code, lines.as_slice()) else {
-        return Ok(alone);
+    let network = || volumes::network_file_system(folder).filter(|_| !options.allows_network);
+    let why = match () {
+        () if !folder.is_dir() => "it is not a folder",
+        () if folder.parent().is_none() => {
+            "it is the root of the file system. Open the folder of a project instead"
+        }
+        () if home.as_deref() == Some(folder) => {
+            "it is your home folder. Open the folder of a project instead"
+        }
+        () if home.is_some_and(|home| home.starts_with(folder)) => {
+            "it contains your home folder. Open the folder of a project instead"
+        }
+        () if data.starts_with(folder) || folder.starts_with(data) => {
+            "the data of parlor is in it. Move that data to another folder"
+        }
+        () => {
+            let text = |name| {
+                format!("it is on a network file system ({name}), where this may take long. Allow it first")
+            };
+            return network().map(text);
+        }
     };
-    let real = |path: &[u8]| PathBuf::from(files::from_bytes(path)).canonicalize().ok();
-    let is_same =
-        real(common_dir).as_ref() == Some(&found.common_dir) && real(root).as_ref() == Some(&found.root);
-    let is_sha256 = *format == b"sha256";
-    match real(objects) {
-        Some(objects) if is_same && (is_sha256 || *format == b"sha1") => {
-            let user = UserRepository { git_dir: found.git_dir, common_dir: found.common_dir, objects };
-            Ok(Found { user: Some(user), is_sha256, ..alone })
-        }
-        _ => Ok(alone),
-    }
+    Some(why.to_owned())
 }
 
-/// The file with the user's patterns, if it is set. Otherwise git finds the usual one.
-pub(super) fn excludes_file(folder: &Path, deadline: Deadline) -> Result<Option<PathBuf>, SnapshotError> {
-    let args = ["config", "--null", "--path", "--get", "core.excludesFile"];
-    let output = Git::of_user(folder)?.run(args, Vec::new(), deadline)?;
+/// The file with the user's patterns of ignored files, if it is set. Otherwise git finds the usual one. The
+/// configuration of the folder's repository is not read.
+pub(super) fn user_patterns(git: &Git) -> Result<Option<OsString>, SnapshotError> {
+    let output = git.run(["config", "--null", "--path", "--get", "core.excludesFile"], Vec::new())?;
     match output.code {
-        Some(0) => {
-            let path = split(&output.stdout).next().map(|path| PathBuf::from(files::from_bytes(path)));
-            Ok(path.filter(|path| path.is_absolute()))
-        }
+        Some(0) => Ok(paths(&output.stdout).next().filter(|path| path.is_absolute()).map(OsString::from)),
         Some(1) => Ok(None),
         _ => Err(output.error("read core.excludesFile")),
     }
 }
 
 /// Creates or updates the private repository.
-pub(super) fn create(
-    git_dir: &Path,
-    folder: &Path,
-    is_sha256: bool,
-    user_excludes: Option<&Path>,
-) -> Result<(), SnapshotError> {
+pub(super) fn create(git_dir: &Path, folder: &Path) -> Result<(), SnapshotError> {
     for name in ["", "objects", "objects/pack", "objects/info", "refs", "info", "parlor", "parlor/sessions"] {
         let path = git_dir.join(name);
         private::make_own_folder(&path).map_err(SnapshotError::file("create", &path))?;
     }
-    let mut config = CONFIG.as_bytes().to_vec();
-    let facts = format!(
-        "[core]\n\thooksPath = {NULL_DEVICE}\n\tattributesFile = {NULL_DEVICE}\n\tignoreCase = {}\n\t\
-         repositoryFormatVersion = {}\n",
-        ignores_case(folder),
-        u8::from(is_sha256)
+    let config = format!(
+        "{CONFIG}\thooksPath = {NULL_DEVICE}\n\tattributesFile = {NULL_DEVICE}\n\tignoreCase = {}\n",
+        ignores_case(folder)
     );
-    config.extend_from_slice(facts.as_bytes());
-    if user_excludes.is_some() {
-        config.extend_from_slice(b"\texcludesFile = ");
-        config.extend_from_slice(files::bytes(&quoted(&git_dir.join("info").join(USER_PATTERNS))));
-        config.push(b'\n');
-    }
-    if is_sha256 {
-        config.extend_from_slice(b"[extensions]\n\tobjectFormat = sha256\n");
-    }
-    let contents: [(&str, &[u8]); 4] = [
-        ("config", &config),
-        ("info/attributes", ATTRIBUTES.as_bytes()),
-        ("parlor/folder", files::bytes(folder.as_os_str())),
-        ("HEAD", b"ref: refs/heads/none\n"),
-    ];
-    for (name, content) in contents {
-        replace_changed(&git_dir.join(name), content)?;
-    }
-    Ok(())
+    replace_changed(&git_dir.join("config"), config.as_bytes())?;
+    replace_changed(&git_dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
+    replace_changed(&git_dir.join("parlor/folder"), files::bytes(folder.as_os_str()))?;
+    replace_changed(&git_dir.join("HEAD"), b"ref: refs/heads/none\n")
 }
 
 fn replace_changed(path: &Path, content: &[u8]) -> Result<(), SnapshotError> {
@@ -189,38 +136,6 @@ fn replace_changed(path: &Path, content: &[u8]) -> Result<(), SnapshotError> {
         return Ok(());
     }
     private::replace(path, content).map_err(SnapshotError::file("write", path))
-}
-
-/// Copies the patterns of ignored files that are not in the folder: those of the repository and of the user.
-pub(super) fn copy_patterns(
-    git_dir: &Path,
-    excludes: Option<&Path>,
-    user_excludes: Option<&Path>,
-) -> Result<(), SnapshotError> {
-    for (name, from) in [("exclude", excludes), (USER_PATTERNS, user_excludes)] {
-        let content = match from.filter(|path| path.exists()) {
-            Some(path) => regular::read(path, MAX_PATTERN_BYTES).ok_or_else(|| {
-                let error = std::io::Error::other("it is not a regular file, too large, or not readable");
-                SnapshotError::file("read the patterns of ignored files in", path)(error)
-            })?,
-            None => Vec::new(),
-        };
-        replace_changed(&git_dir.join("info").join(name), &content)?;
-    }
-    Ok(())
-}
-
-/// Whether the repository around a folder ignores all of it.
-pub(super) fn is_ignored(git: &Git, git_dir: &Path, deadline: Deadline) -> Result<bool, SnapshotError> {
-    let none = [("GIT_INDEX_FILE", git_dir.join("parlor/none"))];
-    // It refuses literal paths, and `.` is not special.
-    let git = git.with(none).with([("GIT_LITERAL_PATHSPECS", "0")]);
-    let output = git.run(["check-ignore", "-q", "."], Vec::new(), deadline)?;
-    match output.code {
-        Some(0) => Ok(true),
-        Some(1) => Ok(false),
-        _ => Err(output.error("check whether the folder is ignored")),
-    }
 }
 
 /// Whether another spelling of the folder's name leads to it. A name without letters counts as such.
@@ -233,8 +148,8 @@ pub(super) fn ignores_case(folder: &Path) -> bool {
     files::identity(folder) == files::identity(&folder.with_file_name(swapped))
 }
 
-/// A path in a list of folders, or in a configuration file, for git.
-pub(super) fn quoted(path: &Path) -> OsString {
+/// A path in a list of folders for git.
+fn quoted(path: &Path) -> OsString {
     let mut quoted = vec![b'"'];
     for byte in files::bytes(path.as_os_str()) {
         match byte {
@@ -248,30 +163,174 @@ pub(super) fn quoted(path: &Path) -> OsString {
 }
 
 impl Snapshots {
-    /// The path of the folder in the user's repository, with a slash at the end; empty for its root.
-    pub(super) fn prefix(&self) -> OsString {
-        let prefix = self.folder.strip_prefix(&self.work_tree).unwrap_or(Path::new(""));
-        let mut prefix = prefix.as_os_str().to_owned();
-        if !prefix.is_empty() {
-            prefix.push("/");
+    /// git in the private repository, with the whole time of a call.
+    pub(super) fn git(&self) -> Git {
+        let git = self.git.renewed(None);
+        match self.borrowed() {
+            Some((objects, _)) => git.with([("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&objects))]),
+            None => git,
         }
-        prefix
     }
 
-    /// The id of the tree without files, which is written because git must find it.
-    pub(super) fn empty_tree(&self, deadline: Deadline) -> Result<String, SnapshotError> {
-        let args = ["hash-object", "-t", "tree", "-w", "--stdin"];
-        self.git.read("write a tree", args, Vec::new(), deadline).map(|line| Output::line(&line))
+    /// The objects of the user's repository and its last commit. `None`: there is none, it borrows objects itself, or
+    /// git could not find its objects by our ids (SHA-256). Checked each time, because an agent can change it.
+    pub(super) fn borrowed(&self) -> Option<(PathBuf, String)> {
+        let user = self.user.as_ref().filter(|user| changes::check_objects(user).is_ok())?;
+        let head = changes::commit(&user.git_dir, &user.common_dir).ok()??;
+        let objects = user.common_dir.join("objects").canonicalize().ok()?;
+        (head.len() == 40).then_some((objects, head))
     }
 
-    /// The folder of indexes of sessions.
-    pub(super) fn sessions(&self) -> PathBuf {
-        self.at("sessions")
+    /// Copies the patterns of ignored files of the user's repository. They are not followed out of it.
+    pub(super) fn copy_patterns(&self) -> Result<(), SnapshotError> {
+        let name = Path::new("info/exclude");
+        let found = self.user.as_ref().filter(|user| {
+            user.common_dir.join(name).symlink_metadata().is_ok_and(|meta| !meta.is_symlink())
+        });
+        let patterns = match found {
+            Some(user) => Dir::open_ambient_dir(&user.common_dir, ambient_authority())
+                .ok()
+                .and_then(|folder| regular::read_below(&folder, name, MAX_PATTERN_BYTES))
+                .ok_or_else(|| {
+                    let error = io::Error::other("it is not a regular file, too large, or not readable");
+                    SnapshotError::file("read", &user.common_dir.join(name))(error)
+                })?,
+            None => Vec::new(),
+        };
+        replace_changed(&self.git_dir.join(name), &patterns)
+    }
+
+    /// Whether the repository around the folder ignores all of it.
+    pub(super) fn is_ignored(&self) -> Result<bool, SnapshotError> {
+        self.copy_patterns()?;
+        let none = self.at("none").into_os_string();
+        // It refuses literal paths, and `.` is not special.
+        let git = self.git.with([("GIT_INDEX_FILE", none), ("GIT_LITERAL_PATHSPECS", "0".into())]);
+        let output = git.run(["check-ignore", "-q", "."], Vec::new())?;
+        match output.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(output.error("check whether the folder is ignored")),
+        }
+    }
+
+    pub(super) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.git_dir.join("parlor").join(name)
     }
 
     /// Files of the folder of sessions.
-    pub(super) fn session_files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.sessions()).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect()
+    pub(super) fn session_files(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(self.at("sessions")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    }
+
+    /// Deletes the oldest snapshots until the store is not larger than this, and packs it if it has many objects. The
+    /// newest snapshot stays. Call it when nothing is captured: it can take minutes.
+    ///
+    /// # Errors
+    /// `Interrupted` if a restore has to be recovered; git failed; a file cannot be deleted.
+    pub fn prune(&self, max_store_bytes: u64) -> Result<Pruned, SnapshotError> {
+        let _lock = self.lock()?;
+        if Journal::read(self)?.is_some() {
+            return Err(SnapshotError::Interrupted);
+        }
+        let git = self.git().renewed(Some(MAX_PACK_TIME));
+        let mut store = self.store();
+        for path in &store.temporary {
+            remove(path)?;
+        }
+        if store.loose.len() > MAX_LOOSE || store.packs.len() > MAX_PACKS {
+            self.sweep(&git, &store)?;
+            store = self.store();
+        }
+        self.shrink(&git, store, max_store_bytes)
+    }
+
+    /// Deletes snapshots only if the store is too large. Returns their number.
+    pub(super) fn prune_to_limit(&self) -> Result<usize, SnapshotError> {
+        let store = self.store();
+        if store.bytes <= self.limits.max_store_bytes || Journal::read(self)?.is_some() {
+            return Ok(0);
+        }
+        let git = self.git().renewed(Some(MAX_PACK_TIME));
+        self.shrink(&git, store, self.limits.max_store_bytes).map(|pruned| pruned.snapshots)
+    }
+
+    fn shrink(&self, git: &Git, mut store: Store, max_bytes: u64) -> Result<Pruned, SnapshotError> {
+        let args = ["for-each-ref", "--format=%(refname)", "refs/parlor"];
+        let names = git.line("list snapshots", args, Vec::new())?;
+        let mut references: Vec<&str> = names.lines().collect();
+        references.sort_by_key(|name| name.rsplit('/').next().and_then(|time| time.parse::<u64>().ok()));
+        let all = references.len();
+        while store.bytes > max_bytes && references.len() > 1 {
+            // A tenth at a time: each sweep reads all lists of files.
+            let count = (references.len() / 10).max(1);
+            let input = lines(references.drain(..count).map(|name| format!("delete {name}")));
+            git.read("delete snapshots", ["update-ref", "--stdin"], input)?;
+            self.sweep(git, &store)?;
+            store = self.store();
+        }
+        if references.len() < all {
+            // The index of a session may list objects that were deleted with its last snapshot.
+            for path in self.session_files() {
+                let session = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+                let prefix = format!("refs/parlor/{session}/");
+                if !references.iter().any(|name| name.starts_with(&prefix)) {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(Pruned { snapshots: all - references.len(), bytes: store.bytes })
+    }
+
+    /// Packs the objects of this store that a snapshot needs, and deletes all others.
+    fn sweep(&self, git: &Git, store: &Store) -> Result<(), SnapshotError> {
+        let doing = "list the objects of the snapshots";
+        let own = without_borrowed(git);
+        let args = ["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"];
+        let present = own.line(doing, args, Vec::new())?;
+        let args = ["rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--all"];
+        let needed = git.line(doing, args, Vec::new())?;
+        let needed: BTreeSet<&str> = needed.lines().collect();
+        let ids = lines(present.lines().filter(|id| needed.contains(id)));
+        let new = if ids.is_empty() { None } else { Some(self.pack(&own, ids)?) };
+        let new = new.map(|name| format!("pack-{name}"));
+        // The new pack may be equal to an old one.
+        let is_old = |path: &&PathBuf| new.as_deref().map(OsStr::new) != path.file_stem();
+        for path in store.packs.iter().filter(is_old) {
+            // The index first: git ignores a pack without it.
+            for extension in ["idx", "rev", "pack"] {
+                remove(&path.with_extension(extension))?;
+            }
+        }
+        store.loose.iter().try_for_each(|path| remove(path))
+    }
+
+    fn store(&self) -> Store {
+        let mut store = Store::default();
+        let files = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| (entry.path(), entry.metadata().map_or(0, |meta| meta.len())))
+        };
+        for (path, bytes) in files(&self.git_dir.join("objects")).flat_map(|(folder, _)| files(&folder)) {
+            store.bytes += bytes;
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            match () {
+                () if name.starts_with("tmp_") => store.temporary.push(path),
+                () if name.ends_with(".pack") => store.packs.push(path),
+                () if name.bytes().all(|byte| byte.is_ascii_hexdigit()) => store.loose.push(path),
+                () => {}
+            }
+        }
+        store
+    }
+}
+
+fn remove(path: &Path) -> Result<(), SnapshotError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(SnapshotError::file("delete", path)(error))
+        }
+        _ => Ok(()),
     }
 }

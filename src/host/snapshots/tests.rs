@@ -9,7 +9,9 @@ use super::*;
 use crate::host::git::tests::git;
 use crate::host::os::fixtures;
 
+mod attacks;
 mod captures;
+pub(super) mod crashes;
 mod lives;
 mod restores;
 
@@ -39,7 +41,7 @@ impl Rig {
     fn options(&self) -> Options {
         Options {
             data: self.base.path().join("data"),
-            home: Some("/home/nobody".into()),
+            home: Some(self.base.path().join("home")),
             allows_network: true,
             ..Options::default()
         }
@@ -81,14 +83,15 @@ impl Rig {
     /// Restores all paths that differ, without conflicts.
     fn undo(&self, from: &SnapshotId, to: &SnapshotId) -> Restored {
         let plan = self.open().plan(None, from, to).unwrap();
-        let chosen = all(&plan, Take::Snapshot);
+        let chosen = all(&plan);
         self.open().restore("s", &plan, &chosen).unwrap()
     }
 }
 
-fn all(plan: &Plan, take: Take) -> Vec<Choice> {
-    let steps = plan.steps.iter().filter(|step| !matches!(step.action, Action::Conflict { .. }));
-    steps.map(|step| Choice { path: step.path.clone(), take }).collect()
+/// All paths of a plan without conflict.
+fn all(plan: &Plan) -> Vec<PathBuf> {
+    let steps = plan.steps.iter().filter(|step| step.action != Action::Conflict);
+    steps.map(|step| step.path.clone()).collect()
 }
 
 /// A file, link or folder with its content, time and identity.
@@ -136,7 +139,7 @@ fn assert_same(found: &BTreeMap<PathBuf, Fact>, expected: &BTreeMap<PathBuf, Fac
 /// The files and links of a snapshot with their contents.
 fn contents(snapshots: &Snapshots, id: &SnapshotId) -> BTreeMap<PathBuf, (Kind, Vec<u8>)> {
     let args = ["ls-tree", "-r", "-z", "--full-tree", &id.files()];
-    let output = snapshots.git.read("list", args, Vec::new(), snapshots.deadline()).unwrap();
+    let output = snapshots.git().read("list", args, Vec::new()).unwrap();
     git::split(&output)
         .map(|record| {
             let at = memchr::memchr(b'\t', record).unwrap();
@@ -145,7 +148,7 @@ fn contents(snapshots: &Snapshots, id: &SnapshotId) -> BTreeMap<PathBuf, (Kind, 
             let kind = Kind::of_mode(fields.next().unwrap().as_bytes()).unwrap();
             let entry = Entry { kind, id: ObjectId::parse(fields.nth(1).unwrap()).unwrap() };
             let bytes = snapshots.read(&entry, u64::MAX).unwrap();
-            (seed::path_of(&record[at + 1..]), (kind, bytes))
+            (git::path_of(&record[at + 1..]), (kind, bytes))
         })
         .collect()
 }

@@ -1,5 +1,6 @@
 //! Random lives of a folder, with a plain copy of it as the model.
 
+use super::git::path_of;
 use super::*;
 use crate::random::Random;
 
@@ -68,7 +69,7 @@ impl Life {
 
     fn path(&mut self) -> PathBuf {
         let at = usize::try_from(self.random.below(NAMES.len() as u64)).unwrap();
-        self.rig.path().join(seed::path_of(NAMES[at]))
+        self.rig.path().join(path_of(NAMES[at]))
     }
 
     fn edit(&mut self, count: u64) {
@@ -124,7 +125,7 @@ impl Life {
         let is_seen = |path: &Path| {
             !path.starts_with(".git")
                 && !path.starts_with("nested")
-                && path.extension() != Some(OsStr::new("ign"))
+                && path.extension() != Some(std::ffi::OsStr::new("ign"))
         };
         let top = self.rig.path();
         let entry = |(path, fact): (PathBuf, Fact)| {
@@ -189,9 +190,9 @@ impl Life {
                 }
             }
         }
-        let found = plan.steps.iter().filter(|step| matches!(step.action, Action::Conflict { .. }));
+        let found = plan.steps.iter().filter(|step| matches!(step.action, Action::Conflict));
         assert_eq!(found.map(|step| step.path.clone()).collect::<BTreeSet<_>>(), conflicts);
-        let chosen = all(&plan, Take::Snapshot);
+        let chosen = all(&plan);
         let done = self.rig.open().restore("s", &plan, &chosen).unwrap();
         assert!(done.refused.is_empty(), "{done:?}");
         assert_eq!(self.state(), expected);
