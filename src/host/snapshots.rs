@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::git::{self as user_git, Repository};
-use super::os::files::{self, NULL_DEVICE};
+use super::os::files;
 use super::os::private;
 use crate::model::content_hash;
 
@@ -44,6 +44,7 @@ pub use restore::{Action, Plan, Recovered, Restored, Step};
 pub use store::Pruned;
 
 use git::Git;
+use restore::Journal;
 
 /// How long a call waits for another process.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -97,7 +98,6 @@ pub enum SnapshotError {
 }
 
 impl SnapshotError {
-    /// For `map_err`.
     fn file(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Failed(format!("Cannot {doing} {}: {error}", path.display()))
     }
@@ -127,7 +127,7 @@ impl fmt::Display for SnapshotError {
 
 impl std::error::Error for SnapshotError {}
 
-/// The id of a git object: 40 or 64 hexadecimal digits.
+/// The id of a git object: 40 or 64 hexadecimal digits. Whether it exists is found when it is used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectId(String);
 
@@ -138,30 +138,22 @@ impl ObjectId {
         (matches!(text.len(), 40 | 64) && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     fn of_bytes(text: &[u8]) -> Option<Self> {
         Self::parse(std::str::from_utf8(text).ok()?)
     }
-}
 
-/// A snapshot: the id of a tree in the private repository. Equal snapshots of a folder have equal ids.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SnapshotId(ObjectId);
-
-impl SnapshotId {
-    /// `None`: not an id. Whether the snapshot exists is found when it is used.
-    pub fn parse(text: &str) -> Option<Self> {
-        ObjectId::parse(text).map(Self)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0.0
-    }
-
-    /// The name of its tree of files for git.
+    /// The name of the files of a snapshot for git.
     fn files(&self) -> String {
-        format!("{}:files", self.as_str())
+        format!("{}:files", self.0)
     }
 }
+
+/// The tree of a snapshot in the private repository. Equal snapshots of a folder have equal ids.
+pub type SnapshotId = ObjectId;
 
 /// What a path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -192,7 +184,7 @@ pub struct Entry {
 }
 
 /// Why a path is not in a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Why {
     TooLarge,
     /// A repository or submodule in the folder.
@@ -209,7 +201,7 @@ pub enum Why {
 }
 
 /// A path that exists but was not captured. Ignored files are not listed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     pub path: PathBuf,
     pub why: Why,
@@ -260,21 +252,8 @@ impl Snapshots {
         }
         let git_dir = data.join("snapshots").join(content_hash(files::bytes(real.as_os_str())));
         store::create(&git_dir, &real)?;
-        let mut git = Git::find(&real, options.limits.max_time)?;
-        if let Some(home) = &options.home {
-            git = git.with([("HOME", home)]);
-        }
-        if let Some(patterns) = store::user_patterns(&git)? {
-            let setting = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.excludesFile")];
-            git = git.with(setting).with([("GIT_CONFIG_VALUE_0", patterns)]);
-        }
-        let git = git.with([("GIT_DIR", &git_dir)]).with([
-            ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_CONFIG_GLOBAL", NULL_DEVICE),
-            ("GIT_ATTR_NOSYSTEM", "1"),
-            ("GIT_LITERAL_PATHSPECS", "1"),
-            ("GIT_NO_REPLACE_OBJECTS", "1"),
-        ]);
+        let git = Git::find(&real, options)?;
+        let git = git.in_own(&git_dir, store::user_patterns(&git)?);
         let user = user_git::find(&real).and_then(Result::ok);
         let root = user.as_ref().map_or(&real, |user| &user.root);
         let mut prefix = real.strip_prefix(root).unwrap_or(Path::new("")).as_os_str().to_owned();
@@ -303,8 +282,9 @@ impl Snapshots {
     pub fn capture(&self, session: &str, extra: &[PathBuf]) -> Result<Captured, SnapshotError> {
         let _lock = self.lock()?;
         let mut captured = self.capture_locked(session, extra)?;
-        if !captured.reused {
-            captured.pruned = self.prune_to_limit()?;
+        // The contents that an interrupted restore needs stay.
+        if !captured.reused && Journal::read(self)?.is_none() {
+            captured.pruned = self.prune_locked(self.limits.max_store_bytes, false)?.snapshots;
         }
         Ok(captured)
     }

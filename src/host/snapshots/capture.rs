@@ -32,32 +32,17 @@ const MAX_INDEX_BYTES: u64 = 512 << 20;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Omitted(BTreeMap<PathBuf, Why>);
 
-const LETTERS: [(u8, Why); 6] = [
-    (b'l', Why::TooLarge),
-    (b'n', Why::NestedRepository),
-    (b'u', Why::Unreadable),
-    (b's', Why::Special),
-    (b'i', Why::Ignored),
-    (b'e', Why::Empty),
-];
-
 impl Omitted {
-    fn encode(&self) -> Vec<u8> {
-        let record = |(path, why): (&PathBuf, &Why)| {
-            let letter = LETTERS.iter().find(|(_, known)| known == why).map(|(letter, _)| *letter);
-            [&letter.into_iter().collect::<Vec<u8>>(), files::bytes(path.as_os_str()), b"\0"].concat()
-        };
-        self.0.iter().flat_map(record).collect()
+    /// Paths need not be UTF-8, so they are lists of bytes.
+    fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let list: Vec<(&OsStr, Why)> = self.0.iter().map(|(path, why)| (path.as_os_str(), *why)).collect();
+        serde_json::to_vec(&list)
     }
 
     /// `None`: invalid.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let record = |part: &[u8]| {
-            let (letter, path) = part.split_first()?;
-            let (_, why) = LETTERS.iter().find(|(known, _)| known == letter)?;
-            Some((path_of(path), *why))
-        };
-        split(bytes).map(record).collect::<Option<_>>().map(Self)
+        let list: Vec<(OsString, Why)> = serde_json::from_slice(bytes).ok()?;
+        Some(Self(list.into_iter().map(|(path, why)| (path.into(), why)).collect()))
     }
 
     /// Whether a path that is not in the snapshot may have existed.
@@ -103,7 +88,7 @@ impl Snapshots {
         };
         let _ = fs::remove_file(&run);
         let mut captured = captured?;
-        let outside = extra.iter().filter(|path| self.is_outside(path));
+        let outside = extra.iter().filter(|path| self.relative(path).is_none());
         captured.left_out.extend(outside.map(|path| LeftOut { path: path.clone(), why: Why::Outside }));
         Ok(captured)
     }
@@ -251,7 +236,8 @@ impl Snapshots {
         let full = self.folder.join(path);
         let Ok(meta) = full.symlink_metadata() else { return Look::Gone };
         match () {
-            () if meta.is_dir() || !path.ancestors().skip(1).all(is_folder) => Look::Gone,
+            () if !path.ancestors().skip(1).all(is_folder) => Look::Omit(Why::Outside),
+            () if meta.is_dir() => Look::Gone,
             () if is_reserved(path, meta.is_symlink()) => Look::Omit(Why::Special),
             () if meta.is_symlink() => Look::Add { bytes: meta.len() },
             () if !meta.is_file() => Look::Omit(Why::Special),
@@ -269,14 +255,6 @@ impl Snapshots {
         let relative = path.strip_prefix(&self.folder).unwrap_or(path);
         let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
         (is_plain && !relative.as_os_str().is_empty()).then(|| relative.components().collect())
-    }
-
-    /// Whether a path is not in the folder, or reached only through a link.
-    fn is_outside(&self, path: &Path) -> bool {
-        let Some(relative) = self.relative(path) else { return true };
-        let full = self.folder.join(relative);
-        let parent = full.parent().unwrap_or(&full);
-        full.symlink_metadata().is_ok() && parent.canonicalize().is_ok_and(|real| real != parent)
     }
 
     fn is_in_nested_repository(&self, path: &Path) -> bool {
@@ -339,7 +317,9 @@ impl Snapshots {
     ) -> Result<Captured, SnapshotError> {
         let doing = "write the snapshot";
         let micros = unix_micros();
-        let blob = git.line(doing, ["hash-object", "-w", "--stdin"], omitted.encode())?;
+        let list =
+            omitted.encode().map_err(|error| SnapshotError::Failed(format!("Cannot {doing}: {error}")))?;
+        let blob = git.line(doing, ["hash-object", "-w", "--stdin"], list)?;
         let entries = format!("040000 tree {tree}\tfiles\n100644 blob {blob}\tomitted\n");
         let id = git.line(doing, ["mktree"], entries.into_bytes())?;
         // The message of each commit is the user's last commit then, whose objects were not copied.
@@ -505,9 +485,8 @@ mod tests {
 
     #[test]
     fn omitted_paths_survive_encoding() {
-        let all = LETTERS.iter().zip(1..);
-        let omitted = Omitted(all.map(|((_, why), n)| (path_of(&[b'a', 0xff, n]), *why)).collect());
-        assert_eq!(Omitted::decode(&omitted.encode()), Some(omitted));
-        assert_eq!(Omitted::decode(b"?x\0"), None);
+        let omitted = Omitted([(path_of(&[b'a', 0xff]), Why::Empty), ("b".into(), Why::TooLarge)].into());
+        assert_eq!(Omitted::decode(&omitted.encode().unwrap()), Some(omitted));
+        assert_eq!(Omitted::decode(b"[[]]"), None);
     }
 }

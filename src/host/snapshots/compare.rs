@@ -69,13 +69,13 @@ impl Snapshots {
     /// # Errors
     /// It is not in the store, or larger than `max_bytes`.
     pub fn read(&self, entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, SnapshotError> {
-        let git = self.git();
-        let size = *sizes(&git, [&entry.id])?.get(&entry.id).ok_or_else(|| missing(&entry.id))?;
-        if size > max_bytes {
-            let text = format!("The content has {size} bytes, more than the limit of {max_bytes}");
+        let bytes =
+            contents(&self.git(), [&entry.id])?.remove(&entry.id).ok_or_else(|| missing(&entry.id))?;
+        if bytes.len() as u64 > max_bytes {
+            let text = format!("The content has {} bytes; the limit is {max_bytes}", bytes.len());
             return Err(SnapshotError::Refused(text));
         }
-        contents(&git, [&entry.id])?.remove(&entry.id).ok_or_else(|| missing(&entry.id))
+        Ok(bytes)
     }
 }
 
@@ -95,7 +95,6 @@ fn check_exists(git: &Git, id: &SnapshotId) -> Result<(), SnapshotError> {
 
 /// What a snapshot does not have although it may have existed.
 pub(super) fn omitted(git: &Git, id: &SnapshotId) -> Result<Omitted, SnapshotError> {
-    check_exists(git, id)?;
     let args = ["cat-file", "blob", &format!("{}:omitted", id.as_str())];
     let bytes = git.read("read the snapshot", args, Vec::new())?;
     Omitted::decode(&bytes)

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::SnapshotError;
+use super::{Options, SnapshotError};
 use crate::host::os::files;
 use crate::host::os::process::{self, Ending, ProcessId};
 use crate::program::{self, EnvChanges, Start, StartedBy};
@@ -43,14 +43,15 @@ pub(super) struct Git {
 
 impl Git {
     /// git in a folder, which finds no repository by itself.
-    pub(super) fn find(folder: &Path, max_time: Duration) -> Result<Self, SnapshotError> {
+    pub(super) fn find(folder: &Path, options: &Options) -> Result<Self, SnapshotError> {
         let missing = "Snapshots need git, which was not found. Install it";
         let start = Start::find(StartedBy::Parlor, "git", Some(folder), &[])
             .map_err(|_| SnapshotError::Refused(missing.to_owned()))?
             .without_variables("GIT_")
             .args(["--no-pager"]);
+        let max_time = options.limits.max_time;
         let git = Self { start, max_time, until: Instant::now() + max_time };
-        Ok(git.with([
+        Ok(git.with(options.home.iter().map(|home| ("HOME", home))).with([
             ("GIT_DIR", files::NULL_DEVICE),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_TERMINAL_PROMPT", "0"),
@@ -59,6 +60,20 @@ impl Git {
             ("LC_ALL", "C"),
             ("LANGUAGE", ""),
         ]))
+    }
+
+    /// git in the private repository, with the user's patterns of ignored files.
+    pub(super) fn in_own(&self, git_dir: &Path, patterns: Option<OsString>) -> Self {
+        let git = self.with([("GIT_DIR", git_dir)]).with([
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", files::NULL_DEVICE),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ]);
+        let Some(patterns) = patterns else { return git };
+        git.with([("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.excludesFile")])
+            .with([("GIT_CONFIG_VALUE_0", patterns)])
     }
 
     pub(super) fn with<V: AsRef<OsStr>>(

@@ -15,8 +15,6 @@ use crate::host::fs::attributes;
 use crate::host::os::links::{self, Open};
 use crate::host::os::{files, modes};
 
-pub(super) const IS_FOLDER: &str = "it is a folder now";
-
 /// What a path is on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
@@ -178,15 +176,14 @@ impl<'a> Root<'a> {
             return Err(Trouble::Refused("its folder was deleted meanwhile".to_owned()));
         };
         self.check(&place, expected)?;
-        let new = Place { parent: place.parent.try_clone()?, name: temporary.to_owned() };
-        let result = fill(&place, &new, expected, (kind, bytes)).and_then(|()| {
+        let result = fill(&place, temporary, expected, (kind, bytes)).and_then(|()| {
             // Writing took time.
             self.check(&place, expected)?;
             step()?;
-            Ok(new.parent.rename(&new.name, &place.parent, &place.name)?)
+            Ok(place.parent.rename(temporary, &place.parent, &place.name)?)
         });
         if result.is_err() {
-            remove_temporary(&new)?;
+            remove_temporary(&place.parent, temporary)?;
         }
         result?;
         files::sync_folder(&place.parent);
@@ -196,7 +193,7 @@ impl<'a> Root<'a> {
     fn check(&self, place: &Place, expected: Option<&Entry>) -> Result<(), Trouble> {
         match self.find_in(place)? {
             Found::Other(why) => Err(Trouble::Refused(why)),
-            Found::Folder => Err(Trouble::Refused(IS_FOLDER.to_owned())),
+            Found::Folder => Err(Trouble::Refused("it is a folder now".to_owned())),
             found if found.is(expected) => Ok(()),
             _ => Err(Trouble::Refused("it was changed meanwhile".to_owned())),
         }
@@ -204,52 +201,43 @@ impl<'a> Root<'a> {
 
     /// Removes the temporary file of a path, if there is one.
     pub(super) fn remove_temporary(&self, path: &Path, temporary: &OsStr) -> Result<(), Trouble> {
-        if let Some(Place { parent, .. }) = self.place_or_none(path)? {
-            remove_temporary(&Place { parent, name: temporary.to_owned() })?;
-        }
-        Ok(())
+        let place = self.place(path, false)?;
+        Ok(place.map_or(Ok(()), |place| remove_temporary(&place.parent, temporary))?)
     }
 
     /// Removes a folder if it is empty.
     pub(super) fn remove_empty(&self, folder: &Path) -> Result<(), Trouble> {
-        if let Some(place) = self.place_or_none(folder)? {
+        if let Some(place) = self.place(folder, false)? {
             step()?;
             // A folder that is not empty is the usual case.
             let _ = place.parent.remove_dir(&place.name);
         }
         Ok(())
     }
-
-    fn place_or_none(&self, path: &Path) -> Result<Option<Place>, Trouble> {
-        match self.place(path, false) {
-            Err(Trouble::Refused(_)) => Ok(None),
-            place => place,
-        }
-    }
 }
 
 /// Writes the temporary file. An existing file gives its owner, mode and extended attributes.
 fn fill(
     place: &Place,
-    new: &Place,
+    temporary: &OsStr,
     expected: Option<&Entry>,
     (kind, bytes): (Kind, &[u8]),
 ) -> Result<(), Trouble> {
     step()?;
     if kind == Kind::Link {
-        return Ok(new.parent.symlink_contents(PathBuf::from(files::from_bytes(bytes)), &new.name)?);
+        return Ok(place.parent.symlink_contents(PathBuf::from(files::from_bytes(bytes)), temporary)?);
     }
     let is_program = kind == Kind::Program;
     let mut file = if expected.is_some_and(|entry| entry.kind != Kind::Link) {
         let old = links::open_file(&place.parent, &place.name, Open::Read)?;
-        let file = links::open_file(&new.parent, &new.name, Open::New)?;
+        let file = links::open_file(&place.parent, temporary, Open::New)?;
         if !attributes::copy(&old, &old.metadata()?, &file)? {
             let why = "its owner or attributes cannot be given to a new file";
             return Err(Trouble::Refused(why.to_owned()));
         }
         file
     } else {
-        links::create_file(&new.parent, &new.name, is_program)?
+        links::create_file(&place.parent, temporary, is_program)?
     };
     step()?;
     file.write_all(bytes)?;
@@ -257,25 +245,19 @@ fn fill(
     Ok(file.sync_all()?)
 }
 
-fn remove_temporary(place: &Place) -> io::Result<()> {
-    match place.parent.symlink_metadata(&place.name) {
-        Ok(meta) if meta.is_file() || meta.is_symlink() => {
-            step()?;
-            place.parent.remove_file(&place.name)
-        }
-        _ => Ok(()),
+fn remove_temporary(parent: &Dir, name: &OsStr) -> io::Result<()> {
+    if parent.symlink_metadata(name).is_ok_and(|meta| meta.is_file() || meta.is_symlink()) {
+        step()?;
+        parent.remove_file(name)?;
     }
+    Ok(())
 }
 
 /// Whether a folder has a name in exactly this spelling.
 fn has_exactly(place: &Place) -> io::Result<bool> {
     // The folder may be open only for finding names in it.
-    for entry in place.parent.read_dir(".")? {
-        if entry?.file_name() == place.name {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mut names = place.parent.read_dir(".")?;
+    Ok(names.any(|entry| entry.is_ok_and(|entry| entry.file_name() == place.name)))
 }
 
 /// Comes before each change of the disk. Tests end the restore here, as a crash would.

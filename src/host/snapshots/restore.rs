@@ -3,7 +3,7 @@
 //! A record of the restore is on the disk before the first change and removed after the last.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -138,27 +138,15 @@ fn sync_parent(path: &Path) {
     }
 }
 
-/// A change of a path on the disk.
-struct Move<'a> {
-    path: &'a Path,
-    temporary: &'a OsStr,
-    from: Option<&'a Entry>,
-    to: Option<&'a Entry>,
-}
-
 impl Record {
     fn path(&self) -> &Path {
         Path::new(&self.path)
     }
 
-    fn forward(&self) -> Move<'_> {
-        let Self { old, new, temporary, .. } = self;
-        Move { path: self.path(), temporary, from: old.as_ref(), to: new.as_ref() }
-    }
-
-    fn back(&self) -> Move<'_> {
-        let Move { path, temporary, from, to } = self.forward();
-        Move { path, temporary, from: to, to: from }
+    /// What the path is changed from and to.
+    fn states(&self, forward: bool) -> (Option<&Entry>, Option<&Entry>) {
+        let (old, new) = (self.old.as_ref(), self.new.as_ref());
+        if forward { (old, new) } else { (new, old) }
     }
 }
 
@@ -261,17 +249,10 @@ impl Snapshots {
             Record { path, old: step.disk.clone(), new: step.to.clone(), temporary }
         };
         let records: Vec<Record> = targets.values().map(record).collect();
-        // A content that is missing is found before anything is written.
-        let ids = || records.iter().filter_map(|record| Some(&record.new.as_ref()?.id));
-        let found = sizes(&git, ids())?;
-        if let Some(id) = ids().find(|id| !found.contains_key(*id)) {
-            return Err(missing(id));
-        }
         let journal = Journal { folders: self.missing_folders(&records), records };
         let emptied = folders_to_remove(&git, plan, &journal.records)?;
         journal.write(self)?;
-        let moves: Vec<Move<'_>> = journal.records.iter().map(Record::forward).collect();
-        match self.apply(&git, &moves, &emptied, false) {
+        match self.apply(&git, &journal.records.iter().collect::<Vec<_>>(), &emptied, true) {
             Ok((changed, more)) => {
                 Journal::remove(self)?;
                 refused.extend(more);
@@ -303,14 +284,14 @@ impl Snapshots {
         folders.into_iter().filter(is_missing).map(|folder| folder.as_os_str().to_owned()).collect()
     }
 
-    /// Deletes first, because a file may take the place of a folder. `skips`: a content that is not in the store is no
-    /// error.
+    /// Brings paths to their new state, or back to the old one (not `forward`; then a missing content is no error).
+    /// Deletes first, because a file may take the place of a folder.
     fn apply(
         &self,
         git: &Git,
-        moves: &[Move<'_>],
+        records: &[&Record],
         emptied: &[&Path],
-        skips: bool,
+        forward: bool,
     ) -> Result<Outcome, SnapshotError> {
         let root = Root::open(self)?;
         let failed = |path: &Path, error| SnapshotError::file("write", &self.folder.join(path))(error);
@@ -326,24 +307,27 @@ impl Snapshots {
             }
             Err(Trouble::Failed(error)) => Err(failed(path, error)),
         };
-        for Move { path, from, .. } in moves.iter().filter(|change| change.to.is_none()) {
-            note(path, root.remove(path, *from))?;
+        for record in records {
+            if let (from, None) = record.states(forward) {
+                note(record.path(), root.remove(record.path(), from))?;
+            }
         }
         for folder in emptied {
             if let Err(Trouble::Failed(error)) = root.remove_empty(folder) {
                 return Err(failed(folder, error));
             }
         }
-        let written: Vec<_> = moves.iter().filter_map(|change| Some((change, change.to?))).collect();
+        let written: Vec<_> = records.iter().filter_map(|r| Some((r, r.states(forward).1?))).collect();
         for group in written.chunks(GROUP) {
             let contents = contents(git, group.iter().map(|(_, to)| &to.id))?;
-            for (Move { path, temporary, from, .. }, to) in group {
+            for (record, to) in group {
+                let names = (record.path(), record.temporary.as_os_str());
                 let result = match contents.get(&to.id) {
-                    Some(bytes) => root.write((path, temporary), *from, (to.kind, bytes)),
-                    None if skips => Err(Trouble::Refused("its content is missing".to_owned())),
-                    None => return Err(missing(&to.id)),
+                    Some(bytes) => root.write(names, record.states(forward).0, (to.kind, bytes)),
+                    None if forward => return Err(missing(&to.id)),
+                    None => Err(Trouble::Refused("its content is missing".to_owned())),
                 };
-                note(path, result)?;
+                note(record.path(), result)?;
             }
         }
         changed.sort();
@@ -372,9 +356,8 @@ impl Snapshots {
         if is_complete {
             paths.extend(new.iter().map(|record| record.path().to_owned()));
         } else {
-            let moves: Vec<Move<'_>> = new.into_iter().map(Record::back).collect();
             let folders: Vec<&Path> = journal.folders.iter().rev().map(Path::new).collect();
-            let (changed, refused) = self.apply(&self.git(), &moves, &folders, true)?;
+            let (changed, refused) = self.apply(&self.git(), &new, &folders, false)?;
             paths.extend(changed);
             left.extend(refused.into_iter().map(|(path, _)| path));
         }

@@ -35,25 +35,16 @@ const MAX_PACKS: usize = 20;
 /// Takes precedence over `.gitattributes`. An encoding cannot be switched off, only left unspecified.
 const ATTRIBUTES: &str = "* -text -crlf !eol -ident -filter !working-tree-encoding -diff -merge\n";
 
-/// Durable when a capture returns, with one flush for all files.
+/// What differs from the defaults of git: it reads no other configuration. Durable when a capture returns, with one flush
+/// for all files.
 const CONFIG: &str = "\
-[gc]
-\tauto = 0
-[maintenance]
-\tauto = false
 [core]
-\tbare = false
 \tfsmonitor = false
-\tuntrackedCache = false
-\tsplitIndex = false
 \tautocrlf = false
-\tsafecrlf = false
 \tsymlinks = true
 \tfileMode = true
 \tquotePath = false
 \tprotectNTFS = false
-\tprecomposeUnicode = false
-\tpreloadIndex = true
 \tfsync = objects,reference
 \tfsyncMethod = batch
 ";
@@ -79,27 +70,25 @@ struct Store {
 /// Why snapshots of a canonical folder are not captured.
 pub(super) fn refusal(folder: &Path, data: &Path, options: &Options) -> Option<String> {
     let home = options.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
-    let network = || volumes::network_file_system(folder).filter(|_| !options.allows_network);
-    let why = match () {
-        () if !folder.is_dir() => "it is not a folder",
-        () if folder.parent().is_none() => {
+    let network = volumes::network_file_system(folder).filter(|_| !options.allows_network);
+    let why = match (home, network) {
+        _ if !folder.is_dir() => "it is not a folder",
+        _ if folder.parent().is_none() => {
             "it is the root of the file system. Open the folder of a project instead"
         }
-        () if home.as_deref() == Some(folder) => {
-            "it is your home folder. Open the folder of a project instead"
-        }
-        () if home.is_some_and(|home| home.starts_with(folder)) => {
+        (Some(home), _) if home == folder => "it is your home folder. Open the folder of a project instead",
+        (Some(home), _) if home.starts_with(folder) => {
             "it contains your home folder. Open the folder of a project instead"
         }
-        () if data.starts_with(folder) || folder.starts_with(data) => {
+        _ if data.starts_with(folder) || folder.starts_with(data) => {
             "the data of parlor is in it. Move that data to another folder"
         }
-        () => {
-            let text = |name| {
-                format!("it is on a network file system ({name}), where this may take long. Allow it first")
-            };
-            return network().map(text);
+        (_, Some(name)) => {
+            return Some(format!(
+                "it is on a network file system ({name}), where this may take long. Allow it first"
+            ));
         }
+        _ => return None,
     };
     Some(why.to_owned())
 }
@@ -231,32 +220,24 @@ impl Snapshots {
     /// `Interrupted` if a restore has to be recovered; git failed; a file cannot be deleted.
     pub fn prune(&self, max_store_bytes: u64) -> Result<Pruned, SnapshotError> {
         let _lock = self.lock()?;
+        self.prune_locked(max_store_bytes, true)
+    }
+
+    /// `packs`: also a store that is not too large.
+    pub(super) fn prune_locked(&self, max_bytes: u64, packs: bool) -> Result<Pruned, SnapshotError> {
+        let mut store = self.store();
+        if !packs && store.bytes <= max_bytes {
+            return Ok(Pruned { snapshots: 0, bytes: store.bytes });
+        }
         if Journal::read(self)?.is_some() {
             return Err(SnapshotError::Interrupted);
         }
-        let git = self.git().renewed(Some(MAX_PACK_TIME));
-        let mut store = self.store();
-        for path in &store.temporary {
-            remove(path)?;
-        }
-        if store.loose.len() > MAX_LOOSE || store.packs.len() > MAX_PACKS {
-            self.sweep(&git, &store)?;
+        let git = &self.git().renewed(Some(MAX_PACK_TIME));
+        store.temporary.iter().try_for_each(|path| remove(path))?;
+        if packs && (store.loose.len() > MAX_LOOSE || store.packs.len() > MAX_PACKS) {
+            self.sweep(git, &store)?;
             store = self.store();
         }
-        self.shrink(&git, store, max_store_bytes)
-    }
-
-    /// Deletes snapshots only if the store is too large. Returns their number.
-    pub(super) fn prune_to_limit(&self) -> Result<usize, SnapshotError> {
-        let store = self.store();
-        if store.bytes <= self.limits.max_store_bytes || Journal::read(self)?.is_some() {
-            return Ok(0);
-        }
-        let git = self.git().renewed(Some(MAX_PACK_TIME));
-        self.shrink(&git, store, self.limits.max_store_bytes).map(|pruned| pruned.snapshots)
-    }
-
-    fn shrink(&self, git: &Git, mut store: Store, max_bytes: u64) -> Result<Pruned, SnapshotError> {
         let args = ["for-each-ref", "--format=%(refname)", "refs/parlor"];
         let names = git.line("list snapshots", args, Vec::new())?;
         let mut references: Vec<&str> = names.lines().collect();
@@ -317,7 +298,7 @@ impl Snapshots {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
             match () {
                 () if name.starts_with("tmp_") => store.temporary.push(path),
-                () if name.ends_with(".pack") => store.packs.push(path),
+                () if path.extension() == Some(OsStr::new("pack")) => store.packs.push(path),
                 () if name.bytes().all(|byte| byte.is_ascii_hexdigit()) => store.loose.push(path),
                 () => {}
             }
