@@ -23,6 +23,7 @@ pub(in crate::core) mod recorded;
 pub(in crate::core) mod replay;
 pub mod session;
 pub(in crate::core) mod sessions;
+pub mod shown;
 pub mod tab;
 pub mod texts;
 pub mod titles;
