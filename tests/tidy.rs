@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
+
 #[path = "tidy/glyphs.rs"]
 mod glyphs;
 

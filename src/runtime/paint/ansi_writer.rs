@@ -8,6 +8,7 @@ use ratatui::style::{Color, Modifier};
 
 use crate::ui::RowNotes;
 use crate::ui::picture::strip;
+use crate::ui::text::PICTURE_PLACEHOLDER;
 use crate::ui::text::{is_wide, link};
 
 /// Maximum number of unchanged cells that are rewritten instead of moving the cursor over them.
@@ -109,7 +110,7 @@ impl AnsiWriter {
             self.at = None;
             return;
         }
-        if is_sure(symbol) || symbol.starts_with(strip::PLACEHOLDER) {
+        if is_sure(symbol) || symbol.starts_with(PICTURE_PLACEHOLDER) {
             self.bytes.extend_from_slice(symbol.as_bytes());
             // After the last column the cursor position differs between terminals.
             self.at = (usize::from(x + width) < row.len()).then_some((x + width, y));

@@ -1,8 +1,10 @@
 //! How much of a tool call is shown: the user's choice, otherwise the folding rules.
 
-use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
+use crate::model::{
+    ContentBlock, DiffChange, Fold, FoldRules, NoticeKind, Role, ToolContent, ToolKind, ToolStatus,
+};
 
-use crate::core::{Item, Message, MessagePart, Session, ToolCall};
+use crate::core::{Item, ItemBody, Message, MessagePart, Session, ToolCall};
 use crate::ui::session_view::SessionView;
 
 /// Longer prompts are shown shortened.
@@ -45,6 +47,21 @@ fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
         && !session.plans.is_empty()
         && call.diffs().next().is_none()
         && (call.name.as_deref().is_some_and(is_plan_tool) || is_plan_tool(&call.title))
+}
+
+/// Whether one key opens and folds an item with this content.
+pub fn can_fold(body: &ItemBody) -> bool {
+    match body {
+        ItemBody::Message(message) => {
+            matches!(message.role, Role::Thought | Role::Letter) || is_long_prompt(message)
+        }
+        ItemBody::Tool(_)
+        | ItemBody::Compaction { .. }
+        | ItemBody::Raw { .. }
+        | ItemBody::Subagent { .. }
+        | ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. } => true,
+        ItemBody::TurnEnd(_) | ItemBody::Notice { .. } | ItemBody::Answered { .. } => false,
+    }
 }
 
 /// Whether a prompt is shown shortened unless the user opens it: it is long, or contains pasted texts.

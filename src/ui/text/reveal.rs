@@ -10,9 +10,8 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::{MARKS_MAX, sanitize};
+use super::{MARKS_MAX, PICTURE_PLACEHOLDER, sanitize};
 use crate::escape::{is_blank, is_format};
-use crate::ui::picture::strip;
 
 /// Longer runs of spaces and tabs in a line are counted.
 const BLANKS_MAX: usize = 40;
@@ -89,7 +88,11 @@ fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) 
         '\u{fe0e}' | '\u{fe0f}' => {
             is_emoji(previous) || matches!(previous, '0'..='9' | '#' | '*') && next == Some('\u{20e3}')
         }
-        _ if letter.is_control() || is_format(letter) || is_blank(letter) || strip::is_of_picture(letter) => {
+        _ if letter.is_control()
+            || is_format(letter)
+            || is_blank(letter)
+            || letter == PICTURE_PLACEHOLDER =>
+        {
             false
         }
         _ if letter.width() == Some(0) => {

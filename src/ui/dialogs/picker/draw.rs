@@ -13,7 +13,6 @@ use crate::config::keymap::Context;
 use crate::core::state::fuzzy::{self, Texts};
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
@@ -54,7 +53,7 @@ pub(super) fn draw(
     } else {
         list.rows.len().to_string()
     };
-    let placeholder = if dialogs::is_closed(ctx.app) { "" } else { "type to filter" };
+    let placeholder = if ctx.keys.is_closed { "" } else { "type to filter" };
     sheet.head.push(input(ctx, &list.filter, placeholder, false, cols));
     let is_filtered = !list.filter.text.trim().is_empty();
     let labels = shape.label_cols.min(usize::from(cols) / 2);
@@ -95,10 +94,9 @@ pub(super) fn draw(
         sheet.foot.splice(..about.len().min(2), about);
     }
     sheet.set_hints([
-        ctx.hint(Context::Main, Action::AnswerRequest, "answer")
-            .filter(|_| dialogs::is_beside_draft(ctx.app)),
-        ctx.hint(Context::List, Action::Accept, style.verb).filter(|_| !dialogs::is_beside_draft(ctx.app)),
-        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| dialogs::is_closed(ctx.app)),
+        ctx.hint(Context::Main, Action::AnswerRequest, "answer").filter(|_| ctx.keys.is_beside_draft),
+        ctx.hint(Context::List, Action::Accept, style.verb).filter(|_| !ctx.keys.is_beside_draft),
+        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| ctx.keys.is_closed),
         ctx.hint(Context::List, Action::Escape, "close"),
         Some(ctx.updown("choose")),
     ]);
