@@ -26,6 +26,7 @@ pub mod plain;
 mod plan;
 mod queue;
 pub mod render_context;
+mod screen;
 mod search;
 pub mod session_view;
 mod side;
@@ -61,7 +62,8 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
-use crate::core::{DiffRoom, Screen, SessionPhase, State};
+use crate::core::{OutputRoom, SessionPhase, State};
+use screen::{DiffRoom, Screen};
 
 use frame_context::FrameContext;
 use hits::Hit;
@@ -279,8 +281,7 @@ fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
     let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
     Screen {
         diffs: ctx.diff_room.get(),
-        output_cols,
-        terminal: terminal_panel::size(panes),
+        output: OutputRoom { cols: output_cols, terminal: terminal_panel::size(panes) },
         fits_plan,
         shows_steps: has_side_steps || panes.plan.is_some_and(|plan| plan.height > 1),
     }
@@ -356,8 +357,8 @@ pub fn next_frame_in(app: &App, view: &ViewState) -> Option<Duration> {
 }
 
 /// The event that follows from the last frame: a change of the room on the screen.
-pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
-    if view.screen != state.screen {
+pub fn event_after_frame(app: &App, view: &ViewState) -> Option<Event> {
+    if view.screen != app.screen {
         return view.screen.map(Event::Screen);
     }
     None

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::core::state::lookup::first_request;
-use crate::core::{DiffLayout, MouseOwner, OpenRequest, State};
+use crate::core::{MouseOwner, OpenRequest, State};
 use crate::guard::Guard;
 use crate::model::SessionKey;
+use crate::ui::screen::{DiffLayout, Screen};
 
 use super::dialogs::{Layers, MentionList, RequestView};
 use super::session_view::{SessionView, Views};
@@ -27,6 +28,8 @@ pub struct App {
     pub user: UserView,
     /// Decides when the question on top is answered.
     pub guard: Guard,
+    /// What the last frame had room for; `None` before the first.
+    pub screen: Option<Screen>,
     pub diff_layout: DiffLayout,
     pub shows_thoughts: bool,
     pub mouse: MouseOwner,
@@ -44,6 +47,7 @@ impl App {
             request_view: RequestView::default(),
             user: UserView::default(),
             guard: Guard::default(),
+            screen: None,
             diff_layout: DiffLayout::default(),
             shows_thoughts: false,
         }

@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::core::State;
 use crate::core::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
-use crate::core::{DiffLayout, State};
 use crate::model::{DiffChange, SessionKey};
+use crate::ui::screen::DiffLayout;
 use crate::ui::text::Line;
 
 use super::cells::diff_head;

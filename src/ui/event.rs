@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::core::{self, ConfigNews, Screen};
+use crate::core::{self, ConfigNews};
 use crate::model::{Action, Attachment, ItemId, LineEdit, Target, TerminalInput};
+use crate::ui::screen::Screen;
 
 /// An input of the front end.
 #[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]

@@ -11,9 +11,10 @@ use ratatui::style::Style;
 
 use crate::config::keymap::{Context, Keymap};
 use crate::core::state::tab;
-use crate::core::{DiffRoom, Session, State};
+use crate::core::{Session, State};
 use crate::model::{Action, ConfigKind, RequestId};
 use crate::ui::dialogs::RequestView;
+use crate::ui::screen::DiffRoom;
 use crate::ui::session_view::{SessionView, Views};
 use crate::ui::text::{Line, Span, short_count};
 

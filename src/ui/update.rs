@@ -96,8 +96,8 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         Event::Pasted(attachment) => cx.effects.push(Effect::SaveAttachment(attachment)),
         Event::Message(text) => dialogs::notify(&mut app.state, text, cx),
         Event::Screen(screen) => {
-            app.state.screen = Some(screen);
-            operations::fit_terminals(&mut app.state, cx);
+            app.screen = Some(screen);
+            operations::fit_terminals(&mut app.state, screen.output, cx);
         }
         Event::Core(core::Event::Service(event)) => on_service(app, event, cx),
         Event::Core(core::Event::Timer(TimerId::Search(key))) => dialogs::on_search_timer(app, key, cx),

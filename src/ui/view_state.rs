@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
-use crate::core::{DiffLayout, Screen, Session, State, ViewCommand};
+use crate::core::{Session, State, ViewCommand};
 use crate::model::{ConnId, ItemId, Plan, RequestId, SessionKey};
+use crate::ui::screen::{DiffLayout, Screen};
 
 use super::cells::ToolBody;
 use super::changes::ChangesView;
