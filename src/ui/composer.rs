@@ -32,7 +32,7 @@ use vim::Vim;
 use vim::text::Text;
 
 use crate::config::keymap::Context;
-use crate::config::keymap::chord::{Chord, Letter, letter_of};
+use crate::config::keymap::chord::{Chord, TypedKey, typed_key};
 use crate::core::SessionPhase;
 use crate::core::lifecycle::operations;
 use crate::model::{Action, ArchiveRow, typed_argument, typed_mention};
@@ -96,8 +96,8 @@ impl Default for Composer {
     }
 }
 
-pub fn types_letter(key: &KeyEvent) -> bool {
-    matches!(letter_of(key), Some(Letter::Typed(_)))
+pub fn types_character(key: &KeyEvent) -> bool {
+    matches!(typed_key(key), Some(TypedKey::Character(_)))
 }
 
 fn text_area(lines: Vec<String>) -> TextArea<'static> {
@@ -178,12 +178,12 @@ impl Composer {
 
     /// Inserts the character that a key types. Returns whether it types one.
     pub fn on_key(&mut self, key: &KeyEvent) -> bool {
-        let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|letter| !letter.is_control());
-        if let Some(letter) = typed {
+        let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|ch| !ch.is_control());
+        if let Some(ch) = typed {
             if self.vim.as_ref().is_some_and(|vim| !vim.is_inserting()) {
                 self.start_typing();
             }
-            self.area.insert_char(letter);
+            self.area.insert_char(ch);
             self.forget();
         }
         typed.is_some()
@@ -335,7 +335,7 @@ impl Composer {
 /// Text for the prompt: normalises line breaks and removes other control characters.
 pub(super) fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+    text.chars().filter(|ch| !ch.is_control() || matches!(ch, '\n' | '\t')).collect()
 }
 
 fn placeholder(ctx: &FrameContext) -> String {
@@ -401,8 +401,8 @@ mod tests {
 
     fn typed(text: &str) -> Composer {
         let mut composer = Composer::default();
-        for letter in text.chars() {
-            composer.on_key(&key(KeyCode::Char(letter), KeyModifiers::NONE));
+        for ch in text.chars() {
+            composer.on_key(&key(KeyCode::Char(ch), KeyModifiers::NONE));
         }
         composer
     }

@@ -102,7 +102,7 @@ pub use options::label as option_label;
 pub use permission::{question as question_of, rejected};
 pub use picker::{ListView, Picker, PickerRow};
 pub use question::{
-    has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter, show_left_keys,
+    has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_character, show_left_keys,
     takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
 pub use queue::QueueDialog;

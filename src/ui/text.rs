@@ -68,10 +68,10 @@ pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: 
     let from = usize::from(y - buf.area.y) * usize::from(buf.area.width) + usize::from(x - buf.area.x);
     let cells = buf.content.get_mut(from..from + usize::from(room)).unwrap_or_default();
     let mut count = 0;
-    for (cell, letter) in cells.iter_mut().zip(text.chars()) {
+    for (cell, ch) in cells.iter_mut().zip(text.chars()) {
         // Most cells are already blank.
-        if letter != ' ' || cell.symbol() != " " {
-            cell.set_char(letter);
+        if ch != ' ' || cell.symbol() != " " {
+            cell.set_char(ch);
         }
         cell.set_style(style);
         count += 1;
@@ -107,11 +107,11 @@ fn put_graphemes(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style:
 
 /// Whether a character is one cell wide and never part of a larger grapheme: printable ASCII, Latin letters
 /// and symbols, dashes and quotes, lines and blocks.
-fn is_one_cell(letter: char) -> bool {
+fn is_one_cell(ch: char) -> bool {
     if is_wide() {
-        return matches!(letter, ' '..='~');
+        return matches!(ch, ' '..='~');
     }
-    matches!(letter,
+    matches!(ch,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}'
         | '\u{2500}'..='\u{25fc}')
 }
@@ -270,8 +270,8 @@ pub fn grapheme_width(grapheme: &str) -> usize {
 }
 
 /// Whether some terminals draw a character in two cells: ambiguous in the East Asian widths of Unicode.
-fn is_ambiguous(letter: char) -> bool {
-    letter.width_cjk() == Some(2) && letter != PICTURE_PLACEHOLDER
+fn is_ambiguous(ch: char) -> bool {
+    ch.width_cjk() == Some(2) && ch != PICTURE_PLACEHOLDER
 }
 
 /// The setting for ambiguous characters.

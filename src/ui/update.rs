@@ -77,7 +77,7 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         }
         Event::Config(news) => dialogs::on_config(app, *news, cx),
         Event::Open(target) => dialogs::on_open(&mut app.state, target, cx),
-        Event::Letter(key, action) => dialogs::on_letter(app, key, action, cx),
+        Event::Character(key, action) => dialogs::on_character(app, key, action, cx),
         Event::Backspace => dialogs::on_backspace(app, cx),
         Event::Click(action) => dialogs::on_click(app, action, cx),
         Event::Input => dialogs::on_input(app, Some(Input::Look), cx),
@@ -114,7 +114,7 @@ fn on_key(app: &mut App, events: Vec<Event>, cx: &mut Cx) {
     let tells_guard = |event: &Event| {
         matches!(
             event,
-            Event::Act(_) | Event::Letter(..) | Event::Backspace | Event::Click(_) | Event::InputElsewhere
+            Event::Act(_) | Event::Character(..) | Event::Backspace | Event::Click(_) | Event::InputElsewhere
         )
     };
     let is_text = events.iter().any(|event| matches!(event, Event::Draft(_)));

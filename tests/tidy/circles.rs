@@ -58,9 +58,9 @@ fn read(code: &str) -> File {
             file.used.push(path);
         }
     }
-    let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
-    let words = rest.split(|letter: char| !is_path(letter)).filter(|word| word.contains("::"));
-    let lower = words.filter(|word| word.starts_with(|letter: char| letter.is_lowercase()));
+    let is_path = |ch: char| ch.is_alphanumeric() || ch == '_' || ch == ':';
+    let words = rest.split(|ch: char| !is_path(ch)).filter(|word| word.contains("::"));
+    let lower = words.filter(|word| word.starts_with(|ch: char| ch.is_lowercase()));
     file.used.extend(lower.map(|word| word.split("::").map(str::to_owned).collect::<Path>()));
     file
 }
@@ -76,8 +76,8 @@ fn leaves(tree: &str) -> Vec<(Path, String)> {
     };
     let group = group.rsplit_once('}').map_or(group, |(inner, _)| inner);
     let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
-    for (at, letter) in group.char_indices() {
-        match letter {
+    for (at, ch) in group.char_indices() {
+        match ch {
             '{' => depth += 1,
             '}' => depth -= 1,
             ',' if depth == 0 => {

@@ -17,7 +17,7 @@ fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String,
         let names = if last == "*" {
             names_in(path)
         } else {
-            let names = last.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            let names = last.split(|ch: char| !ch.is_alphanumeric() && ch != '_');
             names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
         };
         found.extend(names.into_iter().map(|name| (name, layer.clone())));

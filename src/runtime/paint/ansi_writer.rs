@@ -280,11 +280,11 @@ pub(super) fn named_index(color: Color) -> u8 {
 /// Whether all terminals agree on the width: a single character that is neither an emoji nor a combining mark.
 fn is_sure(symbol: &str) -> bool {
     let mut letters = symbol.chars();
-    let (Some(letter), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };
-    if is_wide() && !letter.is_ascii() {
+    let (Some(ch), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };
+    if is_wide() && !ch.is_ascii() {
         return false;
     }
-    matches!(letter,
+    matches!(ch,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{370}'..='\u{52f}'
         | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2070}'..='\u{25ff}'
         | '\u{2800}'..='\u{28ff}'

@@ -22,7 +22,7 @@ pub fn is_item_open(item: &Item, view: &SessionView, session: &Session, shows_th
     view.item(item.id).is_open.unwrap_or_else(|| match &item.body {
         ItemBody::Message(message) => match message.role {
             Role::Thought => shows_thoughts,
-            Role::Letter => false,
+            Role::SubagentMessage => false,
             Role::User => !is_long_prompt(message),
             Role::Agent => true,
         },

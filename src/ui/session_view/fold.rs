@@ -39,8 +39,8 @@ const PLAN_TOOLS: &[&str] = &[
 fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
     let is_plan_tool = |text: &str| {
         let head = text.split(':').next().unwrap_or_default();
-        let letters = head.chars().filter(|letter| !matches!(letter, ' ' | '_' | '-')).take(24);
-        let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        let letters = head.chars().filter(|ch| !matches!(ch, ' ' | '_' | '-')).take(24);
+        let name: String = letters.map(|ch| ch.to_ascii_lowercase()).collect();
         PLAN_TOOLS.contains(&name.as_str())
     };
     matches!(call.kind, ToolKind::Think | ToolKind::Other | ToolKind::SwitchMode)
@@ -53,7 +53,7 @@ fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
 pub fn can_fold(body: &ItemBody) -> bool {
     match body {
         ItemBody::Message(message) => {
-            matches!(message.role, Role::Thought | Role::Letter) || is_long_prompt(message)
+            matches!(message.role, Role::Thought | Role::SubagentMessage) || is_long_prompt(message)
         }
         ItemBody::Tool(_)
         | ItemBody::Compaction { .. }

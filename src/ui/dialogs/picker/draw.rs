@@ -262,11 +262,11 @@ fn marked(ctx: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
     let found = matched(label, filter);
     let mut spans: Vec<Span<'static>> = Vec::new();
     let (plain, hit) = (ctx.style(Role::Dialog), ctx.style(Role::Match));
-    for (index, letter) in label.char_indices() {
+    for (index, ch) in label.char_indices() {
         let style = if found.contains(&index) { hit } else { plain };
         match spans.last_mut() {
-            Some(last) if last.style == style => last.content.to_mut().push(letter),
-            _ => spans.push(Span::styled(letter.to_string(), style)),
+            Some(last) if last.style == style => last.content.to_mut().push(ch),
+            _ => spans.push(Span::styled(ch.to_string(), style)),
         }
     }
     spans
@@ -274,8 +274,8 @@ fn marked(ctx: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
 
 /// Byte offsets of the matched letters in a label: each word as a substring, otherwise its letters in order.
 fn matched(label: &str, filter: &str) -> Vec<usize> {
-    let lower = |letter: char| letter.to_lowercase().next().unwrap_or(letter);
-    let letters: Vec<(usize, char)> = label.char_indices().map(|(at, letter)| (at, lower(letter))).collect();
+    let lower = |ch: char| ch.to_lowercase().next().unwrap_or(ch);
+    let letters: Vec<(usize, char)> = label.char_indices().map(|(at, ch)| (at, lower(ch))).collect();
     let mut found = Vec::new();
     for word in filter.split_whitespace() {
         let word: Vec<char> = word.chars().map(lower).collect();
@@ -286,8 +286,8 @@ fn matched(label: &str, filter: &str) -> Vec<usize> {
         }
         let mut rest = word.iter().peekable();
         let mut scattered = Vec::new();
-        for (at, letter) in &letters {
-            if rest.peek() == Some(&letter) {
+        for (at, ch) in &letters {
+            if rest.peek() == Some(&ch) {
                 scattered.push(*at);
                 rest.next();
             }
